@@ -1,0 +1,1 @@
+"""What the texts claim, as data, and how each claim is judged."""

@@ -1,0 +1,163 @@
+"""Cells: the places of the grid where a check is decided, and the statistic in each.
+
+A cell is a condition, or a series of conditions along d_k.  Its statistic is one
+estimate; checks that look at the same statistic share one share of the error rate.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from montecarlo.attention.quantities import PAIR_QUANTITIES
+from montecarlo.claims.catalogue import UNBOUNDED, Check, level_at
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
+from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import row_quantities
+
+
+class Place(NamedTuple):
+    """Where a cell lies; what it lacks is None."""
+
+    law: str
+    n_keys: int | None
+    d_k: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A place and the conditions that are looked at there, by rising d_k."""
+
+    place: Place
+    conditions: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One estimate that checks may share."""
+
+    relation: str
+    key: RowKey
+    conditions: tuple[Condition, ...]
+
+
+def cells_of(
+    check: Check, conditions: Iterable[Condition], divisors: Collection[str]
+) -> list[Cell]:
+    """Return the cells of a check's domain that a grid has.
+
+    Parameters
+    ----------
+    check : Check
+    conditions : iterable of Condition
+        The grid.
+    divisors : collection of str
+        The divisors that are sampled.
+
+    Returns
+    -------
+    list of Cell
+        By law, number of keys and d_k.
+    """
+    if not set(check.divisor.split("/")) <= set(divisors):
+        return []
+    pairs = check.quantity in PAIR_QUANTITIES
+    inside = sorted(
+        (
+            condition
+            for condition in conditions
+            if (condition.n_keys is None) == pairs and _contains(check, condition)
+        ),
+        key=lambda c: (c.law_k, c.n_keys or 0, c.d_k),
+    )
+    if not check.along_d_k:
+        return [Cell(Place(c.law_k, c.n_keys, c.d_k), (c,)) for c in inside]
+    series: dict[Place, list[Condition]] = {}
+    for condition in inside:
+        place = Place(condition.law_k, condition.n_keys, None)
+        series.setdefault(place, []).append(condition)
+    return [Cell(p, tuple(members)) for p, members in series.items() if members[1:]]
+
+
+def _contains(check: Check, condition: Condition) -> bool:
+    domain = check.domain
+    if condition.law_q != condition.law_k or condition.dependence != "none":
+        return False
+    if condition.n_keys and check.quantity not in row_quantities(condition):
+        return False
+    if domain.laws and condition.law_k not in domain.laws:
+        return False
+    if not domain.d_k[0] <= condition.d_k <= domain.d_k[1]:
+        return False
+    n_keys = condition.n_keys
+    return n_keys is None or domain.n_keys[0] <= n_keys <= domain.n_keys[1]
+
+
+def row_key(check: Check) -> RowKey:
+    """Name the row that a check looks at."""
+    return RowKey(check.divisor, check.quantity, check.summary)
+
+
+def statistic_of(check: Check, cell: Cell) -> Statistic:
+    """Return the statistic of a cell, the same for checks that share it.
+
+    Quantities of pairs under another divisor are the same row times a known factor,
+    and the standard deviation is a known function of the variance.
+    """
+    key = row_key(check)
+    quantity = PAIR_QUANTITIES.get(check.quantity)
+    if quantity is not None:
+        key = RowKey("none", quantity.same_as or quantity.name, "value")
+    relation = check.relation if check.along_d_k else "value"
+    return Statistic(relation, key, cell.conditions)
+
+
+def is_applicable(check: Check, cell: Cell) -> bool:
+    """Tell whether the laws have the moments that the check's intervals need."""
+    return all(has_interval(c, check.quantity) for c in cell.conditions)
+
+
+def estimate_in(
+    check: Check, cell: Cell, summaries: Callable[[Condition], Summaries]
+) -> Estimate:
+    """Return the estimate that a check compares in a cell."""
+    key = row_key(check)
+    estimates = [summaries(c).estimate(key) for c in cell.conditions]
+    if check.relation == "slope_between":
+        return log_log_slope([c.d_k for c in cell.conditions], estimates)
+    if check.relation == "ratio_of_ends_between":
+        return ratio_of_ends(estimates)
+    return estimates[0]
+
+
+def window_in(
+    check: Check, cell: Cell, reference: Callable[[Condition, RowKey], float | None]
+) -> tuple[float, float] | None:
+    """Return what the check's estimate may be in a cell, both ends included.
+
+    Parameters
+    ----------
+    check : Check
+    cell : Cell
+    reference : callable
+        Exact value of a row, None where there is none.
+
+    Returns
+    -------
+    (low, high), or None
+        None where the check compares with a reference that does not exist.
+    """
+    _, n_keys, d_k = cell.place
+    if check.relation != "equals":
+        low = level_at(check.low, UNBOUNDED[0], d_k, n_keys)
+        return low, level_at(check.high, UNBOUNDED[1], d_k, n_keys)
+    if check.expected == "reference":
+        exact = reference(cell.conditions[0], row_key(check))
+        if exact is None:
+            return None
+        expected = exact
+    else:
+        expected = level_at(check.expected, 0.0, d_k, n_keys)
+    margin = (check.tolerance or 0.0) * (abs(expected) or 1.0)
+    return expected - margin, expected + margin

@@ -1,0 +1,217 @@
+"""Judging a whole catalogue on what has been sampled, at one error rate for all.
+
+Every statistic gets an interval that misses on either side with a probability that,
+added over all statistics and looks, comes to the report's error rate: with the rest
+of the probability all intervals are right at once, and so is every decided check.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from montecarlo.claims.catalogue import Catalogue, Check, Reading
+from montecarlo.claims.cells import (
+    Cell,
+    Place,
+    Statistic,
+    cells_of,
+    estimate_in,
+    is_applicable,
+    row_key,
+    statistic_of,
+    window_in,
+)
+from montecarlo.claims.verdicts import (
+    Border,
+    Verdict,
+    all_of,
+    claim_verdict,
+    decide,
+    find_borders,
+    reading_verdict,
+    replicates_needed,
+)
+from montecarlo.estimation.estimates import Estimate, Interval
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.conditions import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class CellOutcome:
+    """How a check came out in one cell."""
+
+    cell: Cell
+    key: RowKey
+    estimate: Estimate | None  # None: not applicable
+    interval: Interval | None
+    window: tuple[float, float]
+    verdict: Verdict
+    needed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOutcome:
+    """A check with its cells."""
+
+    check: Check
+    cells: tuple[CellOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOutcome:
+    """A reading: its checks, the joint outcome of each place, and the borders."""
+
+    id: str
+    scope: str
+    label: str | None
+    verdict: Verdict
+    checks: tuple[CheckOutcome, ...]
+    places: tuple[tuple[Place, Verdict], ...]
+    borders: tuple[Border, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimOutcome:
+    """A claim, or a self-check, with its verdict."""
+
+    id: str
+    verdict: Verdict
+    readings: tuple[ReadingOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Everything that judging needs beside the samples.
+
+    Attributes
+    ----------
+    catalogue : Catalogue
+    budgets : mapping
+        Condition to the most replicates it may get: the grid.
+    divisors : tuple of str
+        Those that are sampled.
+    reference : callable
+        (condition, row) -> exact value or None.
+    decision_error : float
+        One-sided error rate of each decision interval.
+    """
+
+    catalogue: Catalogue
+    budgets: Mapping[Condition, int]
+    divisors: tuple[str, ...]
+    reference: Callable[[Condition, RowKey], float | None]
+    decision_error: float
+
+    def judge(
+        self, summaries: Callable[[Condition], Summaries]
+    ) -> tuple[list[ClaimOutcome], list[ClaimOutcome]]:
+        """Judge all claims and all self-checks.
+
+        Parameters
+        ----------
+        summaries : callable
+            Condition -> its estimates.
+        """
+        claims = []
+        for claim in self.catalogue.claim:
+            readings = [self._reading(reading, summaries) for reading in claim.reading]
+            verdict = claim_verdict([reading.verdict for reading in readings])
+            claims.append(ClaimOutcome(claim.id, verdict, tuple(readings)))
+        self_checks = []
+        for entry in self.catalogue.self_check:
+            reading = self._reading(Reading(entry.id, entry.check), summaries)
+            self_checks.append(ClaimOutcome(entry.id, reading.verdict, (reading,)))
+        return claims, self_checks
+
+    def _reading(
+        self, reading: Reading, summaries: Callable[[Condition], Summaries]
+    ) -> ReadingOutcome:
+        checks = tuple(self._check(check, summaries) for check in reading.check)
+        joined: dict[Place, list[Verdict]] = {}
+        for check in checks:
+            for cell in check.cells:
+                joined.setdefault(cell.cell.place, []).append(cell.verdict)
+        places = tuple((place, all_of(found)) for place, found in joined.items())
+        verdict = reading_verdict(reading.scope, [v for _, v in places])
+        borders = tuple(find_borders(places))
+        return ReadingOutcome(
+            reading.id, reading.scope, reading.label, verdict, checks, places, borders
+        )
+
+    def _check(
+        self, check: Check, summaries: Callable[[Condition], Summaries]
+    ) -> CheckOutcome:
+        outcomes = []
+        for cell in cells_of(check, self.budgets, self.divisors):
+            window = window_in(check, cell, self.reference)
+            if window is not None:
+                outcomes.append(self._cell(check, cell, window, summaries))
+        return CheckOutcome(check, tuple(outcomes))
+
+    def _cell(
+        self,
+        check: Check,
+        cell: Cell,
+        window: tuple[float, float],
+        summaries: Callable[[Condition], Summaries],
+    ) -> CellOutcome:
+        key = row_key(check)
+        if not is_applicable(check, cell):
+            return CellOutcome(cell, key, None, None, window, Verdict.NOT_APPLICABLE)
+        estimate = estimate_in(check, cell, summaries)
+        interval = estimate.interval(self.decision_error)
+        verdict = decide(interval, window)
+        needed = None
+        if verdict == Verdict.INCONCLUSIVE:
+            budget = min(self.budgets[c] for c in cell.conditions)
+            needed = replicates_needed(estimate, window, self.decision_error, budget)
+        return CellOutcome(cell, key, estimate, interval, window, verdict, needed)
+
+
+def decision_error(
+    catalogue: Catalogue,
+    looks: Mapping[Condition, int],
+    divisors: tuple[str, ...],
+    reference: Callable[[Condition, RowKey], float | None],
+    error_rate: float,
+) -> float:
+    """Split the report's error rate over the two sides of every interval it uses.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    looks : mapping
+        Condition to the number of times it may be looked at.
+    divisors : tuple of str
+        Those that are sampled.
+    reference : callable
+        (condition, row) -> exact value or None.
+    error_rate : float
+        Probability that any decided check is wrong, at most.
+
+    Returns
+    -------
+    float
+        One-sided error rate of one interval at one look.
+    """
+    statistics: dict[Statistic, int] = {}
+    for check in catalogue.checks():
+        for cell in cells_of(check, looks, divisors):
+            if not is_applicable(check, cell):
+                continue
+            if window_in(check, cell, reference) is not None:
+                most = max(looks[c] for c in cell.conditions)
+                statistics[statistic_of(check, cell)] = most
+    return error_rate / (2.0 * max(1, sum(statistics.values())))
+
+
+def undecided_conditions(outcomes: Iterable[ClaimOutcome]) -> set[Condition]:
+    """Return the conditions of all undecided cells."""
+    return {
+        condition
+        for outcome in outcomes
+        for reading in outcome.readings
+        for check in reading.checks
+        for cell in check.cells
+        if cell.verdict == Verdict.INCONCLUSIVE
+        for condition in cell.cell.conditions
+    }

@@ -1,0 +1,180 @@
+"""Outcomes as plain data for claims.json, and the curves over thresholds."""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from montecarlo.claims.catalogue import Catalogue, Check, Level
+from montecarlo.claims.judging import (
+    CellOutcome,
+    CheckOutcome,
+    ClaimOutcome,
+    ReadingOutcome,
+)
+from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.conditions import Condition
+
+Record = dict[str, object]
+RowName = Callable[[Condition, RowKey], str]
+#: Points of a curve over thresholds.
+THRESHOLDS = 51
+
+
+def claim_records(
+    catalogue: Catalogue, outcomes: list[ClaimOutcome], row_name: RowName
+) -> list[Record]:
+    """Return one record per claim, in the order of the catalogue."""
+    return [
+        {
+            "id": claim.id,
+            "kind": claim.kind,
+            "topic": claim.topic,
+            "sources": [
+                {"text": source.text, "section": source.section}
+                for source in claim.source
+            ],
+            "verdict": outcome.verdict.value,
+            "readings": [_reading(reading, row_name) for reading in outcome.readings],
+        }
+        for claim, outcome in zip(catalogue.claim, outcomes, strict=True)
+    ]
+
+
+def self_check_records(
+    outcomes: list[ClaimOutcome], row_name: RowName
+) -> list[Record]:
+    """Return one record per self-check."""
+    return [
+        {
+            "id": outcome.id,
+            "verdict": outcome.verdict.value,
+            "checks": [_check(c, row_name) for c in outcome.readings[0].checks],
+        }
+        for outcome in outcomes
+    ]
+
+
+def _reading(reading: ReadingOutcome, row_name: RowName) -> Record:
+    return {
+        "id": reading.id,
+        "scope": reading.scope,
+        "verdict": reading.verdict.value,
+        "places": [
+            {**place._asdict(), "outcome": verdict.value}
+            for place, verdict in reading.places
+        ],
+        "borders": [
+            {
+                "law": border.law,
+                "n_keys": border.n_keys,
+                "d_k": list(border.d_k),
+                "outcomes": [verdict.value for verdict in border.outcomes],
+            }
+            for border in reading.borders
+        ],
+        "checks": [_check(check, row_name) for check in reading.checks],
+    }
+
+
+def _check(outcome: CheckOutcome, row_name: RowName) -> Record:
+    check = outcome.check
+    return {
+        "quantity": check.quantity,
+        "summary": check.summary,
+        "divisor": check.divisor,
+        "relation": check.relation,
+        "expected": _level(check.expected),
+        "tolerance": check.tolerance,
+        "low": _level(check.low),
+        "high": _level(check.high),
+        "domain": {
+            "d_k": list(check.domain.d_k),
+            "n_keys": list(check.domain.n_keys),
+            "laws": list(check.domain.laws),
+        },
+        "cells": [_cell(cell, row_name) for cell in outcome.cells],
+    }
+
+
+def _cell(cell: CellOutcome, row_name: RowName) -> Record:
+    estimate, interval = cell.estimate, cell.interval
+    return {
+        **cell.cell.place._asdict(),
+        "d_k_range": [c.d_k for c in (cell.cell.conditions[0], cell.cell.conditions[-1])],
+        "rows": [row_name(condition, cell.key) for condition in cell.cell.conditions],
+        "estimate": None if estimate is None else _finite(estimate.value),
+        "std_error": None if estimate is None else _finite(estimate.std_error),
+        "n_replicates": None if estimate is None else estimate.n_replicates,
+        "decision_low": None if interval is None else _finite(interval.low),
+        "decision_high": None if interval is None else _finite(interval.high),
+        "window_low": _finite(cell.window[0]),
+        "window_high": _finite(cell.window[1]),
+        "outcome": cell.verdict.value,
+        "replicates_needed": cell.needed,
+    }
+
+
+def _level(level: float | str | Level | None) -> object:
+    if isinstance(level, Level):
+        return {
+            "times": level.times,
+            "d_k_power": level.d_k_power,
+            "n_keys_power": level.n_keys_power,
+        }
+    return level
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity: an open end is null."""
+    return value if math.isfinite(value) else None
+
+
+def threshold_curves(outcomes: list[ClaimOutcome]) -> Iterator[tuple[str, float, float]]:
+    """Yield (curve, threshold, share of cells) for every check with a vague word.
+
+    Two curves a check, ``threshold/<claim>/<reading>/supported`` and ``…/refuted``;
+    what is left between them is undecided.
+    """
+    for claim in outcomes:
+        for reading in claim.readings:
+            for outcome in reading.checks:
+                if outcome.check.threshold is None:
+                    continue
+                name = f"threshold/{claim.id}/{reading.id}"
+                for x, supported, refuted in _shares(outcome):
+                    yield f"{name}/supported", x, supported
+                    yield f"{name}/refuted", x, refuted
+
+
+def _shares(outcome: CheckOutcome) -> Iterator[tuple[float, float, float]]:
+    threshold = outcome.check.threshold
+    cells = [cell for cell in outcome.cells if cell.interval is not None]
+    if threshold is None or not cells:
+        return
+    for x in np.linspace(threshold.start, threshold.stop, THRESHOLDS):
+        found = [
+            decide(cell.interval, _moved(outcome.check, cell, float(x)))
+            for cell in cells
+            if cell.interval is not None
+        ]
+        yield (
+            float(x),
+            found.count(Verdict.SUPPORTED) / len(found),
+            found.count(Verdict.REFUTED) / len(found),
+        )
+
+
+def _moved(check: Check, cell: CellOutcome, times: float) -> tuple[float, float]:
+    """Return a cell's window with the bound of the vague word put elsewhere."""
+    assert check.threshold is not None  # noqa: S101 - asked for by `_shares` only
+    low, high = cell.window
+    bound = check.low if check.threshold.bound == "low" else check.high
+    place = cell.cell.place
+    if isinstance(bound, Level):
+        moved = Level(times, bound.d_k_power, bound.n_keys_power)
+        end = moved.at(place.d_k, place.n_keys)
+    else:
+        end = times
+    return (end, high) if check.threshold.bound == "low" else (low, end)

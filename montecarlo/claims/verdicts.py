@@ -1,0 +1,151 @@
+"""Verdicts: intervals against windows, cells into readings, readings into a claim.
+
+A check is decided by equivalence: supported where the decision interval lies inside
+the window that matters, refuted where it lies outside, undecided across an end.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from montecarlo.claims.cells import Place
+from montecarlo.estimation.estimates import Estimate, Interval, t_quantile
+
+#: An undecided cell that would need more than this many budgets is too close to call.
+MOST_BUDGETS = 100
+
+
+class Verdict(StrEnum):
+    """How a cell, a reading or a claim came out."""
+
+    SUPPORTED = "supported"
+    REFUTED = "refuted"
+    CONDITIONAL = "conditional"
+    INCONCLUSIVE = "inconclusive"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_MEASURED = "not_measured"
+
+
+DECIDED = frozenset({Verdict.SUPPORTED, Verdict.REFUTED, Verdict.CONDITIONAL})
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """Neighbouring places between which the outcome changes, all else equal."""
+
+    law: str
+    n_keys: int | None
+    d_k: tuple[int, int]
+    outcomes: tuple[Verdict, Verdict]
+
+
+def decide(interval: Interval, window: tuple[float, float]) -> Verdict:
+    """Compare an interval with the window that matters, both ends included."""
+    if math.isnan(interval.low) or math.isnan(interval.high):
+        return Verdict.INCONCLUSIVE
+    if window[0] <= interval.low and interval.high <= window[1]:
+        return Verdict.SUPPORTED
+    if interval.high < window[0] or window[1] < interval.low:
+        return Verdict.REFUTED
+    return Verdict.INCONCLUSIVE
+
+
+def all_of(outcomes: Iterable[Verdict]) -> Verdict:
+    """Join the checks of one place: each of them has to hold there."""
+    found = set(outcomes)
+    for verdict in (
+        Verdict.REFUTED,
+        Verdict.INCONCLUSIVE,
+        Verdict.NOT_APPLICABLE,
+        Verdict.SUPPORTED,
+    ):
+        if verdict in found:
+            return verdict
+    return Verdict.NOT_MEASURED
+
+
+def reading_verdict(scope: str, outcomes: Sequence[Verdict]) -> Verdict:
+    """Join the places of one reading.
+
+    Parameters
+    ----------
+    scope : {"everywhere", "somewhere", "compare"}
+        ``somewhere`` asks for one place, the others for all.
+    outcomes : sequence of Verdict
+        One per place; places that are not applicable do not vote.
+    """
+    votes = {outcome for outcome in outcomes if outcome != Verdict.NOT_APPLICABLE}
+    if not outcomes:
+        return Verdict.NOT_MEASURED
+    if not votes:
+        return Verdict.NOT_APPLICABLE
+    if scope == "somewhere" and Verdict.SUPPORTED in votes:
+        return Verdict.SUPPORTED
+    return _agree(votes)
+
+
+def claim_verdict(readings: Sequence[Verdict]) -> Verdict:
+    """Join the readings of a claim: what they agree on, else conditional by reading."""
+    silent = {Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED}
+    votes = set(readings) - silent
+    if not votes:
+        return readings[0]
+    return _agree(votes)
+
+
+def _agree(votes: set[Verdict]) -> Verdict:
+    """Return what all agree on; conditional where decided ones differ."""
+    if len(votes) == 1:
+        return next(iter(votes))
+    decided = votes & DECIDED
+    if len(decided) > 1 or Verdict.CONDITIONAL in decided:
+        return Verdict.CONDITIONAL
+    return Verdict.INCONCLUSIVE
+
+
+def find_borders(outcomes: Sequence[tuple[Place, Verdict]]) -> list[Border]:
+    """Find neighbouring d_k between which the outcome changes, for each law and n.
+
+    Parameters
+    ----------
+    outcomes : sequence of (Place, Verdict)
+        By law, number of keys and d_k, as `cells_of` sorts them.
+    """
+    decided = [
+        (place, verdict)
+        for place, verdict in outcomes
+        if verdict in DECIDED and place.d_k is not None
+    ]
+    return [
+        Border(a.law, a.n_keys, (a.d_k, b.d_k), (before, after))
+        for (a, before), (b, after) in zip(decided, decided[1:], strict=False)
+        if a[:2] == b[:2] and before != after and a.d_k and b.d_k
+    ]
+
+
+def replicates_needed(
+    estimate: Estimate, window: tuple[float, float], error_rate: float, budget: int
+) -> int | None:
+    """Return how many replicates would decide an undecided cell, about.
+
+    Parameters
+    ----------
+    estimate : Estimate
+    window : (float, float)
+    error_rate : float
+        One-sided, of the decision interval.
+    budget : int
+        Replicates at most.
+
+    Returns
+    -------
+    int or None
+        None where it is more than a hundred budgets: too close to the edge.
+    """
+    distance = min(abs(estimate.value - end) for end in window if math.isfinite(end))
+    half = t_quantile(error_rate, estimate.n_replicates) * estimate.std_error
+    if distance == 0.0 or not math.isfinite(half):
+        return None
+    needed = math.ceil(estimate.n_replicates * (half / distance) ** 2)
+    return needed if needed <= MOST_BUDGETS * budget else None

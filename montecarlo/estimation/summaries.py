@@ -1,0 +1,162 @@
+"""From the samples of a condition to the rows of the table: one estimate per divisor,
+quantity and summary.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from montecarlo.attention.divisors import DIVISORS, pairs_of
+from montecarlo.attention.quantities import (
+    PAIR_MEANS,
+    PAIR_QUANTITIES,
+    QUANTILES,
+    QUANTITIES,
+    ROW_QUANTITIES,
+)
+from montecarlo.attention.softmax import Array
+from montecarlo.estimation.estimates import Estimate, jackknife, mean_estimate, product
+from montecarlo.estimation.row_distribution import (
+    RowDistribution,
+    quantile_estimate,
+    row_distribution,
+)
+from montecarlo.estimation.samples import Samples
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.replicates import count_columns, mean_columns, row_quantities
+
+#: q90 over q10: how far apart the rows of a condition lie.
+SPREAD = "spread"
+
+
+class RowKey(NamedTuple):
+    """What names an estimate within a condition."""
+
+    divisor: str
+    quantity: str
+    summary: str
+
+
+def row_keys(condition: Condition, divisors: tuple[str, ...]) -> Iterator[RowKey]:
+    """Name every row that a condition gives, in the order of the table."""
+    if condition.n_keys is None:
+        for pair_quantity in PAIR_QUANTITIES.values():
+            used = divisors if pair_quantity.divided else ("none",)
+            for divisor in used:
+                yield RowKey(divisor, pair_quantity.name, "value")
+        return
+    for name in row_quantities(condition):
+        quantity = ROW_QUANTITIES[name]
+        skewed = quantity.grid is not None
+        summaries = (*quantity.summaries, SPREAD) if skewed else quantity.summaries
+        for divisor in divisors:
+            for summary in summaries:
+                yield RowKey(divisor, name, summary)
+        if quantity.compared:
+            for pair in pairs_of(divisors):
+                yield RowKey(pair, name, "mean")
+                yield RowKey(pair, name, SPREAD)
+
+
+def has_interval(condition: Condition, quantity: str) -> bool:
+    """Tell whether the entries have the moments that a quantity's interval needs."""
+    laws = parse_law(condition.law_q), parse_law(condition.law_k)
+    return min(law.moments for law in laws) > QUANTITIES[quantity].moments
+
+
+@dataclass(slots=True)
+class Summaries:
+    """The estimates of one condition, each made when first asked for.
+
+    Attributes
+    ----------
+    condition : Condition
+    samples : Samples
+    divisors : tuple of str
+        Those that were sampled.
+    """
+
+    condition: Condition
+    samples: Samples
+    divisors: tuple[str, ...]
+    _made: dict[RowKey, Estimate] = field(default_factory=dict)
+    _distributions: dict[tuple[str, str], RowDistribution] = field(
+        default_factory=dict
+    )
+
+    def estimate(self, key: RowKey) -> Estimate:
+        """Return one estimate.
+
+        Parameters
+        ----------
+        key : RowKey
+            One of `row_keys`.
+
+        Raises
+        ------
+        KeyError
+            If the condition has no such row.
+        """
+        if key not in self._made:
+            made = self._make(key)
+            if not has_interval(self.condition, key.quantity):
+                made = replace(made, std_error=math.nan, bounds=None)
+            self._made[key] = made
+        return self._made[key]
+
+    def _make(self, key: RowKey) -> Estimate:
+        if self.condition.n_keys is None:
+            return self._of_pairs(key)
+        if "/" in key.divisor:
+            return self._ratio(key)
+        if key.summary == SPREAD:
+            high, low = (self._quantile(key, name) for name in ("q90", "q10"))
+            return product([(high, 1), (low, -1)])
+        if key.summary in QUANTILES:
+            return self._quantile(key, key.summary)
+        return mean_estimate(self._column(key.divisor, key.quantity))
+
+    def _of_pairs(self, key: RowKey) -> Estimate:
+        quantity, d_k = PAIR_QUANTITIES[key.quantity], self.condition.d_k
+
+        def function(means: Array) -> Array:
+            return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
+
+        divisor = DIVISORS[key.divisor].value(d_k)
+        raw = jackknife(self.samples.means.T, function)
+        return raw.scaled(divisor**-quantity.degree)
+
+    def _ratio(self, key: RowKey) -> Estimate:
+        over, under = key.divisor.split("/")
+        if key.summary == SPREAD:
+            parts = [self.estimate(key._replace(divisor=d)) for d in (over, under)]
+            return product([(parts[0], 1), (parts[1], -1)])
+        columns = [self._column(divisor, key.quantity) for divisor in (over, under)]
+        return jackknife(np.stack(columns), lambda means: means[0] / means[1])
+
+    def _quantile(self, key: RowKey, summary: str) -> Estimate:
+        if not self._distributions:
+            columns = count_columns(self.condition, self.divisors)
+            n = self.samples.n_replicates
+            for (divisor, name, grid), counts in zip(
+                columns, self.samples.counts, strict=True
+            ):
+                rows = row_distribution(counts, grid, n)
+                self._distributions[divisor, name] = rows
+        rows = self._distributions[key.divisor, key.quantity]
+        return quantile_estimate(rows, QUANTILES[summary])
+
+    def _column(self, divisor: str, name: str) -> Array:
+        columns = mean_columns(self.condition, self.divisors)
+        return self.samples.means[:, columns.index((divisor, name))]
+
+    def by_rank(self, divisor: str) -> Iterator[tuple[int, Estimate]]:
+        """Yield the mean weight of the key at each kept rank of a row."""
+        columns = mean_columns(self.condition, self.divisors)
+        for column, values in zip(columns, self.samples.means.T, strict=True):
+            if column[0] == divisor and column[1].startswith("rank"):
+                yield int(column[1].removeprefix("rank")), mean_estimate(values)

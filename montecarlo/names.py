@@ -1,0 +1,38 @@
+"""Names that a user types: looked up in a table, with the nearest match when unknown."""
+
+import difflib
+from collections.abc import Mapping
+from typing import TypeVar
+
+Entry = TypeVar("Entry")
+
+
+def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
+    """Return an entry of a table of named things.
+
+    Parameters
+    ----------
+    kind : str
+        What the table holds, for the message: ``"law"``, ``"claim"``.
+    name : str
+        What was asked for.
+    table : mapping
+        Name to entry.
+
+    Returns
+    -------
+    object
+        The entry.
+
+    Raises
+    ------
+    ValueError
+        If the name is not in the table; the message lists the known names and, where
+        one is near, the nearest.
+    """
+    if name in table:
+        return table[name]
+    near = difflib.get_close_matches(name, table, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    known = ", ".join(table)
+    raise ValueError(f"{kind} must be one of {known}; got {name!r}.{hint}")

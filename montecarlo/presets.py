@@ -1,0 +1,143 @@
+"""Presets: which conditions a study samples, and how much of each.
+
+A preset is a grid of conditions with budgets.  The claims' domains pick from it; what
+lies beyond a domain shows how far a claim reaches.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.estimation.engine import Budget
+from montecarlo.names import look_up
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.laws import LAWS, parse_law
+
+Dimension = Annotated[int, Meta(ge=1, le=2**20)]
+Keys = Annotated[int, Meta(ge=2, le=2**20)]
+Count = Annotated[int, Meta(ge=2, le=2**20)]
+
+
+class Grid(Struct, frozen=True, forbid_unknown_fields=True):
+    """A grid of conditions with budgets in replicates.
+
+    Attributes
+    ----------
+    d_k, n_keys : tuple of int
+        Gaussian rows at every combination; Gaussian pairs at every d_k.
+    edges : tuple of (d_k, n_keys)
+        Further combinations.
+    laws : tuple of str
+        Further laws, at ``law_d_k`` and ``law_n_keys``.
+    divisors : tuple of str
+    first, most : int
+        Replicates at the first look and at most.
+    first_large, most_large : int
+        The same where d_k or the number of keys makes a replicate expensive.
+    """
+
+    d_k: tuple[Dimension, ...]
+    n_keys: tuple[Keys, ...]
+    edges: tuple[tuple[Dimension, Keys], ...] = ()
+    laws: tuple[str, ...] = tuple(name for name in LAWS if name != "gaussian")
+    law_d_k: tuple[Dimension, ...] = ()
+    law_n_keys: tuple[Keys, ...] = ()
+    divisors: tuple[str, ...] = tuple(DIVISORS)
+    first: Count = 128
+    most: Count = 1024
+    first_large: Count = 32
+    most_large: Count = 256
+
+    def conditions(self) -> list[Condition]:
+        """Return every condition of the grid once, in a canonical order.
+
+        Raises
+        ------
+        ValueError
+            If a law or divisor is not known, a range is off, or there is no condition.
+        """
+        for divisor in self.divisors:
+            look_up("divisor", divisor, DIVISORS)
+        laws = [parse_law(name).name for name in self.laws]
+        for first, most in ((self.first, self.most), (self.first_large, self.most_large)):
+            if first > most:
+                raise ValueError(
+                    f"first must be at most the budget {most}, got {first}"
+                )
+        rows = [(d, n) for d in self.d_k for n in self.n_keys] + list(self.edges)
+        found = [
+            Condition("gaussian", "gaussian", d)
+            for d in (*self.d_k, *(d for d, _ in self.edges))
+        ]
+        found += [Condition("gaussian", "gaussian", d, n) for d, n in rows]
+        for law in laws:
+            for d in self.law_d_k:
+                found.append(Condition(law, law, d))
+                found += [Condition(law, law, d, n) for n in self.law_n_keys]
+        if not found:
+            raise ValueError("grid must have at least one condition, got none")
+        order = {name: number for number, name in enumerate(LAWS)}
+        return sorted(
+            dict.fromkeys(found),
+            key=lambda c: (
+                c.n_keys is not None,
+                order.get(c.law_k, len(order)),
+                c.law_k,
+                c.n_keys or 0,
+                c.d_k,
+            ),
+        )
+
+    def budgets(self) -> dict[Condition, Budget]:
+        """Return the budget of every condition."""
+        return {
+            condition: Budget(self.first_large, self.most_large)
+            if condition.is_large
+            else Budget(self.first, self.most)
+            for condition in self.conditions()
+        }
+
+    def seconds(self) -> tuple[float, float]:
+        """Return about how long the first look, and all looks, take on one core."""
+        least = most = 0.0
+        for condition, budget in self.budgets().items():
+            seconds = replicate_seconds(condition, len(self.divisors))
+            least += seconds * budget.first
+            most += seconds * budget.looks()[-1]
+        return least, most
+
+
+def _powers(base: int, low: int, high: int) -> tuple[int, ...]:
+    return tuple(base**exponent for exponent in range(low, high + 1))
+
+
+PRESETS = {
+    "quick": Grid(
+        d_k=(1, 16, 64, 256, 1024),
+        n_keys=(32, 128),
+        laws=("rademacher", "laplace", "student_t3"),
+        law_d_k=(16, 256),
+        law_n_keys=(128,),
+        most=256,
+    ),
+    "standard": Grid(
+        d_k=_powers(2, 0, 10),
+        n_keys=(8, 32, 128, 512),
+        edges=((4096, 128), (64, 2048), (64, 16384)),
+        law_d_k=(16, 64, 256, 1024),
+        law_n_keys=(128,),
+    ),
+    "full": Grid(
+        d_k=_powers(2, 0, 12),
+        n_keys=_powers(2, 3, 11),
+        edges=((64, 4096), (64, 8192), (64, 16384), (1024, 16384)),
+        law_d_k=_powers(4, 0, 6),
+        law_n_keys=(32, 128, 512),
+        first=512,
+        most=8192,
+        first_large=128,
+        most_large=2048,
+    ),
+}

@@ -1,0 +1,1 @@
+"""Results on disk: the table of measurements, the output folder, reading them back."""

@@ -1,0 +1,171 @@
+"""The output folder: made aside, renamed into place, run.json last.
+
+A folder is ours if it has our run.json, or an unfinished set of ours, or holds nothing
+but ignored keep-files.  A run that fails leaves the previous output as it was.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+STAGING = ".montecarlo-partial"
+RUN_FILE = "run.json"
+#: What may differ between equal runs, and so is not hashed.
+TIMING_FILE = "timing.json"
+KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
+SCHEMA = 1
+
+
+class OutputError(ValueError):
+    """An output folder that must not, or cannot, be written; one line."""
+
+
+class ResultsError(ValueError):
+    """A results folder that cannot be read; one line."""
+
+
+def open_staging(output: Path) -> Path:
+    """Make an empty place beside the old output for a new set of files.
+
+    Parameters
+    ----------
+    output : Path
+        The output folder; made if missing.
+
+    Returns
+    -------
+    Path
+        A folder to write into; `commit` moves it into place.
+
+    Raises
+    ------
+    OutputError
+        If the folder is not ours or cannot be written.
+    """
+    staging = output / STAGING
+    try:
+        if output.exists() and not output.is_dir():
+            raise OutputError(f"output must be a folder, got the file {str(output)!r}")
+        output.mkdir(parents=True, exist_ok=True)
+        _require_ours(output)
+        if (staging / RUN_FILE).exists():
+            commit(output)
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise OutputError(
+            f"output must be a folder that can be written, got {str(output)!r}: {reason}"
+        ) from error
+    return staging
+
+
+def _require_ours(output: Path) -> None:
+    names = {entry.name for entry in output.iterdir()}
+    if STAGING in names or names <= KEEP_FILES:
+        return
+    if RUN_FILE in names:
+        try:
+            program = json.loads((output / RUN_FILE).read_bytes()).get("program")
+        except (ValueError, AttributeError):
+            program = None
+        if program == "montecarlo":
+            return
+    raise OutputError(
+        "output must be empty or hold an earlier report of montecarlo, got "
+        f"{str(output)!r}, which holds {min(names - KEEP_FILES)!r}"
+    )
+
+
+def finish_staging(output: Path, run: dict[str, Any]) -> None:
+    """Write run.json of a staged set, with the hashes of its files."""
+    staging = output / STAGING
+    hashes = {
+        path.relative_to(staging).as_posix(): file_hash(path)
+        for path in files_of(staging)
+        if path.name not in (RUN_FILE, TIMING_FILE)
+    }
+    record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
+    write_json(staging / RUN_FILE, record)
+
+
+def commit(output: Path) -> list[Path]:
+    """Move a finished staged set into place, run.json last.
+
+    Can be repeated after an interruption at any point.
+
+    Returns
+    -------
+    list of Path
+        The files written, in a canonical order.
+    """
+    staging = output / STAGING
+    hashes = json.loads((staging / RUN_FILE).read_bytes())["sha256"]
+    old = output / RUN_FILE
+    stale: set[str] = set()
+    if old.exists():
+        stale = set(json.loads(old.read_bytes()).get("sha256", {})) - set(hashes)
+        old.unlink()
+    for path in files_of(staging):
+        name = path.relative_to(staging)
+        if name.name != RUN_FILE:
+            target = output / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(path, target)
+    for name in stale:
+        (output / name).unlink(missing_ok=True)
+    os.replace(staging / RUN_FILE, old)
+    shutil.rmtree(staging)
+    return [output / name for name in (*sorted(hashes), RUN_FILE)]
+
+
+def discard_staging(output: Path) -> None:
+    """Drop a set that was not finished."""
+    shutil.rmtree(output / STAGING, ignore_errors=True)
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read run.json of a finished folder and check the hashes of its files.
+
+    Raises
+    ------
+    ResultsError
+        If there is none, its schema is another, or a file was changed.
+    """
+    try:
+        run = json.loads((folder / RUN_FILE).read_bytes())
+        schema, hashes = run["schema"], run["sha256"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(
+            f"results must be a folder with a readable {RUN_FILE}, got {str(folder)!r}"
+        ) from error
+    if schema != SCHEMA:
+        raise ResultsError(f"results must have schema {SCHEMA}, got {schema!r}")
+    for name, expected in hashes.items():
+        path = folder / name
+        if not path.is_file() or file_hash(path) != expected:
+            raise ResultsError(
+                f"results must be as they were written, but {name!r} in "
+                f"{str(folder)!r} is missing or changed"
+            )
+    return dict(run)
+
+
+def files_of(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, in a canonical order."""
+    yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def write_json(path: Path, data: object) -> None:
+    """Write data as JSON, the same bytes for the same data."""
+    text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,146 @@
+"""The tidy table: one row per condition, divisor, quantity and summary."""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+import pandas as pd
+
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.sampling.conditions import Condition
+from montecarlo.theory.references import Reference
+
+#: What identifies a row.
+IDENTITY = (
+    "law_q",
+    "law_k",
+    "dependence",
+    "setup",
+    "d_k",
+    "n_queries",
+    "n_keys",
+    "divisor",
+    "number_format",
+    "softmax",
+    "quantity",
+    "summary",
+)
+COLUMNS = (
+    *IDENTITY,
+    "estimate",
+    "std_error",
+    "ci_low",
+    "ci_high",
+    "n_replicates",
+    "reference",
+    "reference_error",
+    "row_id",
+)
+CURVE_COLUMNS = (
+    "law_q",
+    "law_k",
+    "dependence",
+    "setup",
+    "d_k",
+    "n_keys",
+    "divisor",
+    "curve",
+    "x",
+    "estimate",
+    "std_error",
+)
+#: A reference counts where its own error is at most this part of the standard error.
+FAR_BELOW = 0.1
+
+Lookup = Callable[[Condition, RowKey], Reference | None]
+
+
+def identity(condition: Condition, key: RowKey) -> tuple[str | int | None, ...]:
+    """Return the values of the columns that identify a row, in order."""
+    return (
+        condition.law_q,
+        condition.law_k,
+        condition.dependence,
+        "",
+        condition.d_k,
+        condition.shape[0],
+        condition.n_keys,
+        key.divisor,
+        "float64",
+        "shifted",
+        key.quantity,
+        key.summary,
+    )
+
+
+def row_id(condition: Condition, key: RowKey) -> str:
+    """Return the name of a row: a hash of what identifies it."""
+    text = ";".join(str(value) for value in identity(condition, key))
+    return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
+
+
+def tabulate(summaries: Iterable[Summaries], reference: Lookup) -> pd.DataFrame:
+    """Build the table of measurements.
+
+    Parameters
+    ----------
+    summaries : iterable of Summaries
+        One per condition.
+    reference : callable
+        (condition, row) -> Reference or None.
+
+    Returns
+    -------
+    DataFrame
+        With the columns `COLUMNS`, in a canonical order.
+    """
+    rows = [row for one in summaries for row in _rows(one, reference)]
+    table = pd.DataFrame.from_records(rows, columns=list(COLUMNS))
+    return table.astype({"n_keys": "Int64"})
+
+
+def _rows(
+    summaries: Summaries, reference: Lookup
+) -> Iterator[tuple[str | int | float | None, ...]]:
+    condition = summaries.condition
+    for key in row_keys(condition, summaries.divisors):
+        estimate = summaries.estimate(key)
+        low, high = estimate.interval(POINTWISE)
+        exact = reference(condition, key)
+        if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
+            exact = None
+        yield (
+            *identity(condition, key),
+            estimate.value,
+            estimate.std_error,
+            low,
+            high,
+            estimate.n_replicates,
+            math.nan if exact is None else exact.value,
+            math.nan if exact is None else exact.error,
+            row_id(condition, key),
+        )
+
+
+def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...]]:
+    """Yield the mean weight of the key at each kept rank, one curve per divisor."""
+    for one in summaries:
+        condition = one.condition
+        if condition.n_keys is None:
+            continue
+        for divisor in one.divisors:
+            for rank, estimate in one.by_rank(divisor):
+                yield (
+                    condition.law_q,
+                    condition.law_k,
+                    condition.dependence,
+                    "",
+                    condition.d_k,
+                    condition.n_keys,
+                    divisor,
+                    "weight_by_rank",
+                    float(rank),
+                    estimate.value,
+                    estimate.std_error,
+                )

@@ -1,0 +1,4 @@
+"""Drawing Q and K: laws of the entries, dependence, conditions, replicates.
+
+The only folder that draws random numbers.
+"""

@@ -1,0 +1,111 @@
+"""What is sampled: a condition, its canonical name, the shape of its replicates, and
+the random streams that belong to its name.
+
+The streams depend on the seed, the condition's name and the replicate's index and on
+nothing else, so a condition gives the same numbers alone, in any grid, on any workers.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.random import SFC64, Generator, SeedSequence
+
+from montecarlo.sampling.laws import parse_law
+
+#: Queries and keys of a block of pairs: best standard error per second (measured).
+PAIR_BLOCK = 256
+#: Entries of one block of rows at most, unless one query has more keys.
+ROW_BLOCK = 2**18
+MOST_QUERIES = 128
+#: Children of a replicate's seed.
+STREAMS = ("q", "k", "v")
+#: From this d_k or number of keys on, a replicate is large: fewer of them are drawn.
+LARGE = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What is sampled.
+
+    Attributes
+    ----------
+    law_q, law_k : str
+        Canonical names of the laws of the entries.
+    d_k : int
+        Length of a query or key, at least 1.
+    n_keys : int or None
+        Keys of a row; None for pairs, drawn in blocks of 256 by 256.
+    dependence : str
+        How K is drawn given Q; ``none``: independently.
+    """
+
+    law_q: str
+    law_k: str
+    d_k: int
+    n_keys: int | None = None
+    dependence: str = "none"
+
+    def __post_init__(self) -> None:
+        for field in ("law_q", "law_k"):
+            object.__setattr__(self, field, parse_law(getattr(self, field)).name)
+        if self.dependence != "none":
+            raise ValueError(f"dependence must be none, got {self.dependence!r}")
+        for field, least in (("d_k", 1), ("n_keys", 2)):
+            value = getattr(self, field)
+            if field == "n_keys" and value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(
+                    f"{field} must be an integer of at least {least}, got {value!r}"
+                )
+
+    @property
+    def name(self) -> str:
+        """Canonical name: what the random streams are keyed by."""
+        keys = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
+        return (
+            f"law_q={self.law_q};law_k={self.law_k};dependence={self.dependence};"
+            f"setup=;d_k={self.d_k};{keys}"
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Queries and keys of one replicate; a function of the condition alone."""
+        if self.n_keys is None:
+            return PAIR_BLOCK, PAIR_BLOCK
+        return max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys)), self.n_keys
+
+    @property
+    def is_large(self) -> bool:
+        """Whether d_k or the number of keys makes a replicate expensive."""
+        return max(self.d_k, self.n_keys or 0) >= LARGE
+
+
+def stream(seed: int, condition: Condition, index: int, which: str) -> Generator:
+    """Return the generator of one matrix of one replicate.
+
+    Parameters
+    ----------
+    seed : int
+        The study's seed, at least 0.
+    condition : Condition
+    index : int
+        The replicate's index, at least 0.
+    which : {"q", "k", "v"}
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    key = condition_key(condition.name)
+    child = SeedSequence(seed, spawn_key=(*key, index, STREAMS.index(which)))
+    return Generator(SFC64(child))
+
+
+@lru_cache(maxsize=4096)
+def condition_key(name: str) -> tuple[int, ...]:
+    """Turn a canonical name into four 32-bit words by SHA-256."""
+    digest = hashlib.sha256(name.encode()).digest()[:16]
+    return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))

@@ -1,0 +1,170 @@
+"""Laws of one entry of Q or K, standardised to mean 0 and variance 1, with exact moments.
+
+A new law is one entry in `LAWS`.  ``gaussian(mean=0.5,std=2.0)`` names a law that was
+shifted and rescaled.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from montecarlo.names import look_up
+
+Draw = Callable[[Generator, tuple[int, ...]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """The law of one entry.
+
+    Attributes
+    ----------
+    name : str
+        Canonical: parameters sorted, defaults dropped, ``repr`` of each float.
+    draw : callable
+        (generator, shape) -> float32 array of the standardised law, mean 0, variance 1.
+    kurtosis : float
+        Exact fourth standardised moment E((x - mean)/std)⁴; infinite where there is none.
+    moments : float
+        Every absolute moment of an order below this one is finite.
+    mean, std : float
+        Exact mean and standard deviation.
+    """
+
+    name: str
+    draw: Draw
+    kurtosis: float
+    moments: float = math.inf
+    mean: float = 0.0
+    std: float = 1.0
+
+    def sample(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Draw entries of this law as float32, shape ``shape``."""
+        standard = self.draw(rng, shape)
+        if self.mean == 0.0 and self.std == 1.0:
+            return standard
+        return np.float32(self.mean) + np.float32(self.std) * standard
+
+
+def _uniform_open(rng: Generator, size: int) -> NDArray[np.float32]:
+    """Draw uniforms from (0, 1]: ``random`` gives an exact 0 once in 2**24 draws."""
+    return np.float32(1.0) - rng.random(size, dtype=np.float32)
+
+
+def _gaussian(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Box-Muller over whole arrays: three times as fast as NumPy's own normal draws.
+
+    The 24 bits of a float32 uniform end the tail at 5.77 standard deviations, beyond
+    which 8e-9 of the draws would lie.
+    """
+    size = math.prod(shape)
+    half = (size + 1) // 2
+    radius = np.sqrt(np.float32(-2.0) * np.log(_uniform_open(rng, half)))
+    angle = np.float32(2.0 * math.pi) * rng.random(half, dtype=np.float32)
+    draws = np.empty(2 * half, dtype=np.float32)
+    np.multiply(radius, np.cos(angle), out=draws[:half])
+    np.multiply(radius, np.sin(angle), out=draws[half:])
+    return draws[:size].reshape(shape)
+
+
+def _uniform(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Uniform on (-sqrt 3, sqrt 3)."""
+    centred = rng.random(shape, dtype=np.float32) - np.float32(0.5 - 2.0**-25)
+    return np.float32(2.0 * math.sqrt(3.0)) * centred
+
+
+def _rademacher(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Either 1 or -1; signs of uniforms, since small integers depend on the call size."""
+    half = np.float32(0.5)
+    return np.copysign(np.float32(1.0), rng.random(shape, dtype=np.float32) - half)
+
+
+def _laplace(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Double exponential of scale 1/sqrt 2: magnitude and sign from two uniforms."""
+    magnitude = -np.log(_uniform_open(rng, math.prod(shape))).reshape(shape)
+    return np.float32(math.sqrt(0.5)) * magnitude * _rademacher(rng, shape)
+
+
+def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Logit of a uniform, divided by its standard deviation pi/sqrt 3.
+
+    In double precision: float32 uniforms would be too coarse near 1.
+    """
+    u = rng.random(shape) + 2.0**-54
+    return (np.log(u / (1.0 - u)) * (math.sqrt(3.0) / math.pi)).astype(np.float32)
+
+
+def _student_t(freedom: float) -> Draw:
+    """Student's t, divided by its standard deviation sqrt(freedom/(freedom - 2))."""
+    scale = math.sqrt((freedom - 2.0) / freedom)
+
+    def draw(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        return (rng.standard_t(freedom, shape) * scale).astype(np.float32)
+
+    return draw
+
+
+#: Kurtosis of Student's t is 3 + 6/(freedom - 4); of the others, textbook values.
+LAWS = {
+    law.name: law
+    for law in (
+        Law("gaussian", _gaussian, kurtosis=3.0),
+        Law("uniform", _uniform, kurtosis=1.8),
+        Law("laplace", _laplace, kurtosis=6.0),
+        Law("rademacher", _rademacher, kurtosis=1.0),
+        Law("logistic", _logistic, kurtosis=4.2),
+        Law("student_t10", _student_t(10.0), kurtosis=4.0, moments=10.0),
+        Law("student_t5", _student_t(5.0), kurtosis=9.0, moments=5.0),
+        Law("student_t3", _student_t(3.0), kurtosis=math.inf, moments=3.0),
+    )
+}
+
+_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_SHIFTED = re.compile(rf"(\w+)\((mean|std)=({_NUMBER})(?:,(mean|std)=({_NUMBER}))?\)")
+
+
+def parse_law(name: str) -> Law:
+    """Return the law that a name stands for, under its canonical name.
+
+    Parameters
+    ----------
+    name : str
+        A key of `LAWS`, or one followed by ``(mean=…)``, ``(std=…)`` or
+        ``(mean=…,std=…)``.
+
+    Returns
+    -------
+    Law
+
+    Raises
+    ------
+    ValueError
+        If the law is not known or a parameter is out of range.
+    """
+    match = _SHIFTED.fullmatch(name.replace(" ", ""))
+    if match is None:
+        return look_up("law", name, LAWS)
+    family, *rest = match.groups()
+    given = {rest[0]: float(rest[1])}
+    if rest[2] is not None:
+        if rest[2] in given:
+            raise ValueError(f"law must give each parameter once, got {name!r}")
+        given[rest[2]] = float(rest[3])
+    mean, std = given.get("mean", 0.0), given.get("std", 1.0)
+    if not (0.0 < std <= 1e6 and abs(mean) <= 1e6):
+        raise ValueError(
+            f"law must have 0 < std <= 1e6 and |mean| <= 1e6, got {name!r}"
+        )
+    law = look_up("law", family, LAWS)
+    changed = [
+        f"{key}={value!r}"
+        for key, value, default in (("mean", mean, 0.0), ("std", std, 1.0))
+        if value != default
+    ]
+    canonical = f"{family}({','.join(changed)})" if changed else family
+    return Law(canonical, law.draw, law.kurtosis, law.moments, mean, std)

@@ -1,0 +1,216 @@
+"""Replicates: draw Q and K of a condition and reduce them to sums and counts.
+
+The only place that draws matrices.  A replicate is one fresh Q and K; what comes back
+of it is a few dozen float64 means, kept by index, and integer counts of row values,
+which add up in any order.  Nothing here depends on how many replicates are asked for
+at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.quantities import (
+    PAIR_MEANS,
+    RANKS,
+    ROW_QUANTITIES,
+    SORTED_ROWS,
+    LogGrid,
+    RowBlock,
+)
+from montecarlo.attention.softmax import (
+    Array,
+    measure_gaps,
+    softmax_rows,
+    weights_by_rank,
+)
+from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.laws import parse_law
+
+Floats = NDArray[np.float32]
+Counts = NDArray[np.int64]
+
+#: Scores that go through NumPy at once; more replicates than this are looped over.
+SCORES_AT_ONCE = 2**15
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What some consecutive replicates of a condition came to.
+
+    Attributes
+    ----------
+    means : ndarray, shape (n_replicates, n_columns)
+        One line per replicate; the columns are those of `mean_columns`.
+    counts : ndarray of int64, shape (n_histograms, 2, n_bins)
+        For each of `count_columns`: how many row values fell into each bin, and by how
+        much the squared cumulative count of a replicate rises there, both summed over
+        replicates.
+    """
+
+    means: Array
+    counts: tuple[Counts, ...]
+
+
+def mean_columns(
+    condition: Condition, divisors: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Name the columns of `Batch.means`: pairs of divisor and quantity (or mean)."""
+    if condition.n_keys is None:
+        return tuple(("none", name) for name in PAIR_MEANS)
+    ranks = [f"rank{rank}" for rank in RANKS if rank <= condition.n_keys]
+    return tuple(
+        (divisor, name)
+        for divisor in divisors
+        for name in (*row_quantities(condition), *ranks)
+    )
+
+
+def row_quantities(condition: Condition) -> tuple[str, ...]:
+    """Name the quantities of rows that mean something in a condition."""
+    gaussian_keys = parse_law(condition.law_k).name == "gaussian"
+    return tuple(
+        quantity.name
+        for quantity in ROW_QUANTITIES.values()
+        if gaussian_keys or not quantity.gaussian_keys
+    )
+
+
+def count_columns(
+    condition: Condition, divisors: tuple[str, ...]
+) -> tuple[tuple[str, str, LogGrid], ...]:
+    """Name the histograms of `Batch.counts`: divisor, quantity and grid."""
+    if condition.n_keys is None:
+        return ()
+    return tuple(
+        (divisor, name, grid)
+        for divisor in divisors
+        for name in row_quantities(condition)
+        if (grid := ROW_QUANTITIES[name].grid) is not None
+    )
+
+
+def sample(
+    condition: Condition, seed: int, start: int, stop: int, divisors: tuple[str, ...]
+) -> Batch:
+    """Draw the replicates ``start`` to ``stop - 1`` of a condition and reduce them.
+
+    Parameters
+    ----------
+    condition : Condition
+    seed : int
+    start, stop : int
+        Indices of replicates, ``0 <= start < stop``.
+    divisors : tuple of str
+        Names of divisors; each sees the same draws.
+
+    Returns
+    -------
+    Batch
+        The same bytes for an index, whatever else is in the batch.
+    """
+    if condition.n_keys is None:
+        lines = [_pair_means(condition, seed, index) for index in range(start, stop)]
+        return Batch(np.array(lines), ())
+    n_queries, n_keys = condition.shape
+    at_once = max(1, SCORES_AT_ONCE // (n_queries * n_keys))
+    parts = [
+        _row_values(condition, seed, range(i, min(i + at_once, stop)), divisors)
+        for i in range(start, stop, at_once)
+    ]
+    means = np.concatenate([means for means, _ in parts])
+    columns = count_columns(condition, divisors)
+    values = zip(*(values for _, values in parts), strict=True)
+    counts = tuple(
+        _count(np.concatenate(pieces), grid)
+        for pieces, (_, _, grid) in zip(values, columns, strict=True)
+    )
+    return Batch(means, counts)
+
+
+def draw_matrices(condition: Condition, seed: int, index: int) -> tuple[Floats, Floats]:
+    """Draw Q and K of one replicate.
+
+    Returns
+    -------
+    q : ndarray of float32, shape (n_queries, d_k)
+    k : ndarray of float32, shape (n_keys, d_k)
+    """
+    n_queries, n_keys = condition.shape
+    rng_q = stream(seed, condition, index, "q")
+    rng_k = stream(seed, condition, index, "k")
+    q = parse_law(condition.law_q).sample(rng_q, (n_queries, condition.d_k))
+    k = parse_law(condition.law_k).sample(rng_k, (n_keys, condition.d_k))
+    return q, k
+
+
+def _pair_means(condition: Condition, seed: int, index: int) -> list[float]:
+    """Return `PAIR_MEANS` of one block of pairs."""
+    q, k = draw_matrices(condition, seed, index)
+    scores = (q @ k.T).astype(np.float64)
+    squares = scores * scores
+    return [
+        float(q.mean(dtype=np.float64)),
+        float(np.square(q, dtype=np.float64).mean()),
+        float(k.mean(dtype=np.float64)),
+        float(np.square(k, dtype=np.float64).mean()),
+        float(scores.mean()),
+        float(np.abs(scores).mean()),
+        float(squares.mean()),
+        float((squares * scores).mean()),
+        float((squares * squares).mean()),
+    ]
+
+
+def _row_values(
+    condition: Condition, seed: int, indices: range, divisors: tuple[str, ...]
+) -> tuple[Array, list[Array]]:
+    """Draw some replicates of rows, which go through NumPy together.
+
+    Returns
+    -------
+    means : ndarray, shape (n_replicates, n_columns)
+    values : list of ndarray, shape (n_replicates, n_rows)
+        Of the quantities that are counted, in the order of `count_columns`.
+    """
+    drawn = [draw_matrices(condition, seed, index) for index in indices]
+    queries = np.stack([q for q, _ in drawn])
+    keys = np.stack([k for _, k in drawn])
+    n_keys = keys.shape[1]
+    vector = np.stack(
+        [stream(seed, condition, i, "v").standard_normal((1, n_keys)) for i in indices]
+    )
+    scores = (queries @ keys.transpose(0, 2, 1)).astype(np.float64)
+    gaps = measure_gaps(scores)
+    spread = scores.var(axis=-1, ddof=1)
+    squared_norm = np.square(queries, dtype=np.float64).sum(axis=-1)
+    ranks = [rank - 1 for rank in RANKS if rank <= n_keys]
+    means, counted = [], []
+    for divisor in divisors:
+        rows = softmax_rows(gaps, DIVISORS[divisor].value(condition.d_k))
+        block = RowBlock(rows, keys, vector, squared_norm, spread)
+        for name in row_quantities(condition):
+            quantity = ROW_QUANTITIES[name]
+            values = quantity.evaluate(block)
+            means.append(values.mean(axis=-1))
+            if quantity.grid is not None:
+                counted.append(values)
+        by_rank = weights_by_rank(block.first(SORTED_ROWS))[..., ranks].mean(axis=1)
+        means.extend(by_rank.T)
+    return np.stack(means, axis=-1), counted
+
+
+def _count(values: Array, grid: LogGrid) -> Counts:
+    """Count row values, and how the squared cumulative count of a replicate rises.
+
+    A replicate's cumulative count rises from i - 1 to i at its i-th smallest value, so
+    its square rises by 2i - 1 there: the sum of squares over replicates is again a
+    sum of integers over bins, and the spread between replicates can be had from it.
+    """
+    bins = np.sort(grid.bins(values), axis=-1)
+    rises = np.broadcast_to(2.0 * np.arange(bins.shape[-1]) + 1.0, bins.shape)
+    number = np.bincount(bins.ravel(), minlength=grid.n_bins)
+    squares = np.bincount(bins.ravel(), rises.ravel(), minlength=grid.n_bins)
+    return np.stack([number, squares.astype(np.int64)])

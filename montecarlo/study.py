@@ -1,0 +1,241 @@
+"""A study: samples what the claims and figures need, judges, and writes the results."""
+
+import math
+import platform
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from montecarlo.claims.catalogue import Catalogue
+from montecarlo.claims.cells import cells_of
+from montecarlo.claims.judging import (
+    ClaimOutcome,
+    Judge,
+    decision_error,
+    undecided_conditions,
+)
+from montecarlo.claims.records import (
+    claim_records,
+    self_check_records,
+    threshold_curves,
+)
+from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.presets import Grid
+from montecarlo.results.folder import write_json
+from montecarlo.results.table import (
+    CURVE_COLUMNS,
+    curves_by_rank,
+    row_id,
+    tabulate,
+)
+from montecarlo.sampling.conditions import Condition
+from montecarlo.theory.references import Reference, reference
+
+Advance = Callable[[Condition, int, int], None]
+#: Libraries whose versions the bytes of a result depend on.
+LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is to be sampled and judged.
+
+    Attributes
+    ----------
+    catalogue : Catalogue
+    grid : Grid
+    seed : int
+    error_rate : float
+        Probability that any decided check of the report is wrong, at most.
+    preset : str
+        Name of the preset that the grid came from, for the record.
+    whole_grid : bool
+        Whether to sample all of the grid, or only what the claims' checks need.
+    batch : int or None
+        Replicates sent to a worker at once; changes no byte.
+    """
+
+    catalogue: Catalogue
+    grid: Grid
+    seed: int = 1
+    error_rate: float = 0.01
+    preset: str = ""
+    whole_grid: bool = True
+    batch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResults:
+    """What a study found."""
+
+    study: Study
+    measurements: pd.DataFrame
+    curves: pd.DataFrame
+    claims: dict[str, Any]
+    replicates: dict[str, int] = field(default_factory=dict)
+
+
+def run_study(
+    study: Study, executor: Executor, advance: Advance = lambda *_: None
+) -> StudyResults:
+    """Sample, estimate and judge.
+
+    Parameters
+    ----------
+    study : Study
+    executor : concurrent.futures.Executor
+        The workers.
+    advance : callable
+        (condition, replicates finished, replicates newly wanted), for a progress bar.
+
+    Returns
+    -------
+    StudyResults
+        The same for any workers, batches and order of the grid.
+    """
+    budgets = needed_budgets(study)
+    looks = {condition: len(budget.looks()) for condition, budget in budgets.items()}
+    divisors = study.grid.divisors
+    alpha = decision_error(
+        study.catalogue, looks, divisors, _exact, study.error_rate
+    )
+    most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
+    judge = Judge(study.catalogue, most, divisors, _exact, alpha)
+    store, cache = SampleStore(), _Cache(divisors)
+
+    def undecided(store: SampleStore, look: int) -> set[Condition]:
+        claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
+        return undecided_conditions([*claims, *self_checks])
+
+    plan = Plan(budgets, study.seed, divisors, study.batch)
+    with threadpool_limits(limits=1, user_api="blas"):
+        run(plan, store, executor, undecided, advance)
+    claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
+    summaries = [cache.summaries(store, condition) for condition in budgets]
+    return StudyResults(
+        study,
+        tabulate(summaries, find_reference),
+        _curves(summaries, claims),
+        {
+            "error_rate": study.error_rate,
+            "decision_error": alpha,
+            "claims": claim_records(study.catalogue, claims, row_id),
+            "self_checks": self_check_records(self_checks, row_id),
+        },
+        {condition.name: store.n_replicates(condition) for condition in budgets},
+    )
+
+
+def needed_budgets(study: Study) -> dict[Condition, Budget]:
+    """Return the budgets of the conditions that a study samples.
+
+    Those of the grid; with some of the claims left out, those that the checks need.
+    """
+    budgets = study.grid.budgets()
+    if study.whole_grid:
+        return budgets
+    needed = {
+        condition
+        for claim in study.catalogue.claim
+        for reading in claim.reading
+        for check in reading.check
+        for cell in cells_of(check, budgets, study.grid.divisors)
+        for condition in cell.conditions
+    }
+    return {c: budget for c, budget in budgets.items() if c in needed}
+
+
+def find_reference(condition: Condition, key: RowKey) -> Reference | None:
+    """Return the exact value of a row where theory gives one."""
+    if "/" in key.divisor:
+        return None
+    return reference(key.quantity, condition, key.divisor, key.summary)
+
+
+def _exact(condition: Condition, key: RowKey) -> float | None:
+    found = find_reference(condition, key)
+    return None if found is None else found.value
+
+
+@dataclass(slots=True)
+class _Cache:
+    """Estimates of a condition, made anew only when replicates were added."""
+
+    divisors: tuple[str, ...]
+    made: dict[Condition, Summaries] = field(default_factory=dict)
+
+    def summaries(self, store: SampleStore, condition: Condition) -> Summaries:
+        have = self.made.get(condition)
+        n = store.n_replicates(condition)
+        if have is None or have.samples.n_replicates != n:
+            have = Summaries(condition, store.samples(condition), self.divisors)
+            self.made[condition] = have
+        return have
+
+
+def _curves(summaries: list[Summaries], claims: list[ClaimOutcome]) -> pd.DataFrame:
+    rows = list(curves_by_rank(summaries))
+    rows += [
+        ("", "", "", "", None, None, "", curve, x, share, math.nan)
+        for curve, x, share in threshold_curves(claims)
+    ]
+    table = pd.DataFrame.from_records(rows, columns=list(CURVE_COLUMNS))
+    return table.astype({"d_k": "Int64", "n_keys": "Int64"})
+
+
+def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
+    """Write the tables and claims.json, and return the record for run.json.
+
+    Parameters
+    ----------
+    results : StudyResults
+    folder : Path
+        An existing folder.
+
+    Returns
+    -------
+    dict
+        Seed, grid, configuration, versions and replicates; nothing of how it ran.
+    """
+    for name, table in (
+        ("measurements.csv", results.measurements),
+        ("curves.csv", results.curves),
+    ):
+        table.to_csv(folder / name, index=False, lineterminator="\n")
+    write_json(folder / "claims.json", results.claims)
+    study = results.study
+    grid = study.grid
+    return {
+        "seed": study.seed,
+        "preset": study.preset,
+        "error_rate": study.error_rate,
+        "claims": [claim.id for claim in study.catalogue.claim],
+        "grid": {name: getattr(grid, name) for name in grid.__struct_fields__},
+        "versions": {
+            "montecarlo": version("montecarlo"),
+            "python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES},
+        },
+        "kernel": cpu_kernel(),
+        "replicates": results.replicates,
+    }
+
+
+def cpu_kernel() -> str:
+    """Name what NumPy and BLAS chose for this processor: the bytes depend on it."""
+    blas = sorted(
+        str(info.get("architecture", info["internal_api"]))
+        for info in threadpool_info()
+        if info["user_api"] == "blas"
+    )
+    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
+    return f"{'+'.join(dict.fromkeys(blas))}; {found[-1] if found else 'baseline'}"

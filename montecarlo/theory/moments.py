@@ -1,0 +1,110 @@
+"""Closed forms of q·k for independent entries, from the moments of the two laws.
+
+In: two laws and d_k.  Out: numbers for the undivided score; what divides it is the
+caller's business.
+"""
+
+import math
+
+from scipy.special import poch
+
+from montecarlo.sampling.laws import Law
+
+
+def family(law: Law) -> str:
+    """Return the name of a law without its mean and standard deviation."""
+    return law.name.partition("(")[0]
+
+
+def entry_variance(law: Law) -> float:
+    """Return the variance of one entry."""
+    return law.std**2
+
+
+def score_mean(law_q: Law, law_k: Law, d_k: int) -> float:
+    """Return E q·k = d m_q m_k."""
+    return d_k * law_q.mean * law_k.mean
+
+
+def score_second_moment(law_q: Law, law_k: Law, d_k: int) -> float:
+    """Return E (q·k)²."""
+    return score_variance(law_q, law_k, d_k) + score_mean(law_q, law_k, d_k) ** 2
+
+
+def score_variance(law_q: Law, law_k: Law, d_k: int) -> float:
+    """Return Var(q·k) over independent queries and keys.
+
+    Notes
+    -----
+    d (σ_q² σ_k² + m_q² σ_k² + m_k² σ_q²): the products q_i k_i are independent, and
+    E q² k² - (m_q m_k)² with E q² = σ_q² + m_q².
+    """
+    invisible = (law_k.mean * law_q.std) ** 2
+    return score_row_variance(law_q, law_k, d_k) + d_k * invisible
+
+
+def score_row_variance(law_q: Law, law_k: Law, d_k: int) -> float:
+    """Return the expected variance of q·k within a row, which is what softmax sees.
+
+    Notes
+    -----
+    d (σ_q² + m_q²) σ_k²: given q the variance is |q|² σ_k².  The rest of
+    `score_variance` is that of q·m_k, which is the same for all keys of a row.
+    """
+    return d_k * (law_q.std**2 + law_q.mean**2) * law_k.std**2
+
+
+def score_variance_ratio(law_q: Law, law_k: Law) -> float:
+    """Return Var(q·k) over d times the entry variances: 1 where the means are 0."""
+    return 1.0 + (law_q.mean / law_q.std) ** 2 + (law_k.mean / law_k.std) ** 2
+
+
+def score_excess_kurtosis(law_q: Law, law_k: Law, d_k: int) -> float | None:
+    """Return the excess kurtosis of q·k.
+
+    Returns
+    -------
+    float or None
+        None where a law has no fourth moment or a mean is not 0.
+
+    Notes
+    -----
+    (κ_q κ_k - 3)/d: that of one product q_i k_i is κ_q κ_k - 3, and of a sum of d
+    independent ones it is a d-th.
+    """
+    kurtosis = law_q.kurtosis * law_k.kurtosis
+    if law_q.mean != 0.0 or law_k.mean != 0.0 or math.isinf(kurtosis):
+        return None
+    return (kurtosis - 3.0) / d_k
+
+
+def score_abs(law_q: Law, law_k: Law, d_k: int) -> float | None:
+    """Return E |q·k|.
+
+    Returns
+    -------
+    float or None
+        None unless both laws are Gaussian or Rademacher, of mean 0.
+
+    Notes
+    -----
+    Given q, Gaussian keys make q·k normal: E|q·k| = sqrt(2/pi) E|q|, with E|q| =
+    sqrt 2 Γ((d+1)/2)/Γ(d/2) for a Gaussian query (that of the variance-gamma law) and
+    sqrt d for a Rademacher one, where the two may change places.  Both Rademacher: a
+    simple random walk after d steps, 2 h C(2h, h)/4^h with h = ceil(d/2).
+    """
+    if law_q.mean != 0.0 or law_k.mean != 0.0:
+        return None
+    scale = law_q.std * law_k.std
+    match sorted((family(law_q), family(law_k))):
+        case ["gaussian", "gaussian"]:
+            # poch(x, 1/2) = Γ(x + 1/2)/Γ(x)
+            return scale * 2.0 * float(poch(d_k / 2, 0.5)) / math.sqrt(math.pi)
+        case ["gaussian", "rademacher"]:
+            return scale * math.sqrt(2.0 * d_k / math.pi)
+        case ["rademacher", "rademacher"]:
+            # C(2h, h)/4^h = Γ(h + 1/2)/(Γ(h + 1) sqrt pi)
+            half = (d_k + 1) // 2
+            return scale * 2.0 * float(poch(half, 0.5)) / math.sqrt(math.pi)
+        case _:
+            return None

@@ -1,0 +1,410 @@
+"""Gradients keep their relative precision where they vanish, and are gradients.
+
+Bounds.  J = Σ p_i p_j (e_i - e_j)(e_i - e_j)ᵀ over pairs i < j: a sum of positive
+matrices.  If each weight has a relative error of at most δ, J lies between (1 - δ)² J
+and (1 + δ)² J, so its trace, norms and eigenvalues have a relative error of at most 2δ
+whatever the row: the problem is well conditioned and only a formula can spoil it.
+With u = 2**-53, δ = 2(2u|gap| + 4u + nu): subtraction and division of the gap, exp, the
+sum, once in the weight's numerator and once in its denominator.
+"""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.attention.gradients import (
+    gradient_query,
+    gradient_scores,
+    jacobian_frobenius,
+    jacobian_frobenius_squared,
+    jacobian_spectral,
+    jacobian_times,
+    jacobian_trace,
+)
+from montecarlo.attention.softmax import measure_gaps, softmax_rows
+
+UNIT = 2.0**-53
+UNIT_32 = 2.0**-24
+#: Roundings of the formulas themselves, in units of δ: each has fewer operations on
+#: rounded sums than this, and none of them cancels.
+OPERATIONS = 8.0
+#: What the secular iteration of the spectral norm promises.
+ITERATED = 1e-9
+
+#: Rows whose Jacobian goes from moderate to 1e-30; n from 2 to 24.
+PEAKED = [
+    np.roll(
+        -3.5 - np.concatenate([[0.0], gap + np.linspace(0.0, 0.25 * gap + 1.0, n - 1)]),
+        n // 2,
+    )
+    for n, gap in [
+        (2, 0.0),
+        (2, 69.5),
+        (3, 5.0),
+        (4, 14.0),
+        (6, 30.0),
+        (6, 37.0),
+        (24, 45.0),
+        (12, 58.0),
+        (6, 69.5),
+    ]
+]
+ROWS = st.lists(
+    st.floats(-80.0, 80.0, allow_subnormal=False), min_size=2, max_size=6
+).map(np.array)
+DIVISORS = st.sampled_from([1.0, math.sqrt(2.0), 8.0])
+
+MEASURED = {
+    "trace": jacobian_trace,
+    "frobenius_squared": jacobian_frobenius_squared,
+    "frobenius": jacobian_frobenius,
+    "spectral": jacobian_spectral,
+}
+
+
+def rows_of(scores, divisor=1.0):
+    """Softmax of scores as the package computes it."""
+    return softmax_rows(measure_gaps(np.atleast_2d(scores)), divisor)
+
+
+def weight_error(scores, divisor=1.0):
+    """Relative error δ that double precision allows for a weight."""
+    gap = np.ptp(scores) / divisor
+    return 2.0 * UNIT * (2.0 * gap + 4.0 + len(scores))
+
+
+def precision(name, scores, divisor=1.0):
+    """Relative error that double precision allows for a quantity of J."""
+    allowed = (2.0 + OPERATIONS) * weight_error(scores, divisor)
+    if name == "frobenius_squared":
+        return 2.0 * allowed
+    if name == "spectral":
+        return allowed + ITERATED
+    return allowed
+
+
+def exact_weights(scores, divisor=1.0):
+    """Weights of a row; call within 60-digit arithmetic."""
+    terms = [mpmath.exp(mpmath.mpf(s) / mpmath.mpf(divisor)) for s in scores]
+    total = mpmath.fsum(terms)
+    return [term / total for term in terms]
+
+
+def exact_jacobian(scores, divisor=1.0):
+    """Diag(p) - p pᵀ in full; call within 60-digit arithmetic."""
+    p = exact_weights(scores, divisor)
+    return mpmath.matrix(
+        [
+            [(w if i == j else 0) - w * v for j, v in enumerate(p)]
+            for i, w in enumerate(p)
+        ]
+    )
+
+
+def exact_quantities(scores, divisor=1.0):
+    """Quantities of J from J in full, in 60-digit arithmetic."""
+    with mpmath.workdps(60):
+        jacobian = exact_jacobian(scores, divisor)
+        squared = mpmath.fsum(entry**2 for entry in jacobian)
+        return {
+            "trace": mpmath.fsum(jacobian[i, i] for i in range(jacobian.rows)),
+            "frobenius_squared": squared,
+            "frobenius": mpmath.sqrt(squared),
+            "spectral": max(mpmath.eigsy(jacobian, eigvals_only=True)),
+        }
+
+
+def exact_product(scores, vector, divisor=1.0):
+    """J v in 60-digit arithmetic, and how far from it each entry may end.
+
+    J v is made of differences u to the largest key's value: a term of entry i has at
+    most the size p_i(|u_i| + Σ p|u|).
+    """
+    with mpmath.workdps(60):
+        p, v = exact_weights(scores, divisor), [mpmath.mpf(x) for x in vector]
+        mean = mpmath.fdot(p, v)
+        product = [w * (x - mean) for w, x in zip(p, v, strict=True)]
+        u = [abs(x - v[np.argmax(scores)]) for x in v]
+        size = mpmath.fdot(p, u)
+        allowed = (2.0 + OPERATIONS) * weight_error(scores, divisor)
+        bound = [allowed * w * (x + size) for w, x in zip(p, u, strict=True)]
+    return product, bound
+
+
+def norm(values):
+    """Euclidean norm in 60-digit arithmetic."""
+    with mpmath.workdps(60):
+        return mpmath.sqrt(mpmath.fsum(mpmath.mpf(x) ** 2 for x in values))
+
+
+def error_of(measured, exact):
+    """Absolute error against a 60-digit number."""
+    with mpmath.workdps(60):
+        return abs(mpmath.mpf(float(measured)) - exact)
+
+
+@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("scores", PEAKED, ids=lambda row: f"n={len(row)}")
+def test_relative_precision(scores, name):
+    """Trace and norms of J keep their relative precision down to 1e-30."""
+    exact = exact_quantities(scores)[name]
+
+    error = error_of(MEASURED[name](rows_of(scores))[0], exact)
+    assert error <= precision(name, scores) * exact
+
+
+def test_rows_reach_far_down():
+    """The rows above hold Jacobians from 0.1 to below 1e-29."""
+    sizes = [float(exact_quantities(row)["frobenius"]) for row in PEAKED]
+
+    assert max(sizes) > 0.1
+    assert min(sizes) < 1e-29
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(scores=ROWS, divisor=DIVISORS)
+def test_relative_precision_of_any_row(scores, divisor):
+    """Relative precision does not depend on the row: ties, near ties, any divisor."""
+    rows, exact = rows_of(scores, divisor), exact_quantities(scores, divisor)
+
+    for name, measure in MEASURED.items():
+        error = error_of(measure(rows)[0], exact[name])
+        assert error <= precision(name, scores, divisor) * exact[name], name
+
+
+def naive_quantities(scores):
+    """Return the textbook formulas in double precision."""
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    squared = (p**2).sum() - 2.0 * (p**3).sum() + (p**2).sum() ** 2
+    return {
+        "trace": 1.0 - (p**2).sum(),
+        "frobenius_squared": squared,
+        "frobenius": math.sqrt(max(squared, 0.0)),
+        "spectral": np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1],
+    }
+
+
+@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("scores", PEAKED[-3:], ids=lambda row: f"n={len(row)}")
+def test_naive_formulas_fail(scores, name):
+    """The test above can fail: textbook formulas miss its bound at peaked rows."""
+    exact = exact_quantities(scores)[name]
+
+    error = error_of(naive_quantities(scores)[name], exact)
+    assert error > 1e3 * precision(name, scores) * exact
+
+
+def test_naive_formulas_pass_at_a_moderate_row():
+    """The bound is no trap: textbook formulas keep it where nothing cancels."""
+    scores = np.array([0.3, -0.2, 0.1, 0.0])
+    exact, naive = exact_quantities(scores), naive_quantities(scores)
+
+    for name, value in exact.items():
+        assert error_of(naive[name], value) <= precision(name, scores) * value
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(scores=ROWS, divisor=DIVISORS, seed=st.integers(0, 2**32 - 1))
+def test_jacobian_times_is_precise_entry_by_entry(scores, divisor, seed):
+    """Every entry of J v is right to the rounding of the terms it is a sum of."""
+    vector = np.random.default_rng(seed).normal(size=(1, len(scores)))
+    exact, bound = exact_product(scores, vector[0], divisor)
+    product = jacobian_times(rows_of(scores, divisor), vector)[0]
+
+    for measured, expected, allowed in zip(product, exact, bound, strict=True):
+        assert error_of(measured, expected) <= allowed
+
+
+@pytest.mark.parametrize("scores", PEAKED, ids=lambda row: f"n={len(row)}")
+def test_gradient_scores_precision(scores):
+    """‖Jv‖/divisor keeps its relative precision down to 1e-30."""
+    vector = np.random.default_rng(7).normal(size=(1, len(scores)))
+    divisor = 1.5
+    exact, bound = exact_product(scores * divisor, vector[0], divisor)
+    rows = rows_of(scores * divisor, divisor)
+    measured = gradient_scores(rows, jacobian_times(rows, vector))[0]
+
+    expected = norm(exact) / divisor
+    # Norm, division: (n + 4) more roundings.
+    allowed = norm(bound) / divisor + (len(scores) + 4) * UNIT * expected
+    assert error_of(measured, expected) <= allowed
+    assert allowed <= 1e-10 * expected  # the bound means something
+
+
+@pytest.mark.parametrize("scores", PEAKED, ids=lambda row: f"n={len(row)}")
+@pytest.mark.parametrize("d_k", [1, 5, 64])
+def test_gradient_query_precision(scores, d_k):
+    """‖KᵀJv‖/divisor keeps float32's relative precision down to 1e-30."""
+    n, divisor = len(scores), 1.5
+    rng = np.random.default_rng(8)
+    vector = rng.normal(size=(1, n))
+    keys = rng.normal(size=(n, d_k)).astype(np.float32)
+    exact, bound = exact_product(scores * divisor, vector[0], divisor)
+    rows = rows_of(scores * divisor, divisor)
+    measured = gradient_query(rows, jacobian_times(rows, vector), keys)[0]
+
+    with mpmath.workdps(60):
+        columns = [[mpmath.mpf(float(x)) for x in column] for column in keys.T]
+        sizes = [[abs(x) for x in column] for column in columns]
+        gradient = norm(mpmath.fdot(exact, column) for column in columns)
+        terms = norm(mpmath.fdot(map(abs, exact), column) for column in sizes)
+        spill = norm(mpmath.fdot(bound, column) for column in sizes)
+    expected = gradient / divisor
+    # Rounding J v to float32, n products and n sums: (n + 1) float32 units of the sum
+    # of absolute terms; one more for all that is of second order or in float64.
+    allowed = ((n + 2) * UNIT_32 * terms + spill) / divisor
+    assert error_of(measured, expected) <= allowed
+
+
+def test_naive_gradients_fail():
+    """The tests above can fail: p(v - p·v) and a float32 product without scaling."""
+    scores = PEAKED[-1]
+    vector = np.random.default_rng(7).normal(size=len(scores))
+    exact, bound = exact_product(scores, vector)
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    naive = p * (vector - p @ vector)
+
+    assert error_of(np.linalg.norm(naive), norm(exact)) > 1e3 * norm(bound)
+    # Squares of 1e-30 are below float32: the norm would be 0.
+    assert np.linalg.norm(np.array([float(x) for x in exact], dtype=np.float32)) == 0.0
+
+
+@pytest.mark.parametrize("power", [20, 60, 100, 140])
+def test_norms_reach_below_the_grid_of_quantiles(power):
+    """Norms of J are right far below 1e-60, where the grid of quantiles begins."""
+    gap = power * math.log(10.0)
+    rows = rows_of(np.array([0.0, -gap, -gap]))
+    vector = np.array([[0.0, 1.0, -0.5]])
+    tiny = 10.0**-power  # p of the others
+
+    # J is, but for terms of order tiny², [[2, -1, -1], [-1, 1, 0], [-1, 0, 1]] tiny.
+    close = {"rel": 1e-9, "abs": 0.0}
+    assert jacobian_trace(rows)[0] == pytest.approx(4.0 * tiny, **close)
+    assert jacobian_frobenius(rows)[0] == pytest.approx(math.sqrt(10) * tiny, **close)
+    assert jacobian_spectral(rows)[0] == pytest.approx(3.0 * tiny, **close)
+    product = jacobian_times(rows, vector)
+    expected = math.sqrt(0.5**2 + 1.0 + 0.5**2) * tiny
+    assert gradient_scores(rows, product)[0] == pytest.approx(expected, **close)
+    keys = np.eye(3, dtype=np.float32)
+    assert gradient_query(rows, product, keys)[0] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3, 8, 33])
+def test_jacobian_is_the_derivative(n):
+    """J v equals central differences of softmax along v."""
+    rng = np.random.default_rng(n)
+    scores, vector = rng.normal(scale=2.0, size=n), rng.normal(size=n)
+    step = 1e-5
+
+    def weights(shift):
+        e = np.exp(scores + shift * vector - scores.max())
+        return e / e.sum()
+
+    difference = (weights(step) - weights(-step)) / (2.0 * step)
+    product = jacobian_times(rows_of(scores), vector[np.newaxis])[0]
+    # |p'''| <= 5 range(v)³ (third cumulants); rounding of p over the step.
+    truncation = 5.0 * np.ptp(vector) ** 3 * step**2 / 6.0
+    rounding = 2.0 * weight_error(scores) / step
+    assert np.abs(product - difference).max() <= truncation + rounding
+    assert truncation + rounding < 1e-2 * np.abs(difference).max()
+
+
+def test_gradients_are_those_of_the_undivided_scores():
+    """gradient_scores and gradient_query carry 1/divisor: by q·k and by q."""
+    rng = np.random.default_rng(11)
+    n, d_k, divisor, step = 9, 4, 2.0, 1e-5
+    query = rng.normal(size=d_k)
+    keys = rng.normal(size=(n, d_k)).astype(np.float32)
+    vector = rng.normal(size=(1, n))
+
+    def objective(scores):
+        e = np.exp(scores / divisor)
+        return float(vector[0] @ e / e.sum())
+
+    by_scores = [
+        (objective(keys @ query + h) - objective(keys @ query - h)) / (2.0 * step)
+        for h in step * np.eye(n)
+    ]
+    by_query = [
+        (objective(keys @ (query + h)) - objective(keys @ (query - h))) / (2.0 * step)
+        for h in step * np.eye(d_k)
+    ]
+    rows = rows_of(keys @ query, divisor)
+    product = jacobian_times(rows, vector)
+    # Differences of step 1e-5: truncation and rounding both near 1e-10.
+    assert gradient_scores(rows, product)[0] == pytest.approx(
+        np.linalg.norm(by_scores), rel=1e-7
+    )
+    assert gradient_query(rows, product, keys)[0] == pytest.approx(
+        np.linalg.norm(by_query), rel=4 * n * UNIT_32
+    )
+
+
+def shapes_of_rows():
+    """Yield moderate rows of many lengths: random, tied, uniform, two equal largest."""
+    rng = np.random.default_rng(12)
+    for n in (2, 3, 4, 5, 8, 16, 31, 64):
+        yield f"random {n}", rng.normal(scale=1.5, size=n)
+        yield f"uniform {n}", np.full(n, 0.7)
+        yield f"one apart {n}", np.r_[np.full(n - 1, 0.7), 2.0]
+        yield f"ties {n}", np.round(rng.normal(size=n))
+        yield f"two largest {n}", np.r_[rng.uniform(-3.0, 0.0, n - 2), 1.0, 1.0]
+        yield f"two nearly {n}", np.r_[rng.uniform(-3.0, 0.0, n - 2), 1.0, 1.0 + 1e-9]
+        yield f"all nearly {n}", 1e-9 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(
+    "scores", [pytest.param(row, id=name) for name, row in shapes_of_rows()]
+)
+def test_quantities_equal_those_of_the_explicit_jacobian(scores):
+    """Trace and norms are those of J written out, and of its eigenvalues."""
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    jacobian = np.diag(p) - np.outer(p, p)
+    eigenvalues = np.linalg.eigvalsh(jacobian)
+    rows, n = rows_of(scores), len(scores)
+
+    # LAPACK's eigenvalues: a few n units of the norm; ours: see `precision`.
+    allowed = precision("spectral", scores) + 16 * n * UNIT
+    assert jacobian_spectral(rows)[0] == pytest.approx(eigenvalues[-1], rel=allowed)
+    assert jacobian_trace(rows)[0] == pytest.approx(np.trace(jacobian), rel=allowed)
+    frobenius = np.linalg.norm(jacobian)
+    assert jacobian_frobenius(rows)[0] == pytest.approx(frobenius, rel=allowed)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(scores=ROWS, divisor=DIVISORS)
+def test_order_of_norms(scores, divisor):
+    """Spectral ≤ Frobenius ≤ trace ≤ (n - 1) spectral, and spectral ≤ 1/2."""
+    rows = rows_of(scores, divisor)
+    spectral, frobenius = jacobian_spectral(rows)[0], jacobian_frobenius(rows)[0]
+    trace = jacobian_trace(rows)[0]
+    slack = 1.0 + 2.0 * precision("spectral", scores, divisor)
+
+    assert spectral <= frobenius * slack
+    assert frobenius <= trace * slack
+    assert trace <= (len(scores) - 1) * spectral * slack
+    assert spectral <= 0.5 * slack
+
+
+def test_one_hot_row():
+    """Where every other weight is 0, so is each gradient, without a warning."""
+    rows = rows_of(np.array([0.0, 5e4, -3e4]))
+    product = jacobian_times(rows, np.array([[1.0, -2.0, 0.5]]))
+
+    assert [measure(rows)[0] for measure in MEASURED.values()] == [0.0] * 4
+    assert gradient_scores(rows, product)[0] == 0.0
+    assert gradient_query(rows, product, np.ones((3, 2), dtype=np.float32))[0] == 0.0
+
+
+def test_constant_vector_has_no_gradient():
+    """Softmax does not see a constant: J 1 = 0 exactly, also at a long row."""
+    scores = np.random.default_rng(13).normal(scale=3.0, size=(6, 500))
+
+    assert not jacobian_times(rows_of(scores), np.full((1, 500), 0.3)).any()

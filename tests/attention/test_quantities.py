@@ -1,0 +1,251 @@
+"""The table of quantities: what an entry says of itself is true of its values."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.quantities import (
+    DEEP,
+    FINE,
+    PAIR_MEANS,
+    PAIR_QUANTITIES,
+    QUANTILES,
+    QUANTITIES,
+    ROW_QUANTITIES,
+    SPECTRAL_ROWS,
+    LogGrid,
+    RowBlock,
+)
+from montecarlo.attention.softmax import measure_gaps, softmax_rows
+
+N_REPLICATES, N_QUERIES, N_KEYS, D_K = 3, SPECTRAL_ROWS + 2, 11, 8
+
+
+def row_block(queries, keys, vector, divisor=1.0):
+    """A block of rows from queries and keys, one replicate per leading index."""
+    scores = (queries @ keys.transpose(0, 2, 1)).astype(np.float64)
+    return RowBlock(
+        softmax_rows(measure_gaps(scores), divisor),
+        keys,
+        vector,
+        np.square(queries, dtype=np.float64).sum(axis=-1),
+        scores.mean(axis=-1),
+        scores.var(axis=-1, ddof=1),
+    )
+
+
+@pytest.fixture
+def drawn():
+    """Queries, keys and vectors of some replicates."""
+    rng = np.random.default_rng(21)
+    queries = rng.normal(size=(N_REPLICATES, N_QUERIES, D_K)).astype(np.float32)
+    keys = rng.normal(size=(N_REPLICATES, N_KEYS, D_K)).astype(np.float32)
+    return queries, keys, rng.normal(size=(N_REPLICATES, 1, N_KEYS))
+
+
+def means_of(queries, keys):
+    """Return the means that quantities of pairs are made of, by their definitions."""
+    q, k = queries.astype(np.float64), keys.astype(np.float64)
+    s = (q @ k.T).ravel()
+    values = (
+        *(q.mean(), (q**2).mean(), k.mean(), (k**2).mean()),
+        *(s.mean(), np.abs(s).mean(), (s**2).mean(), (s**3).mean(), (s**4).mean()),
+    )
+    return dict(zip(PAIR_MEANS, map(np.asarray, values), strict=True))
+
+
+def test_names_are_keys_and_unique():
+    """A quantity stands in the table under its own name, in one of the two tables."""
+    for name, quantity in QUANTITIES.items():
+        assert quantity.name == name
+        assert quantity.symbol
+    assert len(QUANTITIES) == len(PAIR_QUANTITIES) + len(ROW_QUANTITIES)
+
+
+def test_quantiles_have_a_grid():
+    """A quantity has quantiles exactly if it has a grid to read them from."""
+    for quantity in ROW_QUANTITIES.values():
+        assert bool(set(quantity.summaries) & set(QUANTILES)) == bool(quantity.grid)
+
+
+@pytest.mark.parametrize("name", ROW_QUANTITIES)
+@pytest.mark.parametrize("divisor", ["none", "sqrt"])
+def test_row_quantities_are_one_number_per_row(drawn, name, divisor):
+    """A quantity of rows has one finite value for each row of each replicate."""
+    block = row_block(*drawn, DIVISORS[divisor].value(D_K))
+    values = ROW_QUANTITIES[name].evaluate(block)
+
+    n_rows = SPECTRAL_ROWS if name == "jacobian_spectral" else N_QUERIES
+    assert values.shape == (N_REPLICATES, n_rows)
+    assert values.dtype == np.float64
+    assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("name", ROW_QUANTITIES)
+def test_row_quantities_do_not_see_other_rows(drawn, name):
+    """A row has the same value alone as among others, to the byte."""
+    queries, keys, vector = drawn
+    evaluate = ROW_QUANTITIES[name].evaluate
+    together = evaluate(row_block(queries, keys, vector))
+
+    for i in range(N_REPLICATES):
+        cut = slice(i, i + 1)
+        alone = evaluate(row_block(queries[cut], keys[cut], vector[cut]))
+        assert np.array_equal(alone[0], together[i])
+
+
+@pytest.mark.parametrize("name", [q.name for q in ROW_QUANTITIES.values() if q.grid])
+def test_gridded_quantities_fit_their_grid(drawn, name):
+    """Values of a gridded quantity lie inside its grid, at every divisor."""
+    quantity = ROW_QUANTITIES[name]
+    for divisor in DIVISORS.values():
+        values = quantity.evaluate(row_block(*drawn, divisor.value(D_K)))
+        bins = quantity.grid.bins(values)
+        assert bins.min() > 1
+        assert bins.max() < quantity.grid.n_bins - 1
+
+
+def test_first_rows_are_the_first_rows(drawn):
+    """`RowBlock.first` is what softmax gives for the first rows alone."""
+    block = row_block(*drawn, 2.0)
+    first = block.first(4)
+    scores = block.rows.gaps.below + block.rows.gaps.largest[..., np.newaxis]
+    cut = softmax_rows(measure_gaps(scores[:, :4]), 2.0)
+
+    assert np.array_equal(first.e, cut.e)
+    assert np.array_equal(first.z, cut.z)
+    assert np.array_equal(first.largest, cut.largest)
+    assert np.array_equal(first.gaps.where, cut.gaps.where)
+    assert np.array_equal(first.gaps.below, cut.gaps.below)
+    assert np.array_equal((first.s2, first.s3), (cut.s2, cut.s3))
+    assert first.divisor == cut.divisor
+
+
+def test_row_variance_is_divided_twice(drawn):
+    """The row variance that softmax sees is that of the divided scores, over n - 1."""
+    queries, keys, vector = drawn
+    scores = (queries @ keys.transpose(0, 2, 1)).astype(np.float64) / 3.0
+    measured = ROW_QUANTITIES["score_row_variance"].evaluate(
+        row_block(queries, keys, vector, 3.0)
+    )
+
+    assert measured == pytest.approx(np.var(scores, axis=-1, ddof=1), rel=1e-12)
+
+
+def identity_z_score(keys, divisor):
+    """Mean of the entropy identity over replicates, in standard errors."""
+    n = keys.shape[0]
+    rng = np.random.default_rng(22)
+    queries = rng.normal(size=(n, 1, keys.shape[2])).astype(np.float32)
+    block = row_block(queries, keys, np.zeros((n, 1, keys.shape[1])), divisor)
+    values = ROW_QUANTITIES["entropy_identity"].evaluate(block)
+    return values.mean() / (values.std(ddof=1) / math.sqrt(n))
+
+
+@pytest.mark.parametrize("divisor", [1.0, 2.0, 8.0])
+@pytest.mark.parametrize("n_keys", [2, 7, 40])
+def test_entropy_identity_holds_for_gaussian_keys(divisor, n_keys):
+    """E H = E ln Z - s² E tr J for Gaussian keys (false alarms: 9 · 6e-8 < 1e-6)."""
+    rng = np.random.default_rng(23)
+    keys = rng.normal(size=(20_000, n_keys, 4)).astype(np.float32)
+
+    assert abs(identity_z_score(keys, divisor)) < 5.42
+
+
+@pytest.mark.parametrize("std", [0.9, 1.1])
+def test_entropy_identity_fails_for_other_keys(std):
+    """The test above can fail: keys of a variance off by a fifth break the identity."""
+    rng = np.random.default_rng(23)
+    keys = rng.normal(scale=std, size=(20_000, 7, 4)).astype(np.float32)
+
+    assert abs(identity_z_score(keys, 2.0)) > 2 * 5.42
+
+
+def test_entropy_identity_is_for_gaussian_keys_only():
+    """The identity is marked as one of Gaussian keys, and nothing else is."""
+    marked = [q.name for q in ROW_QUANTITIES.values() if q.gaussian_keys]
+
+    assert marked == ["entropy_identity"]
+
+
+@pytest.mark.parametrize("name", PAIR_QUANTITIES)
+@pytest.mark.parametrize("c", [2.0, 0.25, math.sqrt(8.0)])
+def test_degree(drawn, name, c):
+    """Dividing the scores by c divides a quantity by c to its degree."""
+    quantity = PAIR_QUANTITIES[name]
+    means = means_of(drawn[0][0], drawn[1][0])
+    power = {"s": 1, "abs": 1, "s2": 2, "s3": 3, "s4": 4}
+    divided = {key: value / c ** power.get(key, 0) for key, value in means.items()}
+    raw, after = quantity.evaluate(means, D_K), quantity.evaluate(divided, D_K)
+
+    if quantity.divided:
+        assert after == pytest.approx(raw / c**quantity.degree, rel=1e-12)
+    elif name == "score_variance_ratio":  # of raw scores, by the theorem's d_k
+        assert after == pytest.approx(raw / c**2, rel=1e-12)
+    else:
+        assert after == pytest.approx(raw, rel=1e-9)
+
+
+def test_pair_quantities_are_what_they_are_called(drawn):
+    """Quantities of pairs equal NumPy's and SciPy's moments of the same draws."""
+    queries, keys = drawn[0][0] + np.float32(0.75), drawn[1][0] - np.float32(1.5)
+    q, k = queries.astype(np.float64), keys.astype(np.float64)
+    s = q @ k.T
+    expected = {
+        "entry_variance_q": q.var(),
+        "entry_variance_k": k.var(),
+        "score_mean": s.mean(),
+        "score_variance": s.var(),
+        "score_std": s.std(),
+        "score_variance_ratio": s.var() / (D_K * q.var() * k.var()),
+        "score_abs": np.abs(s).mean(),
+        "score_excess_kurtosis": scipy.stats.kurtosis(s.ravel()),
+    }
+
+    for name, quantity in PAIR_QUANTITIES.items():
+        value = quantity.evaluate(means_of(queries, keys), D_K)
+        assert value == pytest.approx(expected[name], rel=1e-9), name
+
+
+def test_same_as_names_a_quantity():
+    """A quantity that repeats another one names it, and its degree shows the power."""
+    for quantity in PAIR_QUANTITIES.values():
+        if quantity.same_as:
+            assert quantity.same_as in PAIR_QUANTITIES
+            assert PAIR_QUANTITIES[quantity.same_as].same_as == ""
+
+
+@pytest.mark.parametrize("grid", [FINE, DEEP, LogGrid(-1.0, 1.0, 3)])
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_value_lies_between_the_edges_of_its_bin(grid, data):
+    """A value inside the grid lies below its bin's edge and above the one before."""
+    exponent = data.draw(st.floats(grid.low + 0.01, grid.high - 0.01))
+    value = 10.0**exponent
+    place, edges = int(grid.bins(np.array(value))), grid.edges()
+    slack = 1.0 + 1e-12  # rounding of a logarithm
+
+    assert edges[place] * slack >= value
+    assert value * slack >= (edges[place - 1] if place > 1 else 10.0**grid.low)
+
+
+@pytest.mark.parametrize("grid", [FINE, DEEP])
+def test_grid_ends(grid):
+    """Zero has a bin of its own; what is beyond the grid goes to its ends."""
+    values = np.array([0.0, 5e-324, 10.0 ** (grid.low - 1), 10.0 ** (grid.high + 1)])
+
+    assert grid.bins(values).tolist() == [0, 1, 1, grid.n_bins - 1]
+    assert grid.edges().shape == (grid.n_bins,)
+    assert grid.edges()[[0, -1]] == pytest.approx([0.0, 10.0**grid.high])
+    assert (np.diff(grid.edges()) > 0.0).all()
+
+
+def test_bins_are_finer_than_the_tolerance_of_a_quantile():
+    """A bin is far narrower than the factor 1.25 by which quantiles are judged."""
+    for grid in (FINE, DEEP):
+        assert 10.0 ** (1.0 / grid.per_decade) < 1.25**0.2

@@ -1,0 +1,222 @@
+"""Softmax keeps the relative precision of the scores, also where a weight is nearly 1.
+
+Bounds.  With u = 2**-53: a gap is rounded once by the subtraction and once by the
+division, so an exponential has a relative error of at most 2u|gap| + 4u (the last for
+exp itself).  A sum of n positive terms adds nu.  `precision` is that, times the number
+of times the exponentials enter.
+"""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.attention.softmax import (
+    effective_keys,
+    entropy,
+    inverse_participation,
+    log_partition,
+    measure_gaps,
+    softmax_rows,
+    weight_max,
+    weights_by_rank,
+)
+
+UNIT = 2.0**-53
+#: Exponentials enter a quantity at most this many times (Σp²: twice above, twice
+#: below the line; entropy: three times, one of them as a rounded gap).
+DEGREE = 6
+
+#: Rows whose second weight is 1e-0 ... 1e-30 of the largest, where 1 - p_max is lost
+#: to naive formulas.
+PEAKED = [
+    np.roll(37.25 - np.array([0.0, gap, gap + 0.375, 2.0 * gap + 1.1]), shift)
+    for shift, gap in enumerate([0.0, 0.3, 4.0, 11.0, 23.0, 37.5, 52.0, 69.0])
+]
+ROWS = st.lists(
+    st.floats(-80.0, 80.0, allow_subnormal=False), min_size=2, max_size=8
+).map(np.array)
+DIVISORS = st.sampled_from([1.0, math.sqrt(2.0), 8.0])
+
+
+def rows_of(scores, divisor=1.0):
+    """Softmax of scores as the package computes it."""
+    return softmax_rows(measure_gaps(np.atleast_2d(scores)), divisor)
+
+
+def exact_weights(scores, divisor=1.0):
+    """Weights of a row in 60-digit arithmetic."""
+    with mpmath.workdps(60):
+        terms = [mpmath.exp(mpmath.mpf(s) / mpmath.mpf(divisor)) for s in scores]
+        total = mpmath.fsum(terms)
+        return [term / total for term in terms]
+
+
+def exact_quantities(scores, divisor=1.0):
+    """Quantities of a row in 60-digit arithmetic."""
+    with mpmath.workdps(60):
+        p = exact_weights(scores, divisor)
+        h = -mpmath.fsum(w * mpmath.log(w) for w in p)
+        return {
+            "complement": mpmath.fsum(sorted(p)[:-1]),
+            "weight_max": max(p),
+            "entropy": h,
+            "effective_keys": mpmath.exp(h),
+            "inverse_participation": mpmath.fsum(w * w for w in p),
+        }
+
+
+MEASURED = {
+    "complement": lambda rows: rows.s1 / rows.z,
+    "weight_max": weight_max,
+    "entropy": entropy,
+    "effective_keys": effective_keys,
+    "inverse_participation": inverse_participation,
+}
+
+
+def precision(scores, divisor=1.0):
+    """Relative error that double precision allows for a row."""
+    gap = np.ptp(scores) / divisor
+    return DEGREE * UNIT * (2.0 * gap + 4.0 + len(scores))
+
+
+def relative_error(measured, exact):
+    """Relative error against a 60-digit number."""
+    with mpmath.workdps(60):
+        return float(abs((mpmath.mpf(float(measured)) - exact) / exact))
+
+
+@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("scores", PEAKED)
+def test_relative_precision(scores, name):
+    """Each quantity keeps its relative precision down to 1 - p_max = 1e-30."""
+    measured = MEASURED[name](rows_of(scores))[0]
+
+    assert relative_error(measured, exact_quantities(scores)[name]) <= precision(scores)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scores=ROWS, divisor=DIVISORS)
+def test_relative_precision_of_any_row(scores, divisor):
+    """Relative precision does not depend on the row: ties, near ties, any divisor."""
+    rows, exact = rows_of(scores, divisor), exact_quantities(scores, divisor)
+
+    for name, measure in MEASURED.items():
+        error = relative_error(measure(rows)[0], exact[name])
+        assert error <= precision(scores, divisor), name
+
+
+@pytest.mark.parametrize("name", ["complement", "entropy"])
+def test_naive_formulas_fail(name):
+    """The test above can fail: textbook formulas miss its bound at a peaked row."""
+    scores = PEAKED[-1]
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    naive = {"complement": 1.0 - p.max(), "entropy": -(p * np.log(p)).sum()}[name]
+
+    error = relative_error(naive, exact_quantities(scores)[name])
+    assert error > 1e9 * precision(scores)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scores=ROWS, divisor=DIVISORS)
+def test_log_partition(scores, divisor):
+    """Ln Z is right to the rounding of its two terms."""
+    with mpmath.workdps(60):
+        terms = [mpmath.exp(mpmath.mpf(s) / mpmath.mpf(divisor)) for s in scores]
+        exact = mpmath.log(mpmath.fsum(terms))
+        error = abs(log_partition(rows_of(scores, divisor))[0] - exact)
+    # 2u of the largest score (division, sum), the rest's precision for ln(1 + s1).
+    allowed = 2.0 * UNIT * np.abs(scores).max() / divisor
+    allowed += math.log(len(scores)) * precision(scores, divisor)
+    assert error <= allowed
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scores=ROWS, divisor=DIVISORS)
+def test_weights_by_rank(scores, divisor):
+    """Weights by rank are the exact weights, sorted, and sum to 1."""
+    weights = weights_by_rank(rows_of(scores, divisor))[0]
+    exact = sorted(exact_weights(scores, divisor), reverse=True)
+
+    assert abs(weights.sum() - 1.0) <= 2 * len(scores) * UNIT
+    for weight, expected in zip(weights, exact, strict=True):
+        assert relative_error(weight, expected) <= precision(scores, divisor)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scores=ROWS, shift=st.integers(-(2**20), 2**20), seed=st.integers(0, 999))
+def test_order_and_shift_do_not_matter(scores, shift, seed):
+    """Shuffling the keys or adding a constant to the scores changes no quantity."""
+    scores = np.round(scores * 2.0**20) / 2.0**20  # so that the shift is exact
+    moved = np.random.default_rng(seed).permutation(scores) + shift
+
+    for name, measure in MEASURED.items():
+        before, after = measure(rows_of(scores))[0], measure(rows_of(moved))[0]
+        assert abs(after - before) <= 2 * precision(scores) * abs(before), name
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(scores=ROWS, divisor=DIVISORS)
+def test_bounds(scores, divisor):
+    """Entropy, effective keys, Σp² and the largest weight stay within their bounds."""
+    rows, n = rows_of(scores, divisor), len(scores)
+    slack = 1.0 + precision(scores, divisor)
+
+    assert 0.0 <= entropy(rows)[0] <= math.log(n) * slack
+    assert 1.0 <= effective_keys(rows)[0] <= n * slack
+    assert 1.0 / (n * slack) <= inverse_participation(rows)[0] <= slack
+    assert 1.0 / (n * slack) <= weight_max(rows)[0] <= 1.0
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 64, 1000])
+def test_uniform_row(n):
+    """Equal scores give n equal weights, whatever the score is."""
+    rows = rows_of(np.full(n, -12.5))
+
+    assert weight_max(rows)[0] == 1.0 / n
+    assert weights_by_rank(rows)[0] == pytest.approx(np.full(n, 1.0 / n), rel=2 * UNIT)
+    assert entropy(rows)[0] == pytest.approx(math.log(n), rel=4 * UNIT)
+    assert inverse_participation(rows)[0] == pytest.approx(1.0 / n, rel=8 * UNIT)
+
+
+@pytest.mark.parametrize("size", [2e3, 1e5, 1e300])
+def test_huge_scores(size):
+    """Huge scores give a one-hot row: no overflow, no warning, no NaN."""
+    rows = rows_of(size * np.array([0.5, 1.0, -1.0, 0.25]))
+
+    assert weight_max(rows)[0] == 1.0
+    assert entropy(rows)[0] == 0.0
+    assert effective_keys(rows)[0] == 1.0
+    assert log_partition(rows)[0] == size
+    assert weights_by_rank(rows)[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_huge_scores_overflow_without_the_split():
+    """The test above can fail: plain exponentials of its scores overflow."""
+    with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+        np.exp(2e3 * np.array([0.5, 1.0, -1.0, 0.25]))
+
+
+def test_leading_axes_are_rows_of_their_own():
+    """Rows do not see each other: an array of rows gives what each row gives alone."""
+    scores = np.random.default_rng(4).normal(scale=9.0, size=(3, 5, 7))
+    together = rows_of(scores)
+
+    for measure in (*MEASURED.values(), log_partition, weights_by_rank):
+        alone = [[measure(rows_of(row))[0] for row in block] for block in scores]
+        assert np.array_equal(measure(together), np.array(alone))
+
+
+def test_gaps_locate_the_largest():
+    """Gaps are at most 0, are 0 at the largest, and give the scores back."""
+    scores = np.array([[1.5, 4.0, 4.0], [2.0, -1.0, 0.5]])
+    gaps = measure_gaps(scores)
+
+    assert gaps.largest.tolist() == [4.0, 2.0]
+    assert gaps.where.tolist() == [[1], [0]]
+    assert gaps.below.tolist() == [[-2.5, 0.0, 0.0], [0.0, -3.0, -1.5]]

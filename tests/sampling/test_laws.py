@@ -1,0 +1,344 @@
+"""Laws have the moments they declare, and draws follow the laws.
+
+A declared moment is compared with the integral of SciPy's density.  Draws are compared
+with SciPy's distribution function by the Dvoretzky-Kiefer-Wolfowitz bound, which holds
+for every law and n: P(sup|F_n - F| > ε) ≤ 2 exp(-2nε²).  Where the eighth moment exists
+and is tame, mean and variance are tested by normal theory as well, which is sharper.
+
+FALSE_ALARM is the rate of one check; there are fewer than 60, so this file fails by
+chance less than once in 10⁵ seeds.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.sampling.laws import LAWS, Law, parse_law
+
+FALSE_ALARM = 1e-7
+N_DRAWS = 1_000_000
+#: Two-sided normal quantile of FALSE_ALARM: 5.33.
+Z_LIMIT = float(-scipy.stats.norm.ppf(FALSE_ALARM / 2.0))
+#: The largest distance of distribution functions that chance may make.
+DISTANCE_LIMIT = math.sqrt(math.log(2.0 / FALSE_ALARM) / (2.0 * N_DRAWS))
+#: A variance that is off by this factor must be seen.
+PLANTED_VARIANCE = 1.1
+
+STANDARD = {
+    "gaussian": scipy.stats.norm(),
+    "uniform": scipy.stats.uniform(-math.sqrt(3.0), 2.0 * math.sqrt(3.0)),
+    "laplace": scipy.stats.laplace(scale=math.sqrt(0.5)),
+    "logistic": scipy.stats.logistic(scale=math.sqrt(3.0) / math.pi),
+    "student_t10": scipy.stats.t(10, scale=math.sqrt(0.8)),
+    "student_t5": scipy.stats.t(5, scale=math.sqrt(0.6)),
+    "student_t3": scipy.stats.t(3, scale=math.sqrt(1.0 / 3.0)),
+}
+#: Laws whose squares are tame enough for normal theory at 5 standard errors: with a
+#: skewness of at most 7 and 10⁶ draws the tail is off by less than a factor 1.2.
+TAME = ("gaussian", "uniform", "laplace", "logistic")
+
+
+@pytest.fixture(scope="module")
+def draws():
+    """A million draws of each law."""
+    return {
+        name: law.sample(np.random.default_rng((31, i)), (N_DRAWS,)).astype(np.float64)
+        for i, (name, law) in enumerate(LAWS.items())
+    }
+
+
+def integral(distribution, function):
+    """Expectation of a function by quadrature."""
+    low, high = distribution.support()
+    halves = ((low, 0.0), (0.0, high))
+    return sum(
+        scipy.integrate.quad(
+            lambda x: function(x) * distribution.pdf(x), *half, epsabs=0, epsrel=1e-10
+        )[0]
+        for half in halves
+    )
+
+
+def distance(sample, distribution):
+    """Largest distance between a sample's distribution function and the law's."""
+    return scipy.stats.ks_1samp(sample, distribution.cdf, mode="asymp").statistic
+
+
+def z_score(sample, expected, variance):
+    """Distance of a sample mean from its expectation, in exact standard errors."""
+    return (sample.mean() - expected) / math.sqrt(variance / len(sample))
+
+
+def test_every_law_is_tested():
+    """A new law needs a distribution to be held against."""
+    assert set(LAWS) == {*STANDARD, "rademacher"}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+def test_record(law):
+    """A law of the table is standardised and stands under its own canonical name."""
+    assert LAWS[law.name] is law
+    assert parse_law(law.name) is law
+    assert (law.mean, law.std) == (0.0, 1.0)
+    assert (law.kurtosis < math.inf) == (law.moments > 4.0)
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_declared_moments(name):
+    """Mean 0, variance 1 and the declared kurtosis are those of the law's density."""
+    law, distribution = LAWS[name], STANDARD[name]
+
+    assert integral(distribution, lambda x: x**2) == pytest.approx(1.0, rel=1e-7)
+    assert distribution.pdf(0.3) == pytest.approx(distribution.pdf(-0.3))  # so mean 0
+    if law.moments > 4.0:
+        fourth = integral(distribution, lambda x: x**4)
+        assert law.kurtosis == pytest.approx(fourth, rel=1e-6)
+    else:
+        assert not math.isfinite(distribution.moment(4))
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_declared_highest_moment(name):
+    """The highest finite moment is given by the power with which a density falls."""
+    law, distribution = LAWS[name], STANDARD[name]
+
+    if math.isinf(law.moments):
+        assert distribution.pdf(1e4) == 0.0
+    else:  # density ~ x^-(1 + moments)
+        fall = distribution.logpdf(1e4) - distribution.logpdf(1e5)
+        assert fall / math.log(10.0) - 1.0 == pytest.approx(law.moments, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_draws_follow_the_law(draws, name):
+    """The draws' distribution function is the law's, to what chance may do."""
+    assert distance(draws[name], STANDARD[name]) < DISTANCE_LIMIT
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_power_of_the_distance(name):
+    """The test above must see a variance that is off by a tenth, for each law."""
+    distribution = STANDARD[name]
+    x = distribution.ppf(np.linspace(1e-4, 1.0 - 1e-4, 2001))
+    off = distribution.cdf(x) - distribution.cdf(x / math.sqrt(PLANTED_VARIANCE))
+
+    assert np.abs(off).max() > 2.0 * DISTANCE_LIMIT
+
+
+@pytest.mark.parametrize("name", STANDARD)
+def test_planted_variance_is_seen(draws, name):
+    """The test of draws can fail: with a variance of 1.1 it does."""
+    planted = draws[name] * math.sqrt(PLANTED_VARIANCE)
+
+    assert distance(planted, STANDARD[name]) > DISTANCE_LIMIT
+
+
+@pytest.mark.parametrize("name", TAME)
+def test_mean_and_variance(draws, name):
+    """Mean and variance of the draws are 0 and 1 to five standard errors."""
+    sample = draws[name]
+
+    assert abs(z_score(sample, 0.0, 1.0)) < Z_LIMIT
+    assert abs(z_score(sample**2, 1.0, LAWS[name].kurtosis - 1.0)) < Z_LIMIT
+
+
+@pytest.mark.parametrize("name", TAME)
+def test_power_of_mean_and_variance(draws, name):
+    """These checks see a variance off by 2.5 %, and a planted 1.1 fails them."""
+    noise = LAWS[name].kurtosis - 1.0
+    planted = draws[name] ** 2 * PLANTED_VARIANCE
+
+    assert 2.0 * Z_LIMIT * math.sqrt(noise / N_DRAWS) < 0.025
+    assert abs(z_score(planted, 1.0, noise)) > Z_LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TAME)
+def test_variance_sharply(name):
+    """With 50 times the draws, an error of half a percent would be seen."""
+    noise, n_blocks = LAWS[name].kurtosis - 1.0, 50
+    rng = np.random.default_rng(36)
+    blocks = [LAWS[name].sample(rng, (N_DRAWS,)) for _ in range(n_blocks)]
+    squares = [np.square(block, dtype=np.float64).mean() for block in blocks]
+    std_error = math.sqrt(noise / (n_blocks * N_DRAWS))
+
+    assert 2.0 * Z_LIMIT * std_error < 0.005
+    assert abs(np.mean(squares) - 1.0) < Z_LIMIT * std_error
+    assert abs(1.005 * np.mean(squares) - 1.0) > Z_LIMIT * std_error
+
+
+@pytest.mark.parametrize("name", ["gaussian", "uniform"])
+def test_kurtosis_of_draws(draws, name):
+    """The fourth moment of the draws is the declared one to five standard errors."""
+    law = LAWS[name]
+    eighth = {"gaussian": 105.0, "uniform": 9.0}[name]  # E x⁸: 7!!, 3⁴/9
+    noise = eighth - law.kurtosis**2
+
+    assert abs(z_score(draws[name] ** 4, law.kurtosis, noise)) < Z_LIMIT
+    assert abs(z_score(draws[name] ** 4, 1.05 * law.kurtosis, noise)) > Z_LIMIT
+
+
+def test_rademacher(draws):
+    """Rademacher draws are 1 or -1, each half of the time."""
+    sample = draws["rademacher"]
+
+    assert set(np.unique(sample)) == {-1.0, 1.0}
+    assert abs(z_score(sample, 0.0, 1.0)) < Z_LIMIT
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_neighbours_are_uncorrelated(draws, name):
+    """Draws next to each other, and half the array apart, do not know each other.
+
+    Half the array apart are the two values of one Box-Muller pair.  Signs and ranks
+    around the middle are bounded, so that the normal limit holds for every law.
+    """
+    half = N_DRAWS // 2
+    sign = np.sign(draws[name])
+    size = np.sign(np.abs(draws[name]) - np.median(np.abs(draws[name])))
+    for values in (sign, size):
+        for one, other in ((values[:half], values[half:]), (values[:-1], values[1:])):
+            assert abs(z_score(one * other, 0.0, 1.0)) < Z_LIMIT
+
+
+def test_correlated_pairs_are_seen():
+    """The test above can fail: pairs that share their radius have sizes that agree."""
+    rng = np.random.default_rng(32)
+    radius = rng.rayleigh(size=N_DRAWS // 2) * rng.uniform(0.5, 1.5, N_DRAWS // 2)
+    angle = rng.uniform(0.0, 2.0 * math.pi, N_DRAWS // 2)
+    one, other = np.abs(radius * np.cos(angle)), np.abs(radius * np.sin(angle))
+    agree = np.sign(one - np.median(one)) * np.sign(other - np.median(other))
+
+    assert abs(z_score(agree, 0.0, 1.0)) > Z_LIMIT
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (2, 3, 5)])
+def test_shape_and_type(law, shape):
+    """Any shape can be drawn, odd sizes too; entries are float32."""
+    sample = law.sample(np.random.default_rng(33), shape)
+
+    assert sample.shape == shape
+    assert sample.dtype == np.float32
+
+
+class ExtremeUniforms:
+    """A stand-in for a Generator whose uniforms are all the same extreme one."""
+
+    def __init__(self, largest):
+        self.largest = largest
+
+    def random(self, size, dtype=np.float64):
+        """Return 0, or the largest uniform below 1 that NumPy draws in this type."""
+        below_one = 1.0 - (2.0**-24 if dtype == np.float32 else 2.0**-53)
+        return np.full(size, below_one if self.largest else 0.0, dtype=dtype)
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("name", [*TAME, "rademacher"])
+def test_extreme_uniforms_give_finite_draws(name, largest):
+    """The least and the largest uniform that can be drawn give a finite entry."""
+    sample = LAWS[name].draw(ExtremeUniforms(largest), (4,))
+
+    assert np.isfinite(sample).all()
+    assert np.abs(sample).max() < 40.0
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_shifted_and_rescaled_law(name):
+    """``law(mean=a,std=b)`` is a + b times the law, from the same draws."""
+    law = parse_law(f"{name}(mean=0.5,std=2.0)")
+    drawn, base = (
+        which.sample(np.random.default_rng(34), (1000,)) for which in (law, LAWS[name])
+    )
+
+    assert drawn.dtype == np.float32
+    assert drawn == pytest.approx(0.5 + 2.0 * base, rel=1e-6, abs=1e-6)
+    assert (law.mean, law.std) == (0.5, 2.0)
+    assert (law.kurtosis, law.moments) == (LAWS[name].kurtosis, LAWS[name].moments)
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("gaussian", "gaussian"),
+        ("gaussian(std=1)", "gaussian"),
+        ("gaussian(mean=0,std=1.0)", "gaussian"),
+        ("gaussian(mean=-0.0)", "gaussian"),
+        ("gaussian(std=2)", "gaussian(std=2.0)"),
+        ("gaussian( std = 2, mean = 0.5 )", "gaussian(mean=0.5,std=2.0)"),
+        ("gaussian(std=2.0,mean=0.5)", "gaussian(mean=0.5,std=2.0)"),
+        ("student_t5(mean=-1e-3)", "student_t5(mean=-0.001)"),
+        ("laplace(std=1e5)", "laplace(std=100000.0)"),
+    ],
+)
+def test_canonical_names(written, canonical):
+    """Parameters are sorted, defaults dropped, floats written as ``repr`` does."""
+    assert parse_law(written).name == canonical
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    family=st.sampled_from(sorted(LAWS)),
+    mean=st.floats(-1.0, 1.0),
+    std=st.floats(1e-2, 1e2),
+)
+def test_canonical_names_are_fixed_points(family, mean, std):
+    """A canonical name names the same law again, with the same parameters."""
+    law = parse_law(f"{family}(mean={mean!r},std={std!r})")
+
+    assert (law.mean, law.std) == (mean, std)
+    assert parse_law(law.name) == law
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gausian", "Did you mean 'gaussian'"),
+        ("gausian(std=2)", "Did you mean 'gaussian'"),
+        ("student_t4", "Did you mean 'student_t"),
+        ("zipf", "law must be one of gaussian, uniform, laplace"),
+        ("", "law must be one of"),
+        ("gaussian(std=0)", "std <= 1e6"),
+        ("gaussian(std=-1)", "std <= 1e6"),
+        ("gaussian(mean=1e7)", "mean"),
+        ("gaussian(mean=1,mean=2)", "each parameter once"),
+        ("gaussian(variance=2)", "law must be one of"),
+        ("gaussian(std=nan)", "law must be one of"),
+        ("gaussian(std=1", "law must be one of"),
+    ],
+)
+def test_errors(name, message):
+    """An unknown name is answered with the known ones and the nearest of them."""
+    with pytest.raises(ValueError, match="law must") as caught:
+        parse_law(name)
+
+    assert message in str(caught.value)
+    assert name.partition("(")[0] in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["gaussian(std=1e-30)", "gaussian(mean=1e6,std=1e-3)"])
+def test_laws_that_float32_cannot_hold_are_refused(name):
+    """A law whose float32 draws would not have its variance is refused, not drawn."""
+    with pytest.raises(ValueError, match="law must"):
+        parse_law(name)
+
+
+def test_draws_depend_on_nothing_but_the_generator():
+    """Equal generators give equal draws, byte for byte."""
+    for law in LAWS.values():
+        one, other = (law.sample(np.random.default_rng(35), (50, 3)) for _ in range(2))
+        assert one.tobytes() == other.tobytes()
+
+
+def test_law_is_immutable():
+    """A law cannot be changed in place."""
+    law = LAWS["gaussian"]
+    with pytest.raises(AttributeError):
+        law.std = 2.0
+    assert isinstance(law, Law)

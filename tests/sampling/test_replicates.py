@@ -1,0 +1,302 @@
+"""Replicates: the same bytes in any company, and counts that are what they say."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.quantities import (
+    PAIR_MEANS,
+    RANKS,
+    ROW_QUANTITIES,
+    SORTED_ROWS,
+    SPECTRAL_ROWS,
+)
+from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.laws import LAWS, parse_law
+from montecarlo.sampling.replicates import (
+    SCORES_AT_ONCE,
+    count_columns,
+    draw_matrices,
+    mean_columns,
+    sample,
+)
+
+SEED = 5
+ALL = tuple(DIVISORS)
+N = 7
+#: Few and many keys, odd lengths, one query, more scores than go through NumPy at once.
+CONDITIONS = [
+    Condition("gaussian", "gaussian", 16, 32),
+    Condition("uniform", "laplace", 1, 2),
+    Condition("student_t3", "student_t5(mean=0.5)", 7, 33),
+    Condition("rademacher", "logistic", 129, 300),
+    Condition("gaussian(std=2.0)", "gaussian", 3, 5001),
+    Condition("gaussian", "gaussian", 2, 2**18 + 1),
+    Condition("laplace", "gaussian", 33),
+]
+SMALL = CONDITIONS[0]
+IDS = [condition.name for condition in CONDITIONS]
+
+
+def affordable(condition):
+    """How many replicates of a condition the tests can afford."""
+    return 3 if (condition.n_keys or 0) > 1000 else N
+
+
+def rows_by_hand(condition, index, divisor):
+    """Weights of one replicate by the textbook, in float64 from the float32 scores."""
+    q, k = draw_matrices(condition, SEED, index)
+    scores = (q @ k.T).astype(np.float64) / DIVISORS[divisor].value(condition.d_k)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return scores, e / e.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+def test_one_by_one_equals_all_at_once(condition):
+    """A replicate gives the same bytes alone as in a batch, and counts add up."""
+    n = affordable(condition)
+    together = sample(condition, SEED, 0, n, ALL)
+    alone = [sample(condition, SEED, i, i + 1, ALL) for i in range(n)]
+
+    assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
+    for i, counts in enumerate(together.counts):
+        assert np.array_equal(counts, sum(one.counts[i] for one in alone))
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+def test_prefix(condition):
+    """More replicates leave the first ones as they were; so does resuming."""
+    n = affordable(condition)
+    long, short = (sample(condition, SEED, 0, stop, ALL).means for stop in (n, n - 1))
+    resumed = sample(condition, SEED, n - 1, n, ALL).means
+
+    assert long[: n - 1].tobytes() == short.tobytes()
+    assert long[n - 1 :].tobytes() == resumed.tobytes()
+
+
+def test_batches_of_every_size():
+    """However a range is cut, over the limit of scores at once or not, bytes stay."""
+    n = 2 * SCORES_AT_ONCE // (SMALL.shape[0] * SMALL.shape[1]) + 3
+    whole = sample(SMALL, SEED, 0, n, ("sqrt",))
+    for size in (1, 2, 5, n - 1):
+        parts = [
+            sample(SMALL, SEED, i, min(i + size, n), ("sqrt",))
+            for i in range(0, n, size)
+        ]
+        assert np.concatenate([p.means for p in parts]).tobytes() == (
+            whole.means.tobytes()
+        )
+        for i, counts in enumerate(whole.counts):
+            assert np.array_equal(counts, sum(part.counts[i] for part in parts))
+
+
+@pytest.mark.parametrize("condition", CONDITIONS[:3], ids=IDS[:3])
+def test_divisors_do_not_see_each_other(condition):
+    """A divisor's columns are the same bytes whatever other divisors are measured."""
+    every = sample(condition, SEED, 0, N, ALL)
+    columns = mean_columns(condition, ALL)
+    for divisor in ALL:
+        alone = sample(condition, SEED, 0, N, (divisor,))
+        chosen = [i for i, (name, _) in enumerate(columns) if name == divisor]
+        assert np.array_equal(every.means[:, chosen], alone.means)
+        assert [columns[i] for i in chosen] == list(mean_columns(condition, (divisor,)))
+
+
+@pytest.mark.parametrize("change", ["seed", "index", "condition"])
+def test_other_key_other_replicate(change):
+    """The tests above can fail: another seed, index or name changes every column."""
+    one = sample(SMALL, SEED, 0, 1, ("sqrt",)).means
+    other = {
+        "seed": lambda: sample(SMALL, SEED + 1, 0, 1, ("sqrt",)),
+        "index": lambda: sample(SMALL, SEED, 1, 2, ("sqrt",)),
+        "condition": lambda: sample(
+            Condition("gaussian", "gaussian", 17, 32), SEED, 0, 1, ("sqrt",)
+        ),
+    }[change]().means
+
+    assert (one != other).all()
+
+
+def test_queries_and_keys_are_drawn_apart():
+    """Q and K come from streams of their own, of the shape of the condition."""
+    q, k = draw_matrices(SMALL, SEED, 3)
+
+    assert q.shape == (SMALL.shape[0], SMALL.d_k)
+    assert k.shape == (SMALL.shape[1], SMALL.d_k)
+    law = LAWS["gaussian"]
+    assert np.array_equal(q, law.sample(stream(SEED, SMALL, 3, "q"), q.shape))
+    assert np.array_equal(k, law.sample(stream(SEED, SMALL, 3, "k"), k.shape))
+    assert not np.isin(q, k).any()
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+def test_columns_name_what_is_there(condition):
+    """There are as many columns and histograms as names, each name once."""
+    batch = sample(condition, SEED, 0, 2, ALL)
+    columns, histograms = mean_columns(condition, ALL), count_columns(condition, ALL)
+
+    assert batch.means.shape == (2, len(columns))
+    assert np.isfinite(batch.means).all()
+    assert len(set(columns)) == len(columns)
+    assert [counts.shape for counts in batch.counts] == [
+        (2, grid.n_bins) for _, _, grid in histograms
+    ]
+
+
+def test_pair_means_are_the_means_of_their_block():
+    """Means of pairs equal those of the drawn block, computed in float64 throughout."""
+    condition = CONDITIONS[-1]
+    q, k = (x.astype(np.float64) for x in draw_matrices(condition, SEED, 1))
+    s = q @ k.T
+    expected = dict(
+        zip(
+            PAIR_MEANS,
+            (
+                *(q.mean(), (q**2).mean(), k.mean(), (k**2).mean()),
+                *(s.mean(), np.abs(s).mean()),
+                *((s**2).mean(), (s**3).mean(), (s**4).mean()),
+            ),
+            strict=True,
+        )
+    )
+    measured = sample(condition, SEED, 1, 2, ALL).means[0]
+
+    # float32 products: (d_k + 1) units of the absolute terms of a score, averaged.
+    unit = (condition.d_k + 1) * 2.0**-24
+    terms = np.abs(q) @ np.abs(k).T
+    size = {f"s{p}": p * (terms * np.abs(s) ** (p - 1)).mean() for p in (2, 3, 4)}
+    size |= {"s": terms.mean(), "abs": terms.mean()}
+    for (_, name), value in zip(mean_columns(condition, ALL), measured, strict=True):
+        allowed = 1e-14 + unit * size.get(name, 0.0)
+        assert abs(value - expected[name]) <= allowed, name
+
+
+@pytest.mark.parametrize("condition", CONDITIONS[:4], ids=IDS[:4])
+@pytest.mark.parametrize("divisor", ALL)
+def test_row_means_are_the_textbook_formulas(condition, divisor):
+    """Means over rows equal the textbook formulas where these are precise enough."""
+    measured = dict(
+        zip(
+            mean_columns(condition, (divisor,)),
+            sample(condition, SEED, 2, 3, (divisor,)).means[0],
+            strict=True,
+        )
+    )
+    scores, p = rows_by_hand(condition, 2, divisor)
+    ranked = -np.sort(-p[:SORTED_ROWS], axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        h = -np.where(p > 0.0, p * np.log(p), 0.0).sum(axis=-1)
+    sums = [(p**power).sum(axis=-1) for power in (2, 3)]
+    expected = {
+        "score_row_variance": scores.var(axis=-1, ddof=1).mean(),
+        "weight_max": p.max(axis=-1).mean(),
+        "log_partition": np.log(np.exp(scores).sum(axis=-1)).mean(),
+        "entropy": h.mean(),
+        "effective_keys": np.exp(h).mean(),
+        "inverse_participation": sums[0].mean(),
+        "jacobian_trace": (1.0 - sums[0]).mean(),
+        "jacobian_frobenius_squared": ((sums[0] - 2.0 * sums[1] + sums[0] ** 2).mean()),
+    } | {
+        f"rank{rank}": ranked[:, rank - 1].mean()
+        for rank in RANKS
+        if rank <= condition.n_keys
+    }
+    for name, value in expected.items():
+        assert measured[divisor, name] == pytest.approx(value, rel=1e-9, abs=1e-12), (
+            name
+        )
+
+
+def test_identity_is_measured_for_gaussian_keys_only():
+    """The identity of Gaussian keys has no column where keys are not Gaussian."""
+    for condition in CONDITIONS[:-1]:
+        columns = {name for _, name in mean_columns(condition, ("sqrt",))}
+        gaussian = condition.law_k == "gaussian"
+        assert ("entropy_identity" in columns) is gaussian
+
+
+def trace_by_pairs(p):
+    """Trace of the Jacobian as a sum of positive terms: p_i p_j over i != j."""
+    others = 1.0 - np.eye(p.shape[-1])
+    return np.einsum("qi,qj,ij->q", p, p, others)
+
+
+@pytest.mark.parametrize("divisor", ALL)
+@pytest.mark.parametrize(
+    ("name", "by_hand"),
+    [("weight_max", lambda p: p.max(axis=-1)), ("jacobian_trace", trace_by_pairs)],
+)
+def test_counts_are_a_direct_count(name, by_hand, divisor):
+    """Counts equal those of row values computed one replicate at a time by hand."""
+    values = np.array([by_hand(rows_by_hand(SMALL, i, divisor)[1]) for i in range(N)])
+    grid = ROW_QUANTITIES[name].grid
+    where = count_columns(SMALL, ALL).index((divisor, name, grid))
+    number, _ = sample(SMALL, SEED, 0, N, ALL).counts[where]
+
+    direct = np.bincount(grid.bins(values).ravel(), minlength=grid.n_bins)
+    assert np.array_equal(number, direct)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS[:4], ids=IDS[:4])
+def test_rises_are_those_of_squared_cumulative_counts(condition):
+    """Cumulated, the rises are the sum over replicates of squared cumulative counts."""
+    together = sample(condition, SEED, 0, N, ALL).counts
+    alone = [sample(condition, SEED, i, i + 1, ALL).counts for i in range(N)]
+    for i, (number, rises) in enumerate(together):
+        squares = sum(np.cumsum(one[i][0]) ** 2 for one in alone)
+
+        assert np.array_equal(np.cumsum(rises), squares)
+        assert number.dtype == rises.dtype == np.int64
+
+
+def test_rises_are_not_those_of_the_pooled_count():
+    """The test above can fail: pooled counts squared are something else."""
+    for number, rises in sample(SMALL, SEED, 0, N, ("sqrt",)).counts:
+        assert not np.array_equal(np.cumsum(rises), np.cumsum(number) ** 2)
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+def test_every_row_is_counted_once(condition):
+    """Each histogram counts every row that its quantity is evaluated on."""
+    n = affordable(condition)
+    batch = sample(condition, SEED, 0, n, ("sqrt",))
+    n_queries = condition.shape[0]
+    for (_, name, _), (number, _) in zip(
+        count_columns(condition, ("sqrt",)), batch.counts, strict=True
+    ):
+        most = SPECTRAL_ROWS if name == "jacobian_spectral" else n_queries
+        assert number.sum() == n * min(most, n_queries)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [law.name for law in LAWS.values() if law.moments > 4])
+@pytest.mark.parametrize("shift", ["", "(mean=0.5,std=2.0)"])
+def test_second_moment_of_scores(law, shift):
+    """E (q·k)² of the sampler is d E q² E k², E k being 0.
+
+    The error is that between replicates; t limit at a false-alarm rate of 1e-7 each,
+    below 2e-6 for all, and a second moment off by a tenth would be seen.
+    """
+    condition = Condition(law + shift, law, 64)
+    n, name = 64, ("none", "s2")
+    column = mean_columns(condition, ALL).index(name)
+    values = sample(condition, SEED, 0, n, ALL).means[:, column]
+    q = parse_law(condition.law_q)
+    expected = condition.d_k * (q.mean**2 + q.std**2)  # E k = 0, E k² = 1
+    limit = scipy.stats.t.ppf(1.0 - 0.5e-7, n - 1) * values.std(ddof=1) / np.sqrt(n)
+
+    assert 2.0 * limit < 0.1 * expected
+    assert abs(values.mean() - expected) < limit
+    assert abs(1.1 * values.mean() - expected) > limit
+
+
+def test_global_state_is_not_touched():
+    """Sampling neither reads nor moves NumPy's global generator."""
+    np.random.seed(1)  # noqa: NPY002 - must not matter
+    before = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    first = sample(SMALL, SEED, 0, 2, ("sqrt",)).means
+    assert np.random.get_state()[1].tobytes() == before  # noqa: NPY002
+    np.random.seed(2)  # noqa: NPY002
+
+    assert sample(SMALL, SEED, 0, 2, ("sqrt",)).means.tobytes() == first.tobytes()

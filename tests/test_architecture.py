@@ -1,0 +1,336 @@
+"""The rules of the house: who may import whom, who may draw, what a module may be."""
+
+import ast
+import graphlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "montecarlo"
+
+#: Each stage imports from itself and from what stands above it.
+STAGES = (
+    "names",
+    "attention",
+    "sampling",
+    "theory",
+    "estimation",
+    "results",
+    "claims",
+    "presets",
+    "study",
+    "calibration",
+    "observation",
+    "report",
+)
+#: Arguments in, one call, lines out; `__main__` modules are commands as well.
+COMMANDS = ("judge", "measure", "calibrate", "observe", "figures")
+FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core"} | {
+    "manager",
+    "misc",
+}
+PRESENTATION = {"matplotlib", "mpl_toolkits", "jinja2"}
+DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "urandom"}
+MOST_LINES = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module: its dotted name without the package's, its source, its tree."""
+
+    name: str
+    source: str
+    tree: ast.Module
+
+    @property
+    def stage(self) -> str:
+        """The folder or root module it belongs to."""
+        return self.name.split(".")[0]
+
+    @property
+    def is_command(self) -> bool:
+        """Whether it is there to be run, not to be imported."""
+        return self.name in COMMANDS or self.name.split(".")[-1] == "__main__"
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """An import of one thing: ``package.thing``, and where it stands."""
+
+    target: str
+    line: int
+    within: tuple[str, ...]  # functions around it, outermost first
+
+
+def read_modules(package: Path) -> dict[str, Module]:
+    """Parse every module of a package; the package itself is called ``""``."""
+    modules = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        source = path.read_text(encoding="utf-8")
+        modules[name] = Module(name, source, ast.parse(source))
+    return modules
+
+
+def imports_of(module: Module) -> Iterator[Import]:
+    """Yield every import, wherever it stands: in a function, under TYPE_CHECKING."""
+
+    def visit(node: ast.AST, within: tuple[str, ...]) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield Import(alias.name, child.lineno, within)
+            elif isinstance(child, ast.ImportFrom):
+                source = "." * child.level + (child.module or "")
+                for alias in child.names:
+                    yield Import(f"{source}.{alias.name}", child.lineno, within)
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from visit(child, (*within, child.name))
+            else:
+                yield from visit(child, within)
+
+    yield from visit(module.tree, ())
+
+
+def own_imports(module: Module, modules: dict[str, Module]) -> dict[str, int]:
+    """Map the modules of the package that a module imports to line numbers."""
+    found = {}
+    for item in imports_of(module):
+        package, _, target = item.target.partition(".")
+        if package == "montecarlo":
+            while target and target not in modules:
+                target = target.rpartition(".")[0]
+            found[target] = item.line
+    return found
+
+
+def order(modules: dict[str, Module]) -> Iterator[str]:
+    """Each module has a stage and imports only from it and from those above it."""
+    for module in modules.values():
+        if module.name == "":
+            if targets := own_imports(module, modules):
+                yield f"the package itself imports {', '.join(targets)}"
+            continue
+        if module.stage not in STAGES + COMMANDS:
+            yield f"{module.name} has no place in STAGES or COMMANDS"
+            continue
+        if module.is_command:
+            continue
+        for target, line in own_imports(module, modules).items():
+            stage = target.split(".")[0]
+            below = STAGES[STAGES.index(module.stage) + 1 :]
+            if stage in below or stage == "":
+                yield f"{module.name}:{line} imports {target or 'the package'}"
+
+
+def cycles(modules: dict[str, Module]) -> Iterator[str]:
+    """No module imports itself by way of others."""
+    graph = {
+        name: set(own_imports(module, modules)) for name, module in modules.items()
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        yield " -> ".join(error.args[1])
+
+
+def commands(modules: dict[str, Module]) -> Iterator[str]:
+    """Nobody imports a command."""
+    for module in modules.values():
+        for target, line in own_imports(module, modules).items():
+            if modules[target].is_command:
+                yield f"{module.name}:{line} imports the command {target}"
+
+
+def presentation(modules: dict[str, Module]) -> Iterator[str]:
+    """Only report/ imports matplotlib and jinja2."""
+    for module in modules.values():
+        for item in imports_of(module):
+            library = item.target.split(".")[0]
+            if library in PRESENTATION and module.stage != "report":
+                yield f"{module.name}:{item.line} imports {library}"
+
+
+def drawing(modules: dict[str, Module]) -> Iterator[str]:
+    """Only sampling/ draws or makes a generator."""
+    for module in modules.values():
+        if module.stage == "sampling":
+            continue
+        for item in imports_of(module):
+            parts = item.target.split(".")
+            if parts[0] in {"random", "secrets"} or parts[:2] == ["numpy", "random"]:
+                yield f"{module.name}:{item.line} imports {item.target}"
+        for node in ast.walk(module.tree):
+            match node:
+                case ast.Attribute(value=ast.Name(id="np" | "numpy"), attr="random"):
+                    yield f"{module.name}:{node.lineno} uses numpy.random"
+                case ast.Attribute(attr=name) | ast.Name(id=name):
+                    if name in DRAWING_NAMES:
+                        yield f"{module.name}:{node.lineno} uses {name}"
+
+
+def late_imports(modules: dict[str, Module]) -> Iterator[str]:
+    """Only a command's main() imports inside a function; no import by a string."""
+    for module in modules.values():
+        for item in imports_of(module):
+            if item.within and not (module.is_command and item.within == ("main",)):
+                yield f"{module.name}:{item.line} imports inside {item.within[-1]}()"
+        for node in ast.walk(module.tree):
+            match node:
+                case (
+                    ast.Name(id="__import__" as name)
+                    | ast.Attribute(attr="import_module" as name)
+                ):
+                    yield f"{module.name}:{node.lineno} uses {name}"
+                case ast.ImportFrom(module="importlib", names=names):
+                    if any(alias.name == "import_module" for alias in names):
+                        yield f"{module.name}:{node.lineno} uses import_module"
+
+
+def length(modules: dict[str, Module]) -> Iterator[str]:
+    """No module is longer than 300 lines."""
+    for module in modules.values():
+        lines = len(module.source.splitlines())
+        if lines > MOST_LINES:
+            yield f"{module.name} has {lines} lines"
+
+
+def names(modules: dict[str, Module]) -> Iterator[str]:
+    """No module or folder has a name that says nothing."""
+    for module in modules.values():
+        for word in module.name.replace("_", ".").split("."):
+            if word in FORBIDDEN_NAMES:
+                yield f"{module.name} is called {word}"
+
+
+def relative(modules: dict[str, Module]) -> Iterator[str]:
+    """Imports are absolute, so that the rules above see them."""
+    for module in modules.values():
+        for item in imports_of(module):
+            if item.target.startswith("."):
+                yield f"{module.name}:{item.line} imports {item.target}"
+
+
+Rule = Callable[[dict[str, Module]], Iterator[str]]
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (
+        order,
+        cycles,
+        commands,
+        presentation,
+        drawing,
+        late_imports,
+        length,
+        names,
+        relative,
+    )
+}
+
+#: A small package that keeps every rule.
+GOOD = {
+    "__init__": '"""A package."""',
+    "names": "import difflib",
+    "attention/__init__": "",
+    "attention/softmax": "import numpy as np\nfrom montecarlo import names",
+    "attention/gradients": "from montecarlo.attention import softmax",
+    "sampling/__init__": "",
+    "sampling/streams": "import numpy as np\nrng = np.random.default_rng(1)",
+    "study": "from montecarlo.sampling.streams import rng",
+    "report/__init__": "",
+    "report/pages": "import jinja2\nfrom matplotlib.figure import Figure",
+    "report/__main__": "def main():\n    from montecarlo.report import pages",
+    "judge": "def main():\n    from montecarlo import study",
+}
+
+#: What breaks which rule, and what the report of it must hold.
+BAD = [
+    ("order", "attention/x", "import montecarlo.sampling.streams", "sampling.streams"),
+    ("order", "sampling/x", "from montecarlo import study", "x:1 imports study"),
+    ("order", "names", "import montecarlo.attention.softmax", "attention.softmax"),
+    ("order", "study", "from montecarlo.report.pages import jinja2", "report.pages"),
+    ("order", "study", "import montecarlo", "the package"),
+    ("order", "__init__", "from montecarlo import study", "imports study"),
+    ("order", "stray", "", "stray has no place"),
+    ("order", "stray/x", "", "stray.x has no place"),
+    (
+        "cycles",
+        "attention/softmax",
+        "from montecarlo.attention import gradients",
+        "attention.softmax",
+    ),
+    (
+        "cycles",
+        "attention/softmax",
+        "if TYPE_CHECKING:\n    from montecarlo.attention.gradients import softmax",
+        "attention.gradients",
+    ),
+    ("commands", "report/x", "from montecarlo import judge", "command judge"),
+    ("commands", "judge", "import montecarlo.report.__main__", "report.__main__"),
+    ("presentation", "study", "import matplotlib.pyplot as plt", "study:1"),
+    ("presentation", "judge", "def main():\n    from jinja2 import Template", "jinja2"),
+    ("drawing", "study", "from numpy.random import Generator", "numpy.random"),
+    ("drawing", "study", "from numpy import random", "numpy.random"),
+    ("drawing", "study", "import random", "random"),
+    ("drawing", "study", "import numpy as np\nnp.random.normal()", "study:2"),
+    ("drawing", "study", "from scipy import stats\nstats.norm.rvs()", "rvs"),
+    ("drawing", "study", "def f(default_rng):\n    default_rng()", "default_rng"),
+    ("late_imports", "study", "def f():\n    import json", "inside f()"),
+    ("late_imports", "study", "def main():\n    import json", "inside main()"),
+    ("late_imports", "judge", "def f():\n    import json", "inside f()"),
+    ("late_imports", "study", "class A:\n    def f(self):\n        import json", "f()"),
+    ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),
+    ("late_imports", "study", "from importlib import import_module", "study:1"),
+    ("length", "study", "x = 1\n" * 301, "301 lines"),
+    ("names", "attention/utils", "", "called utils"),
+    ("names", "attention/row_helpers", "", "called helpers"),
+    ("names", "sampling/core/x", "", "called core"),
+    ("relative", "attention/x", "from . import softmax", "x:1"),
+]
+
+
+def write_package(folder: Path, files: dict[str, str]) -> Path:
+    """Write a package of the given files; names are paths without ``.py``."""
+    for name, source in files.items():
+        path = folder / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def modules() -> dict[str, Module]:
+    """The package's own modules."""
+    return read_modules(PACKAGE)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_package_keeps_rule(modules, rule):
+    """The package keeps every rule of the house."""
+    assert list(RULES[rule](modules)) == []
+
+
+def test_package_is_found(modules):
+    """The rules are held against the real package, not against an empty folder."""
+    assert {"names", "attention.softmax", "sampling.laws"} <= set(modules)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_good_package_passes(tmp_path, rule):
+    """A package that keeps the rules is not complained of."""
+    assert list(RULES[rule](read_modules(write_package(tmp_path, GOOD)))) == []
+
+
+@pytest.mark.parametrize(("rule", "where", "source", "message"), BAD)
+def test_broken_rule_is_reported(tmp_path, rule, where, source, message):
+    """A planted breach is reported by its own rule, with the place."""
+    modules = read_modules(write_package(tmp_path, {**GOOD, where: source}))
+    assert message in " | ".join(RULES[rule](modules))
+
+
+def test_every_rule_has_a_negative_control():
+    """No rule is left that has never been seen to fail."""
+    assert {rule for rule, *_ in BAD} == set(RULES)

@@ -1,0 +1,64 @@
+"""Rows of Rademacher queries and keys against enumeration."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo.theory.binomial_rows import expect_binomial, score_law
+from montecarlo.theory.gaussian_rows import expect_gaussian_row
+from montecarlo.theory.row_integrals import ROW_NAMES
+
+
+def enumerate_rows(d_k, n_keys, scale):
+    """Average over all rows of n values of q·k, each with its probability."""
+    values = 2.0 * np.arange(d_k + 1) - d_k
+    probabilities = np.array([math.comb(d_k, b) for b in range(d_k + 1)]) / 2.0**d_k
+    index = np.array(list(itertools.product(range(d_k + 1), repeat=n_keys)))
+    probability = probabilities[index].prod(axis=1)
+    x = scale * values[index]
+    z = np.exp(x).sum(axis=1)
+    p = np.exp(x) / z[:, np.newaxis]
+    y2 = (p**2).sum(axis=1)
+    rows = {
+        "log_partition": np.log(z),
+        "entropy": -(p * np.log(p)).sum(axis=1),
+        "inverse_participation": y2,
+        "jacobian_trace": 1.0 - y2,
+        "jacobian_frobenius_squared": y2 - 2.0 * (p**3).sum(axis=1) + y2**2,
+        "weight_max": p.max(axis=1),
+    }
+    return {name: (row * probability).sum() for name, row in rows.items()}
+
+
+@pytest.mark.parametrize(
+    ("d_k", "n_keys", "scale"),
+    [(1, 2, 1.0), (1, 7, 3.0), (2, 6, 0.5), (3, 4, 2.0), (4, 5, 1.0), (7, 3, 1e-3)],
+)
+def test_values_are_those_of_all_rows(d_k, n_keys, scale):
+    """Sums over d + 1 points equal the enumeration of (d + 1)^n rows."""
+    row = expect_binomial(d_k, n_keys, scale)
+    expected = enumerate_rows(d_k, n_keys, scale)
+    for name, value, error in zip(ROW_NAMES, row.values, row.errors, strict=True):
+        assert abs(value - expected[name]) <= 1e-11 * expected[name], name
+        assert abs(value - expected[name]) <= error <= 1e-8 * value, name
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 17, 1000])
+def test_law_of_the_score_is_binomial(d_k):
+    """Probabilities are binomial coefficients over 2^d, to rounding."""
+    values, probabilities = score_law(d_k)
+    for value, probability in zip(values, probabilities, strict=True):
+        exact = math.comb(d_k, (d_k + int(value)) // 2) / 2**d_k
+        assert math.isclose(probability, exact, rel_tol=1e-12)
+    assert math.isclose(probabilities.sum(), 1.0, rel_tol=1e-14)
+
+
+def test_many_entries_make_gaussian_rows():
+    """At d_k = 4096 rows are Gaussian up to a few times 1/d, and not more closely."""
+    found = expect_binomial(4096, 32, 2.0 / 64.0).values
+    gaussian = expect_gaussian_row(2.0, 32).values
+    gap = np.abs(found / gaussian - 1.0)
+    assert gap.max() <= 20.0 / 4096
+    assert gap.max() >= 0.01 / 4096

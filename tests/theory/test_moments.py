@@ -1,0 +1,101 @@
+"""Closed forms of q·k against enumeration and quadrature."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, special
+
+from montecarlo.sampling.laws import LAWS, parse_law
+from montecarlo.theory import moments
+
+#: Relative; enumeration and closed form differ by rounding only.
+CLOSE = 1e-12
+
+
+def enumerate_scores(name_q: str, name_k: str, d_k: int):
+    """All pairs of q and k of two-valued laws, each equally likely."""
+    ends = [
+        (law.mean - law.std, law.mean + law.std)
+        for law in (parse_law(name_q), parse_law(name_k))
+    ]
+    q, k = (np.array(list(itertools.product(e, repeat=d_k))) for e in ends)
+    return q @ k.T
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("name_q", "name_k"),
+    [
+        ("rademacher", "rademacher"),
+        ("rademacher(mean=0.5)", "rademacher(std=2.0)"),
+        ("rademacher(mean=0.5,std=3.0)", "rademacher(mean=-1.5,std=0.25)"),
+    ],
+)
+def test_means_and_variances_equal_those_of_all_pairs(name_q, name_k, d_k):
+    """Mean, second moment and both variances are those of the enumerated scores."""
+    scores = enumerate_scores(name_q, name_k, d_k)
+    laws = parse_law(name_q), parse_law(name_k)
+    mean, second = scores.mean(), (scores**2).mean()
+    spread = scores.var(axis=1).mean()
+    assert math.isclose(moments.score_mean(*laws, d_k), mean, abs_tol=CLOSE)
+    assert math.isclose(moments.score_second_moment(*laws, d_k), second, rel_tol=CLOSE)
+    variance = moments.score_variance(*laws, d_k)
+    assert math.isclose(variance, scores.var(), rel_tol=CLOSE)
+    assert math.isclose(moments.score_row_variance(*laws, d_k), spread, rel_tol=CLOSE)
+    entries = math.prod(moments.entry_variance(law) for law in laws)
+    assert math.isclose(
+        moments.score_variance_ratio(*laws), variance / (d_k * entries), rel_tol=CLOSE
+    )
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 3, 6])
+def test_rademacher_scores_have_the_enumerated_kurtosis_and_size(d_k):
+    """Excess kurtosis and E|q·k| are those of the enumerated scores."""
+    scores = enumerate_scores("rademacher", "rademacher", d_k)
+    law = LAWS["rademacher"]
+    kurtosis = (scores**4).mean() / (scores**2).mean() ** 2 - 3.0
+    found = moments.score_excess_kurtosis(law, law, d_k)
+    assert math.isclose(found, kurtosis, rel_tol=CLOSE)
+    found = moments.score_abs(law, law, d_k)
+    assert math.isclose(found, np.abs(scores).mean(), rel_tol=CLOSE)
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 3, 8, 31])
+def test_gaussian_scores_have_the_size_and_kurtosis_of_the_variance_gamma_law(d_k):
+    """E|q·k| and the excess kurtosis agree with quadrature of the density
+    x^((d-1)/2) K_((d-1)/2)(x)/(sqrt(pi) 2^((d-1)/2) Γ(d/2)) of |x| (theory.md 6.1).
+    """
+    order = (d_k - 1) / 2
+    log_norm = math.lgamma(d_k / 2) + order * math.log(2.0) + 0.5 * math.log(math.pi)
+
+    def moment(power: int) -> float:
+        def integrand(x: float) -> float:
+            size = math.exp((order + power) * math.log(x) - x - log_norm)
+            return 2.0 * size * float(special.kve(order, x))
+
+        return integrate.quad(integrand, 0.0, np.inf, epsabs=0, epsrel=1e-11)[0]
+
+    law = LAWS["gaussian"]
+    assert math.isclose(moments.score_abs(law, law, d_k), moment(1), rel_tol=1e-8)
+    kurtosis = moment(4) / moment(2) ** 2 - 3.0
+    found = moments.score_excess_kurtosis(law, law, d_k)
+    assert math.isclose(found, kurtosis, rel_tol=1e-6)
+
+
+def test_what_has_no_closed_form_is_none():
+    """Infinite kurtosis, means other than 0 and other laws give None."""
+    gaussian, shifted = LAWS["gaussian"], parse_law("gaussian(mean=1.0)")
+    assert moments.score_excess_kurtosis(LAWS["student_t3"], gaussian, 4) is None
+    assert moments.score_excess_kurtosis(gaussian, shifted, 4) is None
+    assert moments.score_abs(gaussian, shifted, 4) is None
+    assert moments.score_abs(gaussian, LAWS["uniform"], 4) is None
+
+
+def test_size_of_a_score_does_not_care_which_side_is_rademacher():
+    """q·k of one Gaussian and one Rademacher vector is N(0, d) either way."""
+    laws = LAWS["gaussian"], parse_law("rademacher(std=2.0)")
+    expected = 2.0 * math.sqrt(2.0 * 7 / math.pi)
+    assert math.isclose(moments.score_abs(*laws, 7), expected, rel_tol=CLOSE)
+    assert math.isclose(moments.score_abs(*laws[::-1], 7), expected, rel_tol=CLOSE)
