@@ -12,6 +12,10 @@ from montecarlo.attention.softmax import Array, SoftmaxRows
 #: Steps of the secular iteration; it converges quadratically, and six steps leave a
 #: relative error below 1e-9 for every row tried.
 SECULAR_STEPS = 6
+#: Largest weights that differ by less, relatively, are taken for equal.
+TIED = 1e-14
+#: Below this nothing is divided by.
+SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def jacobian_trace(rows: SoftmaxRows) -> Array:
@@ -50,9 +54,9 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
     Notes
     -----
     The eigenvalues of diag(p) - p pᵀ solve Σ p²/(p - x) = 1; the largest lies between
-    the second largest weight p2 and the largest p1.  With p1 split off and
-    1 - p1 = s1/z, in y = x - p2 the equation reads
-    (y + p2 - p1(1 - p1))/(p1 - p2 - y) = Σ' p²/(y + p2 - p).  Each step replaces the
+    the second largest weight p2 and the largest p1.  With p1 split off, 1 - p1 = s1/z
+    and in units of p2, so that no square underflows (r = p/p2, x = p2(1 + y)):
+    (y + 1 - p1 s1/(z p2))/(p1 - p2 - p2 y) = Σ' r²/(y + 1 - r).  Each step replaces the
     right side by c + b/y of the same value and slope, and solves the quadratic.
 
     References
@@ -60,14 +64,18 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
     Bunch, Nielsen and Sorensen (1978), Rank-one modification of the symmetric
     eigenproblem, Numer. Math. 31.
     """
-    p = rows.e / rows.z[..., np.newaxis]
-    p1, p2 = 1.0 / rows.z, p.max(axis=-1)
-    squares, behind = p * p, p2[..., np.newaxis] - p
-    gap = (1.0 - rows.e.max(axis=-1)) / rows.z
-    untied = gap > 0.0
+    second = rows.e.max(axis=-1)
+    alone = second == 0.0  # one-hot: J is 0
+    second = np.where(alone, 1.0, second)
+    p1, p2 = 1.0 / rows.z, second / rows.z
+    r = rows.e / second[..., np.newaxis]
+    squares, behind = r * r, 1.0 - r
+    gap = (1.0 - second) / rows.z
+    untied = second < 1.0 - TIED
     gap = np.where(untied, gap, 1.0)
-    shift = p2 - rows.s1 / rows.z**2
-    y = 0.5 * gap
+    others = np.maximum(rows.s1 / second, 1.0)  # at most n - 1
+    shift = 1.0 - others / rows.z
+    y = 0.5 * np.minimum(gap / np.maximum(p2, SMALLEST), others)
     for _ in range(SECULAR_STEPS):
         apart = y[..., np.newaxis] + behind
         terms = squares / apart
@@ -75,12 +83,14 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
         terms /= apart
         b = y * y * terms.sum(axis=-1)
         c = value - b / y
-        half = 0.5 * (shift - gap * c + b)
-        root = np.sqrt(half * half + (1.0 + c) * gap * b)
+        half = 0.5 * (shift - gap * c + p2 * b)
+        root = np.sqrt(half * half + (1.0 + p2 * c) * gap * b)
         # the form of the positive root that does not cancel
-        y = np.where(half > 0.0, gap * b / (half + root), (root - half) / (1.0 + c))
-        y = np.maximum(y, np.finfo(np.float64).tiny)
-    return np.where(untied, p2 + y, p1)  # equal largest weights are an eigenvalue
+        low = gap * b / np.maximum(np.abs(half) + root, SMALLEST)
+        high = (root - half) / (1.0 + p2 * c)
+        y = np.maximum(np.where(half > 0.0, low, high), SMALLEST)
+    largest = np.where(untied, p2 * (1.0 + y), p1)  # tied weights are an eigenvalue
+    return np.where(alone, 0.0, largest)
 
 
 def jacobian_times(rows: SoftmaxRows, vector: Array) -> Array:

@@ -135,7 +135,8 @@ def threshold_curves(outcomes: list[ClaimOutcome]) -> Iterator[tuple[str, float,
     """Yield (curve, threshold, share of cells) for every check with a vague word.
 
     Two curves a check, ``threshold/<claim>/<reading>/supported`` and ``…/refuted``;
-    what is left between them is undecided.
+    what is left between them is undecided.  ``…/used`` has one point, the threshold
+    of the catalogue.
     """
     for claim in outcomes:
         for reading in claim.readings:
@@ -143,9 +144,18 @@ def threshold_curves(outcomes: list[ClaimOutcome]) -> Iterator[tuple[str, float,
                 if outcome.check.threshold is None:
                     continue
                 name = f"threshold/{claim.id}/{reading.id}"
+                if outcome.cells:
+                    yield f"{name}/used", _used(outcome.check), math.nan
                 for x, supported, refuted in _shares(outcome):
                     yield f"{name}/supported", x, supported
                     yield f"{name}/refuted", x, refuted
+
+
+def _used(check: Check) -> float:
+    """Return the threshold that the catalogue sets, without its power of n."""
+    on_low = check.threshold is not None and check.threshold.bound == "low"
+    bound = check.low if on_low else check.high
+    return bound.times if isinstance(bound, Level) else float(bound or 0.0)
 
 
 def _shares(outcome: CheckOutcome) -> Iterator[tuple[float, float, float]]:

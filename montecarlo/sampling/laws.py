@@ -95,7 +95,7 @@ def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
     In double precision: float32 uniforms would be too coarse near 1.
     """
-    u = rng.random(shape) + 2.0**-54
+    u = np.maximum(rng.random(shape), 2.0**-54)
     return (np.log(u / (1.0 - u)) * (math.sqrt(3.0) / math.pi)).astype(np.float32)
 
 
@@ -156,9 +156,10 @@ def parse_law(name: str) -> Law:
             raise ValueError(f"law must give each parameter once, got {name!r}")
         given[rest[2]] = float(rest[3])
     mean, std = given.get("mean", 0.0), given.get("std", 1.0)
-    if not (0.0 < std <= 1e6 and abs(mean) <= 1e6):
+    # Draws and products are float32: beyond these bounds they lose their variance.
+    if not (1e-6 <= std <= 1e6 and abs(mean) <= 1e3 * std):
         raise ValueError(
-            f"law must have 0 < std <= 1e6 and |mean| <= 1e6, got {name!r}"
+            f"law must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, got {name!r}"
         )
     law = look_up("law", family, LAWS)
     changed = [

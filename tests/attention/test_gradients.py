@@ -393,6 +393,25 @@ def test_order_of_norms(scores, divisor):
     assert spectral <= 0.5 * slack
 
 
+@pytest.mark.parametrize("gap", [0.0, 1e-16, 3e-16, 1e-14, 1e-12])
+@pytest.mark.parametrize("n", [2, 4, 9])
+def test_spectral_norm_of_nearly_tied_rows(n, gap):
+    """Where the largest weight is hardly apart, the norm is 1/n, without a warning."""
+    scores = np.r_[gap, np.zeros(n - 1)]
+
+    assert jacobian_spectral(rows_of(scores))[0] == pytest.approx(1.0 / n, rel=1e-11)
+
+
+@pytest.mark.parametrize("gap", [300.0, 378.0, 400.0, 480.0, 700.0])
+def test_spectral_norm_of_vanishing_rows(gap):
+    """The spectral norm is right also where squares of weights underflow."""
+    tiny = math.exp(-gap)  # J is tiny [[1, -1], [-1, 1]]; with a third key see above
+
+    two, three = (rows_of(np.r_[0.0, np.full(n, -gap)]) for n in (1, 2))
+    assert jacobian_spectral(two)[0] == pytest.approx(2.0 * tiny, rel=1e-9, abs=0)
+    assert jacobian_spectral(three)[0] == pytest.approx(3.0 * tiny, rel=1e-9, abs=0)
+
+
 def test_one_hot_row():
     """Where every other weight is 0, so is each gradient, without a warning."""
     rows = rows_of(np.array([0.0, 5e4, -3e4]))

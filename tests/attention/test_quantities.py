@@ -34,7 +34,6 @@ def row_block(queries, keys, vector, divisor=1.0):
         keys,
         vector,
         np.square(queries, dtype=np.float64).sum(axis=-1),
-        scores.mean(axis=-1),
         scores.var(axis=-1, ddof=1),
     )
 

@@ -1,0 +1,1 @@
+"""From results on disk to pages and figures; nothing here samples or judges."""

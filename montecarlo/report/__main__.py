@@ -1,0 +1,87 @@
+"""``python -m montecarlo.report``: sample Q and K, judge the texts, write the report.
+
+Exit status: 0 the report was written, whatever the verdicts; 2 usage or input, found
+before sampling; 3 the run could not finish; 130 interrupted.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+DONE, INPUT_ERROR, FAILED, INTERRUPTED = 0, 2, 3, 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser; values stay as typed, `read_options` validates them."""
+    parser = argparse.ArgumentParser(
+        prog="python -m montecarlo.report",
+        usage="%(prog)s [options]",
+        description="Sample Q and K, judge what five texts claim about dividing "
+        "attention scores by sqrt(d_k), and write the report in several languages.",
+    )
+    add = parser.add_argument
+    add("--lang", action="append", metavar="CODE", help="a language, or all; repeatable")
+    add("--seed", metavar="N", help="seed of all random numbers (default 1)")
+    add("--preset", metavar="NAME", help="quick, standard (default) or full")
+    add("--jobs", metavar="N", help="workers (default: one per core)")
+    add("--output", metavar="DIR", help="folder to write (default: output)")
+    add("--only", action="append", metavar="CLAIM", help="one claim; repeatable")
+    add(
+        "--list",
+        metavar="KIND",
+        help="print laws, claims, languages, quantities or presets, and stop",
+    )
+    add("--from", dest="source", metavar="DIR", help="render these results again")
+    add("--config", metavar="FILE", help="a TOML file; flags go before it")
+    add("--quiet", action="store_true", help="print nothing but errors")
+    add("--version", action="store_true", help="print the version, and stop")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    arguments = build_parser().parse_args(argv)
+    if arguments.version:
+        from importlib.metadata import version
+
+        print(f"montecarlo {version('montecarlo')}")
+        return DONE
+    from montecarlo.report.command import list_kind, render_again, run_report
+
+    typed = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if arguments.list is not None:
+            list_kind(arguments.list)
+        elif arguments.source is not None:
+            render_again(arguments, typed)
+        else:
+            run_report(arguments, typed)
+    except ValueError as error:
+        return _complain(error, INPUT_ERROR)
+    except (OSError, RuntimeError) as error:
+        return _complain(error, FAILED)
+    except KeyboardInterrupt:
+        return _complain("interrupted, nothing was written", INTERRUPTED)
+    return DONE
+
+
+def _complain(error: object, status: int) -> int:
+    """Print one line on standard error."""
+    line = " ".join(str(error).split())
+    print(f"montecarlo.report: {line}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

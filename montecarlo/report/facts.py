@@ -1,0 +1,169 @@
+"""Two numbers for each figure: what its alternative text names."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from montecarlo.report.findings import ClaimView, Findings, ReadingView
+from montecarlo.report.tables import N_KEYS
+
+#: The largest d_k that a domain reaches; beyond it a grid has edges only.
+MOST_D_K = 1024
+
+Fact = Mapping[str, float]
+
+
+def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, Fact]:
+    """Pick the numbers of every figure that the results have data for.
+
+    Parameters
+    ----------
+    measurements, curves : DataFrame
+        measurements.csv and curves.csv.
+
+    Returns
+    -------
+    dict
+        Figure id to ``first``, ``second``, their errors, and ``d_k`` and ``n``.
+    """
+    gaussian = measurements[
+        (measurements["law_q"] == "gaussian")
+        & (measurements["law_k"] == "gaussian")
+        & (measurements["d_k"] <= MOST_D_K)
+    ]
+    rows = gaussian[gaussian["n_keys"].notna()]
+    rows = rows[rows["n_keys"] == _nearest(rows["n_keys"])]
+    pairs = gaussian[gaussian["n_keys"].isna()]
+    found = {
+        "variance": _two(
+            pairs, ("score_variance", "value", "none"), ("score_variance", "value", "sqrt")
+        ),
+        "effective-keys": _two(
+            rows,
+            ("effective_keys", "mean", "none"),
+            ("effective_keys", "mean", "sqrt"),
+            per_key=True,
+        ),
+        "weight-max": _two(
+            rows, ("weight_max", "median", "none"), ("weight_max", "median", "sqrt")
+        ),
+        "gradients": _two(
+            rows,
+            ("jacobian_frobenius", "mean", "none"),
+            ("jacobian_frobenius", "median", "none"),
+        ),
+        "gradient-ratio": _two(
+            rows,
+            ("jacobian_trace", "mean", "none/sqrt"),
+            ("gradient_query", "mean", "none/sqrt"),
+        ),
+        "weights-by-rank": _first_rank(curves),
+        "thresholds": _threshold(curves),
+        "z-scores": _z_scores(measurements),
+    }
+    return {name: fact for name, fact in found.items() if fact is not None}
+
+
+def _nearest(sizes: pd.Series) -> float:
+    """Return the number of keys of the grid that figures without panels are of."""
+    return min(sizes.unique(), key=lambda n: abs(n - N_KEYS), default=0)
+
+
+def _two(
+    table: pd.DataFrame,
+    first: tuple[str, str, str],
+    second: tuple[str, str, str],
+    *,
+    per_key: bool = False,
+) -> Fact | None:
+    """Pick two rows at the largest d_k that has both."""
+    picked = [
+        table[
+            (table["quantity"] == quantity)
+            & (table["summary"] == summary)
+            & (table["divisor"] == divisor)
+        ].set_index("d_k")
+        for quantity, summary, divisor in (first, second)
+    ]
+    common = picked[0].index.intersection(picked[1].index)
+    if common.empty:
+        return None
+    d_k = common.max()
+    one, two = picked[0].loc[d_k], picked[1].loc[d_k]
+    n = one["n_keys"]
+    scale = 1.0 / n if per_key else 1.0
+    return {
+        "d_k": float(d_k),
+        "n": 0.0 if pd.isna(n) else float(n),
+        "first": float(one["estimate"] * scale),
+        "first_error": float(one["std_error"] * scale),
+        "second": float(two["estimate"] * scale),
+        "second_error": float(two["std_error"] * scale),
+    }
+
+
+def _first_rank(curves: pd.DataFrame) -> Fact | None:
+    first = curves[
+        (curves["curve"] == "weight_by_rank")
+        & (curves["x"] == 1.0)
+        & (curves["law_k"] == "gaussian")
+        & (curves["d_k"] <= MOST_D_K)
+    ]
+    first = first[first["n_keys"] == _nearest(first["n_keys"])]
+    first = first[first["d_k"] == first["d_k"].max()].set_index("divisor")
+    if not {"none", "sqrt"} <= set(first.index):
+        return None
+    return {
+        "d_k": float(first["d_k"].iloc[0]),
+        "first": float(first.loc["none", "estimate"]),
+        "first_error": float(first.loc["none", "std_error"]),
+        "second": float(first.loc["sqrt", "estimate"]),
+        "second_error": float(first.loc["sqrt", "std_error"]),
+    }
+
+
+def _threshold(curves: pd.DataFrame) -> Fact | None:
+    """Pick the shares at the threshold used, of the first panel."""
+    used = curves[curves["curve"].str.endswith("/used")]
+    if used.empty:
+        return None
+    name, x = used["curve"].iloc[0].removesuffix("/used"), used["x"].iloc[0]
+    shares = []
+    for outcome in ("supported", "refuted"):
+        curve = curves[curves["curve"] == f"{name}/{outcome}"]
+        shares.append(float(np.interp(x, curve["x"], curve["estimate"])))
+    return {"first": shares[0], "second": shares[1]}
+
+
+def _z_scores(measurements: pd.DataFrame) -> Fact | None:
+    known = measurements.dropna(subset=["reference", "std_error"])
+    known = known[known["std_error"] > 0.0]
+    if known.empty:
+        return None
+    z = (known["estimate"] - known["reference"]) / known["std_error"]
+    return {
+        "first": float(np.sqrt((z**2).mean())),
+        "second": float(z.abs().max()),
+    }
+
+
+def threshold_panels(
+    curves: pd.DataFrame, findings: Findings
+) -> list[tuple[ClaimView, ReadingView]]:
+    """Return the claim and reading of each panel of the figure of thresholds.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        curves.csv, in whose order the panels are drawn.
+    findings : Findings
+    """
+    names = curves["curve"][curves["curve"].str.endswith("/used")]
+    panels = []
+    for name in dict.fromkeys(names):
+        _, claim_id, reading_id, _ = name.split("/")
+        claim = findings.claim(claim_id)
+        if claim is not None:
+            panels += [(claim, r) for r in claim.readings if r.id == reading_id]
+    return panels

@@ -1,0 +1,153 @@
+"""How the judging holds: outcomes over thresholds, and z-scores against theory."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from scipy.special import ndtri
+
+from montecarlo.report.figures.drawing import WIDTH, panels_for
+from montecarlo.report.figures.palette import (
+    BLUE,
+    INK,
+    MUTED,
+    UNDECIDED,
+    VERMILLION,
+)
+
+PREFIX = "threshold/"
+COLUMNS = 3
+#: Outcomes from below to above: colour, and the sign in the legend.
+OUTCOMES = (
+    ("supported", BLUE, "✓"),
+    ("undecided", UNDECIDED, "?"),
+    ("refuted", VERMILLION, "✗"),
+)
+#: So many z-scores at either end are all drawn; in between, so many evenly spaced.
+ENDS, BETWEEN = 25, 160
+
+
+def build_thresholds(
+    measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+    curves: pd.DataFrame,
+) -> Figure | None:
+    """Build the outcomes as functions of the threshold of each vague word."""
+    rows = curves[curves["curve"].str.startswith(PREFIX)]
+    # The order of the table is that of the catalogue, and of the caption's letters.
+    names = rows["curve"].str.rpartition("/")[0]
+    readings = [name for name in dict.fromkeys(names) if _is_drawn(rows, name)]
+    if not readings:
+        return None
+    figure, axes = panels_for(len(readings), COLUMNS, 1.7)
+    for place, (one, name) in enumerate(zip(axes, readings, strict=True)):
+        plot_outcomes(one, rows[names.eq(name)])
+        one.set_title(f"({chr(ord('a') + place)})", loc="left")
+        one.tick_params(labelleft=place % COLUMNS == 0)
+        if place + COLUMNS >= len(axes):
+            one.set_xlabel(r"$\tau$")
+    figure.legend(
+        handles=[Patch(color=colour, label=sign) for _, colour, sign in OUTCOMES],
+        loc="outside upper center",
+        ncols=len(OUTCOMES),
+        handlelength=1.2,
+    )
+    return figure
+
+
+def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
+    """Draw shares of cells supported, undecided and refuted, stacked, over thresholds.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of curves.csv of one reading: ``curve`` ends in ``supported``, ``refuted``
+        or ``used``; ``x`` is the threshold, for ``used`` the one judged by.
+
+    Returns
+    -------
+    Axes
+    """
+    ending = table["curve"].str.rpartition("/")[2]
+    outcomes = table[ending.isin(("supported", "refuted"))]
+    wide = outcomes.pivot_table(index="x", columns=ending, values="estimate")
+    supported, refuted = wide["supported"], wide["refuted"]
+    edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
+    for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
+        axes.fill_between(wide.index, low, high, color=colour, linewidth=0.0)
+    for used in table.loc[ending.eq("used"), "x"]:
+        axes.axvline(float(used), color=INK, linewidth=1.6, linestyle=(0, (4, 2)))
+    axes.set_xlim(wide.index.min(), wide.index.max())
+    axes.set_ylim(0.0, 1.0)
+    axes.set_yticks((0.0, 0.5, 1.0), ("0", "0.5", "1"))
+    axes.grid(visible=False)
+    return axes
+
+
+def _is_drawn(rows: pd.DataFrame, name: str) -> bool:
+    there = set(rows["curve"])
+    return {f"{name}/supported", f"{name}/refuted"} <= there
+
+
+def build_z_scores(
+    measurements: pd.DataFrame,
+    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+) -> Figure | None:
+    """Build the z-scores of all estimates that theory knows, against normal ones."""
+    rows = measurements[
+        measurements["reference"].notna()
+        & measurements["std_error"].gt(0.0)
+        & measurements["summary"].isin(("mean", "value"))
+    ]
+    if len(rows) < 2 * ENDS:
+        return None
+    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    plot_z_scores(figure.subplots(), rows)
+    return figure
+
+
+def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
+    """Draw ordered z-scores against normal quantiles, with the line of equality.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of measurements.csv: ``estimate``, ``reference``, ``std_error``.
+
+    Returns
+    -------
+    Axes
+    """
+    error = table["estimate"] - table["reference"]
+    z = np.sort((error / table["std_error"]).to_numpy())
+    normal = ndtri((np.arange(len(z)) + 0.5) / len(z))
+    shown = _thinned(normal)
+    limit = 1.05 * max(np.abs(z).max(), np.abs(normal).max())
+    axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1)
+    axes.plot(
+        normal[shown],
+        z[shown],
+        color=BLUE,
+        marker="o",
+        markersize=4.0,
+        markerfacecolor="none",
+        linestyle="none",
+    )
+    axes.set_aspect("equal")
+    axes.set_xlim(-limit, limit)
+    axes.set_ylim(-limit, limit)
+    axes.set_xlabel(r"$\Phi^{-1}$")
+    axes.set_ylabel("$z$")
+    return axes
+
+
+def _thinned(normal: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
+    """Return the places of all points at the ends and of even ones in between."""
+    size = len(normal)
+    even = np.searchsorted(normal, np.linspace(normal[0], normal[-1], BETWEEN))
+    ends = [*range(min(ENDS, size)), *range(max(size - ENDS, 0), size)]
+    return sorted({*ends, *(int(place) for place in even)})
+
+

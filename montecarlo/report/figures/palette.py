@@ -1,0 +1,78 @@
+"""Colours and marks: every colour with its dark counterpart, every series with a shape.
+
+A figure is drawn in the light colours; the style sheet inside the SVG exchanges each for
+its counterpart.  The hues are those of Okabe and Ito, moved until they stand out by 3 : 1
+from white, their counterparts from `DARK_PAGE`.
+"""
+
+from dataclasses import dataclass
+
+from montecarlo.attention.divisors import DIVISORS
+
+INK = "#1b1f24"
+MUTED = "#6b7280"
+GRID = "#d9dde2"
+VERMILLION = "#c44e00"
+BLUE = "#0072b2"
+GREEN = "#00835d"
+PURPLE = "#a64d8f"
+OCHRE = "#8a6a00"
+UNDECIDED = "#c9ced6"
+
+LIGHT_PAGE, DARK_PAGE = "#ffffff", "#14161a"
+#: Light colour to dark colour.
+DARK = {
+    INK: "#e6e8eb",
+    MUTED: "#9aa3ad",
+    GRID: "#343a42",
+    VERMILLION: "#ff8a4c",
+    BLUE: "#56b4e9",
+    GREEN: "#3ecfa3",
+    PURPLE: "#e79ac7",
+    OCHRE: "#e3bd4d",
+    UNDECIDED: "#4b535e",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a series looks; marks and dashes tell it apart without colour."""
+
+    colour: str
+    marker: str
+    dash: str | tuple[float, tuple[float, ...]] = "-"
+    symbol: str = ""  # mathtext
+    filled: bool = True
+
+
+#: Divisors look the same in every figure.
+DIVISOR_LOOKS = {
+    name: Look(colour, marker, symbol=rf"$c = {DIVISORS[name].symbol}$")
+    for name, colour, marker in (
+        ("none", VERMILLION, "o"),
+        ("sqrt", BLUE, "s"),
+        ("2sqrt", GREEN, "^"),
+        ("linear", PURPLE, "D"),
+    )
+}
+#: Other laws than the Gaussian: open marks, named by their density or value.
+LAW_LOOKS = {
+    name: Look(MUTED, marker, symbol=symbol, filled=False)
+    for name, marker, symbol in (
+        ("uniform", "s", r"$1_{[-a,a]}$"),
+        ("laplace", "^", r"$e^{-|x|}$"),
+        ("rademacher", "D", r"$\pm 1$"),
+        ("logistic", "v", r"$\cosh^{-2}$"),
+        ("student_t10", "<", r"$t_{10}$"),
+        ("student_t5", ">", r"$t_{5}$"),
+        ("student_t3", "p", r"$t_{3}$"),
+    )
+}
+GAUSSIAN_LOOK = Look(INK, "o", symbol=r"$\mathcal{N}$")
+#: Gradients, where all four stand in one panel.
+GRADIENT_LOOKS = {
+    "jacobian_trace": Look(INK, "o", "-"),
+    "jacobian_frobenius": Look(GREEN, "s", (0, (5, 1.6))),
+    "jacobian_spectral": Look(PURPLE, "^", (0, (5, 1.6, 1.2, 1.6))),
+    "gradient_query": Look(OCHRE, "D", (0, (1.4, 1.2))),
+}

@@ -1,0 +1,269 @@
+"""From results on disk to what a page shows: typed records, no words, no HTML.
+
+Words come from the catalogue of claims and the templates, in the page's language;
+verdicts, numbers and their rows come from the results and nowhere else.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from montecarlo.claims.catalogue import Catalogue, Claim, read_catalogue
+from montecarlo.report.symbols import check_formula, row_symbol
+from montecarlo.results.folder import read_run
+
+#: Verdicts in the order in which a page counts them.
+VERDICTS = (
+    "supported",
+    "conditional",
+    "refuted",
+    "inconclusive",
+    "not_applicable",
+    "not_measured",
+)
+#: Worst news first.
+BY_WEIGHT = (
+    "refuted",
+    "conditional",
+    "inconclusive",
+    "supported",
+    "not_applicable",
+    "not_measured",
+)
+TOPICS = ("variance", "weights", "gradients")
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """A results folder, read back and verified.
+
+    Attributes
+    ----------
+    measurements, curves : DataFrame
+    claims, run : dict
+        What claims.json and run.json hold.
+    """
+
+    measurements: pd.DataFrame
+    curves: pd.DataFrame
+    claims: dict[str, Any]
+    run: dict[str, Any]
+
+
+def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
+    """Read a results folder.
+
+    Parameters
+    ----------
+    folder : Path
+    run : dict, optional
+        The record that run.json will hold, for a folder that is being made; by
+        default run.json is read and the files are checked against it.
+
+    Raises
+    ------
+    montecarlo.results.folder.ResultsError
+        If run.json is missing or a file does not agree with it.
+    """
+    record = read_run(folder) if run is None else run
+    return Results(
+        pd.read_csv(folder / "measurements.csv", keep_default_na=False, na_values=[""]),
+        pd.read_csv(folder / "curves.csv", keep_default_na=False, na_values=[""]),
+        json.loads((folder / "claims.json").read_text(encoding="utf-8")),
+        record,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """One cell of a check."""
+
+    law: str
+    n_keys: int | None
+    d_k: int | None
+    d_k_range: tuple[int, int]
+    row: str
+    estimate: float | None
+    std_error: float | None
+    decision: tuple[float | None, float | None]
+    window: tuple[float | None, float | None]
+    outcome: str
+    needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """One check: what is compared, as a formula, and its cells."""
+
+    formula: str
+    cells: tuple[CellView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BorderView:
+    """Where an outcome changes along d_k."""
+
+    law: str
+    n_keys: int | None
+    d_k: tuple[int, int]
+    outcomes: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingView:
+    """One reading; ``label`` is a message, or None and ``symbol`` names it."""
+
+    id: str
+    label: str | None
+    symbol: str
+    scope: str
+    verdict: str
+    outcomes: Mapping[str, int]
+    checks: tuple[CheckView, ...]
+    borders: tuple[BorderView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """One claim, with the messages of the catalogue that its verdict chooses."""
+
+    id: str
+    topic: str
+    statement: str
+    sources: tuple[tuple[str, str, str], ...]  # text's name (a message), key, section
+    verdict: str
+    sentence: str | None  # a message; None where nothing was measured
+    readings: tuple[ReadingView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheckView:
+    """One check of the simulator itself."""
+
+    id: str
+    statement: str
+    verdict: str
+    outcomes: Mapping[str, int]
+    checks: tuple[CheckView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that the pages of all languages show."""
+
+    claims: tuple[ClaimView, ...]
+    self_checks: tuple[SelfCheckView, ...]
+    counts: tuple[tuple[str, int], ...]
+    error_rate: float
+    decision_error: float
+    run: Mapping[str, Any]
+
+    def claim(self, name: str) -> ClaimView | None:
+        """Return a claim by id, None where it was left out."""
+        return next((claim for claim in self.claims if claim.id == name), None)
+
+    def by_topic(self, topic: str) -> list[ClaimView]:
+        """Return the claims of a topic, in the order of the catalogue."""
+        return [claim for claim in self.claims if claim.topic == topic]
+
+    def by_weight(self) -> list[ClaimView]:
+        """Return all claims, worst news first."""
+        return sorted(self.claims, key=lambda claim: BY_WEIGHT.index(claim.verdict))
+
+
+def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
+    """Turn results into what the pages show.
+
+    Parameters
+    ----------
+    results : Results
+    catalogue : Catalogue, optional
+        The one that the results were judged by; by default that of the five texts.
+    """
+    catalogue = catalogue or read_catalogue()
+    by_id = {claim.id: claim for claim in catalogue.claim}
+    names = {text.key: text.name for text in catalogue.text}
+    claims = tuple(
+        _claim(record, by_id[record["id"]], names) for record in results.claims["claims"]
+    )
+    statements = {check.id: check.statement for check in catalogue.self_check}
+    self_checks = tuple(
+        SelfCheckView(
+            record["id"],
+            statements[record["id"]],
+            record["verdict"],
+            _outcomes(record["checks"]),
+            tuple(_check(check) for check in record["checks"]),
+        )
+        for record in results.claims["self_checks"]
+    )
+    found = Counter(claim.verdict for claim in claims)
+    counts = tuple((verdict, found[verdict]) for verdict in VERDICTS if found[verdict])
+    return Findings(
+        claims,
+        self_checks,
+        counts,
+        results.claims["error_rate"],
+        results.claims["decision_error"],
+        results.run,
+    )
+
+
+def _claim(record: Mapping[str, Any], claim: Claim, names: Mapping[str, str]) -> ClaimView:
+    labels = {reading.id: reading.label for reading in claim.reading}
+    verdict = record["verdict"]
+    return ClaimView(
+        claim.id,
+        claim.topic,
+        claim.statement,
+        tuple((names[s["text"]], s["text"], s["section"]) for s in record["sources"]),
+        verdict,
+        getattr(claim.sentences, verdict, None),
+        tuple(_reading(r, labels.get(r["id"])) for r in record["readings"]),
+    )
+
+
+def _reading(record: Mapping[str, Any], label: str | None) -> ReadingView:
+    first = record["checks"][0]
+    return ReadingView(
+        record["id"],
+        label,
+        row_symbol(first["quantity"], first["summary"], first["divisor"]),
+        record["scope"],
+        record["verdict"],
+        Counter(place["outcome"] for place in record["places"]),
+        tuple(_check(check) for check in record["checks"]),
+        tuple(
+            BorderView(b["law"], b["n_keys"], tuple(b["d_k"]), tuple(b["outcomes"]))
+            for b in record["borders"]
+        ),
+    )
+
+
+def _outcomes(checks: Sequence[Mapping[str, Any]]) -> Mapping[str, int]:
+    return Counter(cell["outcome"] for check in checks for cell in check["cells"])
+
+
+def _check(record: Mapping[str, Any]) -> CheckView:
+    cells = tuple(
+        CellView(
+            cell["law"],
+            cell["n_keys"],
+            cell["d_k"],
+            tuple(cell["d_k_range"]),
+            cell["rows"][-1],
+            cell["estimate"],
+            cell["std_error"],
+            (cell["decision_low"], cell["decision_high"]),
+            (cell["window_low"], cell["window_high"]),
+            cell["outcome"],
+            cell["replicates_needed"],
+        )
+        for cell in record["cells"]
+    )
+    return CheckView(check_formula(record), cells)

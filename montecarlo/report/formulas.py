@@ -1,0 +1,109 @@
+"""Formulas for pages: LaTeX in, MathML out.
+
+In: the LaTeX of symbols, and sentences with LaTeX between dollars.  Out: MathML that
+needs no script and no style of its own, so that the policy of the pages lets it
+through.  How it looks is the business of ``math`` in the style sheet and of its font.
+"""
+
+import html
+import re
+from functools import lru_cache
+
+from markupsafe import Markup, escape
+from math_core import LatexError, LatexToMathML
+
+#: The annotation is never drawn; it is there for whoever wants to quote a formula.
+_CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
+
+#: What must not stand in a page: styles of single elements, which its policy blocks;
+#: links to equations, which have no numbers here; what browsers do not draw.
+_REFUSED = re.compile(r"<\w[^>]*\s(?:style|href)=|<menclose")
+
+#: What a sentence is cut at.  Tags are passed over: a dollar in an attribute is a
+#: dollar.
+_PIECES = re.compile(
+    r"""
+    (?P<tag> </?[A-Za-z][^>]*> )
+    | \\ (?P<dollar> \$ )
+    | \$ (?P<formula> (?: [^$\\] | \\. )* ) \$
+    | (?P<stray> \$ )
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+@lru_cache(maxsize=4096)
+def math_ml(latex: str, *, display: bool = False) -> str:
+    r"""Return a formula as MathML.
+
+    Parameters
+    ----------
+    latex : str
+        Without dollars around it.
+    display : bool
+        Whether the formula stands in a line of its own.
+
+    Returns
+    -------
+    str
+        One ``<math>`` element, with the LaTeX as its annotation.
+
+    Raises
+    ------
+    ValueError
+        If the formula is empty, is not understood, or needs what a page must not hold:
+        ``\color``, ``\begin{aligned}`` and ``\begin{cases}`` (styles), ``\eqref``
+        (links), ``\boxed`` and ``\cancel`` (not in MathML Core).
+
+    Examples
+    --------
+    >>> math_ml("d_k").partition("<annotation")[0]
+    '<math><semantics><msub><mi>d</mi><mi>k</mi></msub>'
+    """
+    if not latex.strip():
+        raise ValueError("a formula must not be empty")
+    try:
+        found = _CONVERTER.convert_with_local_state(latex, displaystyle=display)
+    except LatexError as error:
+        raise ValueError(f"formula ${latex}$ is not understood: {error}") from error
+    if refused := _REFUSED.search(found):
+        raise ValueError(
+            f"formula ${latex}$ needs what a page must not hold: {refused.group()}"
+        )
+    return found
+
+
+def prose(text: str) -> Markup:
+    r"""Replace every ``$…$`` in a text by inline MathML.
+
+    Parameters
+    ----------
+    text : str or Markup
+        Markup is taken as it is, anything else is escaped.  ``\$`` is a dollar.
+
+    Returns
+    -------
+    Markup
+
+    Raises
+    ------
+    ValueError
+        If a dollar has no partner, a formula holds a bare ``<``, or `math_ml` raises.
+
+    Examples
+    --------
+    >>> prose(r"It costs \$5 & more.")
+    Markup('It costs $5 &amp; more.')
+    """
+
+    def replace(piece: re.Match[str]) -> str:
+        if piece["stray"]:
+            raise ValueError(f"a dollar must have a partner in {str(text)!r}")
+        if piece["formula"] is None:
+            return piece["dollar"] or piece["tag"]
+        if "<" in piece["formula"]:
+            raise ValueError(rf"a formula must write < as \lt in {str(text)!r}")
+        return math_ml(html.unescape(piece["formula"]))
+
+    found = _PIECES.sub(replace, escape(text))
+    return Markup(found)  # noqa: S704 - escaped above, and math_ml escapes

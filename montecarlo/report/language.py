@@ -1,0 +1,137 @@
+"""Languages: which there are, their catalogues, and how they write numbers.
+
+English is the source.  A message that a catalogue lacks, or holds as fuzzy, is an
+error: a page never falls back to English in silence.
+"""
+
+import io
+from dataclasses import dataclass
+from importlib.resources.abc import Traversable
+
+from babel import Locale
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po
+from markupsafe import Markup
+
+from montecarlo.report.numbers import NumberFormat
+from montecarlo.report.templates import template_folder
+
+
+class LanguageError(ValueError):
+    """A language catalogue that cannot be used; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language of the report.
+
+    Attributes
+    ----------
+    code : str
+        The name of its page and of its catalogue.
+    tag : str
+        What ``lang`` says: BCP 47.
+    name : str
+        What it calls itself.
+    messages : mapping
+        Source message to translation; empty for English, the source.
+    """
+
+    code: str
+    tag: str
+    name: str
+    messages: dict[str, str]
+
+    @property
+    def numbers(self) -> NumberFormat:
+        """How it writes numbers."""
+        return NumberFormat(Locale.parse(self.code))
+
+    def translate(self, message: str) -> str:
+        """Return a message in this language.
+
+        Raises
+        ------
+        LanguageError
+            If the catalogue lacks it.
+        """
+        if self.code == SOURCE:
+            return message
+        try:
+            return self.messages[message]
+        except KeyError:
+            raise LanguageError(
+                f"language {self.code!r} must have a translation of {message!r}"
+            ) from None
+
+    def say(self, message: str, **values: object) -> Markup:
+        """Return a message in this language with its placeholders filled in.
+
+        Values are escaped unless they are markup; the message itself holds none,
+        which `read_language` makes sure of.
+        """
+        return Markup(self.translate(message)) % {
+            name: value if isinstance(value, Markup) else str(value)
+            for name, value in values.items()
+        }
+
+
+SOURCE = "en"
+#: Code, BCP 47 tag, own name.
+_KNOWN = (
+    ("en", "en", "English"),
+    ("de", "de", "Deutsch"),
+    ("zh", "zh-Hans", "中文"),
+    ("ja", "ja", "日本語"),
+    ("es", "es", "Español"),
+)
+LANGUAGES = {code: (tag, name) for code, tag, name in _KNOWN}
+
+
+def read_language(code: str) -> Language:
+    """Read the catalogue of a language.
+
+    Parameters
+    ----------
+    code : str
+        A key of `LANGUAGES`.
+
+    Raises
+    ------
+    LanguageError
+        If the catalogue is missing, has a fuzzy message, or one with markup.
+    """
+    tag, name = LANGUAGES[code]
+    if code == SOURCE:
+        return Language(code, tag, name, {})
+    path = catalogue_path(code)
+    try:
+        catalogue = read_po(io.BytesIO(path.read_bytes()), locale=code)
+    except OSError as error:
+        raise LanguageError(f"language {code!r} must have a catalogue: {error}") from None
+    return Language(code, tag, name, dict(_messages(code, catalogue)))
+
+
+def catalogue_path(code: str) -> Traversable:
+    """Return where the catalogue of a language is."""
+    return template_folder().joinpath(
+        "locale", code, "LC_MESSAGES", "montecarlo.po"
+    )
+
+
+def _messages(code: str, catalogue: Catalog) -> list[tuple[str, str]]:
+    pairs = []
+    for message in catalogue:
+        if not message.id:
+            continue
+        source, target = str(message.id), str(message.string or "")
+        if message.fuzzy or not target:
+            raise LanguageError(
+                f"language {code!r} must translate {source!r}, got a fuzzy or empty one"
+            )
+        if any(sign in target for sign in "<>&"):
+            raise LanguageError(
+                f"language {code!r} must have no markup in messages, got {target!r}"
+            )
+        pairs.append((source, target))
+    return pairs

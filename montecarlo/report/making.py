@@ -1,0 +1,70 @@
+"""Making a report: from a folder of results to its figures and pages."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from montecarlo.claims.catalogue import Catalogue
+from montecarlo.report.facts import figure_facts, threshold_panels
+from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.findings import Results, gather
+from montecarlo.report.language import SOURCE, read_language
+from montecarlo.report.pages import (
+    Contents,
+    Figure,
+    make_figure,
+    render_index,
+    render_page,
+)
+from montecarlo.report.tables import topic_tables
+
+
+def make_report(
+    results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
+) -> None:
+    """Write the figures and the pages of some languages into a folder.
+
+    Parameters
+    ----------
+    results : Results
+        Read from disk; the only source of numbers and verdicts.
+    catalogue : Catalogue
+        The one that they were judged by; the source of claims' sentences.
+    languages : sequence of str
+        Codes of languages.
+    folder : Path
+        An existing folder.
+    """
+    facts = figure_facts(results.measurements, results.curves)
+    figures = _write_figures(results, facts, folder)
+    findings = gather(results, catalogue)
+    contents = Contents(
+        findings,
+        figures,
+        topic_tables(results.measurements),
+        facts,
+        threshold_panels(results.curves, findings),
+        languages,
+    )
+    for code in languages:
+        page = render_page(contents, read_language(code))
+        (folder / f"{code}.html").write_text(page, encoding="utf-8", newline="\n")
+    index = render_index(contents, read_language(SOURCE))
+    (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
+
+
+def _write_figures(
+    results: Results, facts: dict[str, Any], folder: Path
+) -> dict[str, Figure]:
+    """Draw every figure that the results have data for."""
+    (folder / "figures").mkdir(exist_ok=True)
+    figures = {}
+    for name, spec in FIGURES.items():
+        svg = render_svg(spec, results.measurements, results.curves)
+        if svg is None or name not in facts:
+            continue
+        (folder / "figures" / f"{name}.svg").write_text(
+            svg, encoding="utf-8", newline="\n"
+        )
+        figures[name] = make_figure(name, svg)
+    return figures

@@ -1,0 +1,151 @@
+"""What a user asked for: flags over a configuration file over defaults, validated.
+
+Every problem is a `ValueError` of one line, found before anything is sampled.
+"""
+
+import argparse
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from montecarlo.claims.catalogue import Catalogue, read_catalogue
+from montecarlo.estimation.executors import available_cores
+from montecarlo.names import look_up
+from montecarlo.presets import PRESETS, Grid
+from montecarlo.report.language import LANGUAGES
+
+Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Jobs = Annotated[int, Meta(ge=1, le=1024)]
+Rate = Annotated[float, Meta(gt=0.0, lt=0.5)]
+
+
+class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a configuration file may say; ``grid`` takes the place of a preset."""
+
+    seed: Seed = 1
+    preset: str = "standard"
+    lang: tuple[str, ...] = ("all",)
+    only: tuple[str, ...] = ()
+    output: str = "output"
+    jobs: Jobs | None = None
+    error_rate: Rate = 0.01
+    grid: Grid | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Validated options of one run.
+
+    Attributes
+    ----------
+    catalogue : Catalogue
+        With the claims of ``only`` alone, where there are any.
+    grid : Grid
+    preset : str
+        The preset that the grid is; empty for a grid of the user's own.
+    seed, error_rate, jobs
+        As in `Configuration`.
+    languages : tuple of str
+    only : tuple of str
+    output : Path
+    """
+
+    catalogue: Catalogue
+    grid: Grid
+    preset: str
+    seed: int
+    error_rate: float
+    jobs: int
+    languages: tuple[str, ...]
+    only: tuple[str, ...]
+    output: Path
+
+
+def read_options(arguments: argparse.Namespace) -> Options:
+    """Validate what the command line and the configuration file ask for.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        With ``seed``, ``preset``, ``lang``, ``only``, ``output``, ``jobs`` and
+        ``config`` as typed, None where not.
+
+    Raises
+    ------
+    ValueError
+        One line: name, requirement, what came.
+    """
+    settings = dict(_read_file(arguments.config)) if arguments.config else {}
+    if arguments.preset is not None:
+        settings.pop("grid", None)
+    for name in ("seed", "jobs"):
+        typed = getattr(arguments, name)
+        if typed is not None:
+            settings[name] = _whole(name, typed)
+    for name in ("preset", "lang", "only", "output"):
+        typed = getattr(arguments, name)
+        if typed is not None:
+            settings[name] = typed
+    configuration = _convert(settings, arguments.config)
+    preset = "" if configuration.grid else configuration.preset
+    grid = configuration.grid or look_up("preset", preset, PRESETS)
+    grid.conditions()
+    catalogue = read_catalogue()
+    if configuration.only:
+        catalogue = catalogue.only(configuration.only)
+    return Options(
+        catalogue,
+        grid,
+        preset,
+        configuration.seed,
+        configuration.error_rate,
+        configuration.jobs or available_cores(),
+        choose_languages(configuration.lang),
+        tuple(dict.fromkeys(configuration.only)),
+        Path(configuration.output),
+    )
+
+
+def choose_languages(asked: Sequence[str]) -> tuple[str, ...]:
+    """Return codes of languages in the order of `LANGUAGES`; ``all`` stands for all.
+
+    Raises
+    ------
+    ValueError
+        If a language is not known.
+    """
+    known = {**LANGUAGES, "all": ("", "")}
+    for code in asked:
+        look_up("language", code, known)
+    return tuple(code for code in LANGUAGES if code in asked or "all" in asked)
+
+
+def _read_file(path: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(f"config must be a readable file, got {path!r}: {reason}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"config must be TOML, got {path!r}: {error}") from None
+
+
+def _whole(name: str, typed: str) -> int:
+    try:
+        return int(typed)
+    except ValueError:
+        raise ValueError(f"{name} must be a whole number, got {typed!r}") from None
+
+
+def _convert(settings: dict[str, object], path: str | None) -> Configuration:
+    try:
+        return msgspec.convert(settings, Configuration, strict=True)
+    except msgspec.ValidationError as error:
+        message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
+        where = f"{path}: " if path else ""
+        raise ValueError(f"{where}{message}") from None

@@ -1,0 +1,182 @@
+"""Pages: one self-contained HTML file per language and an index, from findings."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from montecarlo.report.findings import ClaimView, Findings, ReadingView
+from montecarlo.report.formulas import math_ml, prose
+from montecarlo.report.language import LANGUAGES, Language
+from montecarlo.report.symbols import divisor_symbol
+from montecarlo.report.tables import TopicTable
+from montecarlo.report.templates import read_template, template_folder
+
+#: The one place where the policy of the pages is written: no script, no request.
+POLICY = (
+    "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
+    "base-uri 'none'; form-action 'none'"
+)
+_SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure as a page embeds it."""
+
+    id: str
+    source: str  # data URI
+    width: int
+    height: int
+
+
+def make_figure(name: str, svg: str) -> Figure:
+    """Wrap SVG text for a page.
+
+    Raises
+    ------
+    ValueError
+        If the SVG has no size.
+    """
+    match = _SIZE.search(svg)
+    if match is None:
+        raise ValueError(f"figure must have a viewBox, got {name!r} without one")
+    encoded = base64.b64encode(svg.encode()).decode()
+    return Figure(
+        name,
+        f"data:image/svg+xml;base64,{encoded}",
+        round(float(match[1])),
+        round(float(match[2])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the pages of all languages show.
+
+    Attributes
+    ----------
+    findings : Findings
+    figures : mapping
+        Figure id to Figure; without those that the results have no data for.
+    tables : mapping
+        Topic to its table.
+    facts : mapping
+        Numbers that alternative texts name.
+    threshold_panels : sequence of (ClaimView, ReadingView)
+        What the panels of the figure of thresholds show, in their order.
+    languages : sequence of str
+        Codes of the pages that are written together.
+    """
+
+    findings: Findings
+    figures: Mapping[str, Figure]
+    tables: Mapping[str, TopicTable]
+    facts: Mapping[str, Mapping[str, float]]
+    threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
+    languages: Sequence[str]
+
+
+def render_page(contents: Contents, language: Language) -> str:
+    """Render the report in one language."""
+    return _render("report.html.j2", contents, language)
+
+
+def render_index(contents: Contents, language: Language) -> str:
+    """Render the index, which offers the languages in their own names."""
+    return _render("index.html.j2", contents, language)
+
+
+def _render(template: str, contents: Contents, language: Language) -> str:
+    environment = _environment(language)
+    style = stylesheet()
+    page = environment.get_template(template).render(
+        language=language,
+        languages=[(code, *LANGUAGES[code]) for code in contents.languages],
+        findings=contents.findings,
+        figures=contents.figures,
+        tables=contents.tables,
+        facts=contents.facts,
+        threshold_panels=contents.threshold_panels,
+        command=canonical_command(contents.findings.run),
+        policy=POLICY.format(style=style_hash(style)),
+        style=Markup(style),  # noqa: S704 - our own file, no message in it
+    )
+    return page.rstrip("\n") + "\n"
+
+
+def _environment(language: Language) -> Environment:
+    """Build the environment of one language: escaping on, undefined names an error."""
+    environment = Environment(
+        loader=FunctionLoader(read_template),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    numbers = language.numbers
+    environment.globals.update(
+        _=partial(_say, language),
+        translated=partial(_translated, language),
+        plain=partial(_plain, language),
+        num=numbers.number,
+        pm=numbers.with_error,
+        interval=numbers.interval,
+        plain_number=numbers.plain,
+        tex=partial(_tex, language),
+        divisor_symbol=divisor_symbol,
+    )
+    return environment
+
+
+def _say(language: Language, message: str, **values: object) -> Markup:
+    """Translate a message, fill in its placeholders, set its formulas."""
+    return prose(language.say(message, **values))
+
+
+def _plain(language: Language, message: str, **values: object) -> str:
+    """Translate a message for an attribute or a title: no markup, escaped on use."""
+    return str(language.say(message, **values))
+
+
+def _translated(language: Language, message: str) -> Markup:
+    """Translate a message of the catalogue of claims, which has no placeholders."""
+    return prose(Markup(language.translate(message)))  # noqa: S704 - checked when read
+
+
+def _tex(language: Language, latex: str) -> Markup:
+    """Set a formula that the program made, with the language's decimal sign."""
+    mark = language.numbers.text(0.5, 1)[1]
+    if mark != ".":
+        latex = re.sub(r"(?<=\d)\.(?=\d)", f"{{{mark}}}", latex)
+    return Markup(math_ml(latex))  # noqa: S704 - MathML from a fixed converter
+
+
+def stylesheet() -> str:
+    """Return the style of every page, with the font for formulas inside."""
+    font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
+    style = read_template("report.css")
+    return style.replace("MATH_FONT", base64.b64encode(font).decode())
+
+
+def style_hash(style: str) -> str:
+    """Return the source expression that allows exactly this style."""
+    digest = hashlib.sha256(style.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def canonical_command(run: Mapping[str, Any]) -> str:
+    """Return the command that makes this report again."""
+    words = ["python -m montecarlo.report"]
+    if run["preset"]:
+        words.append(f"--preset {run['preset']}")
+    words.append(f"--seed {run['seed']}")
+    words += [f"--only {name}" for name in run["only"]]
+    return " ".join(words)

@@ -1,0 +1,106 @@
+"""Symbols: quantities, summaries, divisors and checks as LaTeX, the same everywhere."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES
+
+_SUMMARY = {
+    "mean": r"\operatorname{E}",
+    "median": r"\operatorname{med}",
+    "q10": r"Q_{0.1}",
+    "q90": r"Q_{0.9}",
+}
+_SCORE = r"q\cdot k"
+
+
+def divisor_symbol(divisor: str) -> str:
+    """Return what scores are divided by, as LaTeX."""
+    return DIVISORS[divisor].symbol
+
+
+def row_symbol(quantity: str, summary: str, divisor: str) -> str:
+    """Return a row of the table as LaTeX, with its divisor where it has one.
+
+    Parameters
+    ----------
+    quantity, summary, divisor : str
+        As in measurements.csv; the divisor may be a pair such as ``none/sqrt``.
+    """
+    symbol = QUANTITIES[quantity].symbol
+    if quantity in PAIR_QUANTITIES:
+        if divisor != "none":
+            over = rf"{_SCORE}/{_grouped(divisor_symbol(divisor))}"
+            symbol = symbol.replace(_SCORE, over)
+        return symbol
+    if "/" in divisor:
+        over, under = (
+            row_symbol(quantity, summary, part) for part in divisor.split("/")
+        )
+        return rf"\frac{{{over}}}{{{under}}}"
+    if summary == "spread":
+        symbol = rf"\frac{{Q_{{0.9}}}}{{Q_{{0.1}}}}\bigl({symbol}\bigr)"
+    else:
+        symbol = rf"{_SUMMARY[summary]}\, {symbol}"
+    return rf"{symbol}\,\big|_{{c={divisor_symbol(divisor)}}}"
+
+
+def _grouped(symbol: str) -> str:
+    return rf"({symbol})" if symbol[0].isdigit() else symbol
+
+
+def check_formula(check: Mapping[str, Any]) -> str:
+    """Return what a check compares, as LaTeX.
+
+    Parameters
+    ----------
+    check : mapping
+        A check of claims.json.
+    """
+    symbol = row_symbol(check["quantity"], check["summary"], check["divisor"])
+    low, high = level_formula(check["low"]), level_formula(check["high"])
+    match check["relation"]:
+        case "equals":
+            if check["expected"] == "reference":
+                expected = rf"{symbol}^{{\,\ast}}"
+            else:
+                expected = level_formula(check["expected"])
+            percent = decimal(100.0 * check["tolerance"])
+            if check["expected"] == 0.0:
+                return rf"{symbol} = 0 \pm {decimal(check['tolerance'])}"
+            return rf"{symbol} = {expected}\;(\pm {percent}\,\%)"
+        case "slope_between":
+            symbol = rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
+        case "ratio_of_ends_between":
+            symbol = rf"\frac{{{symbol}(d_{{\max}})}}{{{symbol}(d_{{\min}})}}"
+            low = "" if check["low"] == 0.0 else low
+    if low and high:
+        return rf"{low} \le {symbol} \le {high}"
+    return rf"{symbol} \ge {low}" if low else rf"{symbol} \le {high}"
+
+
+def level_formula(level: Mapping[str, float] | float | None) -> str:
+    """Return a bound as LaTeX; empty where there is none."""
+    if level is None:
+        return ""
+    if not isinstance(level, Mapping):
+        return decimal(float(level))
+    factors = []
+    if level["times"] != 1.0:
+        factors.append(decimal(level["times"]))
+    for base, power in (("d_k", level["d_k_power"]), ("n", level["n_keys_power"])):
+        if power == 1.0:
+            factors.append(base)
+        elif power == 0.5:
+            factors.append(rf"\sqrt{{{base}}}")
+        elif power == -1.0:
+            factors.append(rf"1/{base}")
+        elif power != 0.0:
+            factors.append(rf"{base}^{{{decimal(power)}}}")
+    return r"\,".join(factors) or "1"
+
+
+def decimal(value: float) -> str:
+    """Return a bound as it was written, without an exponent."""
+    return f"{value:.6g}"

@@ -1,0 +1,99 @@
+"""The table of each topic: a few rows of measurements.csv, picked and never changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.report.symbols import row_symbol
+
+#: Rows of a topic's table at most: every d_k of a fine grid would be too many.
+MOST_ROWS = 8
+#: Number of keys that the tables of rows are made for, where the grid has it.
+N_KEYS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """One estimate of a table, with the exact value where there is one."""
+
+    value: float
+    error: float | None
+    reference: float | None
+    row: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTable:
+    """Columns as LaTeX, and for each d_k one cell a column (None where missing)."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int, tuple[TableCell | None, ...]], ...]
+    n_keys: int | None
+
+
+def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
+    """Pick the tables of all topics.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+
+    Returns
+    -------
+    dict
+        Topic to its table; topics that the results have no rows for are left out.
+    """
+    gaussian = measurements[
+        (measurements["law_q"] == "gaussian") & (measurements["law_k"] == "gaussian")
+    ]
+    pairs = gaussian[gaussian["n_keys"].isna()]
+    sizes = sorted(gaussian["n_keys"].dropna().unique())
+    tables = {}
+    variance = [("score_variance", "value", divisor) for divisor in DIVISORS]
+    tables["variance"] = _table(pairs, variance, None)
+    if sizes:
+        n_keys = int(min(sizes, key=lambda n: abs(n - N_KEYS)))
+        rows = gaussian[gaussian["n_keys"] == n_keys]
+        weights = [("effective_keys", "mean", divisor) for divisor in DIVISORS]
+        tables["weights"] = _table(rows, weights, n_keys)
+        gradients = [
+            ("jacobian_frobenius", summary, divisor)
+            for divisor in ("none", "sqrt")
+            for summary in ("mean", "median", "q10")
+        ]
+        tables["gradients"] = _table(rows, gradients, n_keys)
+    return {topic: table for topic, table in tables.items() if table.rows}
+
+
+def _table(
+    rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]], n_keys: int | None
+) -> TopicTable:
+    cells: dict[tuple[int, tuple[str, str, str]], TableCell] = {}
+    for row in rows.itertuples():
+        key = (row.quantity, row.summary, row.divisor)
+        if key in columns:
+            cells[int(row.d_k), key] = TableCell(
+                row.estimate,
+                None if pd.isna(row.std_error) else row.std_error,
+                None if pd.isna(row.reference) else row.reference,
+                row.row_id,
+            )
+    present = [c for c in columns if any(key == c for _, key in cells)]
+    sizes = sorted({d_k for d_k, _ in cells})
+    return TopicTable(
+        tuple(row_symbol(*column) for column in present),
+        tuple(
+            (d_k, tuple(cells.get((d_k, column)) for column in present))
+            for d_k in _thinned(sizes)
+        ),
+        n_keys,
+    )
+
+
+def _thinned(sizes: list[int]) -> list[int]:
+    """Keep every second, third... size, counted from the largest, so that few remain."""
+    step = -(-len(sizes) // MOST_ROWS)
+    return sizes[::-1][::step][::-1] if sizes else []

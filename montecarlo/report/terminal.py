@@ -1,0 +1,162 @@
+"""What the terminal shows: lists, a progress bar, the table of claims at the end."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.names import look_up
+from montecarlo.presets import PRESETS
+from montecarlo.report.findings import Findings
+from montecarlo.report.language import LANGUAGES
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.laws import LAWS
+from montecarlo.study import Advance
+
+#: Lines of a table that is piped are not cut to a terminal's width.
+PIPED_WIDTH = 160
+
+
+def _console(stream: TextIO) -> Console:
+    return Console(file=stream, width=None if stream.isatty() else PIPED_WIDTH)
+
+
+@contextmanager
+def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
+    """Show a progress bar on standard error while sampling, if that is a terminal.
+
+    Yields
+    ------
+    callable
+        For `montecarlo.study.run_study`.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeRemainingColumn(),
+        console=_console(sys.stderr),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("sampling", total=0.0)
+        total = 0.0
+
+        def advance(condition: Condition, finished: int, wanted: int) -> None:
+            nonlocal total
+            seconds = replicate_seconds(condition, n_divisors)
+            total += wanted * seconds
+            bar.update(task, total=total, advance=finished * seconds)
+
+        yield advance
+
+
+def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
+    """Print the table of claims with their verdicts, and the paths written."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("claim", "verdict", "readings"):
+        table.add_column(heading)
+    for claim in findings.claims:
+        readings = ", ".join(f"{r.id}: {r.verdict}" for r in claim.readings)
+        table.add_row(claim.id, claim.verdict, readings if claim.readings[1:] else "")
+    console = _console(sys.stdout)
+    console.print(table)
+    failed = [check.id for check in findings.self_checks if check.verdict == "refuted"]
+    if failed:
+        console.print(f"self-checks refuted: {', '.join(failed)}")
+    for path in written:
+        print(path)
+
+
+def print_list(kind: str) -> None:
+    """Print what there is of one kind.
+
+    Parameters
+    ----------
+    kind : {"laws", "claims", "languages", "quantities", "presets"}
+
+    Raises
+    ------
+    ValueError
+        If the kind is none of these.
+    """
+    headings, rows = look_up("list", kind, _LISTS)()
+    table = Table(box=None, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row)
+    _console(sys.stdout).print(table)
+
+
+Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
+
+
+def _list_laws() -> Listing:
+    return ("law", "kurtosis", "finite moments below order"), [
+        (law.name, f"{law.kurtosis:g}", f"{law.moments:g}") for law in LAWS.values()
+    ]
+
+
+def _list_claims() -> Listing:
+    return ("claim", "topic", "texts"), [
+        (c.id, c.topic, ", ".join(f"{s.text} {s.section}" for s in c.source))
+        for c in read_catalogue().claim
+    ]
+
+
+def _list_languages() -> Listing:
+    return ("language", "tag", "name"), [
+        (code, tag, name) for code, (tag, name) in LANGUAGES.items()
+    ]
+
+
+def _list_quantities() -> Listing:
+    return ("quantity", "symbol"), [(q.name, q.symbol) for q in QUANTITIES.values()]
+
+
+def _list_presets() -> Listing:
+    rows = []
+    for name, grid in PRESETS.items():
+        least, most = grid.seconds()
+        rows.append(
+            (
+                name,
+                f"{grid.d_k[0]} to {max(grid.d_k)}",
+                f"{grid.n_keys[0]} to {max(grid.n_keys)}",
+                ", ".join(f"({d}, {n})" for d, n in grid.edges) or "-",
+                str(1 + len(grid.laws)),
+                str(len(grid.conditions())),
+                f"{grid.first} to {grid.most}",
+                f"{least:.0f} to {most:.0f} s",
+            )
+        )
+    return (
+        "preset",
+        "d_k",
+        "n",
+        "edges (d_k, n)",
+        "laws",
+        "conditions",
+        "replicates",
+        "CPU time, about",
+    ), rows
+
+
+_LISTS = {
+    "laws": _list_laws,
+    "claims": _list_claims,
+    "languages": _list_languages,
+    "quantities": _list_quantities,
+    "presets": _list_presets,
+}
