@@ -121,6 +121,7 @@ def _environment(language: Language) -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    environment.filters["zip"] = zip
     numbers = language.numbers
     environment.globals.update(
         _=partial(_say, language),

@@ -11,10 +11,10 @@ Out: math.woff2 beside this script, the same bytes for the same font and the sam
 versions of fontTools and brotli.
 
 A browser without a math font draws poor formulas: roots and brackets do not grow, sums
-stay small.  So the pages carry their own.  It keeps the MATH table whole for the kept
-glyphs, with all sizes and parts of whatever grows.  Left out: hints, kerning with GPOS,
-and all of GSUB, of which `ssty` alone (other forms of letters in subscripts, which
-Chromium does not ask for) would double the size.
+stay small.  So the pages carry their own.  It keeps the MATH table with the sizes and
+parts of what grows.  Left out: hints, kerning, and other forms of letters for
+subscripts, which Chromium does not ask for and which would double the size.  What is
+changed is told where it is done.
 
 The font is under the SIL Open Font License (OFL.txt, beside this script), which does
 not let a changed font bear a reserved name: this one is called Montecarlo Math.
@@ -63,6 +63,12 @@ CHARACTERS = {
     "spaces, and operators without a sign": " \u00a0\u2061\u2062\u2063\u2064",
 }
 
+#: Sizes that are kept of what can also be put together from parts.
+MOST_SIZES = 7
+#: Signs that stand raised by themselves, and again so as a superscript; there the font
+#: has the larger and lower ones that LaTeX has.
+PRIMES = "′″"
+
 
 def make_font(source: Path) -> TTFont:
     """Return the part of the font at a path that `CHARACTERS` name.
@@ -75,7 +81,7 @@ def make_font(source: Path) -> TTFont:
     Returns
     -------
     TTFont
-        Renamed, with the notices of the source.
+        Renamed, with the notices of the source.  To be saved as it is.
 
     Raises
     ------
@@ -87,6 +93,8 @@ def make_font(source: Path) -> TTFont:
     font = TTFont(source)
     if (found := font["name"].getDebugName(1)) != SOURCE_NAME:
         raise ValueError(f"{source} must be {SOURCE_NAME}, is {found}")
+    even_widths(font)
+    lower_primes(font)
     options = Options(
         bidi_closure=False,  # mirrored signs: formulas run from left to right
         flavor="woff2",
@@ -107,6 +115,47 @@ def make_font(source: Path) -> TTFont:
         font["name"].setName(name, name_id, 3, 1, 0x409)
     font.flavor = options.flavor
     return font
+
+
+def even_widths(font: TTFont) -> None:
+    """Make all sizes of a root as wide as the smallest, and drop the widest fences.
+
+    Before layout a browser has to say how wide a formula is and takes the widest size
+    of every sign that may grow (MathML Core, "preferred inline size").  In this font a
+    tall root is half as wide again as a small one, which leaves a hole of 0.4 em after
+    each root in a line, and bars of fractions that are too long.
+    """
+    variants = font["MATH"].table.MathVariants
+    root = font.getBestCmap()[ord("√")]
+    for name, construction in zip(
+        variants.VertGlyphCoverage.glyphs, variants.VertGlyphConstruction, strict=True
+    ):
+        if construction.GlyphAssembly is None:
+            continue
+        sizes = construction.MathGlyphVariantRecord[:MOST_SIZES]
+        construction.MathGlyphVariantRecord = sizes
+        construction.VariantCount = len(sizes)
+        if name == root:
+            parts = [part.glyph for part in construction.GlyphAssembly.PartRecords]
+            for glyph in {size.VariantGlyph for size in sizes}.union(parts):
+                set_width(font, glyph, font["hmtx"][root][0])
+
+
+def set_width(font: TTFont, name: str, width: int) -> None:
+    """Squeeze a glyph, which must have an outline of its own, to a width."""
+    glyph, (old, _) = font["glyf"][name], font["hmtx"][name]
+    glyph.coordinates.scale((width / old, 1.0))
+    glyph.coordinates.toInt()
+    glyph.recalcBounds(font["glyf"])
+    font["hmtx"][name] = (width, glyph.xMin)
+
+
+def lower_primes(font: TTFont) -> None:
+    """Give primes the form that a superscript needs, as `ssty` would."""
+    glyphs = font.getBestCmap()
+    lowered = {ord(prime): f"{glyphs[ord(prime)]}.ssty" for prime in PRIMES}
+    for table in font["cmap"].tables:
+        table.cmap.update(lowered)
 
 
 def main() -> None:

@@ -132,6 +132,7 @@ def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
         (low, high),
         color=look.colour,
         marker=look.marker,
+        markersize=look.size,
         markerfacecolor=look.colour if look.filled else "none",
         linestyle="none",
         elinewidth=1.2,
@@ -143,7 +144,11 @@ def plot_line(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
     """Join the estimates against d_k, to guide the eye; returns the axes."""
     table = table.sort_values("d_k")
     axes.plot(
-        table["d_k"], table["estimate"], color=look.colour, linestyle=look.dash, zorder=1.8
+        table["d_k"],
+        table["estimate"],
+        color=look.colour,
+        linestyle=look.dash,
+        zorder=1.8,
     )
     return axes
 
@@ -199,7 +204,9 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
     axes.set_xlim(2.0 ** (low - margin), 2.0 ** (high + margin))
 
 
-def logarithmic(axes: Axes, low: float | None = None, high: float | None = None) -> None:
+def logarithmic(
+    axes: Axes, low: float | None = None, high: float | None = None
+) -> None:
     """Make the y axis logarithmic with few labels, between limits where given."""
     axes.set_yscale("log")
     axes.set_ylim(low, high)
@@ -233,9 +240,7 @@ def key_of(look: Look, *, line: bool = False) -> Line2D:
 
 def legend_above(figure: Figure, keys: list[Line2D], columns: int = 0) -> None:
     """Put one legend above all panels."""
-    figure.legend(
-        handles=keys, loc="outside upper center", ncols=columns or len(keys)
-    )
+    figure.legend(handles=keys, loc="outside upper center", ncols=columns or len(keys))
 
 
 def symbol_of(quantity: str) -> str:

@@ -1,5 +1,7 @@
 """Which gradient vanishes: four gradients, with and without the divisor."""
 
+from dataclasses import replace
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -23,6 +25,7 @@ from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     GRADIENT_LOOKS,
     INK,
+    Dash,
     Look,
 )
 from montecarlo.report.figures.rows import (
@@ -34,12 +37,14 @@ from montecarlo.report.figures.rows import (
 
 QUANTITIES = tuple(GRADIENT_LOOKS)
 DIVISORS = ("none", "sqrt")
+#: Size of marks in small panels, in points.
+MARK = 4.0
 PANEL_KEYS = (32, 128, 512)
 RATIO_KEYS = 128
 #: Quantiles fall far below this; the means would then be flat lines.
-LEAST_GRADIENT = 1e-6
+LEAST_GRADIENT, MOST_GRADIENT = 1e-4, 10.0
 #: Summaries by dash; only the mean has marks and intervals, else nothing can be seen.
-DASHES: dict[str, str | tuple[float, tuple[float, ...]]] = {
+DASHES: dict[str, Dash] = {
     "mean": "-",
     "median": (0, (5, 2)),
     "q10": (0, (1.3, 1.5)),
@@ -96,16 +101,16 @@ def plot_gradients(axes: Axes, table: pd.DataFrame) -> Axes:
     """
     for divisor in DIVISORS:
         rows = table[table["divisor"].eq(divisor)]
-        look = DIVISOR_LOOKS[divisor]
+        look = replace(DIVISOR_LOOKS[divisor], size=MARK)
         for summary, dash in DASHES.items():
-            plot_line(
-                axes,
-                rows[rows["summary"].eq(summary)],
-                Look(look.colour, look.marker, dash),
-            )
+            mine = rows[rows["summary"].eq(summary)]
+            if mine["reference"].notna().all():
+                plot_reference(axes, mine)
+            else:
+                plot_line(axes, mine, replace(look, dash=dash))
         mean = with_interval(rows[rows["summary"].eq("mean")])
         plot_estimates(axes, mean, look)
-    logarithmic(axes, LEAST_GRADIENT, 10.0)
+    logarithmic(axes, LEAST_GRADIENT, MOST_GRADIENT)
     return axes
 
 
@@ -127,11 +132,7 @@ def build_gradient_ratio(
     present = set(rows["quantity"])
     legend_above(
         figure,
-        [
-            key_of(_named(name), line=True)
-            for name in QUANTITIES
-            if name in present
-        ],
+        [key_of(_named(name), line=True) for name in QUANTITIES if name in present],
     )
     return figure
 
@@ -156,13 +157,12 @@ def plot_gradient_ratio(axes: Axes, table: pd.DataFrame) -> Axes:
         plot_estimates(axes, rows, look)
     logarithmic(axes)
     axes.set_xlabel("$d_k$")
-    axes.set_ylabel(r"$\mathrm{E}\,[\,c = 1\,]\,/\,\mathrm{E}\,[\,c = \sqrt{d_k}\,]$")
+    axes.set_ylabel(r"$\mathrm{E}_{c=1}\,/\;\mathrm{E}_{c=\sqrt{d_k}}$")
     return axes
 
 
 def _named(quantity: str) -> Look:
-    look = GRADIENT_LOOKS[quantity]
-    return Look(look.colour, look.marker, look.dash, f"${symbol_of(quantity)}$")
+    return replace(GRADIENT_LOOKS[quantity], symbol=f"${symbol_of(quantity)}$")
 
 
 def _summary_keys() -> list[Line2D]:

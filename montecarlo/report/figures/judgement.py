@@ -5,27 +5,37 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from montecarlo.report.figures.drawing import WIDTH, panels_for
 from montecarlo.report.figures.palette import (
     BLUE,
     INK,
+    LIGHT_PAGE,
     MUTED,
+    REFUTED,
+    SUPPORTED,
     UNDECIDED,
-    VERMILLION,
+    Look,
 )
 
 PREFIX = "threshold/"
 COLUMNS = 3
 #: Outcomes from below to above: colour, and the sign in the legend.
 OUTCOMES = (
-    ("supported", BLUE, "✓"),
+    ("supported", SUPPORTED, "✓"),
     ("undecided", UNDECIDED, "?"),
-    ("refuted", VERMILLION, "✗"),
+    ("refuted", REFUTED, "✗"),
 )
 #: So many z-scores at either end are all drawn; in between, so many evenly spaced.
 ENDS, BETWEEN = 25, 160
+Scores = NDArray[np.float64]
+#: Rows of one condition share their draws.  These, one per condition, do not.
+ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
+ALL_LOOK = Look(MUTED, "o", filled=False, size=4.0)
+ALONE_LOOK = Look(BLUE, "s", size=4.5)
 
 
 def build_thresholds(
@@ -44,8 +54,7 @@ def build_thresholds(
         plot_outcomes(one, rows[names.eq(name)])
         one.set_title(f"({chr(ord('a') + place)})", loc="left")
         one.tick_params(labelleft=place % COLUMNS == 0)
-        if place + COLUMNS >= len(axes):
-            one.set_xlabel(r"$\tau$")
+    figure.supxlabel(r"$\tau$")
     figure.legend(
         handles=[Patch(color=colour, label=sign) for _, colour, sign in OUTCOMES],
         loc="outside upper center",
@@ -77,9 +86,11 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
         axes.fill_between(wide.index, low, high, color=colour, linewidth=0.0)
     for used in table.loc[ending.eq("used"), "x"]:
+        axes.axvline(float(used), color=LIGHT_PAGE, linewidth=4.0)
         axes.axvline(float(used), color=INK, linewidth=1.6, linestyle=(0, (4, 2)))
     axes.set_xlim(wide.index.min(), wide.index.max())
     axes.set_ylim(0.0, 1.0)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.set_yticks((0.0, 0.5, 1.0), ("0", "0.5", "1"))
     axes.grid(visible=False)
     return axes
@@ -120,21 +131,28 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
     -------
     Axes
     """
-    error = table["estimate"] - table["reference"]
-    z = np.sort((error / table["std_error"]).to_numpy())
-    normal = ndtri((np.arange(len(z)) + 0.5) / len(z))
-    shown = _thinned(normal)
-    limit = 1.05 * max(np.abs(z).max(), np.abs(normal).max())
-    axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1)
-    axes.plot(
-        normal[shown],
-        z[shown],
-        color=BLUE,
-        marker="o",
-        markersize=4.0,
-        markerfacecolor="none",
-        linestyle="none",
+    alone = pd.concat(
+        [table[table["quantity"].eq(q) & table["divisor"].eq(d)] for q, d in ONE_EACH]
     )
+    limit = 0.0
+    for rows, look in ((table, ALL_LOOK), (alone, ALONE_LOOK)):
+        if rows.empty:
+            continue
+        normal, z = _ordered_scores(rows)
+        limit = max(limit, 1.05 * np.abs(z).max(), 1.05 * np.abs(normal).max())
+        shown = _thinned(normal)
+        axes.plot(
+            normal[shown],
+            z[shown],
+            color=look.colour,
+            marker=look.marker,
+            markersize=look.size,
+            markerfacecolor=look.colour if look.filled else "none",
+            linestyle="none",
+            label=f"$N = {len(rows)}$",
+        )
+    axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1, zorder=1.5)
+    axes.legend(loc="upper left")
     axes.set_aspect("equal")
     axes.set_xlim(-limit, limit)
     axes.set_ylim(-limit, limit)
@@ -143,11 +161,16 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def _thinned(normal: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[int]:
+def _ordered_scores(table: pd.DataFrame) -> tuple[Scores, Scores]:
+    """Return normal quantiles and, in ascending order, the z-scores."""
+    error = table["estimate"] - table["reference"]
+    z = np.sort((error / table["std_error"]).to_numpy(dtype=np.float64))
+    return ndtri((np.arange(len(z)) + 0.5) / len(z)), z
+
+
+def _thinned(normal: Scores) -> list[int]:
     """Return the places of all points at the ends and of even ones in between."""
     size = len(normal)
     even = np.searchsorted(normal, np.linspace(normal[0], normal[-1], BETWEEN))
     ends = [*range(min(ENDS, size)), *range(max(size - ENDS, 0), size)]
     return sorted({*ends, *(int(place) for place in even)})
-
-

@@ -1,13 +1,16 @@
 """Colours and marks: every colour with its dark counterpart, every series with a shape.
 
-A figure is drawn in the light colours; the style sheet inside the SVG exchanges each for
-its counterpart.  The hues are those of Okabe and Ito, moved until they stand out by 3 : 1
-from white, their counterparts from `DARK_PAGE`.
+A figure is drawn in the light colours; the style sheet inside the SVG exchanges each
+for its counterpart.  The hues are those of Okabe and Ito, moved until they stand out by
+3 : 1 from white, their counterparts from `DARK_PAGE`.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from montecarlo.attention.divisors import DIVISORS
+
+Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
 INK = "#1b1f24"
 MUTED = "#6b7280"
@@ -17,7 +20,7 @@ BLUE = "#0072b2"
 GREEN = "#00835d"
 PURPLE = "#a64d8f"
 OCHRE = "#8a6a00"
-UNDECIDED = "#c9ced6"
+SUPPORTED, UNDECIDED, REFUTED = "#1f5f7a", "#c9ced6", "#b0791a"
 
 LIGHT_PAGE, DARK_PAGE = "#ffffff", "#14161a"
 #: Light colour to dark colour.
@@ -30,7 +33,10 @@ DARK = {
     GREEN: "#3ecfa3",
     PURPLE: "#e79ac7",
     OCHRE: "#e3bd4d",
+    SUPPORTED: "#6fb7d6",
     UNDECIDED: "#4b535e",
+    REFUTED: "#d9a441",
+    LIGHT_PAGE: DARK_PAGE,
 }
 
 
@@ -40,9 +46,10 @@ class Look:
 
     colour: str
     marker: str
-    dash: str | tuple[float, tuple[float, ...]] = "-"
+    dash: Dash = "-"
     symbol: str = ""  # mathtext
     filled: bool = True
+    size: float = 5.5  # points
 
 
 #: Divisors look the same in every figure.

@@ -12,14 +12,14 @@ import pandas as pd
 FEWEST_POINTS = 2
 
 
-def plain_rows(table: pd.DataFrame, **values: object) -> pd.DataFrame:
+def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
     """Return the rows without dependence, setup or reduced number format.
 
     Parameters
     ----------
     table : DataFrame
         measurements.csv or curves.csv.
-    **values : object
+    **values : str or int
         What columns must hold.
 
     Returns
@@ -34,14 +34,14 @@ def plain_rows(table: pd.DataFrame, **values: object) -> pd.DataFrame:
     return table[keep]
 
 
-def gaussian_rows(table: pd.DataFrame, **values: object) -> pd.DataFrame:
+def gaussian_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
     """Return the plain rows of standard Gaussian queries and keys."""
     return plain_rows(table, law_q="gaussian", law_k="gaussian", **values)
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows whose interval is valid: no point without its error bar."""
-    return table[np.isfinite(table["ci_low"]) & np.isfinite(table["ci_high"])]
+    return table[table["ci_low"].notna() & table["ci_high"].notna()]
 
 
 def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[int]:
@@ -57,7 +57,7 @@ def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[in
         Panels at most.
     """
     points = table.groupby("n_keys")["d_k"].nunique()
-    there = [int(n) for n, count in points.items() if count >= FEWEST_POINTS]
+    there = [int(n) for n in points.index[points >= FEWEST_POINTS]]
     first = [n for n in wanted if n in there]
     others = [n for n in there if n not in first]
     return sorted((first + others)[:most])

@@ -3,6 +3,7 @@
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from montecarlo.report.figures.drawing import (
     WIDTH,
@@ -109,6 +110,7 @@ def plot_relative_variance(axes: Axes, table: pd.DataFrame) -> Axes:
     level(axes, 1.0)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$\mathrm{Var}(q\cdot k)\,/\,d_k$")
+    axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.grid(visible=False, axis="x")
     return axes
 

@@ -86,7 +86,9 @@ def dark_style(colours: set[str]) -> str:
 
 def _colours(root: ET.Element) -> set[str]:
     """Return every colour that something is filled or stroked with."""
-    found = {element.get(name) for element in root.iter() for name in ("fill", "stroke")}
+    found = {
+        element.get(name) for element in root.iter() for name in ("fill", "stroke")
+    }
     return {colour for colour in found if colour is not None and colour != "none"}
 
 
@@ -127,7 +129,9 @@ def _shorten_names(root: ET.Element) -> None:
         if HREF in element.attrib:
             element.set(HREF, f"#{short[element.get(HREF, '')[1:]]}")
         if "clip-path" in element.attrib:
-            element.set("clip-path", f"url(#{short[element.get('clip-path', '')[5:-1]]})")
+            element.set(
+                "clip-path", f"url(#{short[element.get('clip-path', '')[5:-1]]})"
+            )
 
 
 def _round_numbers(element: ET.Element) -> None:

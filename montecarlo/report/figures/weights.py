@@ -51,9 +51,11 @@ def build_weights_by_rank(
     """Build the mean weight of the key at each rank, one panel per d_k."""
     rows = gaussian_rows(curves, curve="weight_by_rank")
     n_keys = nearest(rows["n_keys"].dropna(), RANK_KEYS)
+    if n_keys is None:
+        return None
     rows = rows[rows["n_keys"].eq(n_keys)]
     d_ks = [d_k for d_k in RANK_D_K if rows["d_k"].eq(d_k).any()]
-    if n_keys is None or not d_ks:
+    if not d_ks:
         return None
     columns = min(2, len(d_ks))
     figure, axes = panels_for(len(d_ks), columns, 2.5)
@@ -131,7 +133,11 @@ def plot_effective_keys(axes: Axes, table: pd.DataFrame) -> Axes:
     table = table.assign(**{name: table[name] / n_keys for name in columns})
     axes.axhspan(*BALANCED, color=MUTED, alpha=0.13, linewidth=0.0, zorder=0.5)
     axes.axvline(
-        2.0 * np.log(n_keys), color=INK, linewidth=1.1, linestyle=(0, (4, 3)), zorder=1.5
+        2.0 * np.log(n_keys),
+        color=INK,
+        linewidth=1.1,
+        linestyle=(0, (4, 3)),
+        zorder=1.5,
     )
     for divisor, look in DIVISOR_LOOKS.items():
         rows = table[table["divisor"].eq(divisor)]

@@ -1,0 +1,121 @@
+"""The messages that a language has to translate, and ``python -m
+montecarlo.report.messages``, which brings the catalogues up to date with them.
+
+Messages stand in the templates, as ``_("…")`` and ``plain("…")``, and in the catalogue
+of claims.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.resources.abc import Traversable
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+from jinja2.ext import babel_extract
+
+from montecarlo.claims.catalogue import Catalogue, read_catalogue
+from montecarlo.report.language import LANGUAGES, SOURCE, catalogue_path
+from montecarlo.report.templates import template_folder
+
+KEYWORDS = ("_", "plain")
+#: Columns that a line of a catalogue may have.
+WIDTH = 88
+#: Lines that Babel adds: clocks, empty addresses, braces of LaTeX taken for formats.
+_NOISE = (
+    '"POT-Creation-Date',
+    '"PO-Revision-Date',
+    '"Generated-By',
+    '"Report-Msgid-Bugs-To',
+    '"Last-Translator',
+    '"Language-Team',
+    '"Project-Id-Version',
+    "#, python-",
+)
+
+
+def source_messages() -> dict[str, list[str]]:
+    """Return every message with the places where it stands."""
+    found: dict[str, list[str]] = {}
+    for message, place in (*_in_templates(), *_in_catalogue(read_catalogue())):
+        places = found.setdefault(message, [])
+        if place not in places:
+            places.append(place)
+    return found
+
+
+def _in_templates() -> Iterator[tuple[str, str]]:
+    for path in _template_files(template_folder()):
+        with path.open("rb") as file:
+            for _, _, message, _ in babel_extract(file, KEYWORDS, (), {}):
+                if isinstance(message, str):
+                    yield message, path.name
+
+
+def _template_files(folder: Traversable) -> Iterator[Traversable]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _template_files(entry)
+        elif entry.name.endswith(".html.j2"):
+            yield entry
+
+
+def _in_catalogue(catalogue: Catalogue) -> Iterator[tuple[str, str]]:
+    for text in catalogue.text:
+        yield text.name, f"text {text.key}"
+    for claim in catalogue.claim:
+        place = f"claim {claim.id}"
+        yield claim.statement, place
+        for verdict in claim.sentences.__struct_fields__:
+            yield getattr(claim.sentences, verdict), f"{place}, {verdict}"
+        for reading in claim.reading:
+            if reading.label is not None:
+                yield reading.label, f"{place}, reading {reading.id}"
+    for self_check in catalogue.self_check:
+        yield self_check.statement, f"self-check {self_check.id}"
+
+
+def updated_catalogue(code: str, old: bytes) -> bytes:
+    """Return a language's catalogue with the messages of today.
+
+    Messages that are gone are dropped; new ones are empty, to be translated.
+
+    Parameters
+    ----------
+    code : str
+        A key of `LANGUAGES`.
+    old : bytes
+        The catalogue as it is; may be empty.
+    """
+    known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}
+    fresh = Catalog(locale=code, project="montecarlo", header_comment="", fuzzy=False)
+    for message, places in source_messages().items():
+        have = known.get(message)
+        fresh.add(message, have.string if have else "", user_comments=places)
+    out = BytesIO()
+    write_po(out, fresh, width=WIDTH, omit_header=False, no_location=True)
+    lines = out.getvalue().decode().splitlines()
+    kept = [line for line in lines if not line.startswith(_NOISE)]
+    return ("\n".join(kept).lstrip("\n") + "\n").encode()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Bring all catalogues up to date; returns 1 if something is left to translate."""
+    del argv
+    left = 0
+    for code in LANGUAGES:
+        if code == SOURCE:
+            continue
+        path = Path(str(catalogue_path(code)))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = updated_catalogue(code, path.read_bytes() if path.exists() else b"")
+        path.write_bytes(fresh)
+        missing = [m for m in read_po(BytesIO(fresh)) if m.id and not m.string]
+        print(f"{path.name} ({code}): {len(missing)} messages to translate")
+        left += len(missing)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
