@@ -1,4 +1,4 @@
-"""Names that a user types: looked up in a table, with the nearest match when unknown."""
+"""Names that a user types: looked up in a table, the nearest named when unknown."""
 
 import difflib
 from collections.abc import Mapping

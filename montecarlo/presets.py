@@ -61,7 +61,10 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         for divisor in self.divisors:
             look_up("divisor", divisor, DIVISORS)
         laws = [parse_law(name).name for name in self.laws]
-        for first, most in ((self.first, self.most), (self.first_large, self.most_large)):
+        for first, most in (
+            (self.first, self.most),
+            (self.first_large, self.most_large),
+        ):
             if first > most:
                 raise ValueError(
                     f"first must be at most the budget {most}, got {first}"

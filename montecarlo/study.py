@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from montecarlo.claims.catalogue import Catalogue
 from montecarlo.claims.cells import cells_of
 from montecarlo.claims.judging import (
     ClaimOutcome,
@@ -26,6 +25,7 @@ from montecarlo.claims.records import (
     self_check_records,
     threshold_curves,
 )
+from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
@@ -105,14 +105,12 @@ def run_study(
     budgets = needed_budgets(study)
     looks = {condition: len(budget.looks()) for condition, budget in budgets.items()}
     divisors = study.grid.divisors
-    alpha = decision_error(
-        study.catalogue, looks, divisors, _exact, study.error_rate
-    )
+    alpha = decision_error(study.catalogue, looks, divisors, _exact, study.error_rate)
     most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
     judge = Judge(study.catalogue, most, divisors, _exact, alpha)
     store, cache = SampleStore(), _Cache(divisors)
 
-    def undecided(store: SampleStore, look: int) -> set[Condition]:
+    def undecided(store: SampleStore) -> set[Condition]:
         claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
         return undecided_conditions([*claims, *self_checks])
 

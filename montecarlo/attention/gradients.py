@@ -1,11 +1,13 @@
-"""The softmax Jacobian J = diag(p) - p pᵀ and gradients through it, without ever
-forming it and without cancellation (see `softmax`).
+"""The softmax Jacobian J = diag(p) - p pᵀ and gradients through it.
+
+J is never formed, and nothing cancels (see `softmax`).
 
 All of J is by the divided scores.  ``gradient_scores`` and ``gradient_query`` carry
 the chain rule's factor 1/divisor: they are by q·k and by q.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array, SoftmaxRows
 
@@ -130,10 +132,13 @@ def gradient_scores(rows: SoftmaxRows, product: Array) -> Array:
     product : ndarray, shape (..., n_queries, n_keys)
         J v, from `jacobian_times`.
     """
-    return np.sqrt((product * product).sum(axis=-1)) / rows.divisor
+    norm: Array = np.sqrt((product * product).sum(axis=-1)) / rows.divisor
+    return norm
 
 
-def gradient_query(rows: SoftmaxRows, product: Array, keys: Array) -> Array:
+def gradient_query(
+    rows: SoftmaxRows, product: Array, keys: NDArray[np.float32]
+) -> Array:
     """Return ‖Kᵀ J v‖/divisor: the gradient of v·p by the query.
 
     Parameters
@@ -152,4 +157,5 @@ def gradient_query(rows: SoftmaxRows, product: Array, keys: Array) -> Array:
     unit = np.divide(product, size, out=np.zeros_like(product), where=size > 0.0)
     gradient = (unit.astype(np.float32) @ keys).astype(np.float64)
     norm = np.sqrt((gradient * gradient).sum(axis=-1))
-    return norm * size[..., 0] / rows.divisor
+    result: Array = norm * size[..., 0] / rows.divisor
+    return result

@@ -133,7 +133,8 @@ def entropy(rows: SoftmaxRows) -> Array:
     least 0, so nothing cancels where H is small.
     """
     weighted = (rows.e * rows.gaps.below).sum(axis=-1)
-    return np.log1p(rows.s1) - weighted / (rows.z * rows.divisor)
+    result: Array = np.log1p(rows.s1) - weighted / (rows.z * rows.divisor)
+    return result
 
 
 def effective_keys(rows: SoftmaxRows) -> Array:

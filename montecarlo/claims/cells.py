@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from montecarlo.attention.quantities import PAIR_QUANTITIES
-from montecarlo.claims.catalogue import UNBOUNDED, Check, level_at
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.claims.schema import UNBOUNDED, Check, level_at
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval

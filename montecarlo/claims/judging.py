@@ -8,7 +8,6 @@ of the probability all intervals are right at once, and so is every decided chec
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from montecarlo.claims.catalogue import Catalogue, Check, Reading
 from montecarlo.claims.cells import (
     Cell,
     Place,
@@ -20,6 +19,7 @@ from montecarlo.claims.cells import (
     statistic_of,
     window_in,
 )
+from montecarlo.claims.schema import Catalogue, Check, Reading
 from montecarlo.claims.verdicts import (
     Border,
     Verdict,

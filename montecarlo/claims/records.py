@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from montecarlo.claims.catalogue import Catalogue, Check, Level
 from montecarlo.claims.judging import (
     CellOutcome,
     CheckOutcome,
     ClaimOutcome,
     ReadingOutcome,
 )
+from montecarlo.claims.schema import Catalogue, Check, Level
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.conditions import Condition
@@ -42,9 +42,7 @@ def claim_records(
     ]
 
 
-def self_check_records(
-    outcomes: list[ClaimOutcome], row_name: RowName
-) -> list[Record]:
+def self_check_records(outcomes: list[ClaimOutcome], row_name: RowName) -> list[Record]:
     """Return one record per self-check."""
     return [
         {
@@ -102,7 +100,9 @@ def _cell(cell: CellOutcome, row_name: RowName) -> Record:
     estimate, interval = cell.estimate, cell.interval
     return {
         **cell.cell.place._asdict(),
-        "d_k_range": [c.d_k for c in (cell.cell.conditions[0], cell.cell.conditions[-1])],
+        "d_k_range": [
+            c.d_k for c in (cell.cell.conditions[0], cell.cell.conditions[-1])
+        ],
         "rows": [row_name(condition, cell.key) for condition in cell.cell.conditions],
         "estimate": None if estimate is None else _finite(estimate.value),
         "std_error": None if estimate is None else _finite(estimate.std_error),
@@ -131,7 +131,9 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def threshold_curves(outcomes: list[ClaimOutcome]) -> Iterator[tuple[str, float, float]]:
+def threshold_curves(
+    outcomes: list[ClaimOutcome],
+) -> Iterator[tuple[str, float, float]]:
     """Yield (curve, threshold, share of cells) for every check with a vague word.
 
     Two curves a check, ``threshold/<claim>/<reading>/supported`` and ``…/refuted``;

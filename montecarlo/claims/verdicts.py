@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 
 from montecarlo.claims.cells import Place
 from montecarlo.estimation.estimates import Estimate, Interval, t_quantile
@@ -75,7 +76,7 @@ def reading_verdict(scope: str, outcomes: Sequence[Verdict]) -> Verdict:
     outcomes : sequence of Verdict
         One per place; places that are not applicable do not vote.
     """
-    votes = {outcome for outcome in outcomes if outcome != Verdict.NOT_APPLICABLE}
+    votes = set(outcomes) - {Verdict.NOT_APPLICABLE}
     if not outcomes:
         return Verdict.NOT_MEASURED
     if not votes:
@@ -119,7 +120,7 @@ def find_borders(outcomes: Sequence[tuple[Place, Verdict]]) -> list[Border]:
     ]
     return [
         Border(a.law, a.n_keys, (a.d_k, b.d_k), (before, after))
-        for (a, before), (b, after) in zip(decided, decided[1:], strict=False)
+        for (a, before), (b, after) in pairwise(decided)
         if a[:2] == b[:2] and before != after and a.d_k and b.d_k
     ]
 

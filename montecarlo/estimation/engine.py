@@ -65,7 +65,7 @@ def run(
     plan: Plan,
     store: SampleStore,
     executor: Executor,
-    undecided: Callable[[SampleStore, int], Iterable[Condition]],
+    undecided: Callable[[SampleStore], Iterable[Condition]],
     advance: Callable[[Condition, int, int], None] = lambda *_: None,
 ) -> None:
     """Sample every condition of a plan until it is decided or its budget is spent.
@@ -77,7 +77,7 @@ def run(
         Takes the finished batches.
     executor : concurrent.futures.Executor
     undecided : callable
-        (store, look) -> conditions that need more replicates; called after each round.
+        Store -> conditions that need more replicates; called after each round.
     advance : callable
         (condition, replicates finished, replicates newly wanted), for a progress bar.
     """
@@ -90,7 +90,7 @@ def run(
             if look < len(plan.budgets[condition].looks())
         }
         _sample_round(plan, store, executor, wanted, advance)
-        remaining = set(undecided(store, look))
+        remaining = set(undecided(store))
         active = [condition for condition in active if condition in remaining]
         if not active:
             return
@@ -114,9 +114,11 @@ def _sample_round(
     # the longest first, so that no worker is left alone with one at the end
     tasks.sort(key=lambda task: -task[0])
     pending: dict[Future[Batch], tuple[Condition, int, int]] = {
-        executor.submit(
-            sample, condition, plan.seed, first, last, plan.divisors
-        ): (condition, first, last)
+        executor.submit(sample, condition, plan.seed, first, last, plan.divisors): (
+            condition,
+            first,
+            last,
+        )
         for _, condition, first, last in tasks
     }
     try:

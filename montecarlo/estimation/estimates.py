@@ -65,9 +65,7 @@ class Estimate:
 
     def scaled(self, factor: float) -> "Estimate":
         """Return the same estimate times an exact positive factor."""
-        return Estimate(
-            self.value * factor, self.std_error * factor, self.n_replicates
-        )
+        return Estimate(self.value * factor, self.std_error * factor, self.n_replicates)
 
 
 @lru_cache(maxsize=4096)

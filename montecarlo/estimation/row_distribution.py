@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from montecarlo.attention.quantities import LogGrid
+from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import (
     Estimate,

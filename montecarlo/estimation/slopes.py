@@ -58,9 +58,7 @@ def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
         return Interval(math.exp(low), math.exp(high))
 
     value = math.exp(log_ratio.value)
-    return Estimate(
-        value, value * log_ratio.std_error, log_ratio.n_replicates, bounds
-    )
+    return Estimate(value, value * log_ratio.std_error, log_ratio.n_replicates, bounds)
 
 
 def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:

@@ -1,5 +1,6 @@
-"""From the samples of a condition to the rows of the table: one estimate per divisor,
-quantity and summary.
+"""From the samples of a condition to the rows of the table.
+
+One estimate per divisor, quantity and summary.
 """
 
 import math
@@ -10,13 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from montecarlo.attention.divisors import DIVISORS, pairs_of
-from montecarlo.attention.quantities import (
-    PAIR_MEANS,
-    PAIR_QUANTITIES,
-    QUANTILES,
-    QUANTITIES,
-    ROW_QUANTITIES,
-)
+from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import Estimate, jackknife, mean_estimate, product
 from montecarlo.estimation.row_distribution import (
@@ -84,9 +81,7 @@ class Summaries:
     samples: Samples
     divisors: tuple[str, ...]
     _made: dict[RowKey, Estimate] = field(default_factory=dict)
-    _distributions: dict[tuple[str, str], RowDistribution] = field(
-        default_factory=dict
-    )
+    _distributions: dict[tuple[str, str], RowDistribution] = field(default_factory=dict)
 
     def estimate(self, key: RowKey) -> Estimate:
         """Return one estimate.

@@ -20,7 +20,9 @@ def build_parser() -> argparse.ArgumentParser:
         "attention scores by sqrt(d_k), and write the report in several languages.",
     )
     add = parser.add_argument
-    add("--lang", action="append", metavar="CODE", help="a language, or all; repeatable")
+    add(
+        "--lang", action="append", metavar="CODE", help="a language, or all; repeatable"
+    )
     add("--seed", metavar="N", help="seed of all random numbers (default 1)")
     add("--preset", metavar="NAME", help="quick, standard (default) or full")
     add("--jobs", metavar="N", help="workers (default: one per core)")

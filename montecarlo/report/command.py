@@ -15,7 +15,6 @@ from montecarlo.report.making import make_report
 from montecarlo.report.options import choose_languages, read_options
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.folder import (
-    RUN_FILE,
     TIMING_FILE,
     ResultsError,
     commit,
@@ -118,7 +117,9 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         for name in record["claims"]:
             look_up("claim", name, by_id)
     except ValueError as error:
-        raise ResultsError(f"results must be of claims of this version: {error}") from None
+        raise ResultsError(
+            f"results must be of claims of this version: {error}"
+        ) from None
     languages = choose_languages(arguments.lang or record["languages"])
     for code in languages:
         read_language(code)

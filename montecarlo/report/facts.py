@@ -37,7 +37,9 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     pairs = gaussian[gaussian["n_keys"].isna()]
     found = {
         "variance": _two(
-            pairs, ("score_variance", "value", "none"), ("score_variance", "value", "sqrt")
+            pairs,
+            ("score_variance", "value", "none"),
+            ("score_variance", "value", "sqrt"),
         ),
         "effective-keys": _two(
             rows,

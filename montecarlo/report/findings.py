@@ -13,7 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from montecarlo.claims.catalogue import Catalogue, Claim, read_catalogue
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.symbols import check_formula, row_symbol
 from montecarlo.results.folder import read_run
 
@@ -189,7 +190,8 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
     by_id = {claim.id: claim for claim in catalogue.claim}
     names = {text.key: text.name for text in catalogue.text}
     claims = tuple(
-        _claim(record, by_id[record["id"]], names) for record in results.claims["claims"]
+        _claim(record, by_id[record["id"]], names)
+        for record in results.claims["claims"]
     )
     statements = {check.id: check.statement for check in catalogue.self_check}
     self_checks = tuple(
@@ -214,7 +216,9 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
     )
 
 
-def _claim(record: Mapping[str, Any], claim: Claim, names: Mapping[str, str]) -> ClaimView:
+def _claim(
+    record: Mapping[str, Any], claim: Claim, names: Mapping[str, str]
+) -> ClaimView:
     labels = {reading.id: reading.label for reading in claim.reading}
     verdict = record["verdict"]
     return ClaimView(

@@ -70,7 +70,8 @@ class Language:
         Values are escaped unless they are markup; the message itself holds none,
         which `read_language` makes sure of.
         """
-        return Markup(self.translate(message)) % {
+        text = Markup(self.translate(message))  # noqa: S704 - see above
+        return text % {
             name: value if isinstance(value, Markup) else str(value)
             for name, value in values.items()
         }
@@ -108,15 +109,15 @@ def read_language(code: str) -> Language:
     try:
         catalogue = read_po(io.BytesIO(path.read_bytes()), locale=code)
     except OSError as error:
-        raise LanguageError(f"language {code!r} must have a catalogue: {error}") from None
+        raise LanguageError(
+            f"language {code!r} must have a catalogue: {error}"
+        ) from None
     return Language(code, tag, name, dict(_messages(code, catalogue)))
 
 
 def catalogue_path(code: str) -> Traversable:
     """Return where the catalogue of a language is."""
-    return template_folder().joinpath(
-        "locale", code, "LC_MESSAGES", "montecarlo.po"
-    )
+    return template_folder().joinpath("locale", code, "LC_MESSAGES", "montecarlo.po")
 
 
 def _messages(code: str, catalogue: Catalog) -> list[tuple[str, str]]:

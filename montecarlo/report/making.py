@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from montecarlo.claims.catalogue import Catalogue
+from montecarlo.claims.schema import Catalogue
 from montecarlo.report.facts import figure_facts, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather

@@ -1,5 +1,6 @@
-"""The messages that a language has to translate, and ``python -m
-montecarlo.report.messages``, which brings the catalogues up to date with them.
+"""The messages that a language has to translate.
+
+``python -m montecarlo.report.messages`` brings the catalogues up to date with them.
 
 Messages stand in the templates, as ``_("…")`` and ``plain("…")``, and in the catalogue
 of claims.
@@ -15,7 +16,9 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
-from montecarlo.claims.catalogue import Catalogue, read_catalogue
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.schema import Catalogue
+from montecarlo.names import look_up
 from montecarlo.report.language import LANGUAGES, SOURCE, catalogue_path
 from montecarlo.report.templates import template_folder
 
@@ -47,7 +50,7 @@ def source_messages() -> dict[str, list[str]]:
 
 def _in_templates() -> Iterator[tuple[str, str]]:
     for path in _template_files(template_folder()):
-        with path.open("rb") as file:
+        with BytesIO(path.read_bytes()) as file:
             for _, _, message, _ in babel_extract(file, KEYWORDS, (), {}):
                 if isinstance(message, str):
                     yield message, path.name
@@ -101,12 +104,17 @@ def updated_catalogue(code: str, old: bytes) -> bytes:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bring all catalogues up to date; returns 1 if something is left to translate."""
-    del argv
+    """Bring catalogues up to date; returns 1 if something is left to translate.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Codes of languages; all by default.
+    """
+    chosen = list(sys.argv[1:] if argv is None else argv)
     left = 0
-    for code in LANGUAGES:
-        if code == SOURCE:
-            continue
+    for code in chosen or [code for code in LANGUAGES if code != SOURCE]:
+        look_up("language", code, LANGUAGES)
         path = Path(str(catalogue_path(code)))
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = updated_catalogue(code, path.read_bytes() if path.exists() else b"")

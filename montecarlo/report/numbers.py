@@ -1,5 +1,6 @@
-"""Numbers as a page shows them: as many digits as the error supports, in the
-language's own format, with the raw value beside the shown one.
+"""Numbers as a page shows them, in the language's own format.
+
+As many digits as the error supports, and the raw value beside the shown one.
 """
 
 import math
@@ -8,12 +9,13 @@ from decimal import ROUND_HALF_EVEN, Decimal
 
 from babel import Locale
 from babel.numbers import format_decimal
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 #: Below and above these sizes a number is shown as a mantissa times a power of ten.
 SMALL, LARGE = 1e-3, 1e6
 #: Digits of a number that has no error of its own.
 PLAIN_DIGITS = 4
+MOST_DECIMALS = 12
 #: From this size on, whole numbers are grouped: 1024 reads better as it is.
 GROUPED = 10_000
 MINUS = "\N{MINUS SIGN}"
@@ -39,9 +41,9 @@ class NumberFormat:
 
     def plain(self, value: float, error: float | None = None) -> str:
         """Write a number as plain text, for alternative texts."""
-        mantissa, exponent, decimals = _layout(value, error)
-        written = self.text(mantissa, decimals)
-        return written if exponent == 0 else f"{written}·10^{exponent}"
+        layout = _layout(value, error)
+        written = self.text(value / layout.power, layout.decimals)
+        return f"{written}·10^{layout.exponent}" if layout.exponent else written
 
     def number(
         self, value: float | None, error: float | None = None, row: str = ""
@@ -60,88 +62,90 @@ class NumberFormat:
         """
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
-        mantissa, exponent, decimals = _layout(value, error)
-        return self._span(value, mantissa, exponent, decimals, row)
+        layout = _layout(value, error)
+        mantissa = self.text(value / layout.power, layout.decimals)
+        return Markup("<span{}>{}{}</span>").format(
+            _attributes(value, row), mantissa, _power(layout.exponent)
+        )
 
     def with_error(self, value: float, error: float | None, row: str = "") -> Markup:
         """Write a value and its standard error, both to the error's digits."""
         if error is None or not math.isfinite(error):
             return self.number(value, row=row)
-        mantissa, exponent, decimals = _layout(value, error)
-        shown = self._span(value, mantissa, exponent, decimals, row, power=False)
-        scaled = error / 10.0**exponent
-        beside = self._span(error, scaled, exponent, decimals, "", power=False)
-        if exponent == 0:
-            return Markup("{} ± {}").format(shown, beside)
-        return Markup("({} ± {}){}").format(shown, beside, _power(exponent))
+        layout = _layout(value, error)
+        pair = Markup("<span{}>{}</span> ± <span{}>{}</span>").format(
+            _attributes(value, row, layout.exponent),
+            self.text(value / layout.power, layout.decimals),
+            _attributes(error, "", layout.exponent),
+            self.text(error / layout.power, layout.decimals),
+        )
+        if layout.exponent == 0:
+            return pair
+        return Markup("({}){}").format(pair, _power(layout.exponent))
 
     def interval(
         self, low: float | None, high: float | None, window: tuple[float | None, ...]
     ) -> Markup:
-        """Write an interval with digits enough that it compares with the window's ends
-        as the raw one does.
-        """
+        """Write an interval that compares with a window's ends as the raw one does."""
         if low is None or high is None:
             return Markup("[{}, {}]").format(self.number(low), self.number(high))
         ends = [end for end in window if end is not None]
-        width = (high - low) / 4.0
-        for finer in range(12):
-            error = (width or abs(low) or 1.0) / 10.0**finer
-            if all(_same_side(value, end, error) for value in (low, high) for end in ends):
-                break
+        width = (high - low) / 4.0 or abs(low) or 1.0
+        errors = [width / 10.0**finer for finer in range(12)]
+        error = next(
+            (
+                error
+                for error in errors
+                if all(_same_side(v, end, error) for v in (low, high) for end in ends)
+            ),
+            errors[-1],
+        )
         return Markup("[{}, {}]").format(
             self.number(low, error), self.number(high, error)
         )
 
-    def _span(
-        self,
-        value: float,
-        mantissa: float,
-        exponent: int,
-        decimals: int,
-        row: str,
-        *,
-        power: bool = True,
-    ) -> Markup:
-        attributes = Markup(' data-value="{}"').format(repr(float(value)))
-        if row:
-            attributes += Markup(' data-row="{}"').format(row)
-        if not power and exponent:
-            attributes += Markup(' data-power="{}"').format(exponent)
-        shown = escape(self.text(mantissa, decimals))
-        if power and exponent:
-            shown += _power(exponent)
-        return Markup("<span{}>{}</span>").format(attributes, shown)
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """How a number is laid out: times a power of ten, with so many decimals."""
+
+    exponent: int
+    decimals: int
+
+    @property
+    def power(self) -> float:
+        return 10.0**self.exponent
+
+
+def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
+    """Return the raw value, its row, and the power of ten that stands outside."""
+    attributes = Markup(' data-value="{}"').format(repr(float(value)))
+    if row:
+        attributes += Markup(' data-row="{}"').format(row)
+    if exponent:
+        attributes += Markup(' data-power="{}"').format(exponent)
+    return attributes
 
 
 def _power(exponent: int) -> Markup:
+    """Return the power of ten of a mantissa; nothing for 10 to the 0."""
+    if exponent == 0:
+        return Markup()
     written = str(exponent).replace("-", MINUS)
     return Markup('<span class="power"> · 10<sup>{}</sup></span>').format(written)
 
 
-def _layout(value: float, error: float | None) -> tuple[float, int, int]:
-    """Return mantissa, exponent and decimals of a number to show."""
-    size = abs(value)
-    if size == 0.0 or not math.isfinite(value):
-        return value, 0, 0 if error is None else min(_decimals(error), 6)
+def _layout(value: float, error: float | None) -> _Layout:
+    """Choose exponent and decimals; an error larger than the value sets the scale."""
+    known = error is not None and error > 0.0 and math.isfinite(error)
+    scale = max(abs(value), error if known and error else 0.0)
     exponent = 0
-    if size < SMALL or size >= LARGE:
-        exponent = math.floor(math.log10(size))
-        if error and error > size:  # the error sets the scale
-            exponent = math.floor(math.log10(error))
-        if error and SMALL <= error < LARGE and size < SMALL:
-            exponent = 0
-    mantissa = value / 10.0**exponent
-    if error is None or error <= 0.0 or not math.isfinite(error):
-        return mantissa, exponent, _plain_decimals(mantissa)
-    return mantissa, exponent, min(_decimals(error / 10.0**exponent), 12)
-
-
-def _decimals(error: float) -> int:
-    """Return the decimals that show the first two digits of an error."""
-    if error <= 0.0 or not math.isfinite(error):
-        return PLAIN_DIGITS
-    return max(0, 1 - math.floor(math.log10(error)))
+    if scale and math.isfinite(scale) and not SMALL <= scale < LARGE:
+        exponent = math.floor(math.log10(scale))
+    if known and error:
+        place = math.floor(math.log10(error / 10.0**exponent))
+        return _Layout(exponent, min(max(0, 1 - place), MOST_DECIMALS))
+    return _Layout(exponent, _plain_decimals(value / 10.0**exponent))
 
 
 def _plain_decimals(value: float) -> int:
@@ -154,7 +158,6 @@ def _plain_decimals(value: float) -> int:
 
 def _same_side(value: float, end: float, error: float) -> bool:
     """Tell whether rounding for this error keeps a value on its side of an end."""
-    mantissa, exponent, decimals = _layout(value, error)
-    shown = round(mantissa, decimals) * 10.0**exponent
-    side = (value > end) - (value < end)
-    return side == (shown > end) - (shown < end)
+    layout = _layout(value, error)
+    shown = round(value / layout.power, layout.decimals) * layout.power
+    return (value > end) - (value < end) == (shown > end) - (shown < end)

@@ -13,7 +13,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from montecarlo.claims.catalogue import Catalogue, read_catalogue
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import available_cores
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS, Grid
@@ -130,7 +131,9 @@ def _read_file(path: str) -> dict[str, object]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         reason = error.strerror or str(error)
-        raise ValueError(f"config must be a readable file, got {path!r}: {reason}") from None
+        raise ValueError(
+            f"config must be a readable file, got {path!r}: {reason}"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"config must be TOML, got {path!r}: {error}") from None
 

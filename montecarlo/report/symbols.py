@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES
 
 _SUMMARY = {
     "mean": r"\operatorname{E}",

@@ -72,14 +72,14 @@ def _table(
     rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]], n_keys: int | None
 ) -> TopicTable:
     cells: dict[tuple[int, tuple[str, str, str]], TableCell] = {}
-    for row in rows.itertuples():
-        key = (row.quantity, row.summary, row.divisor)
+    for row in rows.to_dict("records"):
+        key = (row["quantity"], row["summary"], row["divisor"])
         if key in columns:
-            cells[int(row.d_k), key] = TableCell(
-                row.estimate,
-                None if pd.isna(row.std_error) else row.std_error,
-                None if pd.isna(row.reference) else row.reference,
-                row.row_id,
+            cells[int(row["d_k"]), key] = TableCell(
+                row["estimate"],
+                None if pd.isna(row["std_error"]) else row["std_error"],
+                None if pd.isna(row["reference"]) else row["reference"],
+                row["row_id"],
             )
     present = [c for c in columns if any(key == c for _, key in cells)]
     sizes = sorted({d_k for d_k, _ in cells})
@@ -94,6 +94,6 @@ def _table(
 
 
 def _thinned(sizes: list[int]) -> list[int]:
-    """Keep every second, third... size, counted from the largest, so that few remain."""
+    """Keep every second, third... size, counted from the largest."""
     step = -(-len(sizes) // MOST_ROWS)
     return sizes[::-1][::step][::-1] if sizes else []

@@ -126,7 +126,7 @@ def _list_quantities() -> Listing:
 
 
 def _list_presets() -> Listing:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, grid in PRESETS.items():
         least, most = grid.seconds()
         rows.append(

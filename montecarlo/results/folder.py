@@ -6,7 +6,6 @@ but ignored keep-files.  A run that fails leaves the previous output as it was.
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,7 +58,8 @@ def open_staging(output: Path) -> Path:
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(
-            f"output must be a folder that can be written, got {str(output)!r}: {reason}"
+            "output must be a folder that can be written, "
+            f"got {str(output)!r}: {reason}"
         ) from error
     return staging
 
@@ -115,10 +115,10 @@ def commit(output: Path) -> list[Path]:
         if name.name != RUN_FILE:
             target = output / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(path, target)
-    for name in stale:
-        (output / name).unlink(missing_ok=True)
-    os.replace(staging / RUN_FILE, old)
+            path.replace(target)
+    for gone in stale:
+        (output / gone).unlink(missing_ok=True)
+    (staging / RUN_FILE).replace(old)
     shutil.rmtree(staging)
     return [output / name for name in (*sorted(hashes), RUN_FILE)]
 

@@ -1,5 +1,4 @@
-"""What is sampled: a condition, its canonical name, the shape of its replicates, and
-the random streams that belong to its name.
+"""What is sampled: a condition, its name, its shape and its random streams.
 
 The streams depend on the seed, the condition's name and the replicate's index and on
 nothing else, so a condition gives the same numbers alone, in any grid, on any workers.

@@ -1,4 +1,4 @@
-"""Laws of one entry of Q or K, standardised to mean 0 and variance 1, with exact moments.
+"""Laws of one entry of Q or K, of mean 0 and variance 1, with exact moments.
 
 A new law is one entry in `LAWS`.  ``gaussian(mean=0.5,std=2.0)`` names a law that was
 shifted and rescaled.
@@ -29,7 +29,7 @@ class Law:
     draw : callable
         (generator, shape) -> float32 array of the standardised law, mean 0, variance 1.
     kurtosis : float
-        Exact fourth standardised moment E((x - mean)/std)⁴; infinite where there is none.
+        Exact fourth standardised moment; infinite where there is none.
     moments : float
         Every absolute moment of an order below this one is finite.
     mean, std : float
@@ -79,9 +79,11 @@ def _uniform(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def _rademacher(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Either 1 or -1; signs of uniforms, since small integers depend on the call size."""
+    """Either 1 or -1: the sign of a uniform, since small integers are buffered."""
     half = np.float32(0.5)
-    return np.copysign(np.float32(1.0), rng.random(shape, dtype=np.float32) - half)
+    centred = rng.random(shape, dtype=np.float32) - half
+    signs: NDArray[np.float32] = np.copysign(np.float32(1.0), centred)
+    return signs
 
 
 def _laplace(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:

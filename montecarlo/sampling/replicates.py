@@ -12,14 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.quantities import (
-    PAIR_MEANS,
-    RANKS,
-    ROW_QUANTITIES,
-    SORTED_ROWS,
-    LogGrid,
-    RowBlock,
-)
+from montecarlo.attention.grids import LogGrid
+from montecarlo.attention.pairs import PAIR_MEANS
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, SORTED_ROWS, RowBlock
 from montecarlo.attention.softmax import (
     Array,
     measure_gaps,

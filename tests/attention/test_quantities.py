@@ -9,18 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.quantities import (
-    DEEP,
-    FINE,
-    PAIR_MEANS,
-    PAIR_QUANTITIES,
-    QUANTILES,
-    QUANTITIES,
-    ROW_QUANTITIES,
-    SPECTRAL_ROWS,
-    LogGrid,
-    RowBlock,
-)
+from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES, SPECTRAL_ROWS, RowBlock
 from montecarlo.attention.softmax import measure_gaps, softmax_rows
 
 N_REPLICATES, N_QUERIES, N_KEYS, D_K = 3, SPECTRAL_ROWS + 2, 11, 8

@@ -5,13 +5,8 @@ import pytest
 import scipy.stats
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.quantities import (
-    PAIR_MEANS,
-    RANKS,
-    ROW_QUANTITIES,
-    SORTED_ROWS,
-    SPECTRAL_ROWS,
-)
+from montecarlo.attention.pairs import PAIR_MEANS
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, SORTED_ROWS, SPECTRAL_ROWS
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS, parse_law
 from montecarlo.sampling.replicates import (

@@ -210,7 +210,7 @@ def logarithmic(
     """Make the y axis logarithmic with few labels, between limits where given."""
     axes.set_yscale("log")
     axes.set_ylim(low, high)
-    axes.yaxis.set_major_locator(LogLocator(numticks=6))
+    axes.yaxis.set_major_locator(LogLocator(numticks=5))
     axes.yaxis.set_minor_locator(NullLocator())
 
 

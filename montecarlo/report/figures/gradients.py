@@ -42,7 +42,7 @@ MARK = 4.0
 PANEL_KEYS = (32, 128, 512)
 RATIO_KEYS = 128
 #: Quantiles fall far below this; the means would then be flat lines.
-LEAST_GRADIENT, MOST_GRADIENT = 1e-4, 10.0
+LEAST_GRADIENT, MOST_GRADIENT = 1e-4, 6.0
 #: Summaries by dash; only the mean has marks and intervals, else nothing can be seen.
 DASHES: dict[str, Dash] = {
     "mean": "-",
@@ -157,7 +157,7 @@ def plot_gradient_ratio(axes: Axes, table: pd.DataFrame) -> Axes:
         plot_estimates(axes, rows, look)
     logarithmic(axes)
     axes.set_xlabel("$d_k$")
-    axes.set_ylabel(r"$\mathrm{E}_{c=1}\,/\;\mathrm{E}_{c=\sqrt{d_k}}$")
+    axes.set_ylabel(r"$\mathrm{E}\,(c=1)\;/\;\mathrm{E}\,(c=\sqrt{d_k})$")
     return axes
 
 

@@ -86,11 +86,11 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
         axes.fill_between(wide.index, low, high, color=colour, linewidth=0.0)
     for used in table.loc[ending.eq("used"), "x"]:
-        axes.axvline(float(used), color=LIGHT_PAGE, linewidth=4.0)
-        axes.axvline(float(used), color=INK, linewidth=1.6, linestyle=(0, (4, 2)))
+        axes.axvline(float(used), color=LIGHT_PAGE, linewidth=3.6)
+        axes.axvline(float(used), color=INK, linewidth=1.3)
     axes.set_xlim(wide.index.min(), wide.index.max())
     axes.set_ylim(0.0, 1.0)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.set_yticks((0.0, 0.5, 1.0), ("0", "0.5", "1"))
     axes.grid(visible=False)
     return axes

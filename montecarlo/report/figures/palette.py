@@ -33,9 +33,9 @@ DARK = {
     GREEN: "#3ecfa3",
     PURPLE: "#e79ac7",
     OCHRE: "#e3bd4d",
-    SUPPORTED: "#6fb7d6",
-    UNDECIDED: "#4b535e",
-    REFUTED: "#d9a441",
+    SUPPORTED: "#2f86a8",
+    UNDECIDED: "#5b6470",
+    REFUTED: "#c98f33",
     LIGHT_PAGE: DARK_PAGE,
 }
 

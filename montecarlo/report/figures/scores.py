@@ -110,7 +110,7 @@ def plot_relative_variance(axes: Axes, table: pd.DataFrame) -> Axes:
     level(axes, 1.0)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$\mathrm{Var}(q\cdot k)\,/\,d_k$")
-    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
     axes.grid(visible=False, axis="x")
     return axes
 

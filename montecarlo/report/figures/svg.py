@@ -11,7 +11,7 @@ from montecarlo.report.figures.palette import DARK
 
 SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
-HREF = f"{{{XLINK}}}href"
+OLD_HREF, HREF = f"{{{XLINK}}}href", "href"
 #: Attributes that a group can hold once for all its children.
 INHERITED = (
     "clip-path",
@@ -45,7 +45,6 @@ def compact(text: str) -> str:
         One line of SVG; the same for the same input.
     """
     ET.register_namespace("", SVG)
-    ET.register_namespace("xlink", XLINK)
     root = ET.fromstring(text)  # noqa: S314 - what matplotlib has just written
     _drop_noise(root)
     for element in root.iter():
@@ -62,7 +61,7 @@ def compact(text: str) -> str:
     style.text = dark_style(_colours(root))
     root.insert(0, style)
     root.tail = None
-    return ET.tostring(root, encoding="unicode") + "\n"
+    return ET.tostring(root, encoding="unicode").replace(" />", "/>") + "\n"
 
 
 def dark_style(colours: set[str]) -> str:
@@ -108,6 +107,8 @@ def _is_empty(definitions: ET.Element) -> bool:
 
 
 def _style_to_attributes(element: ET.Element) -> None:
+    if OLD_HREF in element.attrib:
+        element.set(HREF, element.attrib.pop(OLD_HREF))
     for item in element.attrib.pop("style", "").split(";"):
         name, _, value = item.partition(":")
         if value.strip():
@@ -161,7 +162,7 @@ def _shortest(number: str, digits: int) -> str:
 
 
 def _unwrap(parent: ET.Element) -> None:
-    """Drop groups that do nothing, and empty ones."""
+    """Drop groups that do nothing, that are empty, or that hold one thing only."""
     for child in list(parent):
         _unwrap(child)
     group = f"{{{SVG}}}g"
@@ -169,6 +170,9 @@ def _unwrap(parent: ET.Element) -> None:
     for child in parent:
         if child.tag == group and not child.attrib:
             children.extend(child)
+        elif child.tag == group and len(child) == 1 and "transform" not in child.attrib:
+            child[0].attrib = {**child.attrib, **child[0].attrib}
+            children.append(child[0])
         elif child.tag != group or len(child):
             children.append(child)
     parent[:] = children

@@ -1,0 +1,134 @@
+"""The table of quantities of pairs: functions of moments of q·k over a block of pairs.
+
+Each is estimated once, for raw scores; a divisor c turns it into itself over
+c**degree.  A new one is one entry in `PAIR_QUANTITIES`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from montecarlo.attention.softmax import Array
+
+#: Means over a block of pairs that the quantities of pairs are made of.
+PAIR_MEANS = ("q", "q2", "k", "k2", "s", "abs", "s2", "s3", "s4")
+Means = Mapping[str, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class PairQuantity:
+    """A function of the mean powers of entries and scores.
+
+    Attributes
+    ----------
+    name, symbol : str
+    evaluate : callable
+        (means by name, d_k) -> value, over any leading axes.
+    degree : int
+        A divisor c turns the value into value / c**degree.
+    moments : float
+        Moments of the entries that its interval needs.
+    divided : bool
+        Whether it has a value under each divisor, or one for all.
+    same_as : str
+        The quantity it is a known function of: one check, not two.
+    """
+
+    name: str
+    symbol: str
+    evaluate: Callable[[Means, int], Array]
+    degree: int
+    moments: float
+    divided: bool = True
+    same_as: str = ""
+
+
+def score_variance(means: Means, d_k: int) -> Array:
+    """Return E s² - (E s)² of the raw scores."""
+    return means["s2"] - means["s"] ** 2
+
+
+def _score_std(means: Means, d_k: int) -> Array:
+    return np.sqrt(score_variance(means, d_k))
+
+
+def _entry_variance_q(means: Means, d_k: int) -> Array:
+    return means["q2"] - means["q"] ** 2
+
+
+def _entry_variance_k(means: Means, d_k: int) -> Array:
+    return means["k2"] - means["k"] ** 2
+
+
+def _variance_ratio(means: Means, d_k: int) -> Array:
+    """Score variance over what the entry variances of the same draws predict."""
+    entries = _entry_variance_q(means, d_k) * _entry_variance_k(means, d_k)
+    return score_variance(means, d_k) / (d_k * entries)
+
+
+def _excess_kurtosis(means: Means, d_k: int) -> Array:
+    mean, second = means["s"], means["s2"]
+    fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
+    return fourth / score_variance(means, d_k) ** 2 - 3.0
+
+
+PAIR_QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        PairQuantity(
+            "entry_variance_q",
+            r"\operatorname{Var}(q_m)",
+            _entry_variance_q,
+            0,
+            4.0,
+            divided=False,
+        ),
+        PairQuantity(
+            "entry_variance_k",
+            r"\operatorname{Var}(k_m)",
+            _entry_variance_k,
+            0,
+            4.0,
+            divided=False,
+        ),
+        PairQuantity(
+            "score_mean", r"\operatorname{E}(q\cdot k)", lambda m, d: m["s"], 1, 2.0
+        ),
+        PairQuantity(
+            "score_variance", r"\operatorname{Var}(q\cdot k)", score_variance, 2, 4.0
+        ),
+        PairQuantity(
+            "score_std",
+            r"\operatorname{sd}(q\cdot k)",
+            _score_std,
+            1,
+            4.0,
+            same_as="score_variance",
+        ),
+        PairQuantity(
+            "score_variance_ratio",
+            r"\frac{\operatorname{Var}(q\cdot k)}"
+            r"{d_k\operatorname{Var}(q_m)\operatorname{Var}(k_m)}",
+            _variance_ratio,
+            0,
+            4.0,
+            divided=False,
+        ),
+        PairQuantity(
+            "score_abs",
+            r"\operatorname{E}\lvert q\cdot k\rvert",
+            lambda m, d: m["abs"],
+            1,
+            2.0,
+        ),
+        PairQuantity(
+            "score_excess_kurtosis",
+            r"\kappa(q\cdot k) - 3",
+            _excess_kurtosis,
+            0,
+            8.0,
+            divided=False,
+        ),
+    )
+}

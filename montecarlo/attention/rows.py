@@ -1,0 +1,208 @@
+"""The table of quantities of rows: functions of one row of weights, under each divisor.
+
+A new one is one entry in `ROW_QUANTITIES`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention import gradients, softmax
+from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.attention.softmax import Array, SoftmaxRows
+
+#: Rows of a replicate on which the costly quantities are evaluated: the spectral norm
+#: and the sorted weights.
+SPECTRAL_ROWS = 32
+SORTED_ROWS = 4
+#: Ranks at which sorted weights are kept.
+RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
+
+
+MEAN = ("mean",)
+SKEWED = ("mean", "median", "q10", "q90")
+#: What part of the rows lies below each quantile.
+QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Rows of some replicates under one divisor, with what gradients need.
+
+    Attributes
+    ----------
+    rows : SoftmaxRows
+        Shape (n_replicates, n_queries, n_keys).
+    keys : ndarray of float32, shape (n_replicates, n_keys, d_k)
+    vector : ndarray, shape (n_replicates, 1, n_keys)
+        v ~ N(0, I), one per replicate.
+    squared_norm : ndarray, shape (n_replicates, n_queries)
+        |q|².
+    spread : ndarray, shape (n_replicates, n_queries)
+        Variance of the raw scores within each row, n - 1 in the denominator.
+    """
+
+    rows: SoftmaxRows
+    keys: NDArray[np.float32]
+    vector: Array
+    squared_norm: Array
+    spread: Array
+
+    @cached_property
+    def product(self) -> Array:
+        """J v for each row."""
+        return gradients.jacobian_times(self.rows, self.vector)
+
+    def first(self, number: int) -> SoftmaxRows:
+        """Return the first rows only."""
+        rows, cut = self.rows, slice(None, number)
+        gaps = softmax.Gaps(
+            rows.gaps.largest[:, cut], rows.gaps.where[:, cut], rows.gaps.below[:, cut]
+        )
+        return SoftmaxRows(
+            gaps,
+            rows.divisor,
+            rows.e[:, cut],
+            rows.s1[:, cut],
+            rows.s2[:, cut],
+            rows.s3[:, cut],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuantity:
+    """A function of one row of weights.
+
+    Attributes
+    ----------
+    name, symbol : str
+        The name in the tables; LaTeX.
+    evaluate : callable
+        RowBlock -> ndarray, shape (n_replicates, n_rows).
+    summaries : tuple of str
+        Which summaries over rows the table holds.
+    moments : float
+        Moments of the entries that its interval needs; 0 for bounded quantities.
+    grid : LogGrid or None
+        What quantiles are read from.
+    compared : bool
+        Whether ratios between divisors are rows of the table.
+    gaussian_keys : bool
+        Whether it means something for Gaussian keys only.
+    """
+
+    name: str
+    symbol: str
+    evaluate: Callable[[RowBlock], Array]
+    summaries: tuple[str, ...] = MEAN
+    moments: float = 0.0
+    grid: LogGrid | None = None
+    compared: bool = False
+    gaussian_keys: bool = False
+
+
+def _row_variance(block: RowBlock) -> Array:
+    return block.spread / block.rows.divisor**2
+
+
+def _entropy_identity(block: RowBlock) -> Array:
+    """H - ln Z + s² tr J with s = |q|/divisor: 0 in expectation for Gaussian keys.
+
+    Gaussian integration by parts, given q: E Σ p x = s² E Σ p (1 - p), and
+    H = ln Z - Σ p x.  Holds at every n and d_k, so it needs no table.
+    """
+    rows = block.rows
+    scale = block.squared_norm / rows.divisor**2
+    residual = softmax.entropy(rows) - softmax.log_partition(rows)
+    return residual + scale * gradients.jacobian_trace(rows)
+
+
+ROW_QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        RowQuantity("score_row_variance", r"S^2", _row_variance, moments=4.0),
+        RowQuantity(
+            "weight_max",
+            r"p_{\max}",
+            lambda b: softmax.weight_max(b.rows),
+            SKEWED,
+            grid=FINE,
+        ),
+        RowQuantity(
+            "log_partition",
+            r"\ln Z",
+            lambda b: softmax.log_partition(b.rows),
+            moments=2.0,
+        ),
+        RowQuantity("entropy", "H", lambda b: softmax.entropy(b.rows)),
+        RowQuantity(
+            "effective_keys",
+            "e^H",
+            lambda b: softmax.effective_keys(b.rows),
+            SKEWED,
+            grid=FINE,
+            compared=True,
+        ),
+        RowQuantity(
+            "inverse_participation",
+            r"\sum p^2",
+            lambda b: softmax.inverse_participation(b.rows),
+        ),
+        RowQuantity(
+            "jacobian_trace",
+            r"\operatorname{tr} J",
+            lambda b: gradients.jacobian_trace(b.rows),
+            SKEWED,
+            grid=DEEP,
+            compared=True,
+        ),
+        RowQuantity(
+            "jacobian_frobenius",
+            r"\lVert J\rVert_F",
+            lambda b: gradients.jacobian_frobenius(b.rows),
+            SKEWED,
+            grid=DEEP,
+            compared=True,
+        ),
+        RowQuantity(
+            "jacobian_frobenius_squared",
+            r"\lVert J\rVert_F^2",
+            lambda b: gradients.jacobian_frobenius_squared(b.rows),
+        ),
+        RowQuantity(
+            "jacobian_spectral",
+            r"\lVert J\rVert_2",
+            lambda b: gradients.jacobian_spectral(b.first(SPECTRAL_ROWS)),
+            SKEWED,
+            grid=DEEP,
+            compared=True,
+        ),
+        RowQuantity(
+            "gradient_scores",
+            r"\lVert \lambda J v\rVert",
+            lambda b: gradients.gradient_scores(b.rows, b.product),
+            SKEWED,
+            grid=DEEP,
+            compared=True,
+        ),
+        RowQuantity(
+            "gradient_query",
+            r"\lVert \lambda K^{\top} J v\rVert",
+            lambda b: gradients.gradient_query(b.rows, b.product, b.keys),
+            SKEWED,
+            grid=DEEP,
+            compared=True,
+            moments=2.0,
+        ),
+        RowQuantity(
+            "entropy_identity",
+            r"H - \ln Z + \sigma^2 \operatorname{tr} J",
+            _entropy_identity,
+            moments=4.0,
+            gaussian_keys=True,
+        ),
+    )
+}

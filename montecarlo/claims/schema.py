@@ -1,0 +1,179 @@
+"""What a catalogue may hold: texts, claims, readings and checks, as typed records.
+
+A catalogue is data.  It says what a claim is and how it is checked, and never how the
+check came out.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from montecarlo.names import look_up
+
+Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
+Text = Annotated[str, Meta(min_length=1, max_length=2000)]
+Finite = Annotated[float, Meta(ge=-1e30, le=1e30)]
+Power = Annotated[float, Meta(ge=-4, le=4)]
+Size = Annotated[int, Meta(ge=1, le=2**24)]
+
+
+class Level(Struct, frozen=True, forbid_unknown_fields=True):
+    """A number that may depend on the cell: times · d_k**d_k_power · n**n_power."""
+
+    times: Finite = 1.0
+    d_k_power: Power = 0.0
+    n_keys_power: Power = 0.0
+
+    def at(self, d_k: int | None, n_keys: int | None) -> float:
+        """Return the number for a cell; sizes that a cell lacks must not be needed."""
+        value = self.times
+        for size, power in ((d_k, self.d_k_power), (n_keys, self.n_keys_power)):
+            if power != 0.0:
+                if size is None:
+                    raise ValueError("level depends on a size that the cell lacks")
+                value *= size**power
+        return value
+
+
+class Domain(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a text speaks: ranges of d_k and of n, both ends included, and laws."""
+
+    d_k: tuple[Size, Size] = (16, 1024)
+    n_keys: tuple[Size, Size] = (32, 512)
+    laws: tuple[str, ...] = ()  # none named: all
+
+
+class Threshold(Struct, frozen=True, forbid_unknown_fields=True):
+    """A bound that stands for a vague word, and the range to vary it over."""
+
+    bound: Literal["low", "high"]
+    start: Finite
+    stop: Finite
+
+
+Relation = Literal[
+    "equals",
+    "at_least",
+    "at_most",
+    "between",
+    "slope_between",
+    "ratio_of_ends_between",
+]
+
+
+class Check(Struct, frozen=True, forbid_unknown_fields=True):
+    """One comparison of measured rows with what the claim says."""
+
+    quantity: str
+    relation: Relation
+    summary: str = "mean"
+    divisor: str = "none"
+    expected: Finite | Level | Literal["reference"] | None = None
+    tolerance: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    low: Finite | Level | None = None
+    high: Finite | Level | None = None
+    domain: Domain = Domain()
+    threshold: Threshold | None = None
+
+    @property
+    def along_d_k(self) -> bool:
+        """Whether the check speaks of a whole series over d_k, not of one cell."""
+        return self.relation in ("slope_between", "ratio_of_ends_between")
+
+
+class Reading(Struct, frozen=True, forbid_unknown_fields=True):
+    """One precise meaning of a claim."""
+
+    id: Name
+    check: Annotated[tuple[Check, ...], Meta(min_length=1)]
+    label: Text | None = None  # none: the quantity and summary of its first check
+    scope: Literal["everywhere", "somewhere", "compare"] = "everywhere"
+
+
+class Source(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a text says it."""
+
+    text: Name
+    section: Annotated[str, Meta(min_length=1, max_length=20)]
+
+
+class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a page says of the claim, for each verdict that it may get."""
+
+    supported: Text
+    refuted: Text
+    conditional: Text
+    inconclusive: Text
+
+
+class Claim(Struct, frozen=True, forbid_unknown_fields=True):
+    """A sentence of a text, in our words, with its readings."""
+
+    id: Name
+    topic: Literal["variance", "weights", "gradients"]
+    statement: Text
+    source: Annotated[tuple[Source, ...], Meta(min_length=1)]
+    sentences: Sentences
+    reading: Annotated[tuple[Reading, ...], Meta(min_length=1)]
+    kind: Literal["measured"] = "measured"
+
+
+class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that must hold if the simulator is right, whatever the texts say."""
+
+    id: Name
+    statement: Text
+    check: Annotated[tuple[Check, ...], Meta(min_length=1)]
+
+
+class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
+    """One of the judged texts."""
+
+    key: Name
+    name: Text
+    language: Annotated[str, Meta(min_length=2, max_length=10)]
+
+
+class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
+    """Everything that is judged."""
+
+    text: tuple[TextEntry, ...] = ()
+    claim: tuple[Claim, ...] = ()
+    self_check: tuple[SelfCheck, ...] = ()
+
+    def checks(self) -> Iterator[Check]:
+        """Yield every check of every claim and self-check."""
+        for claim in self.claim:
+            for reading in claim.reading:
+                yield from reading.check
+        for self_check in self.self_check:
+            yield from self_check.check
+
+    def only(self, ids: tuple[str, ...]) -> "Catalogue":
+        """Return the catalogue with these claims alone.
+
+        Raises
+        ------
+        ValueError
+            If a claim is not known.
+        """
+        by_id = {claim.id: claim for claim in self.claim}
+        kept = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
+        return Catalogue(self.text, kept, self.self_check)
+
+
+def level_at(
+    level: float | Level | None, default: float, d_k: int | None, n_keys: int | None
+) -> float:
+    """Return a bound for a cell; ``default`` where there is none."""
+    if level is None:
+        return default
+    if isinstance(level, Level):
+        return level.at(d_k, n_keys)
+    return float(level)
+
+
+#: What a missing bound means.
+UNBOUNDED = (-math.inf, math.inf)
