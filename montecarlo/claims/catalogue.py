@@ -1,7 +1,8 @@
 """Reading a catalogue from TOML and validating it, with errors that name the place."""
 
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ def parse_catalogue(data: dict[str, Any], name: str) -> Catalogue:
     for claim in claims:
         where = f"{name}: claim {claim.id!r}"
         for source in claim.source:
-            _require(where, "source.text", lambda: look_up("text", source.text, keys))
+            with _placed(where, "source.text"):
+                look_up("text", source.text, keys)
         _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
         for reading in claim.reading:
             for check in reading.check:
@@ -116,10 +118,11 @@ def _unique(values: list[str], where: str) -> None:
             raise CatalogueError(f"{where} must be unique, got {value!r} twice")
 
 
-def _require(where: str, field: str, call: Callable[[], object]) -> None:
-    """Call a function that raises ValueError, and name the place in its message."""
+@contextmanager
+def _placed(where: str, field: str) -> Iterator[None]:
+    """Name the place in the message of a `ValueError`."""
     try:
-        call()
+        yield
     except ValueError as error:
         raise CatalogueError(f"{where}, field {field}: {error}") from None
 
@@ -138,13 +141,17 @@ _HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
 
 
 def _validate_check(check: Check, where: str) -> None:
-    _require(where, "quantity", lambda: look_up("quantity", check.quantity, QUANTITIES))
+    with _placed(where, "quantity"):
+        look_up("quantity", check.quantity, QUANTITIES)
     for divisor in check.divisor.split("/"):
-        _require(where, "divisor", lambda: look_up("divisor", divisor, DIVISORS))
+        with _placed(where, "divisor"):
+            look_up("divisor", divisor, DIVISORS)
     allowed = {name: name for name in _summaries(check)}
-    _require(where, "summary", lambda: look_up("summary", check.summary, allowed))
+    with _placed(where, "summary"):
+        look_up("summary", check.summary, allowed)
     for law in check.domain.laws:
-        _require(where, "domain.laws", lambda: parse_law(law))
+        with _placed(where, "domain.laws"):
+            parse_law(law)
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
         if low > high:

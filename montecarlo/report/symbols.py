@@ -41,10 +41,10 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
         )
         return rf"\frac{{{over}}}{{{under}}}"
     if summary == "spread":
-        symbol = rf"\frac{{Q_{{0.9}}}}{{Q_{{0.1}}}}\bigl({symbol}\bigr)"
+        symbol = rf"\frac{{Q_{{0.9}}}}{{Q_{{0.1}}}}({symbol})"
     else:
         symbol = rf"{_SUMMARY[summary]}\, {symbol}"
-    return rf"{symbol}\,\big|_{{c={divisor_symbol(divisor)}}}"
+    return rf"{symbol}\;\;({{c={divisor_symbol(divisor)}}})"
 
 
 def _grouped(symbol: str) -> str:

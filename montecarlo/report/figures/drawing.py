@@ -222,7 +222,7 @@ def label_edges(axes: list[Axes], columns: int, x: str, y: str) -> None:
         if number % columns == 0:
             one.set_ylabel(y)
         else:
-            one.tick_params(labelleft=False)
+            one.tick_params(left=False, labelleft=False)
 
 
 def key_of(look: Look, *, line: bool = False) -> Line2D:

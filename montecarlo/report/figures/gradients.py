@@ -75,7 +75,8 @@ def build_gradients(
         for one, n_keys in zip(line, counts, strict=True):
             plot_gradients(one, mine[mine["n_keys"].eq(n_keys)])
             powers_of_two(one, rows["d_k"], columns)
-            one.tick_params(labelbottom=row == len(present) - 1)
+            lowest = row == len(present) - 1
+            one.tick_params(bottom=lowest, labelbottom=lowest)
             if row == 0:
                 one.set_title(f"$n = {n_keys}$")
         label_edges(line, columns, "", f"${symbol_of(quantity)}$")

@@ -1,0 +1,49 @@
+"""Results of a small real study, written and read as a report would."""
+
+import pandas as pd
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.estimation.executors import make_executor
+from montecarlo.presets import Grid
+from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.figures.drawing import house_style
+from montecarlo.study import Study, run_study, write_results
+
+SMALL = Grid(
+    d_k=(4, 16, 64),
+    n_keys=(16, 32),
+    laws=("laplace", "student_t3"),
+    law_d_k=(16,),
+    law_n_keys=(),
+    first=16,
+    most=16,
+)
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """Measurements and curves of a study of a few replicates, read from disk."""
+    folder = tmp_path_factory.mktemp("results")
+    with make_executor(1) as executor:
+        write_results(run_study(Study(read_catalogue(), SMALL), executor), folder)
+    return tuple(
+        pd.read_csv(folder / f"{name}.csv") for name in ("measurements", "curves")
+    )
+
+
+@pytest.fixture(scope="session")
+def svgs(results):
+    """The SVG text of every figure."""
+    return {name: render_svg(spec, *results) for name, spec in FIGURES.items()}
+
+
+@pytest.fixture
+def build(results):
+    """Build a figure by name, in the house style."""
+
+    def build_figure(name):
+        with house_style(name):
+            return FIGURES[name].build(*results)
+
+    return build_figure

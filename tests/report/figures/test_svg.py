@@ -1,0 +1,140 @@
+import re
+from xml.etree import ElementTree as ET
+
+import numpy as np
+import pytest
+
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.palette import (
+    BLUE,
+    DARK,
+    DARK_PAGE,
+    GREEN,
+    INK,
+    LIGHT_PAGE,
+    MUTED,
+    OCHRE,
+    PURPLE,
+    REFUTED,
+    SUPPORTED,
+    VERMILLION,
+)
+from montecarlo.report.figures.svg import SVG, compact, dark_style
+
+#: What must be told from the page; grid lines and undecided areas need not stand out.
+STANDING_OUT = (INK, MUTED, VERMILLION, BLUE, GREEN, PURPLE, OCHRE, SUPPORTED, REFUTED)
+PICTURE = f"""<?xml version="1.0"?>
+<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
+<svg xmlns="{SVG}" xmlns:xlink="http://www.w3.org/1999/xlink" width="432pt">
+ <metadata><creator>A program 1.2.3</creator></metadata>
+ <defs><style type="text/css">*{{stroke-linecap: butt}}</style></defs>
+ <g id="figure_1"><g id="axes_1">
+  <defs><path id="mdeadbeef" d="M 0 0 \nL 0.123456 3.5" style="stroke: {INK}"/></defs>
+  <g id="line_1">
+   <use xlink:href="#mdeadbeef" x="1.00499" y="-0.001" style="stroke: {BLUE}"/>
+   <use xlink:href="#mdeadbeef" x="2" y="2" style="stroke: {BLUE}"/>
+  </g>
+  <path d="M 1 1 L 2 2" style="fill: none; stroke: {INK}"/>
+  <path d="M 3 3 L 4 4" style="fill: none; stroke: {INK}"/>
+ </g></g>
+</svg>"""
+
+
+def painted_with(element: ET.Element, attribute: str) -> set[str]:
+    """Values of an attribute in a tree."""
+    return {e.get(attribute) for e in element.iter() if e.get(attribute)}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2.2."""
+    channels = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
+    linear = np.where(
+        channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+    )
+    return float(linear @ (0.2126, 0.7152, 0.0722))
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio, WCAG 2.2."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_svg_stands_alone(svgs, name):
+    """A figure is well-formed and asks for nothing outside: no link, font or script."""
+    text = svgs[name]
+    root = ET.fromstring(text)
+    assert root.tag == f"{{{SVG}}}svg"
+    assert root.get("viewBox")
+    allowed = {"svg", "style", "defs", "g", "path", "use", "rect", "clipPath"}
+    assert {e.tag.removeprefix(f"{{{SVG}}}") for e in root.iter()} <= allowed
+    assert set(re.findall(r"https?://[^\"]*", text)) == {SVG}
+    assert "@import" not in text
+    assert "<!DOCTYPE" not in text
+    ids = [e.get("id") for e in root.iter() if e.get("id")]
+    assert len(ids) == len(set(ids))
+    named = {link[1:] for link in painted_with(root, "href")}
+    named |= {link[5:-1] for link in painted_with(root, "clip-path")}
+    assert named == set(ids)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_svg_names_no_program_version_or_time(svgs, name):
+    """Nothing in a figure says by what or when it was made."""
+    assert not re.search(r"matplotlib|creator|metadata|20\d\d-", svgs[name], re.I)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_colour_has_a_dark_counterpart(svgs, name):
+    """The dark style exchanges every colour that the figure uses."""
+    root = ET.fromstring(svgs[name])
+    style = root.findtext(f"{{{SVG}}}style")
+    assert style.startswith("@media (prefers-color-scheme:dark){")
+    for attribute in ("fill", "stroke"):
+        for colour in painted_with(root, attribute) - {"none"}:
+            assert f'[{attribute}="{colour}"]{{{attribute}:{DARK[colour]}}}' in style
+    # A colour in a style attribute would beat the dark style.
+    assert not painted_with(root, "style")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_nothing_is_painted_in_default_black(svgs, name):
+    """Every shape has a fill of its own or a group's; black would stay in the dark."""
+
+    def unpainted(element: ET.Element, *, has_fill: bool) -> int:
+        local = element.tag.removeprefix(f"{{{SVG}}}")
+        if local in {"defs", "clipPath", "style"}:
+            return 0
+        has_fill = has_fill or element.get("fill") is not None
+        if local in {"path", "use", "rect"}:
+            return int(not has_fill)
+        return sum(unpainted(child, has_fill=has_fill) for child in element)
+
+    assert unpainted(ET.fromstring(svgs[name]), has_fill=False) == 0
+
+
+@pytest.mark.parametrize("colour", STANDING_OUT)
+def test_colours_stand_out_from_the_page(colour):
+    """Series, ink and areas have a contrast of 3 : 1 on light and dark pages."""
+    assert contrast(colour, LIGHT_PAGE) >= 3.0
+    assert contrast(DARK[colour], DARK_PAGE) >= 3.0
+
+
+def test_compact_keeps_what_is_drawn():
+    """Rounding, short names, shared attributes and joined strokes; no metadata."""
+    root = ET.fromstring(compact(PICTURE))
+    uses = list(root.iter(f"{{{SVG}}}use"))
+    assert [(use.get("x"), use.get("y")) for use in uses] == [("1", "0"), ("2", "2")]
+    assert {use.get("href") for use in uses} == {"#i0"}
+    assert not any(use.get("stroke") for use in uses)
+    groups = [g for g in root.iter(f"{{{SVG}}}g") if g.get("stroke") == BLUE]
+    assert [len(group) for group in groups] == [2]
+    paths = [p.get("d") for p in root.iter(f"{{{SVG}}}path")]
+    assert paths == ["M0 0L0.12 3.5", "M1 1L2 2M3 3L4 4"]
+
+
+def test_unknown_colour_is_refused():
+    """A colour without a dark counterpart is an error, not a black spot."""
+    with pytest.raises(ValueError, match="#123456"):
+        dark_style({"#123456"})
