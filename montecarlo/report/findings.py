@@ -127,6 +127,7 @@ class ReadingView:
     outcomes: Mapping[str, int]
     checks: tuple[CheckView, ...]
     borders: tuple[BorderView, ...]
+    exceptions: tuple[tuple[str, int | None], ...]  # law and n of refuted series
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,13 @@ def _reading(record: Mapping[str, Any], label: str | None) -> ReadingView:
         tuple(
             BorderView(b["law"], b["n_keys"], tuple(b["d_k"]), tuple(b["outcomes"]))
             for b in record["borders"]
+        ),
+        tuple(
+            (place["law"], place["n_keys"])
+            for place in record["places"]
+            if place["d_k"] is None
+            and place["outcome"] == "refuted"
+            and record["verdict"] == "conditional"
         ),
     )
 

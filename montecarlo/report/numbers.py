@@ -119,7 +119,8 @@ class _Layout:
 
 def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
     """Return the raw value, its row, and the power of ten that stands outside."""
-    attributes = Markup(' data-value="{}"').format(repr(float(value)))
+    raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
+    attributes = Markup(' data-value="{}"').format(raw)
     if row:
         attributes += Markup(' data-row="{}"').format(row)
     if exponent:

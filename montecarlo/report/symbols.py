@@ -9,7 +9,7 @@ from montecarlo.attention.quantities import QUANTITIES
 
 _SUMMARY = {
     "mean": r"\operatorname{E}",
-    "median": r"\operatorname{med}",
+    "median": r"Q_{0.5}",
     "q10": r"Q_{0.1}",
     "q90": r"Q_{0.9}",
 }

@@ -195,9 +195,8 @@ def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
     first, last = int(np.ceil(low)), int(np.floor(high))
     step = max(1, -(-(last - first + 1) // MOST_TICKS[columns]))
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(
-        FixedLocator([2.0**power for power in range(first, last + 1, step)])
-    )
+    powers = [2.0**power for power in range(first, last + 1, step)]
+    axes.xaxis.set_major_locator(FixedLocator(powers or [shown.min()]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.xaxis.set_minor_locator(NullLocator())
     margin = 0.05 * (high - low) + 0.2

@@ -45,7 +45,7 @@ def build_thresholds(
     """Build the outcomes as functions of the threshold of each vague word."""
     rows = curves[curves["curve"].str.startswith(PREFIX)]
     # The order of the table is that of the catalogue, and of the caption's letters.
-    names = rows["curve"].str.rpartition("/")[0]
+    names = rows["curve"].str.rsplit("/", n=1).str[0]
     readings = [name for name in dict.fromkeys(names) if _is_drawn(rows, name)]
     if not readings:
         return None
@@ -78,14 +78,14 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     -------
     Axes
     """
-    ending = table["curve"].str.rpartition("/")[2]
-    outcomes = table[ending.isin(("supported", "refuted"))]
-    wide = outcomes.pivot_table(index="x", columns=ending, values="estimate")
+    table = table.assign(ending=table["curve"].str.rsplit("/", n=1).str[-1])
+    outcomes = table[table["ending"].isin(("supported", "refuted"))]
+    wide = outcomes.pivot_table(index="x", columns="ending", values="estimate")
     supported, refuted = wide["supported"], wide["refuted"]
     edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
     for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
         axes.fill_between(wide.index, low, high, color=colour, linewidth=0.0)
-    for used in table.loc[ending.eq("used"), "x"]:
+    for used in table.loc[table["ending"].eq("used"), "x"]:
         axes.axvline(float(used), color=LIGHT_PAGE, linewidth=3.6)
         axes.axvline(float(used), color=INK, linewidth=1.3)
     axes.set_xlim(wide.index.min(), wide.index.max())

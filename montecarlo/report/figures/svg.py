@@ -113,6 +113,9 @@ def _style_to_attributes(element: ET.Element) -> None:
         name, _, value = item.partition(":")
         if value.strip():
             element.set(name.strip(), value.strip())
+    if element.get("fill-opacity") == "0":  # how matplotlib writes an open mark
+        element.set("fill", "none")
+        del element.attrib["fill-opacity"]
 
 
 def _shorten_names(root: ET.Element) -> None:

@@ -1,4 +1,5 @@
 import re
+from itertools import pairwise
 
 import matplotlib as mpl
 import numpy as np
@@ -262,7 +263,7 @@ def test_tick_labels_do_not_overlap(build, name):
                 for text in labels
                 if text.get_text() and low <= text.get_position()[0] <= high
             ]
-            for left, right in zip(boxes, boxes[1:], strict=False):
+            for left, right in pairwise(boxes):
                 assert left.x1 + 2.0 < right.x0
 
 

@@ -40,6 +40,11 @@ PICTURE = f"""<?xml version="1.0"?>
 </svg>"""
 
 
+def parse(text: str) -> ET.Element:
+    """Parse what a renderer of ours wrote."""
+    return ET.fromstring(text)  # noqa: S314
+
+
 def painted_with(element: ET.Element, attribute: str) -> set[str]:
     """Values of an attribute in a tree."""
     return {e.get(attribute) for e in element.iter() if e.get(attribute)}
@@ -64,7 +69,7 @@ def contrast(one: str, other: str) -> float:
 def test_svg_stands_alone(svgs, name):
     """A figure is well-formed and asks for nothing outside: no link, font or script."""
     text = svgs[name]
-    root = ET.fromstring(text)
+    root = parse(text)
     assert root.tag == f"{{{SVG}}}svg"
     assert root.get("viewBox")
     allowed = {"svg", "style", "defs", "g", "path", "use", "rect", "clipPath"}
@@ -82,13 +87,15 @@ def test_svg_stands_alone(svgs, name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_svg_names_no_program_version_or_time(svgs, name):
     """Nothing in a figure says by what or when it was made."""
-    assert not re.search(r"matplotlib|creator|metadata|20\d\d-", svgs[name], re.I)
+    assert not re.search(
+        r"matplotlib|creator|metadata|20\d\d-", svgs[name], re.IGNORECASE
+    )
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_colour_has_a_dark_counterpart(svgs, name):
     """The dark style exchanges every colour that the figure uses."""
-    root = ET.fromstring(svgs[name])
+    root = parse(svgs[name])
     style = root.findtext(f"{{{SVG}}}style")
     assert style.startswith("@media (prefers-color-scheme:dark){")
     for attribute in ("fill", "stroke"):
@@ -111,7 +118,7 @@ def test_nothing_is_painted_in_default_black(svgs, name):
             return int(not has_fill)
         return sum(unpainted(child, has_fill=has_fill) for child in element)
 
-    assert unpainted(ET.fromstring(svgs[name]), has_fill=False) == 0
+    assert unpainted(parse(svgs[name]), has_fill=False) == 0
 
 
 @pytest.mark.parametrize("colour", STANDING_OUT)
@@ -123,7 +130,7 @@ def test_colours_stand_out_from_the_page(colour):
 
 def test_compact_keeps_what_is_drawn():
     """Rounding, short names, shared attributes and joined strokes; no metadata."""
-    root = ET.fromstring(compact(PICTURE))
+    root = parse(compact(PICTURE))
     uses = list(root.iter(f"{{{SVG}}}use"))
     assert [(use.get("x"), use.get("y")) for use in uses] == [("1", "0"), ("2", "2")]
     assert {use.get("href") for use in uses} == {"#i0"}
