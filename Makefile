@@ -1,4 +1,4 @@
-.PHONY: help test slow lint report
+.PHONY: help test slow lint report messages readme
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\): ## /\1\t/p' $(MAKEFILE_LIST)
@@ -14,3 +14,9 @@ lint: ## Check style and types
 
 report: ## Write the report to output/
 	python -m montecarlo.report --output output
+
+messages: ## Bring the language catalogues up to date with the templates
+	python -m montecarlo.report.messages
+
+readme: report ## Make the README's figure and verdict table again
+	python docs/make_readme.py output
