@@ -150,6 +150,12 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
     }
 
 
+def laws_with_variance(measurements: pd.DataFrame) -> list[str]:
+    """Return the laws whose variance of q·k has an interval, as the table has them."""
+    rows = measurements[measurements["quantity"] == "score_variance"]
+    return list(rows.dropna(subset=["std_error"])["law_k"].unique())
+
+
 def threshold_panels(
     curves: pd.DataFrame, findings: Findings
 ) -> list[tuple[ClaimView, ReadingView]]:

@@ -31,6 +31,10 @@ _PIECES = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 
+#: A formula right before a sign that must not begin a line.
+_CLOSED = re.compile(r"</math>(?=[.,;:!?)\]…’”»])")
+WORD_JOINER = "\N{WORD JOINER}"
+
 
 @lru_cache(maxsize=4096)
 def math_ml(latex: str, *, display: bool = False) -> str:
@@ -106,4 +110,6 @@ def prose(text: str) -> Markup:
         return math_ml(html.unescape(piece["formula"]))
 
     found = _PIECES.sub(replace, escape(text))
+    # a formula and the punctuation after it stay on one line
+    found = _CLOSED.sub(f"</math>{WORD_JOINER}", found)
     return Markup(found)  # noqa: S704 - escaped above, and math_ml escapes

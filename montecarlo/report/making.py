@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.schema import Catalogue
-from montecarlo.report.facts import figure_facts, threshold_panels
+from montecarlo.report.facts import figure_facts, laws_with_variance, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather
 from montecarlo.report.language import SOURCE, read_language
@@ -43,6 +43,7 @@ def make_report(
         figures,
         topic_tables(results.measurements),
         facts,
+        laws_with_variance(results.measurements),
         threshold_panels(results.curves, findings),
         languages,
     )

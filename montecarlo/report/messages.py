@@ -51,9 +51,10 @@ def source_messages() -> dict[str, list[str]]:
 def _in_templates() -> Iterator[tuple[str, str]]:
     for path in _template_files(template_folder()):
         with BytesIO(path.read_bytes()) as file:
-            for _, _, message, _ in babel_extract(file, KEYWORDS, (), {}):
-                if isinstance(message, str):
-                    yield message, path.name
+            for _, _, found, _ in babel_extract(file, KEYWORDS, (), {}):
+                # a call with values gives a tuple, the message first
+                message = found[0] if isinstance(found, tuple) else found
+                yield str(message), path.name
 
 
 def _template_files(folder: Traversable) -> Iterator[Traversable]:

@@ -23,6 +23,7 @@ POLICY = (
     "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
     "base-uri 'none'; form-action 'none'"
 )
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
@@ -69,6 +70,8 @@ class Contents:
         Topic to its table.
     facts : mapping
         Numbers that alternative texts name.
+    laws : sequence of str
+        Those that the figure of variances shows.
     threshold_panels : sequence of (ClaimView, ReadingView)
         What the panels of the figure of thresholds show, in their order.
     languages : sequence of str
@@ -79,6 +82,7 @@ class Contents:
     figures: Mapping[str, Figure]
     tables: Mapping[str, TopicTable]
     facts: Mapping[str, Mapping[str, float]]
+    laws: Sequence[str]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     languages: Sequence[str]
 
@@ -103,6 +107,7 @@ def _render(template: str, contents: Contents, language: Language) -> str:
         figures=contents.figures,
         tables=contents.tables,
         facts=contents.facts,
+        laws=contents.laws,
         threshold_panels=contents.threshold_panels,
         command=canonical_command(contents.findings.run),
         policy=POLICY.format(style=style_hash(style)),
@@ -139,7 +144,7 @@ def _environment(language: Language) -> Environment:
 
 def _say(language: Language, message: str, **values: object) -> Markup:
     """Translate a message, fill in its placeholders, set its formulas."""
-    return prose(language.say(message, **values))
+    return _localised_prose(language, language.say(message, **values))
 
 
 def _plain(language: Language, message: str, **values: object) -> str:
@@ -149,15 +154,27 @@ def _plain(language: Language, message: str, **values: object) -> str:
 
 def _translated(language: Language, message: str) -> Markup:
     """Translate a message of the catalogue of claims, which has no placeholders."""
-    return prose(Markup(language.translate(message)))  # noqa: S704 - checked when read
+    text = Markup(language.translate(message))  # noqa: S704 - checked when read
+    return _localised_prose(language, text)
+
+
+def _localised_prose(language: Language, text: Markup) -> Markup:
+    """Set the formulas of a text with the language's decimal sign."""
+    pieces = str(text).split("$")
+    pieces[1::2] = [_decimals(language, formula) for formula in pieces[1::2]]
+    return prose(Markup("$".join(pieces)))  # noqa: S704 - it was markup before
 
 
 def _tex(language: Language, latex: str) -> Markup:
     """Set a formula that the program made, with the language's decimal sign."""
+    formula = math_ml(_decimals(language, latex))
+    return Markup(formula)  # noqa: S704 - MathML from a fixed converter
+
+
+def _decimals(language: Language, latex: str) -> str:
+    """Exchange decimal points in LaTeX; braces keep a comma from being a separator."""
     mark = language.numbers.text(0.5, 1)[1]
-    if mark != ".":
-        latex = re.sub(r"(?<=\d)\.(?=\d)", f"{{{mark}}}", latex)
-    return Markup(math_ml(latex))  # noqa: S704 - MathML from a fixed converter
+    return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 
 def stylesheet() -> str:
