@@ -1,0 +1,211 @@
+"""One small real study, its results on disk, and its pages, parsed once."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from xml.etree.ElementTree import Element
+
+import html5lib
+import pytest
+from babel import Locale
+from babel.numbers import get_decimal_symbol, parse_decimal
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.estimation.executors import make_executor
+from montecarlo.presets import Grid
+from montecarlo.report import making
+from montecarlo.report.facts import threshold_panels
+from montecarlo.report.findings import gather, read_results
+from montecarlo.report.language import SOURCE, Language, read_language
+from montecarlo.report.pages import Contents, render_index, render_page
+from montecarlo.results.folder import write_json
+from montecarlo.study import Study, run_study, write_results
+
+CODES = ("en", "de", "zh", "ja", "es")
+SMALL = Grid(
+    d_k=(1, 4, 16, 64, 256),
+    n_keys=(16, 32),
+    laws=("laplace", "student_t3"),
+    law_d_k=(16,),
+    law_n_keys=(),
+    first=16,
+    most=16,
+)
+INDEX = "index"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number on a page: what is shown, and the raw value behind it."""
+
+    value: float
+    shown: float
+    half_unit: float
+    row: str | None
+    element: Element
+
+
+class Page:
+    """A page, parsed as a browser parses it."""
+
+    def __init__(self, text: str, code: str) -> None:
+        self.text = text
+        self.code = code
+        self.root = html5lib.parse(text, namespaceHTMLElements=False)
+
+    @cached_property
+    def parents(self) -> dict[Element, Element]:
+        """Each element's parent."""
+        return {child: parent for parent in self.root.iter() for child in parent}
+
+    @cached_property
+    def by_id(self) -> dict[str, Element]:
+        """Elements by id; the last one, where an id stands twice."""
+        return {e.get("id"): e for e in self.elements() if e.get("id")}
+
+    def elements(self) -> Iterator[Element]:
+        """Yield every element, comments left out."""
+        yield from (e for e in self.root.iter() if isinstance(e.tag, str))
+
+    def above(self, element: Element) -> Iterator[Element]:
+        """Yield an element and what it stands in, from the inside out."""
+        inner: Element | None = element
+        while inner is not None:
+            yield inner
+            inner = self.parents.get(inner)
+
+    def texts(self) -> Iterator[tuple[str, Element]]:
+        """Yield each piece of text of the body with the element it stands in."""
+        body = self.root.find("body")
+        assert body is not None
+        for element in body.iter():
+            if not isinstance(element.tag, str):
+                continue
+            if element.text:
+                yield element.text, element
+            if element.tail and element is not body:
+                yield element.tail, self.parents[element]
+
+    def numbers(self, inside: Element | None = None) -> list[Number]:
+        """Return the numbers of the page, or of an element, read as a reader would."""
+        start = self.root if inside is None else inside
+        return [self._number(e) for e in start.iter() if e.get("data-value")]
+
+    def _number(self, element: Element) -> Number:
+        locale = Locale.parse(self.code)
+        power = Decimal(1)
+        powers = [e for e in element if e.get("class") == "power"]
+        if element.get("data-power"):
+            powers = [self._power_after(element)]
+            assert exponent_of(powers[0]) == int(element.get("data-power", ""))
+        if powers:
+            power = Decimal(1).scaleb(exponent_of(powers[0]))
+        written = (element.text or "").replace("\N{MINUS SIGN}", "-")
+        shown = parse_decimal(written, locale, strict=True)
+        _, _, decimals = written.partition(get_decimal_symbol(locale))
+        unit = Decimal(1).scaleb(-len(decimals)) * power
+        return Number(
+            float(element.get("data-value", "")),
+            float(shown * power),
+            float(unit / 2),
+            element.get("data-row"),
+            element,
+        )
+
+    def _power_after(self, element: Element) -> Element:
+        """Find the power of ten that stands after a bracket."""
+        siblings = list(self.parents[element])
+        later = siblings[siblings.index(element) + 1 :]
+        return next(e for e in later if e.get("class") == "power")
+
+    def verdicts(self, inside: Element | None = None) -> list[str]:
+        """Return what elements are tagged with, in order."""
+        start = self.root if inside is None else inside
+        return [v for e in start.iter() if (v := e.get("data-verdict")) is not None]
+
+
+def exponent_of(power: Element) -> int:
+    """Read the exponent of a power of ten."""
+    assert (power.text or "") == " · 10"
+    return int((power[0].text or "").replace("\N{MINUS SIGN}", "-"))
+
+
+def text_of(element: Element) -> str:
+    """Return all text of an element, with single spaces."""
+    return " ".join("".join(element.itertext()).split())
+
+
+class Report:
+    """The results of the study, and its pages as they are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.catalogue = read_catalogue()
+        self.results = read_results(folder)
+        results = self.results
+        self.contents = self._gathered()
+        self.facts = self.contents.facts
+        self._pages: dict[str, Page] = {}
+
+    def _gathered(self) -> Contents:
+        """Let the program gather the contents and write the figures, but no page.
+
+        So a language that is not complete fails in its own tests alone.
+        """
+        found: list[Contents] = []
+        with pytest.MonkeyPatch.context() as patch:
+            for render in ("render_page", "render_index"):
+                patch.setattr(making, render, lambda c, _: found.append(c) or "")
+            patch.setattr(making, "read_language", lambda code: code)
+            making.make_report(self.results, self.catalogue, CODES, self.folder)
+        return found[0]
+
+    def page(self, code: str) -> Page:
+        """Return a page, by the code of its language or as the index."""
+        if code not in self._pages:
+            index = code == INDEX
+            language = read_language(SOURCE if index else code)
+            render = render_index if index else render_page
+            text = render(self.contents, language)
+            (self.folder / f"{code}.html").write_text(text, encoding="utf-8")
+            self._pages[code] = Page(text, language.code)
+        return self._pages[code]
+
+    def with_claims(self, claims: Mapping[str, object]) -> Contents:
+        """Return the contents as they would be, had the claims come out otherwise."""
+        results = replace(self.results, claims=dict(claims))
+        findings = gather(results, self.catalogue)
+        panels = threshold_panels(results.curves, findings)
+        return replace(self.contents, findings=findings, threshold_panels=panels)
+
+    def render(self, contents: Contents, language: Language | str = SOURCE) -> Page:
+        """Render contents of a test's own."""
+        if isinstance(language, str):
+            language = read_language(language)
+        return Page(render_page(contents, language), language.code)
+
+
+@pytest.fixture(scope="session")
+def report(tmp_path_factory):
+    """The small study, sampled, judged and written as the command would."""
+    folder = tmp_path_factory.mktemp("report")
+    with make_executor(1) as executor:
+        results = run_study(Study(read_catalogue(), SMALL), executor)
+    record = write_results(results, folder)
+    record |= {"only": [], "languages": list(CODES), "sha256": {}, "schema": 1}
+    write_json(folder / "run.json", {"program": "montecarlo", **record})
+    return Report(folder)
+
+
+@pytest.fixture(params=CODES)
+def page(report, request):
+    """The report in each language."""
+    return report.page(request.param)
+
+
+@pytest.fixture(params=(*CODES, INDEX))
+def any_page(report, request):
+    """The report in each language, and the index."""
+    return report.page(request.param)
