@@ -1,0 +1,76 @@
+"""The README: its commands are the tested ones, its table and figure are fresh."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.report.__main__ import main
+from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.findings import gather, read_results
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+#: Points of a figure 520 points wide: far below a mark's size, far above rounding.
+APART = 0.5
+
+
+def load_script():
+    """Import docs/make_readme.py, which is no module of the package."""
+    path = ROOT / "docs" / "make_readme.py"
+    spec = importlib.util.spec_from_file_location("make_readme", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def coordinates(svg):
+    """Return every number of a figure's paths, in order."""
+    paths = " ".join(re.findall(r' d="([^"]*)"', svg))
+    return np.array([float(x) for x in re.findall(r"-?\d+\.?\d*", paths)])
+
+
+def test_commands_are_the_tested_ones():
+    """A new user's two commands stand in the README as CI runs them."""
+    assert "python -m pip install . && python -m montecarlo.report\n" in README
+    assert 'python -m pip install -e ".[test]" && python -m pytest\n' in README
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert 'python -m pip install -e ".[test]" && python -m pytest\n' in ci
+
+
+def test_every_claim_is_in_the_table():
+    """The table between the markers names each claim once, with a verdict."""
+    script = load_script()
+    table = README.partition(script.START)[2].partition(script.END)[0]
+    for claim in read_catalogue().claim:
+        assert table.count(f"| {claim.statement} | **") == 1
+
+
+def test_replacing_the_table_keeps_the_rest():
+    """Only what stands between the markers changes."""
+    script = load_script()
+    changed = script.with_table(README, "| new |")
+    assert script.with_table(changed, "| other |") == script.with_table(
+        README, "| other |"
+    )
+    assert changed.partition(script.START)[0] == README.partition(script.START)[0]
+    assert changed.partition(script.END)[2] == README.partition(script.END)[2]
+
+
+@pytest.mark.slow
+def test_table_and_figure_are_those_of_the_standard_report(tmp_path):
+    """The standard preset at seed 1 gives the README's table and figure again."""
+    script = load_script()
+    arguments = ["--lang", "en", "--seed", "1", "--output", str(tmp_path), "--quiet"]
+    assert main(arguments) == 0
+    results = read_results(tmp_path)
+    table = script.verdict_table(gather(results, read_catalogue()))
+    assert table in README
+    fresh = render_svg(FIGURES["variance"], results.measurements, results.curves)
+    kept = (ROOT / "docs" / "variance.svg").read_text(encoding="utf-8")
+    new, old = coordinates(fresh), coordinates(kept)
+    assert new.shape == old.shape
+    assert np.abs(new - old).max() < APART
