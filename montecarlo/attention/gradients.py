@@ -95,6 +95,20 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
     return np.where(alone, 0.0, largest)
 
 
+def element_gradient(rows: SoftmaxRows) -> Array:
+    """Return p(1 - p), the diagonal of J, for all elements of all rows.
+
+    Returns
+    -------
+    ndarray, shape (..., n_queries * n_keys)
+    """
+    p = rows.e / rows.z[..., np.newaxis]
+    elements = p * (1.0 - p)
+    at_largest = (rows.s1 / rows.z**2)[..., np.newaxis]
+    np.put_along_axis(elements, rows.gaps.where, at_largest, axis=-1)
+    return elements.reshape(*elements.shape[:-2], -1)
+
+
 def jacobian_times(rows: SoftmaxRows, vector: Array) -> Array:
     """Return J v for each row.
 

@@ -4,6 +4,7 @@ Each is estimated once, for raw scores; a divisor c turns it into itself over
 c**degree.  A new one is one entry in `PAIR_QUANTITIES`.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -12,7 +13,11 @@ import numpy as np
 from montecarlo.attention.softmax import Array
 
 #: Means over a block of pairs that the quantities of pairs are made of.
-PAIR_MEANS = ("q", "q2", "k", "k2", "s", "abs", "s2", "s3", "s4")
+PAIR_MEANS = ("q", "q2", "k", "k2", "s", "abs", "s2", "s3", "s4", "gap")
+#: Where the law of the standardised score differs most from the normal one: the
+#: positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
+GAP_AT = 0.742
+GAP_NORMAL = 0.5 * math.erfc(-GAP_AT / math.sqrt(2.0))
 Means = Mapping[str, Array]
 
 
@@ -128,6 +133,14 @@ PAIR_QUANTITIES = {
             _excess_kurtosis,
             0,
             8.0,
+            divided=False,
+        ),
+        PairQuantity(
+            "score_law_gap",
+            r"F(x^{\ast}) - \Phi(x^{\ast})",
+            lambda m, d: m["gap"],
+            0,
+            0.0,
             divided=False,
         ),
     )

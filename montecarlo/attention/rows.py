@@ -14,10 +14,11 @@ from montecarlo.attention import gradients, softmax
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
 from montecarlo.attention.softmax import Array, SoftmaxRows
 
-#: Rows of a replicate on which the costly quantities are evaluated: the spectral norm
-#: and the sorted weights.
+#: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
+#: the sorted weights, and the elements p(1 - p).
 SPECTRAL_ROWS = 32
 SORTED_ROWS = 4
+ELEMENT_ROWS = 8
 #: Ranks at which sorted weights are kept.
 RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
 
@@ -92,6 +93,8 @@ class RowQuantity:
         Whether ratios between divisors are rows of the table.
     gaussian_keys : bool
         Whether it means something for Gaussian keys only.
+    planted : bool
+        Whether it means something only where key i is planted for query i.
     """
 
     name: str
@@ -102,6 +105,7 @@ class RowQuantity:
     grid: LogGrid | None = None
     compared: bool = False
     gaussian_keys: bool = False
+    planted: bool = False
 
 
 def _row_variance(block: RowBlock) -> Array:
@@ -124,6 +128,9 @@ ROW_QUANTITIES = {
     quantity.name: quantity
     for quantity in (
         RowQuantity("score_row_variance", r"S^2", _row_variance, moments=4.0),
+        RowQuantity(
+            "score_max", r"s_{\max}", lambda b: b.rows.largest, moments=2.0
+        ),
         RowQuantity(
             "weight_max",
             r"p_{\max}",
@@ -196,6 +203,27 @@ ROW_QUANTITIES = {
             grid=DEEP,
             compared=True,
             moments=2.0,
+        ),
+        RowQuantity(
+            "element_gradient",
+            "p(1-p)",
+            lambda b: gradients.element_gradient(b.first(ELEMENT_ROWS)),
+            SKEWED,
+            grid=DEEP,
+        ),
+        RowQuantity(
+            "planted_weight",
+            r"p_{\ast}",
+            lambda b: softmax.matching_weight(b.rows),
+            SKEWED,
+            grid=FINE,
+            planted=True,
+        ),
+        RowQuantity(
+            "planted_rank_first",
+            r"\mathbf{1}[p_{\ast} = p_{\max}]",
+            lambda b: softmax.matching_is_largest(b.rows),
+            planted=True,
         ),
         RowQuantity(
             "entropy_identity",

@@ -147,6 +147,22 @@ def inverse_participation(rows: SoftmaxRows) -> Array:
     return (1.0 + rows.s2) / rows.z**2
 
 
+def matching_weight(rows: SoftmaxRows) -> Array:
+    """Return the weight that query i gives to key i."""
+    n_queries = rows.e.shape[-2]
+    own = np.diagonal(rows.e[..., :n_queries], axis1=-2, axis2=-1)
+    return np.where(matching_is_largest(rows) > 0.0, 1.0, own) / rows.z
+
+
+def matching_is_largest(rows: SoftmaxRows) -> Array:
+    """Return 1 where key i has the largest score of query i, else 0.
+
+    Dividing keeps the order, so that this is the same under every divisor.
+    """
+    where = rows.gaps.where[..., 0]
+    return (where == np.arange(where.shape[-1])).astype(np.float64)
+
+
 def weights_by_rank(rows: SoftmaxRows) -> Array:
     """Return the weights of each row in descending order, shape as ``rows.e``."""
     weights = rows.e / rows.z[..., np.newaxis]

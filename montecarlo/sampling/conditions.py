@@ -11,7 +11,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 
+from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.setups import parse_setup
 
 #: Queries and keys of a block of pairs: best standard error per second (measured).
 PAIR_BLOCK = 256
@@ -19,7 +21,7 @@ PAIR_BLOCK = 256
 ROW_BLOCK = 2**18
 MOST_QUERIES = 128
 #: Children of a replicate's seed.
-STREAMS = ("q", "k", "v")
+STREAMS = ("q", "k", "v", "copy")
 #: From this d_k or number of keys on, a replicate is large: fewer of them are drawn.
 LARGE = 2048
 
@@ -38,6 +40,8 @@ class Condition:
         Keys of a row; None for pairs, drawn in blocks of 256 by 256.
     dependence : str
         How K is drawn given Q; ``none``: independently.
+    setup : str
+        What stands before q and k; empty: nothing.
     """
 
     law_q: str
@@ -45,12 +49,16 @@ class Condition:
     d_k: int
     n_keys: int | None = None
     dependence: str = "none"
+    setup: str = ""
 
     def __post_init__(self) -> None:
         for field in ("law_q", "law_k"):
             object.__setattr__(self, field, parse_law(getattr(self, field)).name)
-        if self.dependence != "none":
-            raise ValueError(f"dependence must be none, got {self.dependence!r}")
+        dependence = parse_dependence(self.dependence)
+        object.__setattr__(self, "dependence", dependence.name)
+        setup = parse_setup(self.setup)
+        object.__setattr__(self, "setup", setup.name if setup else "")
+        self._require_consistent(dependence.kind)
         for field, least in (("d_k", 1), ("n_keys", 2)):
             value = getattr(self, field)
             if field == "n_keys" and value is None:
@@ -60,13 +68,35 @@ class Condition:
                     f"{field} must be an integer of at least {least}, got {value!r}"
                 )
 
+    def _require_consistent(self, kind: str) -> None:
+        """Refuse what has no meaning: say which field, and why."""
+        if kind == "pairs" and self.n_keys is not None:
+            raise ValueError("dependence pairs(rho) must have no n_keys: it has no rows")
+        if kind == "planted" and self.n_keys is None:
+            raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
+        if kind != "none" and (self.setup or self.family_q != self.family_k):
+            raise ValueError(
+                f"dependence {self.dependence} must have q and k of one law and no "
+                f"setup, got {self.law_q}, {self.law_k} and {self.setup!r}"
+            )
+
+    @property
+    def family_q(self) -> str:
+        """The law of q without its mean and standard deviation."""
+        return self.law_q.partition("(")[0]
+
+    @property
+    def family_k(self) -> str:
+        """The law of k without its mean and standard deviation."""
+        return self.law_k.partition("(")[0]
+
     @property
     def name(self) -> str:
         """Canonical name: what the random streams are keyed by."""
         keys = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
         return (
             f"law_q={self.law_q};law_k={self.law_k};dependence={self.dependence};"
-            f"setup=;d_k={self.d_k};{keys}"
+            f"setup={self.setup};d_k={self.d_k};{keys}"
         )
 
     @property
@@ -74,12 +104,17 @@ class Condition:
         """Queries and keys of one replicate; a function of the condition alone."""
         if self.n_keys is None:
             return PAIR_BLOCK, PAIR_BLOCK
-        return max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys)), self.n_keys
+        n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys))
+        if self.dependence != "none":  # each query needs a key of its own
+            n_queries = min(n_queries, self.n_keys)
+        return n_queries, self.n_keys
 
     @property
     def is_large(self) -> bool:
-        """Whether d_k or the number of keys makes a replicate expensive."""
-        return max(self.d_k, self.n_keys or 0) >= LARGE
+        """Whether its sizes make a replicate expensive."""
+        setup = parse_setup(self.setup)
+        width = setup.width if setup else 0
+        return max(self.d_k, self.n_keys or 0, width) >= LARGE
 
 
 def stream(seed: int, condition: Condition, index: int, which: str) -> Generator:
@@ -92,7 +127,7 @@ def stream(seed: int, condition: Condition, index: int, which: str) -> Generator
     condition : Condition
     index : int
         The replicate's index, at least 0.
-    which : {"q", "k", "v"}
+    which : {"q", "k", "v", "copy"}
 
     Returns
     -------

@@ -45,7 +45,10 @@ class Law:
 
     def sample(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Draw entries of this law as float32, shape ``shape``."""
-        standard = self.draw(rng, shape)
+        return self.rescale(self.draw(rng, shape))
+
+    def rescale(self, standard: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Give standardised entries this law's mean and standard deviation."""
         if self.mean == 0.0 and self.std == 1.0:
             return standard
         return np.float32(self.mean) + np.float32(self.std) * standard

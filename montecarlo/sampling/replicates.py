@@ -6,6 +6,7 @@ which add up in any order.  Nothing here depends on how many replicates are aske
 at once.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.grids import LogGrid
-from montecarlo.attention.pairs import PAIR_MEANS
+from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL, PAIR_MEANS
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, SORTED_ROWS, RowBlock
 from montecarlo.attention.softmax import (
     Array,
@@ -22,7 +23,9 @@ from montecarlo.attention.softmax import (
     weights_by_rank,
 )
 from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.dependence import correlate, parse_dependence
 from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.setups import parse_setup, project
 
 Floats = NDArray[np.float32]
 Counts = NDArray[np.int64]
@@ -65,11 +68,13 @@ def mean_columns(
 
 def row_quantities(condition: Condition) -> tuple[str, ...]:
     """Name the quantities of rows that mean something in a condition."""
-    gaussian_keys = parse_law(condition.law_k).name == "gaussian"
+    kind = parse_dependence(condition.dependence).kind
+    gaussian_keys = (condition.law_k, condition.setup, kind) == ("gaussian", "", "none")
     return tuple(
         quantity.name
         for quantity in ROW_QUANTITIES.values()
-        if gaussian_keys or not quantity.gaussian_keys
+        if (gaussian_keys or not quantity.gaussian_keys)
+        and (kind == "planted" or not quantity.planted)
     )
 
 
@@ -136,16 +141,31 @@ def draw_matrices(condition: Condition, seed: int, index: int) -> tuple[Floats, 
     n_queries, n_keys = condition.shape
     rng_q = stream(seed, condition, index, "q")
     rng_k = stream(seed, condition, index, "k")
-    q = parse_law(condition.law_q).sample(rng_q, (n_queries, condition.d_k))
-    k = parse_law(condition.law_k).sample(rng_k, (n_keys, condition.d_k))
-    return q, k
+    law_q, law_k = parse_law(condition.law_q), parse_law(condition.law_k)
+    setup = parse_setup(condition.setup)
+    if setup is not None:
+        q = project(setup, n_queries, condition.d_k, rng_q)
+        return q, project(setup, n_keys, condition.d_k, rng_k)
+    q = law_q.draw(rng_q, (n_queries, condition.d_k))
+    k = law_k.draw(rng_k, (n_keys, condition.d_k))
+    dependence = parse_dependence(condition.dependence)
+    if dependence.kind != "none":
+        gaussian = condition.family_k == "gaussian"
+        copy = None if gaussian else stream(seed, condition, index, "copy")
+        k = correlate(q, k, dependence.rho, copy)
+    return law_q.rescale(q), law_k.rescale(k)
 
 
 def _pair_means(condition: Condition, seed: int, index: int) -> list[float]:
     """Return `PAIR_MEANS` of one block of pairs."""
     q, k = draw_matrices(condition, seed, index)
-    scores = (q @ k.T).astype(np.float64)
+    if condition.dependence == "none":
+        scores = (q @ k.T).astype(np.float64)
+    else:  # only matching pairs count
+        scores = (q * k).sum(axis=1, dtype=np.float64)
     squares = scores * scores
+    unit = math.sqrt(condition.d_k * _entry_scale(condition))
+    below = (scores <= GAP_AT * unit).mean() - GAP_NORMAL
     return [
         float(q.mean(dtype=np.float64)),
         float(np.square(q, dtype=np.float64).mean()),
@@ -156,7 +176,13 @@ def _pair_means(condition: Condition, seed: int, index: int) -> list[float]:
         float(squares.mean()),
         float((squares * scores).mean()),
         float((squares * squares).mean()),
+        float(below),
     ]
+
+
+def _entry_scale(condition: Condition) -> float:
+    """Return the product of the variances of an entry of q and of k."""
+    return (parse_law(condition.law_q).std * parse_law(condition.law_k).std) ** 2
 
 
 def _row_values(

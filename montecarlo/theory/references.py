@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.laws import Law, parse_law
+from montecarlo.sampling.setups import parse_setup
 from montecarlo.theory import moments
 from montecarlo.theory.binomial_rows import expect_binomial
 from montecarlo.theory.gaussian_rows import MOST_LOG_KEYS
@@ -18,6 +20,7 @@ from montecarlo.theory.row_expectations import (
     expect_gaussian_length,
 )
 from montecarlo.theory.row_integrals import ROW_NAMES, Expectations
+from montecarlo.theory.score_law import expected_maximum, law_gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,10 @@ POWERS = {
 }
 #: Relative rounding of the closed forms; that of Γ(x + 1/2)/Γ(x) is the largest.
 ROUNDING, GAMMA_ROUNDING = 1e-15, 2e-12
+#: Relative error of the quadratures of `score_law`, and absolute one of a gap.
+QUADRATURE = 1e-9
+#: Where `score_law_gap` looks; written down a second time, as the divisors are.
+GAP_AT = 0.742
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")
 #: The grids grow with the spread of the scores; nobody asks for more.
@@ -119,7 +126,7 @@ def expect_row(condition: Condition, divisor: str) -> Expectations | None:
 
 
 def _is_independent(condition: Condition) -> bool:
-    return condition.dependence == "none"
+    return condition.dependence == "none" and not condition.setup
 
 
 def _entry(side: str) -> Find:
@@ -127,11 +134,45 @@ def _entry(side: str) -> Find:
 
     def find(condition: Condition, divisor: str) -> Reference | None:
         del divisor
+        setup = parse_setup(condition.setup)
         law = parse_law(condition.law_q if side == "q" else condition.law_k)
-        variance = moments.entry_variance(law)
+        if setup is not None:
+            # a normalised token has |x|² = width
+            variance = setup.width * setup.weight_variance(condition.d_k)
+        else:
+            variance = moments.entry_variance(law)
         return Reference(variance, ROUNDING * variance)
 
     return find
+
+
+def _score_variance(condition: Condition, divisor: str) -> Reference | None:
+    """Refer to the variance of q·k, also behind projections and for matching pairs.
+
+    Projections of normalised tokens: d (width · variance of a weight)², over tokens
+    and weights.  Matching Gaussian pairs: d (1 + rho²); of other laws, with copied
+    entries, d (1 + rho (kurtosis - 1) - rho²).
+    """
+    number = divisor_value(divisor, condition.d_k)
+    if number is None:
+        return None
+    setup = parse_setup(condition.setup)
+    dependence = parse_dependence(condition.dependence)
+    law = parse_law(condition.law_k)
+    if setup is not None:
+        raw = condition.d_k * (setup.width * setup.weight_variance(condition.d_k)) ** 2
+    elif dependence.kind == "pairs":
+        same = condition.law_q == condition.law_k and not law.mean
+        if not same or math.isinf(law.kurtosis):
+            return None
+        rho = dependence.rho
+        gaussian = condition.family_k == "gaussian"
+        part = rho**2 if gaussian else rho * (law.kurtosis - 1.0) - rho**2
+        raw = condition.d_k * law.std**4 * (1.0 + part)
+    else:
+        return _closed(moments.score_variance, 2)(condition, divisor)
+    value = raw / number**2
+    return Reference(value, ROUNDING * value)
 
 
 def _closed(form: ClosedForm, degree: int, rounding: float = ROUNDING) -> Find:
@@ -182,11 +223,51 @@ def _entropy_identity(condition: Condition, divisor: str) -> Reference | None:
     return Reference(0.0, 0.0)
 
 
+def _law_gap(condition: Condition, divisor: str) -> Reference | None:
+    """Refer to the distance of the standardised score from normal at `GAP_AT`."""
+    del divisor
+    laws = parse_law(condition.law_q), parse_law(condition.law_k)
+    gaussian = all(moments.family(law) == "gaussian" for law in laws)
+    if not gaussian or any(law.mean for law in laws) or not _is_independent(condition):
+        return None
+    return Reference(law_gap(GAP_AT, condition.d_k), QUADRATURE)
+
+
+def _score_max(condition: Condition, divisor: str) -> Reference | None:
+    """Refer to the largest score of a row: E|q| times that of n normal ones."""
+    number = divisor_value(divisor, condition.d_k)
+    law_q, law_k = parse_law(condition.law_q), parse_law(condition.law_k)
+    known = condition.n_keys is not None and _is_independent(condition)
+    if number is None or not known or law_q.mean or law_k.mean:
+        return None
+    if moments.family(law_k) != "gaussian":
+        return None
+    match moments.family(law_q):
+        case "gaussian":
+            # E|q·k| = E|q| E|z|, z normal
+            length = moments.score_abs(law_q, law_k, condition.d_k)
+            scale = (length or 0.0) * math.sqrt(0.5 * math.pi)
+        case "rademacher":
+            scale = math.sqrt(condition.d_k) * law_q.std * law_k.std
+        case _:
+            return None
+    value = scale / number * expected_maximum(condition.n_keys or 1)
+    return Reference(value, QUADRATURE * value)
+
+
+def _element(condition: Condition, divisor: str) -> Reference | None:
+    """Refer to the mean of p(1 - p) over the elements of a row: E tr J over n."""
+    trace = _row("jacobian_trace")(condition, divisor)
+    if trace is None or condition.n_keys is None:
+        return None
+    return Reference(trace.value / condition.n_keys, trace.error / condition.n_keys)
+
+
 REFERENCES: dict[str, Find] = {
     "entry_variance_q": _entry("q"),
     "entry_variance_k": _entry("k"),
     "score_mean": _closed(moments.score_mean, 1),
-    "score_variance": _closed(moments.score_variance, 2),
+    "score_variance": _score_variance,
     "score_std": _closed(lambda q, k, d: math.sqrt(moments.score_variance(q, k, d)), 1),
     "score_variance_ratio": _closed(
         lambda q, k, d: moments.score_variance_ratio(q, k), 0
@@ -196,4 +277,7 @@ REFERENCES: dict[str, Find] = {
     "score_row_variance": _row_variance,
     **{name: _row(name) for name in ROW_NAMES},
     "entropy_identity": _entropy_identity,
+    "score_law_gap": _law_gap,
+    "score_max": _score_max,
+    "element_gradient": _element,
 }

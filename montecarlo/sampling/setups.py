@@ -1,0 +1,118 @@
+"""What stands before q and k: projections of normalised tokens at initialisation.
+
+Q = X W_Q and K = Y W_K for one head, with weights as common initialisations draw them
+and tokens after a normalisation.  A new initialisation is one entry in
+`INITIALISATIONS`.
+"""
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from montecarlo.names import look_up
+from montecarlo.sampling.laws import LAWS
+
+Floats = NDArray[np.float32]
+#: (fan in, fan out) -> variance of a weight, and the law it is drawn from.
+INITIALISATIONS: dict[str, tuple[Callable[[int, int], float], str]] = {
+    "xavier_uniform": (lambda i, o: 2.0 / (i + o), "uniform"),
+    "xavier_normal": (lambda i, o: 2.0 / (i + o), "gaussian"),
+    "kaiming_linear": (lambda i, o: 1.0 / (3.0 * i), "uniform"),
+    "he_normal": (lambda i, o: 2.0 / i, "gaussian"),
+    "lecun_normal": (lambda i, o: 1.0 / i, "gaussian"),
+    "normal_002": (lambda i, o: 0.02**2, "gaussian"),
+}
+NORMS = ("layer", "rms")
+#: What a weight matrix holds: the projection of one head, of all heads of Q, or of all
+#: heads of Q, K and V together.  It decides the fan out.
+SHAPES = ("head", "full", "fused")
+
+_NAME = re.compile(r"init\(kind=(\w+),norm=(\w+),shape=(\w+),width=(\d+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """Projections at initialisation.
+
+    Attributes
+    ----------
+    kind : str
+        A key of `INITIALISATIONS`.
+    norm : {"layer", "rms"}
+        What tokens have been through.
+    shape : {"head", "full", "fused"}
+        What a weight matrix holds.
+    width : int
+        Length of a token, the model's input dimension.
+    """
+
+    kind: str
+    norm: str
+    shape: str
+    width: int
+
+    @property
+    def name(self) -> str:
+        """Canonical name: parameters sorted."""
+        return (
+            f"init(kind={self.kind},norm={self.norm},shape={self.shape},"
+            f"width={self.width})"
+        )
+
+    def weight_variance(self, d_k: int) -> float:
+        """Return the variance of a weight of the projection to heads of size d_k."""
+        fan_out = {"head": d_k, "full": self.width, "fused": 3 * self.width}[self.shape]
+        variance, _ = INITIALISATIONS[self.kind]
+        return variance(self.width, fan_out)
+
+
+def parse_setup(name: str) -> Setup | None:
+    """Return the setup that a name stands for, None for the empty name.
+
+    Raises
+    ------
+    ValueError
+        If the name is no setup, or one of its parameters is not known.
+    """
+    if not name:
+        return None
+    match = _NAME.fullmatch(name.replace(" ", ""))
+    if match is None or not 1 <= int(match[4]) <= 2**20:
+        raise ValueError(
+            "setup must be empty or init(kind=...,norm=...,shape=...,width=N), "
+            f"got {name!r}"
+        )
+    kind, norm, shape = match[1], match[2], match[3]
+    look_up("initialisation", kind, INITIALISATIONS)
+    look_up("norm", norm, dict.fromkeys(NORMS))
+    look_up("shape of a projection", shape, dict.fromkeys(SHAPES))
+    return Setup(kind, norm, shape, int(match[4]))
+
+
+def project(setup: Setup, n_tokens: int, d_k: int, rng: Generator) -> Floats:
+    """Draw tokens and a projection, and return queries or keys of one head.
+
+    Parameters
+    ----------
+    setup : Setup
+    n_tokens : int
+    d_k : int
+    rng : Generator
+        The stream of Q or of K.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_tokens, d_k)
+    """
+    tokens = LAWS["gaussian"].draw(rng, (n_tokens, setup.width))
+    if setup.norm == "layer":
+        tokens -= tokens.mean(axis=1, keepdims=True)
+    tokens /= np.sqrt(np.square(tokens).mean(axis=1, keepdims=True))
+    _, law = INITIALISATIONS[setup.kind]
+    weights = LAWS[law].draw(rng, (setup.width, d_k))
+    return tokens @ (np.float32(math.sqrt(setup.weight_variance(d_k))) * weights)
