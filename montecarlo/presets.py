@@ -20,6 +20,52 @@ Keys = Annotated[int, Meta(ge=2, le=2**20)]
 Count = Annotated[int, Meta(ge=2, le=2**20)]
 
 
+class Block(Struct, frozen=True, forbid_unknown_fields=True):
+    """Conditions that the map of a grid does not have.
+
+    Attributes
+    ----------
+    d_k : tuple of int
+    n_keys : tuple of int
+        Rows at every combination; none: no rows.
+    pairs : bool
+        Whether to sample blocks of pairs as well.
+    law_q, law_k : str
+        ``law_k`` empty: as q.
+    dependence, setup : str
+    formats : bool
+        Whether rows are also computed in number formats.
+    """
+
+    d_k: tuple[Dimension, ...]
+    n_keys: tuple[Keys, ...] = ()
+    pairs: bool = True
+    law_q: str = "gaussian"
+    law_k: str = ""
+    dependence: str = "none"
+    setup: str = ""
+    formats: bool = False
+
+    def conditions(self) -> list[Condition]:
+        """Return its conditions."""
+        sizes: list[tuple[int, int | None]] = [
+            (d, None) for d in self.d_k if self.pairs
+        ]
+        sizes += [(d, n) for d in self.d_k for n in self.n_keys]
+        return [
+            Condition(
+                self.law_q,
+                self.law_k or self.law_q,
+                d_k,
+                n_keys,
+                self.dependence,
+                self.setup,
+                self.formats and n_keys is not None,
+            )
+            for d_k, n_keys in sizes
+        ]
+
+
 class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     """A grid of conditions with budgets in replicates.
 
@@ -31,6 +77,8 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         Further combinations.
     laws : tuple of str
         Further laws, at ``law_d_k`` and ``law_n_keys``.
+    blocks : tuple of Block
+        What breaks the texts' premise, and number formats.
     divisors : tuple of str
     first, most : int
         Replicates at the first look and at most.
@@ -44,6 +92,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     laws: tuple[str, ...] = tuple(name for name in LAWS if name != "gaussian")
     law_d_k: tuple[Dimension, ...] = ()
     law_n_keys: tuple[Keys, ...] = ()
+    blocks: tuple[Block, ...] = ()
     divisors: tuple[str, ...] = tuple(DIVISORS)
     first: Count = 128
     most: Count = 1024
@@ -79,15 +128,23 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             for d in self.law_d_k:
                 found.append(Condition(law, law, d))
                 found += [Condition(law, law, d, n) for n in self.law_n_keys]
+        for block in self.blocks:
+            found += block.conditions()
         if not found:
             raise ValueError("grid must have at least one condition, got none")
         order = {name: number for number, name in enumerate(LAWS)}
+        # one of a name: with number formats, if any of them asks for these
+        once = {c.name: c for c in sorted(found, key=lambda c: c.formats)}
         return sorted(
-            dict.fromkeys(found),
+            once.values(),
             key=lambda c: (
                 c.n_keys is not None,
+                c.dependence != "none",
+                c.setup,
                 order.get(c.law_k, len(order)),
+                c.law_q,
                 c.law_k,
+                c.dependence,
                 c.n_keys or 0,
                 c.d_k,
             ),

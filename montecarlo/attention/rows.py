@@ -128,9 +128,7 @@ ROW_QUANTITIES = {
     quantity.name: quantity
     for quantity in (
         RowQuantity("score_row_variance", r"S^2", _row_variance, moments=4.0),
-        RowQuantity(
-            "score_max", r"s_{\max}", lambda b: b.rows.largest, moments=2.0
-        ),
+        RowQuantity("score_max", r"s_{\max}", lambda b: b.rows.largest, moments=2.0),
         RowQuantity(
             "weight_max",
             r"p_{\max}",

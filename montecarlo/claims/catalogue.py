@@ -10,9 +10,15 @@ from typing import Any
 import msgspec
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import (
+    FORMAT_QUANTITIES,
+    NUMBER_FORMATS,
+    SOFTMAXES,
+)
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.claims.cells import canonical_laws
 from montecarlo.claims.schema import (
     Catalogue,
     Check,
@@ -22,7 +28,8 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.estimation.summaries import SPREAD
 from montecarlo.names import look_up
-from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.setups import parse_setup
 
 
 class CatalogueError(ValueError):
@@ -151,7 +158,17 @@ def _validate_check(check: Check, where: str) -> None:
         look_up("summary", check.summary, allowed)
     for law in check.domain.laws:
         with _placed(where, "domain.laws"):
-            parse_law(law)
+            canonical_laws(law)
+    for name in check.domain.dependence:
+        with _placed(where, "domain.dependence"):
+            parse_dependence(name)
+    for name in check.domain.setup:
+        with _placed(where, "domain.setup"):
+            parse_setup(name)
+    with _placed(where, "number_format"):
+        look_up("number_format", check.number_format, NUMBER_FORMATS)
+    with _placed(where, "softmax"):
+        look_up("softmax", check.softmax, dict.fromkeys(SOFTMAXES))
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
         if low > high:
@@ -182,6 +199,8 @@ def _summaries(check: Check) -> tuple[str, ...]:
     """Name the summaries that a check's quantity has under its divisor."""
     if check.quantity in PAIR_QUANTITIES:
         return ("value",)
+    if check.quantity in FORMAT_QUANTITIES:
+        return ("mean",)
     quantity = ROW_QUANTITIES[check.quantity]
     if "/" in check.divisor:
         return ("mean", SPREAD) if quantity.compared else ()

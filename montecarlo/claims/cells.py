@@ -8,21 +8,24 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.schema import UNBOUNDED, Check, level_at
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
 from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.laws import LAWS, parse_law
 from montecarlo.sampling.replicates import row_quantities
 
 
 class Place(NamedTuple):
     """Where a cell lies; what it lacks is None."""
 
-    law: str
+    law: str  # "q * k" where they differ
     n_keys: int | None
     d_k: int | None
+    context: str = ""  # dependence or setup, empty for neither
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +72,55 @@ def cells_of(
             for condition in conditions
             if (condition.n_keys is None) == pairs and _contains(check, condition)
         ),
-        key=lambda c: (c.law_k, c.n_keys or 0, c.d_k),
+        key=lambda c: (c.law_q, c.law_k, c.dependence, c.setup, c.n_keys or 0, c.d_k),
     )
     if not check.along_d_k:
-        return [Cell(Place(c.law_k, c.n_keys, c.d_k), (c,)) for c in inside]
+        return [Cell(_place(c), (c,)) for c in inside]
     series: dict[Place, list[Condition]] = {}
     for condition in inside:
-        place = Place(condition.law_k, condition.n_keys, None)
+        place = _place(condition)._replace(d_k=None)
         series.setdefault(place, []).append(condition)
     return [Cell(p, tuple(members)) for p, members in series.items() if members[1:]]
 
 
+def _place(condition: Condition) -> Place:
+    context = condition.setup
+    if condition.dependence != "none":
+        context = condition.dependence
+    return Place(laws_label(condition), condition.n_keys, condition.d_k, context)
+
+
+def laws_label(condition: Condition) -> str:
+    """Name the laws of a condition: one name where q and k share it."""
+    if condition.law_q == condition.law_k:
+        return condition.law_k
+    return f"{condition.law_q} * {condition.law_k}"
+
+
+def canonical_laws(named: str) -> str:
+    """Return the canonical form of a law, or of a pair of laws ``q * k``.
+
+    Raises
+    ------
+    ValueError
+        If a law is not known, or there are more than two.
+    """
+    names = [parse_law(part.strip()).name for part in named.split("*")]
+    if len(names) > 2:
+        raise ValueError(f"laws must be one law or a pair 'q * k', got {named!r}")
+    return names[0] if names[0] == names[-1] else " * ".join(names)
+
+
 def _contains(check: Check, condition: Condition) -> bool:
     domain = check.domain
-    if condition.law_q != condition.law_k or condition.dependence != "none":
+    if condition.dependence not in domain.dependence:
         return False
-    if condition.n_keys and check.quantity not in row_quantities(condition):
+    if condition.setup not in domain.setup or not _has_law(domain.laws, condition):
         return False
-    if domain.laws and condition.law_k not in domain.laws:
+    if check.quantity in FORMAT_QUANTITIES:
+        if not condition.formats:
+            return False
+    elif condition.n_keys and check.quantity not in row_quantities(condition):
         return False
     if not domain.d_k[0] <= condition.d_k <= domain.d_k[1]:
         return False
@@ -94,9 +128,18 @@ def _contains(check: Check, condition: Condition) -> bool:
     return n_keys is None or domain.n_keys[0] <= n_keys <= domain.n_keys[1]
 
 
+def _has_law(laws: tuple[str, ...], condition: Condition) -> bool:
+    label = laws_label(condition)
+    if not laws:  # the premise of the texts: one law of mean 0 and variance 1
+        return label in LAWS
+    return label in {canonical_laws(named) for named in laws}
+
+
 def row_key(check: Check) -> RowKey:
     """Name the row that a check looks at."""
-    return RowKey(check.divisor, check.quantity, check.summary)
+    return RowKey(
+        check.divisor, check.quantity, check.summary, check.number_format, check.softmax
+    )
 
 
 def statistic_of(check: Check, cell: Cell) -> Statistic:
@@ -148,7 +191,7 @@ def window_in(
     (low, high), or None
         None where the check compares with a reference that does not exist.
     """
-    _, n_keys, d_k = cell.place
+    n_keys, d_k = cell.place.n_keys, cell.place.d_k
     if check.relation != "equals":
         low = level_at(check.low, UNBOUNDED[0], d_k, n_keys)
         return low, level_at(check.high, UNBOUNDED[1], d_k, n_keys)

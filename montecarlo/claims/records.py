@@ -67,6 +67,7 @@ def _reading(reading: ReadingOutcome, row_name: RowName) -> Record:
             {
                 "law": border.law,
                 "n_keys": border.n_keys,
+                "context": border.context,
                 "d_k": list(border.d_k),
                 "outcomes": [verdict.value for verdict in border.outcomes],
             }
@@ -82,6 +83,8 @@ def _check(outcome: CheckOutcome, row_name: RowName) -> Record:
         "quantity": check.quantity,
         "summary": check.summary,
         "divisor": check.divisor,
+        "number_format": check.number_format,
+        "softmax": check.softmax,
         "relation": check.relation,
         "expected": _level(check.expected),
         "tolerance": check.tolerance,
@@ -91,6 +94,8 @@ def _check(outcome: CheckOutcome, row_name: RowName) -> Record:
             "d_k": list(check.domain.d_k),
             "n_keys": list(check.domain.n_keys),
             "laws": list(check.domain.laws),
+            "dependence": list(check.domain.dependence),
+            "setup": list(check.domain.setup),
         },
         "cells": [_cell(cell, row_name) for cell in outcome.cells],
     }

@@ -42,7 +42,9 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
 
     d_k: tuple[Size, Size] = (16, 1024)
     n_keys: tuple[Size, Size] = (32, 512)
-    laws: tuple[str, ...] = ()  # none named: all
+    laws: tuple[str, ...] = ()  # a law, or "q * k"; none named: all of mean 0, std 1
+    dependence: tuple[str, ...] = ("none",)
+    setup: tuple[str, ...] = ("",)
 
 
 class Threshold(Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,6 +72,8 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
     relation: Relation
     summary: str = "mean"
     divisor: str = "none"
+    number_format: str = "float64"
+    softmax: str = "shifted"
     expected: Finite | Level | Literal["reference"] | None = None
     tolerance: Annotated[float, Meta(gt=0, lt=1)] | None = None
     low: Finite | Level | None = None

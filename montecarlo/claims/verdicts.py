@@ -37,6 +37,7 @@ class Border:
 
     law: str
     n_keys: int | None
+    context: str
     d_k: tuple[int, int]
     outcomes: tuple[Verdict, Verdict]
 
@@ -119,9 +120,9 @@ def find_borders(outcomes: Sequence[tuple[Place, Verdict]]) -> list[Border]:
         if verdict in DECIDED and place.d_k is not None
     ]
     return [
-        Border(a.law, a.n_keys, (a.d_k, b.d_k), (before, after))
+        Border(a.law, a.n_keys, a.context, (a.d_k, b.d_k), (before, after))
         for (a, before), (b, after) in pairwise(decided)
-        if a[:2] == b[:2] and before != after and a.d_k and b.d_k
+        if a._replace(d_k=b.d_k) == b and before != after and a.d_k and b.d_k
     ]
 
 

@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from montecarlo.attention.divisors import DIVISORS, pairs_of
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES, RowQuantity
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import Estimate, jackknife, mean_estimate, product
 from montecarlo.estimation.row_distribution import (
@@ -24,7 +25,13 @@ from montecarlo.estimation.row_distribution import (
 from montecarlo.estimation.samples import Samples
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import parse_law
-from montecarlo.sampling.replicates import count_columns, mean_columns, row_quantities
+from montecarlo.sampling.replicates import (
+    count_columns,
+    format_column,
+    format_combinations,
+    mean_columns,
+    row_quantities,
+)
 
 #: q90 over q10: how far apart the rows of a condition lie.
 SPREAD = "spread"
@@ -36,6 +43,8 @@ class RowKey(NamedTuple):
     divisor: str
     quantity: str
     summary: str
+    number_format: str = "float64"
+    softmax: str = "shifted"
 
 
 def row_keys(condition: Condition, divisors: tuple[str, ...]) -> Iterator[RowKey]:
@@ -47,16 +56,24 @@ def row_keys(condition: Condition, divisors: tuple[str, ...]) -> Iterator[RowKey
                 yield RowKey(divisor, pair_quantity.name, "value")
         return
     for name in row_quantities(condition):
-        quantity = ROW_QUANTITIES[name]
-        skewed = quantity.grid is not None
-        summaries = (*quantity.summaries, SPREAD) if skewed else quantity.summaries
-        for divisor in divisors:
-            for summary in summaries:
-                yield RowKey(divisor, name, summary)
-        if quantity.compared:
-            for pair in pairs_of(divisors):
-                yield RowKey(pair, name, "mean")
-                yield RowKey(pair, name, SPREAD)
+        yield from _keys_of(ROW_QUANTITIES[name], divisors)
+    for number_format, softmax in format_combinations(condition):
+        for name in FORMAT_QUANTITIES:
+            for divisor in divisors:
+                yield RowKey(divisor, name, "mean", number_format.name, softmax)
+
+
+def _keys_of(quantity: RowQuantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
+    """Name the rows of one quantity."""
+    skewed = quantity.grid is not None
+    summaries = (*quantity.summaries, SPREAD) if skewed else quantity.summaries
+    for divisor in divisors:
+        for summary in summaries:
+            yield RowKey(divisor, quantity.name, summary)
+    if quantity.compared:
+        for pair in pairs_of(divisors):
+            yield RowKey(pair, quantity.name, "mean")
+            yield RowKey(pair, quantity.name, SPREAD)
 
 
 def has_interval(condition: Condition, quantity: str) -> bool:
@@ -113,7 +130,10 @@ class Summaries:
             return product([(high, 1), (low, -1)])
         if key.summary in QUANTILES:
             return self._quantile(key, key.summary)
-        return mean_estimate(self._column(key.divisor, key.quantity))
+        name = key.quantity
+        if name in FORMAT_QUANTITIES:
+            name = format_column(name, key.number_format, key.softmax)
+        return mean_estimate(self._column(key.divisor, name))
 
     def _of_pairs(self, key: RowKey) -> Estimate:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.condition.d_k

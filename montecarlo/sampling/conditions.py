@@ -21,7 +21,7 @@ PAIR_BLOCK = 256
 ROW_BLOCK = 2**18
 MOST_QUERIES = 128
 #: Children of a replicate's seed.
-STREAMS = ("q", "k", "v", "copy")
+STREAMS = ("q", "k", "v", "copy", "tail")
 #: From this d_k or number of keys on, a replicate is large: fewer of them are drawn.
 LARGE = 2048
 
@@ -42,6 +42,9 @@ class Condition:
         How K is drawn given Q; ``none``: independently.
     setup : str
         What stands before q and k; empty: nothing.
+    formats : bool
+        Whether rows are also computed in number formats.  Not part of the name: the
+        draws are the same.
     """
 
     law_q: str
@@ -50,6 +53,7 @@ class Condition:
     n_keys: int | None = None
     dependence: str = "none"
     setup: str = ""
+    formats: bool = False
 
     def __post_init__(self) -> None:
         for field in ("law_q", "law_k"):
@@ -71,7 +75,9 @@ class Condition:
     def _require_consistent(self, kind: str) -> None:
         """Refuse what has no meaning: say which field, and why."""
         if kind == "pairs" and self.n_keys is not None:
-            raise ValueError("dependence pairs(rho) must have no n_keys: it has no rows")
+            raise ValueError(
+                "dependence pairs(rho) must have no n_keys: it has no rows"
+            )
         if kind == "planted" and self.n_keys is None:
             raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
         if kind != "none" and (self.setup or self.family_q != self.family_k):
@@ -127,7 +133,7 @@ def stream(seed: int, condition: Condition, index: int, which: str) -> Generator
     condition : Condition
     index : int
         The replicate's index, at least 0.
-    which : {"q", "k", "v", "copy"}
+    which : {"q", "k", "v", "copy", "tail"}
 
     Returns
     -------

@@ -14,6 +14,14 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.grids import LogGrid
+from montecarlo.attention.number_formats import (
+    FORMAT_QUANTITIES,
+    FORMAT_ROWS,
+    NUMBER_FORMATS,
+    NumberFormat,
+    combinations,
+    softmax_in,
+)
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL, PAIR_MEANS
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, SORTED_ROWS, RowBlock
 from montecarlo.attention.softmax import (
@@ -59,11 +67,28 @@ def mean_columns(
     if condition.n_keys is None:
         return tuple(("none", name) for name in PAIR_MEANS)
     ranks = [f"rank{rank}" for rank in RANKS if rank <= condition.n_keys]
+    formats = [
+        format_column(quantity, number_format.name, softmax)
+        for number_format, softmax in format_combinations(condition)
+        for quantity in FORMAT_QUANTITIES
+    ]
     return tuple(
         (divisor, name)
         for divisor in divisors
-        for name in (*row_quantities(condition), *ranks)
+        for name in (*row_quantities(condition), *ranks, *formats)
     )
+
+
+def format_combinations(condition: Condition) -> list[tuple[NumberFormat, str]]:
+    """Return the number formats and ways of softmax that a condition is computed in."""
+    if not condition.formats or condition.n_keys is None:
+        return []
+    return combinations(condition.n_keys)
+
+
+def format_column(quantity: str, number_format: str, softmax: str) -> str:
+    """Name the column of a quantity in a number format."""
+    return f"{quantity}@{number_format}@{softmax}"
 
 
 def row_quantities(condition: Condition) -> tuple[str, ...]:
@@ -220,7 +245,23 @@ def _row_values(
                 counted.append(values)
         by_rank = weights_by_rank(block.first(SORTED_ROWS))[..., ranks].mean(axis=1)
         means.extend(by_rank.T)
+        if condition.formats:
+            divided = scores[:, :FORMAT_ROWS] / rows.divisor
+            means.extend(_format_means(condition, divided))
     return np.stack(means, axis=-1), counted
+
+
+def _format_means(condition: Condition, divided: Array) -> list[Array]:
+    """Return the means of the quantities of number formats, by replicate."""
+    exact = softmax_in(divided, NUMBER_FORMATS["float64"], "shifted_wide")
+    means = []
+    for number_format, softmax in format_combinations(condition):
+        weights = softmax_in(divided, number_format, softmax)
+        means += [
+            quantity.evaluate(weights, exact).mean(axis=-1)
+            for quantity in FORMAT_QUANTITIES.values()
+        ]
+    return means
 
 
 def _count(values: Array, grid: LogGrid) -> Counts:

@@ -1,0 +1,194 @@
+"""Softmax in a number format: float16, bfloat16, float32, float64.
+
+Every operation is rounded to the format, to nearest even; bfloat16, which NumPy lacks,
+is float32 with its lower 16 bits rounded away.  Three ways to compute: ``naive``
+exponentiates the scores as they are; ``shifted`` subtracts the largest first, as
+libraries do; both add the exponentials up in the format.  ``shifted_wide`` adds them
+up in float64.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention.softmax import Array
+
+SOFTMAXES = ("naive", "shifted", "shifted_wide")
+#: Rows of a replicate on which number formats are compared.
+FORMAT_ROWS = 16
+#: An emulated sum takes a step per key: beyond this many it is left out.
+MOST_STEPS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class NumberFormat:
+    """A floating-point format.
+
+    Attributes
+    ----------
+    name : str
+    round : callable
+        float64 array -> the nearest numbers of the format, as float64; beyond the
+        largest, infinity.
+    log_largest : float
+        Natural logarithm of the largest finite number.
+    native : type or None
+        NumPy's type, None where it is emulated.
+    """
+
+    name: str
+    round: Callable[[Array], Array]
+    log_largest: float
+    native: type[np.floating] | None
+
+
+def _cast(kind: type[np.floating]) -> Callable[[Array], Array]:
+    def rounded(values: Array) -> Array:
+        with np.errstate(over="ignore", under="ignore"):
+            return values.astype(kind).astype(np.float64)
+
+    return rounded
+
+
+def _bfloat16(values: Array) -> Array:
+    """Round to bfloat16, to nearest even: add half of the last place kept, and cut."""
+    with np.errstate(over="ignore", under="ignore"):
+        bits: NDArray[np.uint32] = values.astype(np.float32).view(np.uint32)
+    last = (bits >> np.uint32(16)) & np.uint32(1)
+    kept = (bits + np.uint32(0x7FFF) + last) & np.uint32(0xFFFF0000)
+    return np.where(np.isfinite(values), kept.view(np.float32), values)
+
+
+NUMBER_FORMATS = {
+    number_format.name: number_format
+    for number_format in (
+        NumberFormat("float16", _cast(np.float16), float(np.log(65504.0)), np.float16),
+        NumberFormat(
+            "bfloat16", _bfloat16, float(np.log(255.0) + 120.0 * np.log(2.0)), None
+        ),
+        NumberFormat(
+            "float32",
+            _cast(np.float32),
+            float(np.log(float(np.finfo(np.float32).max))),
+            np.float32,
+        ),
+        NumberFormat(
+            "float64",
+            _cast(np.float64),
+            float(np.log(np.finfo(np.float64).max)),
+            np.float64,
+        ),
+    )
+}
+
+
+def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Array:
+    """Compute the weights of rows of divided scores in a number format.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (..., n_keys)
+    number_format : NumberFormat
+    softmax : {"naive", "shifted", "shifted_wide"}
+
+    Returns
+    -------
+    ndarray, shape (..., n_keys)
+        As float64; NaN or infinite where the format overflows.
+    """
+    rounded = number_format.round
+    x = rounded(scores)
+    if softmax != "naive":
+        x = rounded(x - x.max(axis=-1, keepdims=True))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        e = rounded(np.exp(x))
+        if softmax == "shifted_wide":
+            z = e.sum(axis=-1, keepdims=True)
+        else:
+            z = _sum_in(e, number_format)[..., np.newaxis]
+        return rounded(e / z)
+
+
+def _sum_in(values: Array, number_format: NumberFormat) -> Array:
+    """Add along the last axis, one by one, rounding every partial sum."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if number_format.native is not None:
+            # accumulate, not sum: it rounds each step and adds in order
+            parts = np.add.accumulate(values.astype(number_format.native), axis=-1)
+            return parts[..., -1].astype(np.float64)
+        total = np.zeros(values.shape[:-1])
+        for key in range(values.shape[-1]):
+            total = number_format.round(total + values[..., key])
+        return total
+
+
+def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
+    """Return the formats and ways of softmax that are compared at a number of keys."""
+    return [
+        (number_format, softmax)
+        for number_format in NUMBER_FORMATS.values()
+        for softmax in SOFTMAXES
+        if number_format.native or n_keys <= MOST_STEPS or softmax == "shifted_wide"
+    ]
+
+
+def overflows(weights: Array) -> Array:
+    """Return 1 for rows that hold a weight that is no finite number, else 0."""
+    found: Array = (~np.isfinite(weights)).any(axis=-1).astype(np.float64)
+    return found
+
+
+def zero_share(weights: Array) -> Array:
+    """Return the share of weights that are exactly 0."""
+    share: Array = (weights == 0.0).mean(axis=-1)
+    return share
+
+
+def distinct_share(weights: Array) -> Array:
+    """Return the number of different weights in a row over the number of keys."""
+    finite = np.where(np.isfinite(weights), weights, 0.0)
+    ordered = np.sort(finite, axis=-1)
+    changes = (np.diff(ordered, axis=-1) != 0.0).sum(axis=-1)
+    share: Array = (changes + 1.0) / weights.shape[-1]
+    return share
+
+
+def weight_error(weights: Array, exact: Array) -> Array:
+    """Return half the sum of absolute errors of a row, 1 where the format overflows."""
+    error = 0.5 * np.abs(weights - exact).sum(axis=-1)
+    return np.where(np.isfinite(error), np.minimum(error, 1.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class FormatQuantity:
+    """A function of one row of weights in a number format.
+
+    Attributes
+    ----------
+    name, symbol : str
+        The name in the tables; LaTeX.
+    evaluate : callable
+        (weights, exact weights), shape (..., n_keys) -> ndarray, shape (...).
+    moments : float
+        Moments of the entries that its interval needs: none, it is bounded.
+    """
+
+    name: str
+    symbol: str
+    evaluate: Callable[[Array, Array], Array]
+    moments: float = 0.0
+
+
+FORMAT_QUANTITIES = {
+    quantity.name: quantity
+    for quantity in (
+        FormatQuantity("format_overflow", r"P_{\infty}", lambda w, e: overflows(w)),
+        FormatQuantity("format_zero_share", "P_0", lambda w, e: zero_share(w)),
+        FormatQuantity(
+            "format_distinct_share", r"n_{\ne}/n", lambda w, e: distinct_share(w)
+        ),
+        FormatQuantity("format_error", r"\delta", weight_error),
+    )
+}
