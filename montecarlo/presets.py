@@ -173,6 +173,57 @@ def _powers(base: int, low: int, high: int) -> tuple[int, ...]:
     return tuple(base**exponent for exponent in range(low, high + 1))
 
 
+#: Laws of q and k with means that are not 0, and with other variances.
+SHIFTED = (
+    ("gaussian(mean=0.5)", "gaussian(mean=0.5)"),
+    ("gaussian(mean=0.5)", "gaussian"),
+    ("gaussian", "gaussian(mean=0.5)"),
+)
+RESCALED = (
+    ("gaussian(std=2.0)", "gaussian"),
+    ("gaussian(std=2.0)", "gaussian(std=2.0)"),
+    ("gaussian(std=4.0)", "gaussian(std=2.0)"),
+)
+#: (initialisation, what a weight matrix holds, width, norms).
+INITIAL = (
+    ("lecun_normal", "full", 512, ("layer", "rms")),
+    ("xavier_uniform", "full", 512, ("layer", "rms")),
+    ("xavier_uniform", "fused", 512, ("layer", "rms")),
+    ("xavier_uniform", "head", 512, ("layer", "rms")),
+    ("kaiming_linear", "full", 512, ("layer", "rms")),
+    ("he_normal", "full", 512, ("layer", "rms")),
+    ("normal_002", "full", 768, ("layer", "rms")),
+    ("normal_002", "full", 4096, ("layer",)),
+)
+WIDE = (("normal_002", "full", 12288, ("layer", "rms")),)
+
+
+def _law_blocks(
+    laws: tuple[tuple[str, str], ...], d_k: tuple[int, ...], n_keys: tuple[int, ...]
+) -> tuple[Block, ...]:
+    return tuple(Block(d_k, n_keys, law_q=q, law_k=k) for q, k in laws)
+
+
+def _planted(
+    rhos: tuple[float, ...], d_k: tuple[int, ...], n_keys: tuple[int, ...]
+) -> tuple[Block, ...]:
+    return tuple(
+        Block(d_k, n_keys, pairs=False, dependence=f"planted({rho!r})") for rho in rhos
+    )
+
+
+def _initial(
+    entries: tuple[tuple[str, str, int, tuple[str, ...]], ...], d_k: tuple[int, ...]
+) -> tuple[Block, ...]:
+    return tuple(
+        Block(d_k, setup=f"init(kind={kind},norm={norm},shape={shape},width={width})")
+        for kind, shape, width, norms in entries
+        for norm in norms
+    )
+
+
+_ALIGNED = Block((512,), dependence="pairs(1.0)")
+
 PRESETS = {
     "quick": Grid(
         d_k=(1, 16, 64, 256, 1024),
@@ -180,6 +231,14 @@ PRESETS = {
         laws=("rademacher", "laplace", "student_t3"),
         law_d_k=(16, 256),
         law_n_keys=(128,),
+        blocks=(
+            *_law_blocks(SHIFTED, (64,), (32,)),
+            *_law_blocks(RESCALED, (64,), (32,)),
+            *_planted((0.5,), (16, 256), (128,)),
+            *_initial(INITIAL[2:3], (64,)),
+            _ALIGNED,
+            Block((64, 1024), (128,), pairs=False, formats=True),
+        ),
         most=256,
     ),
     "standard": Grid(
@@ -188,6 +247,15 @@ PRESETS = {
         edges=((4096, 128), (64, 2048), (64, 16384)),
         law_d_k=(16, 64, 256, 1024),
         law_n_keys=(128,),
+        blocks=(
+            *_law_blocks(SHIFTED, (16, 64, 256), (128,)),
+            *_law_blocks(RESCALED, (16, 64, 256), (32, 512)),
+            *_planted((0.125, 0.5), (16, 64, 256, 1024, 4096), (128,)),
+            *_initial(INITIAL, (64, 128)),
+            _ALIGNED,
+            Block((64, 256, 1024), (128,), pairs=False, formats=True),
+            Block((64,), (65536,), pairs=False, formats=True),
+        ),
         most=512,
     ),
     "full": Grid(
@@ -196,6 +264,15 @@ PRESETS = {
         edges=((64, 4096), (64, 8192), (64, 16384), (1024, 16384)),
         law_d_k=_powers(4, 0, 6),
         law_n_keys=(32, 128, 512),
+        blocks=(
+            *_law_blocks(SHIFTED, _powers(4, 2, 5), (32, 128, 512)),
+            *_law_blocks(RESCALED, _powers(4, 2, 5), (32, 128, 512)),
+            *_planted((0.0625, 0.125, 0.25, 0.5), _powers(4, 2, 6), (128, 1024)),
+            *_initial((*INITIAL, *WIDE), (64, 128)),
+            _ALIGNED,
+            Block((64, 128, 256, 512, 1024), (128, 1024), pairs=False, formats=True),
+            Block((64,), (65536,), pairs=False, formats=True),
+        ),
         first=512,
         most=8192,
         first_large=128,

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from montecarlo.attention.softmax import Array
 
 SOFTMAXES = ("naive", "shifted", "shifted_wide")
-#: Rows of a replicate on which number formats are compared.
+#: Rows, and scores, of a replicate on which number formats are compared at most.
 FORMAT_ROWS = 16
+FORMAT_SCORES = 2**16
 #: An emulated sum takes a step per key: beyond this many it is left out.
 MOST_STEPS = 4096
 

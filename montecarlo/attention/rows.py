@@ -215,12 +215,14 @@ ROW_QUANTITIES = {
             lambda b: softmax.matching_weight(b.rows),
             SKEWED,
             grid=FINE,
+            compared=True,
             planted=True,
         ),
         RowQuantity(
             "planted_rank_first",
             r"\mathbf{1}[p_{\ast} = p_{\max}]",
             lambda b: softmax.matching_is_largest(b.rows),
+            compared=True,
             planted=True,
         ),
         RowQuantity(

@@ -116,9 +116,9 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     """A sentence of a text, in our words, with its readings."""
 
     id: Name
-    topic: Literal["variance", "weights", "gradients"]
+    topic: Literal["premise", "variance", "weights", "gradients", "arithmetic"]
     statement: Text
-    source: Annotated[tuple[Source, ...], Meta(min_length=1)]
+    source: tuple[Source, ...]  # none: asked by readers, no text says it
     sentences: Sentences
     reading: Annotated[tuple[Reading, ...], Meta(min_length=1)]
     kind: Literal["measured"] = "measured"

@@ -4,8 +4,10 @@ Seconds on one core of the machine that the project was written on; only ratios 
 for batches, and no result depends on them.
 """
 
+from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.setups import parse_setup
 
 #: Seconds per drawn entry; the others are drawn like the Gaussian.
 DRAW_SECONDS = {"student_t10": 3e-8, "student_t5": 3e-8, "student_t3": 3e-8}
@@ -15,6 +17,8 @@ PRODUCT_SECONDS = 1.7e-11
 #: Seconds per score: of a pair, and of a row under one divisor.
 PAIR_SECONDS = 2e-9
 ROW_SECONDS = 1.6e-8
+#: Seconds per score and divisor that is compared in all number formats.
+FORMAT_SECONDS = 1.5e-6
 #: Seconds per replicate, whatever its size, and per divisor.
 FIXED_SECONDS = 1e-4
 
@@ -30,9 +34,17 @@ def replicate_seconds(condition: Condition, n_divisors: int) -> float:
         n_queries * DRAW_SECONDS.get(family[0], GAUSSIAN_SECONDS)
         + n_keys * DRAW_SECONDS.get(family[1], GAUSSIAN_SECONDS)
     )
+    setup = parse_setup(condition.setup)
+    if setup is not None:
+        entries = setup.width * (n_queries + n_keys + 2 * condition.d_k)
+        draws = entries * GAUSSIAN_SECONDS
+        draws += 2 * n_queries * setup.width * condition.d_k * PRODUCT_SECONDS
     if condition.n_keys is None:
         product = scores * condition.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
     products = (1 + n_divisors) * scores * condition.d_k * PRODUCT_SECONDS
     rows = n_divisors * (FIXED_SECONDS + scores * ROW_SECONDS)
+    if condition.formats:
+        compared = min(scores, FORMAT_ROWS * n_keys, FORMAT_SCORES)
+        rows += n_divisors * compared * FORMAT_SECONDS
     return FIXED_SECONDS + draws + products + rows

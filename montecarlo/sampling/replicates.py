@@ -17,6 +17,7 @@ from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.number_formats import (
     FORMAT_QUANTITIES,
     FORMAT_ROWS,
+    FORMAT_SCORES,
     NUMBER_FORMATS,
     NumberFormat,
     combinations,
@@ -246,7 +247,8 @@ def _row_values(
         by_rank = weights_by_rank(block.first(SORTED_ROWS))[..., ranks].mean(axis=1)
         means.extend(by_rank.T)
         if condition.formats:
-            divided = scores[:, :FORMAT_ROWS] / rows.divisor
+            most = max(1, min(FORMAT_ROWS, FORMAT_SCORES // n_keys))
+            divided = scores[:, :most] / rows.divisor
             means.extend(_format_means(condition, divided))
     return np.stack(means, axis=-1), counted
 
