@@ -128,12 +128,14 @@ def jacobian_times(rows: SoftmaxRows, vector: Array) -> Array:
     the sum Σ' p u over the rest, which is small where J is small.
     """
     v = np.broadcast_to(vector, rows.e.shape)
-    u = v - np.take_along_axis(v, rows.gaps.where, axis=-1)
-    p = rows.e / rows.z[..., np.newaxis]
-    mean = (p * u).sum(axis=-1)[..., np.newaxis]
-    product: Array = p * (u - mean)
-    at_largest = -mean / rows.z[..., np.newaxis]
-    np.put_along_axis(product, rows.gaps.where, at_largest, axis=-1)
+    product = v - np.take_along_axis(v, rows.gaps.where, axis=-1)
+    mean = (rows.e * product).sum(axis=-1)[..., np.newaxis]
+    z = rows.z[..., np.newaxis]
+    mean /= z
+    product -= mean
+    product *= rows.e
+    np.put_along_axis(product, rows.gaps.where, -mean, axis=-1)
+    product /= z
     return product
 
 

@@ -16,7 +16,7 @@ from montecarlo.attention.softmax import Array, SoftmaxRows
 
 #: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
 #: the sorted weights, and the elements p(1 - p).
-SPECTRAL_ROWS = 32
+SPECTRAL_ROWS = 16
 SORTED_ROWS = 4
 ELEMENT_ROWS = 8
 #: Ranks at which sorted weights are kept.
@@ -51,6 +51,11 @@ class RowBlock:
     vector: Array
     squared_norm: Array
     spread: Array
+
+    @cached_property
+    def entropy(self) -> Array:
+        """Entropy of each row in nats."""
+        return softmax.entropy(self.rows)
 
     @cached_property
     def product(self) -> Array:
@@ -120,7 +125,7 @@ def _entropy_identity(block: RowBlock) -> Array:
     """
     rows = block.rows
     scale = block.squared_norm / rows.divisor**2
-    residual = softmax.entropy(rows) - softmax.log_partition(rows)
+    residual = block.entropy - softmax.log_partition(rows)
     return residual + scale * gradients.jacobian_trace(rows)
 
 
@@ -142,11 +147,11 @@ ROW_QUANTITIES = {
             lambda b: softmax.log_partition(b.rows),
             moments=2.0,
         ),
-        RowQuantity("entropy", "H", lambda b: softmax.entropy(b.rows)),
+        RowQuantity("entropy", "H", lambda b: b.entropy),
         RowQuantity(
             "effective_keys",
             "e^H",
-            lambda b: softmax.effective_keys(b.rows),
+            lambda b: np.exp(b.entropy),
             SKEWED,
             grid=FINE,
             compared=True,

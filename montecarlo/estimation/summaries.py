@@ -73,7 +73,8 @@ def _keys_of(quantity: RowQuantity, divisors: tuple[str, ...]) -> Iterator[RowKe
     if quantity.compared:
         for pair in pairs_of(divisors):
             yield RowKey(pair, quantity.name, "mean")
-            yield RowKey(pair, quantity.name, SPREAD)
+            if skewed:
+                yield RowKey(pair, quantity.name, SPREAD)
 
 
 def has_interval(condition: Condition, quantity: str) -> bool:
