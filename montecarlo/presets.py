@@ -79,6 +79,9 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         Further laws, at ``law_d_k`` and ``law_n_keys``.
     blocks : tuple of Block
         What breaks the texts' premise, and number formats.
+    tails : tuple of (d_k, blocks)
+        Where overflow probabilities are estimated under tilting, and on how many blocks
+        of draws.
     divisors : tuple of str
     first, most : int
         Replicates at the first look and at most.
@@ -93,6 +96,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     law_d_k: tuple[Dimension, ...] = ()
     law_n_keys: tuple[Keys, ...] = ()
     blocks: tuple[Block, ...] = ()
+    tails: tuple[tuple[Dimension, Count], ...] = ()
     divisors: tuple[str, ...] = tuple(DIVISORS)
     first: Count = 128
     most: Count = 1024
@@ -239,6 +243,7 @@ PRESETS = {
             _ALIGNED,
             Block((64, 1024), (128,), pairs=False, formats=True),
         ),
+        tails=((64, 32),),
         most=256,
     ),
     "standard": Grid(
@@ -256,6 +261,7 @@ PRESETS = {
             Block((64, 256, 1024), (128,), pairs=False, formats=True),
             Block((64,), (65536,), pairs=False, formats=True),
         ),
+        tails=((16, 64), (64, 32), (256, 8)),
         most=512,
     ),
     "full": Grid(
@@ -273,6 +279,7 @@ PRESETS = {
             Block((64, 128, 256, 512, 1024), (128, 1024), pairs=False, formats=True),
             Block((64,), (65536,), pairs=False, formats=True),
         ),
+        tails=((16, 256), (64, 128), (256, 64), (1024, 32)),
         first=512,
         most=8192,
         first_large=128,

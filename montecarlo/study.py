@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -38,6 +39,7 @@ from montecarlo.results.table import (
     tabulate,
 )
 from montecarlo.sampling.conditions import Condition
+from montecarlo.tails import tail_rows
 from montecarlo.theory.references import Reference, reference
 
 Advance = Callable[[Condition, int, int], None]
@@ -117,17 +119,21 @@ def run_study(
     plan = Plan(budgets, study.seed, divisors, study.batch)
     with threadpool_limits(limits=1, user_api="blas"):
         run(plan, store, executor, undecided, advance)
+        rare = list(tail_rows(study.grid.tails, study.seed, executor))
     claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
     summaries = [cache.summaries(store, condition) for condition in budgets]
     return StudyResults(
         study,
-        tabulate(summaries, find_reference),
+        tabulate(summaries, find_reference, rare),
         _curves(summaries, claims),
         {
             "error_rate": study.error_rate,
             "decision_error": alpha,
             "claims": claim_records(study.catalogue, claims, row_id),
             "self_checks": self_check_records(self_checks, row_id),
+            "models": [
+                msgspec.structs.asdict(model) for model in study.catalogue.model
+            ],
         },
         {condition.name: store.n_replicates(condition) for condition in budgets},
     )
@@ -211,13 +217,12 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
         table.to_csv(folder / name, index=False, lineterminator="\n")
     write_json(folder / "claims.json", results.claims)
     study = results.study
-    grid = study.grid
     return {
         "seed": study.seed,
         "preset": study.preset,
         "error_rate": study.error_rate,
         "claims": [claim.id for claim in study.catalogue.claim],
-        "grid": {name: getattr(grid, name) for name in grid.__struct_fields__},
+        "grid": msgspec.to_builtins(study.grid),
         "versions": {
             "montecarlo": version("montecarlo"),
             "python": platform.python_version(),

@@ -137,8 +137,7 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
 
 def overflows(weights: Array) -> Array:
     """Return 1 for rows that hold a weight that is no finite number, else 0."""
-    found: Array = (~np.isfinite(weights)).any(axis=-1).astype(np.float64)
-    return found
+    return np.asarray((~np.isfinite(weights)).any(axis=-1), dtype=np.float64)
 
 
 def zero_share(weights: Array) -> Array:

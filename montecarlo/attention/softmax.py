@@ -160,7 +160,8 @@ def matching_is_largest(rows: SoftmaxRows) -> Array:
     Dividing keeps the order, so that this is the same under every divisor.
     """
     where = rows.gaps.where[..., 0]
-    return (where == np.arange(where.shape[-1])).astype(np.float64)
+    found: Array = (where == np.arange(where.shape[-1])).astype(np.float64)
+    return found
 
 
 def weights_by_rank(rows: SoftmaxRows) -> Array:

@@ -23,9 +23,11 @@ from montecarlo.claims.schema import (
     Catalogue,
     Check,
     Claim,
+    ModelSize,
     SelfCheck,
     TextEntry,
 )
+from montecarlo.claims.shapes import SHAPE_CHECKS
 from montecarlo.estimation.summaries import SPREAD
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
@@ -77,17 +79,20 @@ def parse_catalogue(data: dict[str, Any], name: str) -> Catalogue:
     CatalogueError
         With one line: file, claim, field, requirement and what came.
     """
-    unknown = set(data) - {"text", "claim", "self_check"}
+    unknown = set(data) - {"text", "claim", "self_check", "model"}
     if unknown:
         raise CatalogueError(
-            f"{name}: tables must be text, claim and self_check, got {min(unknown)!r}"
+            f"{name}: tables must be text, claim, self_check and model, "
+            f"got {min(unknown)!r}"
         )
     texts = tuple(_entries(data, "text", "key", TextEntry, name))
     claims = tuple(_entries(data, "claim", "id", Claim, name))
     self_checks = tuple(_entries(data, "self_check", "id", SelfCheck, name))
+    models = tuple(_entries(data, "model", "name", ModelSize, name))
     keys = {text.key: text for text in texts}
     for claim in claims:
         where = f"{name}: claim {claim.id!r}"
+        _validate_kind(claim, where)
         for source in claim.source:
             with _placed(where, "source.text"):
                 look_up("text", source.text, keys)
@@ -98,7 +103,7 @@ def parse_catalogue(data: dict[str, Any], name: str) -> Catalogue:
     for self_check in self_checks:
         for check in self_check.check:
             _validate_check(check, f"{name}: self_check {self_check.id!r}")
-    return Catalogue(texts, claims, self_checks)
+    return Catalogue(texts, claims, self_checks, models)
 
 
 def _entries(
@@ -132,6 +137,24 @@ def _placed(where: str, field: str) -> Iterator[None]:
         yield
     except ValueError as error:
         raise CatalogueError(f"{where}, field {field}: {error}") from None
+
+
+def _validate_kind(claim: Claim, where: str) -> None:
+    """Require what a claim of its kind must have, and nothing else."""
+    measured, shape = claim.kind == "measured", claim.kind == "shape"
+    if shape:
+        with _placed(where, "id"):
+            look_up("claim of kind shape", claim.id, SHAPE_CHECKS)
+    for field, given, needed in (
+        ("reading", bool(claim.reading), measured),
+        ("sentences", claim.sentences is not None, measured or shape),
+        ("note", claim.note is not None, not measured and not shape),
+    ):
+        if given != needed:
+            verb = "be there" if needed else "be left out"
+            raise CatalogueError(
+                f"{where}, field {field}: must {verb} for the kind {claim.kind!r}"
+            )
 
 
 #: Fields that a relation needs, beside those that every check has.

@@ -20,6 +20,7 @@ from montecarlo.claims.cells import (
     window_in,
 )
 from montecarlo.claims.schema import Catalogue, Check, Reading
+from montecarlo.claims.shapes import SHAPE_CHECKS
 from montecarlo.claims.verdicts import (
     Border,
     Verdict,
@@ -114,7 +115,12 @@ class Judge:
         claims = []
         for claim in self.catalogue.claim:
             readings = [self._reading(reading, summaries) for reading in claim.reading]
-            verdict = claim_verdict([reading.verdict for reading in readings])
+            if claim.id in SHAPE_CHECKS:
+                verdict = SHAPE_CHECKS[claim.id](self.catalogue)
+            elif readings:
+                verdict = claim_verdict([reading.verdict for reading in readings])
+            else:
+                verdict = Verdict.NOT_MEASURED
             claims.append(ClaimOutcome(claim.id, verdict, tuple(readings)))
         self_checks = []
         for entry in self.catalogue.self_check:

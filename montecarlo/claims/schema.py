@@ -112,16 +112,20 @@ class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
     inconclusive: Text
 
 
+Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "practice"]
+
+
 class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     """A sentence of a text, in our words, with its readings."""
 
     id: Name
-    topic: Literal["premise", "variance", "weights", "gradients", "arithmetic"]
+    topic: Topic
     statement: Text
     source: tuple[Source, ...]  # none: asked by readers, no text says it
-    sentences: Sentences
-    reading: Annotated[tuple[Reading, ...], Meta(min_length=1)]
-    kind: Literal["measured"] = "measured"
+    sentences: Sentences | None = None
+    reading: tuple[Reading, ...] = ()
+    kind: Literal["measured", "shape", "practice", "citation"] = "measured"
+    note: Text | None = None  # what a page says where nothing is measured
 
 
 class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,6 +134,15 @@ class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
     id: Name
     statement: Text
     check: Annotated[tuple[Check, ...], Meta(min_length=1)]
+
+
+class ModelSize(Struct, frozen=True, forbid_unknown_fields=True):
+    """Published sizes of a model."""
+
+    name: Text
+    d_model: Size
+    heads: Size
+    d_k: Size
 
 
 class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,6 +159,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
     text: tuple[TextEntry, ...] = ()
     claim: tuple[Claim, ...] = ()
     self_check: tuple[SelfCheck, ...] = ()
+    model: tuple[ModelSize, ...] = ()
 
     def checks(self) -> Iterator[Check]:
         """Yield every check of every claim and self-check."""
@@ -165,7 +179,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         """
         by_id = {claim.id: claim for claim in self.claim}
         kept = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
-        return Catalogue(self.text, kept, self.self_check)
+        return Catalogue(self.text, kept, self.self_check, self.model)
 
 
 def level_at(

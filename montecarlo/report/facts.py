@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.report.findings import ClaimView, Findings, ReadingView
-from montecarlo.report.tables import N_KEYS
+from montecarlo.report.tables import N_KEYS, plain_gaussian
+from montecarlo.sampling.laws import LAWS
 
 #: The largest d_k that a domain reaches; beyond it a grid has edges only.
 MOST_D_K = 1024
@@ -27,11 +28,8 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     dict
         Figure id to ``first``, ``second``, their errors, and ``d_k`` and ``n``.
     """
-    gaussian = measurements[
-        (measurements["law_q"] == "gaussian")
-        & (measurements["law_k"] == "gaussian")
-        & (measurements["d_k"] <= MOST_D_K)
-    ]
+    gaussian = plain_gaussian(measurements)
+    gaussian = gaussian[gaussian["d_k"] <= MOST_D_K]
     rows = gaussian[gaussian["n_keys"].notna()]
     rows = rows[rows["n_keys"] == _nearest(rows["n_keys"])]
     pairs = gaussian[gaussian["n_keys"].isna()]
@@ -153,7 +151,8 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
 def laws_with_variance(measurements: pd.DataFrame) -> list[str]:
     """Return the laws whose variance of q·k has an interval, as the table has them."""
     rows = measurements[measurements["quantity"] == "score_variance"]
-    return list(rows.dropna(subset=["std_error"])["law_k"].unique())
+    there = set(rows.dropna(subset=["std_error"])["law_k"])
+    return [name for name in LAWS if name in there]
 
 
 def threshold_panels(

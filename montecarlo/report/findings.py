@@ -36,7 +36,7 @@ BY_WEIGHT = (
     "not_applicable",
     "not_measured",
 )
-TOPICS = ("variance", "weights", "gradients")
+TOPICS = ("premise", "variance", "weights", "gradients", "arithmetic", "practice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class CellView:
     """One cell of a check."""
 
     law: str
+    context: str
     n_keys: int | None
     d_k: int | None
     d_k_range: tuple[int, int]
@@ -110,6 +111,7 @@ class BorderView:
     """Where an outcome changes along d_k."""
 
     law: str
+    context: str
     n_keys: int | None
     d_k: tuple[int, int]
     outcomes: tuple[str, str]
@@ -127,7 +129,7 @@ class ReadingView:
     outcomes: Mapping[str, int]
     checks: tuple[CheckView, ...]
     borders: tuple[BorderView, ...]
-    exceptions: tuple[tuple[str, int | None], ...]  # law and n of refuted series
+    exceptions: tuple[tuple[str, str, int | None], ...]  # law, context and n
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ class Findings:
     error_rate: float
     decision_error: float
     run: Mapping[str, Any]
+    models: tuple[Mapping[str, Any], ...]
 
     def claim(self, name: str) -> ClaimView | None:
         """Return a claim by id, None where it was left out."""
@@ -214,6 +217,7 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         results.claims["error_rate"],
         results.claims["decision_error"],
         results.run,
+        tuple(results.claims["models"]),
     )
 
 
@@ -228,7 +232,7 @@ def _claim(
         claim.statement,
         tuple((names[s["text"]], s["text"], s["section"]) for s in record["sources"]),
         verdict,
-        getattr(claim.sentences, verdict, None),
+        claim.note or getattr(claim.sentences, verdict, None),
         tuple(_reading(r, labels.get(r["id"])) for r in record["readings"]),
     )
 
@@ -244,11 +248,17 @@ def _reading(record: Mapping[str, Any], label: str | None) -> ReadingView:
         Counter(place["outcome"] for place in record["places"]),
         tuple(_check(check) for check in record["checks"]),
         tuple(
-            BorderView(b["law"], b["n_keys"], tuple(b["d_k"]), tuple(b["outcomes"]))
+            BorderView(
+                b["law"],
+                b["context"],
+                b["n_keys"],
+                tuple(b["d_k"]),
+                tuple(b["outcomes"]),
+            )
             for b in record["borders"]
         ),
         tuple(
-            (place["law"], place["n_keys"])
+            (place["law"], place["context"], place["n_keys"])
             for place in record["places"]
             if place["d_k"] is None
             and place["outcome"] == "refuted"
@@ -265,6 +275,7 @@ def _check(record: Mapping[str, Any]) -> CheckView:
     cells = tuple(
         CellView(
             cell["law"],
+            cell["context"],
             cell["n_keys"],
             cell["d_k"],
             tuple(cell["d_k_range"]),

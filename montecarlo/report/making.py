@@ -16,7 +16,7 @@ from montecarlo.report.pages import (
     render_index,
     render_page,
 )
-from montecarlo.report.tables import topic_tables
+from montecarlo.report.tables import audit_rows, tail_table, topic_tables
 
 
 def make_report(
@@ -43,6 +43,8 @@ def make_report(
         figures,
         topic_tables(results.measurements),
         facts,
+        audit_rows(results.measurements),
+        tail_table(results.measurements),
         laws_with_variance(results.measurements),
         threshold_panels(results.curves, findings),
         languages,

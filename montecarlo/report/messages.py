@@ -71,8 +71,11 @@ def _in_catalogue(catalogue: Catalogue) -> Iterator[tuple[str, str]]:
     for claim in catalogue.claim:
         place = f"claim {claim.id}"
         yield claim.statement, place
-        for verdict in claim.sentences.__struct_fields__:
-            yield getattr(claim.sentences, verdict), f"{place}, {verdict}"
+        if claim.sentences is not None:
+            for verdict in claim.sentences.__struct_fields__:
+                yield getattr(claim.sentences, verdict), f"{place}, {verdict}"
+        if claim.note is not None:
+            yield claim.note, f"{place}, note"
         for reading in claim.reading:
             if reading.label is not None:
                 yield reading.label, f"{place}, reading {reading.id}"

@@ -15,7 +15,7 @@ from montecarlo.report.findings import ClaimView, Findings, ReadingView
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language
 from montecarlo.report.symbols import divisor_symbol
-from montecarlo.report.tables import TopicTable
+from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
 
 #: The one place where the policy of the pages is written: no script, no request.
@@ -70,6 +70,10 @@ class Contents:
         Topic to its table.
     facts : mapping
         Numbers that alternative texts name.
+    audit : sequence of AuditRow
+        The table of initialisations.
+    tails : TailTable or None
+        The table of overflow probabilities.
     laws : sequence of str
         Those that the figure of variances shows.
     threshold_panels : sequence of (ClaimView, ReadingView)
@@ -82,6 +86,8 @@ class Contents:
     figures: Mapping[str, Figure]
     tables: Mapping[str, TopicTable]
     facts: Mapping[str, Mapping[str, float]]
+    audit: Sequence[AuditRow]
+    tails: TailTable | None
     laws: Sequence[str]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     languages: Sequence[str]
@@ -107,6 +113,8 @@ def _render(template: str, contents: Contents, language: Language) -> str:
         figures=contents.figures,
         tables=contents.tables,
         facts=contents.facts,
+        audit=contents.audit,
+        tails=contents.tails,
         laws=contents.laws,
         threshold_panels=contents.threshold_panels,
         command=canonical_command(contents.findings.run),

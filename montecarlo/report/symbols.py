@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 
@@ -60,6 +61,8 @@ def check_formula(check: Mapping[str, Any]) -> str:
         A check of claims.json.
     """
     symbol = row_symbol(check["quantity"], check["summary"], check["divisor"])
+    if check["quantity"] in FORMAT_QUANTITIES:
+        symbol = rf"{symbol}\,_{{\mathrm{{{check['number_format']}}}}}"
     low, high = level_formula(check["low"]), level_formula(check["high"])
     match check["relation"]:
         case "equals":

@@ -1,7 +1,9 @@
 """The table of each topic: a few rows of measurements.csv, picked and never changed."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -12,6 +14,8 @@ from montecarlo.report.symbols import row_symbol
 MOST_ROWS = 8
 #: Number of keys that the tables of rows are made for, where the grid has it.
 N_KEYS = 128
+#: d_k that the table of initialisations is made for.
+AUDIT_D_K = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,16 @@ class TopicTable:
     n_keys: int | None
 
 
+def plain_gaussian(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Pick the rows of independent Gaussian entries with nothing before them."""
+    return measurements[
+        (measurements["law_q"] == "gaussian")
+        & (measurements["law_k"] == "gaussian")
+        & (measurements["dependence"] == "none")
+        & measurements["setup"].isna()
+    ]
+
+
 def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
     """Pick the tables of all topics.
 
@@ -46,9 +60,7 @@ def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
     dict
         Topic to its table; topics that the results have no rows for are left out.
     """
-    gaussian = measurements[
-        (measurements["law_q"] == "gaussian") & (measurements["law_k"] == "gaussian")
-    ]
+    gaussian = plain_gaussian(measurements)
     pairs = gaussian[gaussian["n_keys"].isna()]
     sizes = sorted(gaussian["n_keys"].dropna().unique())
     tables = {}
@@ -68,6 +80,69 @@ def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
     return {topic: table for topic, table in tables.items() if table.rows}
 
 
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One initialisation."""
+
+    setup: str
+    entry: TableCell
+    score: TableCell
+    frozen_below: float
+
+
+def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
+    """Pick entry and scaled score variances of every initialisation, at one d_k."""
+    projected = measurements[
+        measurements["setup"].notna() & (measurements["d_k"] == AUDIT_D_K)
+    ]
+    rows = []
+    for setup, group in projected.groupby("setup"):
+        cells = {
+            (row["quantity"], row["divisor"]): _cell(row)
+            for row in group.to_dict("records")
+        }
+        entry = cells["entry_variance_q", "none"]
+        score = cells.get(("score_variance", "sqrt"))
+        if score is not None:
+            frozen_below = math.exp(0.5 * score.value)
+            rows.append(AuditRow(str(setup), entry, score, frozen_below))
+    return sorted(rows, key=lambda row: row.score.value)
+
+
+@dataclass(frozen=True, slots=True)
+class TailTable:
+    """Overflow probabilities: formats as columns, one line for each d_k."""
+
+    formats: tuple[str, ...]
+    rows: tuple[tuple[int, tuple[TableCell | None, ...]], ...]
+
+
+def tail_table(measurements: pd.DataFrame) -> TailTable | None:
+    """Pick the overflow probabilities of single scores, None where there are none."""
+    tails = measurements[measurements["quantity"] == "overflow_probability"]
+    if tails.empty:
+        return None
+    cells = {
+        (int(row["d_k"]), row["number_format"]): _cell(row)
+        for row in tails.to_dict("records")
+    }
+    formats = tuple(tails["number_format"].unique())
+    sizes = sorted({d_k for d_k, _ in cells})
+    return TailTable(
+        formats, tuple((d, tuple(cells.get((d, f)) for f in formats)) for d in sizes)
+    )
+
+
+def _cell(row: dict[Hashable, Any]) -> TableCell:
+    """Turn a row of the table into a cell."""
+    return TableCell(
+        row["estimate"],
+        None if pd.isna(row["std_error"]) else row["std_error"],
+        None if pd.isna(row["reference"]) else row["reference"],
+        row["row_id"],
+    )
+
+
 def _table(
     rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]], n_keys: int | None
 ) -> TopicTable:
@@ -75,12 +150,7 @@ def _table(
     for row in rows.to_dict("records"):
         key = (row["quantity"], row["summary"], row["divisor"])
         if key in columns:
-            cells[int(row["d_k"]), key] = TableCell(
-                row["estimate"],
-                None if pd.isna(row["std_error"]) else row["std_error"],
-                None if pd.isna(row["reference"]) else row["reference"],
-                row["row_id"],
-            )
+            cells[int(row["d_k"]), key] = _cell(row)
     present = [c for c in columns if any(key == c for _, key in cells)]
     sizes = sorted({d_k for d_k, _ in cells})
     return TopicTable(

@@ -80,7 +80,11 @@ def row_id(condition: Condition, key: RowKey) -> str:
     return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
 
 
-def tabulate(summaries: Iterable[Summaries], reference: Lookup) -> pd.DataFrame:
+def tabulate(
+    summaries: Iterable[Summaries],
+    reference: Lookup,
+    further: Iterable[tuple[object, ...]] = (),
+) -> pd.DataFrame:
     """Build the table of measurements.
 
     Parameters
@@ -89,13 +93,18 @@ def tabulate(summaries: Iterable[Summaries], reference: Lookup) -> pd.DataFrame:
         One per condition.
     reference : callable
         (condition, row) -> Reference or None.
+    further : iterable of tuple
+        Rows that were not sampled in replicates, as they stand.
 
     Returns
     -------
     DataFrame
         With the columns `COLUMNS`, in a canonical order.
     """
-    rows = [row for one in summaries for row in _rows(one, reference)]
+    rows: list[tuple[object, ...]] = []
+    for one in summaries:
+        rows += _rows(one, reference)
+    rows += further
     table = pd.DataFrame.from_records(rows, columns=list(COLUMNS))
     return table.astype({"n_keys": "Int64"})
 
