@@ -241,7 +241,7 @@ PRESETS = {
             *_planted((0.5,), (16, 256), (128,)),
             *_initial(INITIAL[2:3], (64,)),
             _ALIGNED,
-            Block((64, 1024), (128,), pairs=False, formats=True),
+            Block((64,), (128,), pairs=False, formats=True),
         ),
         tails=((64, 32),),
         most=256,

@@ -100,6 +100,8 @@ def parse_catalogue(data: dict[str, Any], name: str) -> Catalogue:
         for reading in claim.reading:
             for check in reading.check:
                 _validate_check(check, f"{where}, reading {reading.id!r}")
+        for check in claim.right.check if claim.right else ():
+            _validate_check(check, f"{where}, right")
     for self_check in self_checks:
         for check in self_check.check:
             _validate_check(check, f"{name}: self_check {self_check.id!r}")

@@ -77,6 +77,7 @@ class ClaimOutcome:
     id: str
     verdict: Verdict
     readings: tuple[ReadingOutcome, ...]
+    right: ReadingOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,10 @@ class Judge:
                 verdict = claim_verdict([reading.verdict for reading in readings])
             else:
                 verdict = Verdict.NOT_MEASURED
-            claims.append(ClaimOutcome(claim.id, verdict, tuple(readings)))
+            right = None
+            if claim.right is not None:
+                right = self._reading(Reading("right", claim.right.check), summaries)
+            claims.append(ClaimOutcome(claim.id, verdict, tuple(readings), right))
         self_checks = []
         for entry in self.catalogue.self_check:
             reading = self._reading(Reading(entry.id, entry.check), summaries)
@@ -215,7 +219,7 @@ def undecided_conditions(outcomes: Iterable[ClaimOutcome]) -> set[Condition]:
     return {
         condition
         for outcome in outcomes
-        for reading in outcome.readings
+        for reading in (*outcome.readings, *([outcome.right] if outcome.right else []))
         for check in reading.checks
         for cell in check.cells
         if cell.verdict == Verdict.INCONCLUSIVE

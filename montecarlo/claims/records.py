@@ -37,6 +37,7 @@ def claim_records(
             ],
             "verdict": outcome.verdict.value,
             "readings": [_reading(reading, row_name) for reading in outcome.readings],
+            "right": _reading(outcome.right, row_name) if outcome.right else None,
         }
         for claim, outcome in zip(catalogue.claim, outcomes, strict=True)
     ]

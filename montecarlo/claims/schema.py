@@ -115,6 +115,14 @@ class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
 Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "practice"]
 
 
+class Right(Struct, frozen=True, forbid_unknown_fields=True):
+    """The sentence that would be right, with its own checks, and a line to redo."""
+
+    sentence: Text
+    arithmetic: Text
+    check: Annotated[tuple[Check, ...], Meta(min_length=1)]
+
+
 class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     """A sentence of a text, in our words, with its readings."""
 
@@ -126,6 +134,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     reading: tuple[Reading, ...] = ()
     kind: Literal["measured", "shape", "practice", "citation"] = "measured"
     note: Text | None = None  # what a page says where nothing is measured
+    right: Right | None = None
 
 
 class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
@@ -166,6 +175,8 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         for claim in self.claim:
             for reading in claim.reading:
                 yield from reading.check
+            if claim.right is not None:
+                yield from claim.right.check
         for self_check in self.self_check:
             yield from self_check.check
 

@@ -88,11 +88,15 @@ def reading_verdict(scope: str, outcomes: Sequence[Verdict]) -> Verdict:
 
 
 def claim_verdict(readings: Sequence[Verdict]) -> Verdict:
-    """Join the readings of a claim: what they agree on, else conditional by reading."""
-    silent = {Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED}
-    votes = set(readings) - silent
-    if not votes:
+    """Join the readings of a claim: what they agree on, else conditional by reading.
+
+    One that the grid has no place for leaves the claim open, unless others differ.
+    """
+    votes = set(readings) - {Verdict.NOT_APPLICABLE}
+    if votes <= {Verdict.NOT_MEASURED}:
         return readings[0]
+    if Verdict.NOT_MEASURED in votes:
+        votes = votes - {Verdict.NOT_MEASURED} | {Verdict.INCONCLUSIVE}
     return _agree(votes)
 
 

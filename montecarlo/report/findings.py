@@ -133,6 +133,15 @@ class ReadingView:
 
 
 @dataclass(frozen=True, slots=True)
+class RightView:
+    """The sentence that would be right: messages, and its own verdict."""
+
+    sentence: str
+    arithmetic: str
+    reading: ReadingView
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimView:
     """One claim, with the messages of the catalogue that its verdict chooses."""
 
@@ -143,6 +152,8 @@ class ClaimView:
     verdict: str
     sentence: str | None  # a message; None where nothing was measured
     readings: tuple[ReadingView, ...]
+    right: RightView | None
+    counterexample: CellView | None  # the smallest cell that refutes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +237,11 @@ def _claim(
 ) -> ClaimView:
     labels = {reading.id: reading.label for reading in claim.reading}
     verdict = record["verdict"]
+    readings = tuple(_reading(r, labels.get(r["id"])) for r in record["readings"])
+    right = None
+    if claim.right is not None and verdict in ("refuted", "conditional"):
+        view = _reading(record["right"], None)
+        right = RightView(claim.right.sentence, claim.right.arithmetic, view)
     return ClaimView(
         claim.id,
         claim.topic,
@@ -233,7 +249,23 @@ def _claim(
         tuple((names[s["text"]], s["text"], s["section"]) for s in record["sources"]),
         verdict,
         claim.note or getattr(claim.sentences, verdict, None),
-        tuple(_reading(r, labels.get(r["id"])) for r in record["readings"]),
+        readings,
+        right,
+        _counterexample(readings) if verdict in ("refuted", "conditional") else None,
+    )
+
+
+def _counterexample(readings: Sequence[ReadingView]) -> CellView | None:
+    """Return the refuted cell of the smallest d_k and n."""
+    refuted = [
+        cell
+        for reading in readings
+        for check in reading.checks
+        for cell in check.cells
+        if cell.outcome == "refuted"
+    ]
+    return min(
+        refuted, key=lambda cell: (cell.d_k_range[1], cell.n_keys or 0), default=None
     )
 
 

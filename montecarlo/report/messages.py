@@ -74,6 +74,9 @@ def _in_catalogue(catalogue: Catalogue) -> Iterator[tuple[str, str]]:
         if claim.sentences is not None:
             for verdict in claim.sentences.__struct_fields__:
                 yield getattr(claim.sentences, verdict), f"{place}, {verdict}"
+        if claim.right is not None:
+            yield claim.right.sentence, f"{place}, right"
+            yield claim.right.arithmetic, f"{place}, arithmetic"
         if claim.note is not None:
             yield claim.note, f"{place}, note"
         for reading in claim.reading:
