@@ -3,8 +3,8 @@
 Every operation is rounded to the format, to nearest even; bfloat16, which NumPy lacks,
 is float32 with its lower 16 bits rounded away.  Three ways to compute: ``naive``
 exponentiates the scores as they are; ``shifted`` subtracts the largest first, as
-libraries do; both add the exponentials up in the format.  ``shifted_wide`` adds them
-up in float64.
+libraries do; both add the exponentials up in the format, one by one.  The ``_wide``
+ones add them up in float64 and round the sum.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 
-SOFTMAXES = ("naive", "shifted", "shifted_wide")
+SOFTMAXES = ("naive", "naive_wide", "shifted", "shifted_wide")
 #: Rows, and scores, of a replicate on which number formats are compared at most.
 FORMAT_ROWS = 16
 FORMAT_SCORES = 2**16
@@ -92,7 +92,7 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
     ----------
     scores : ndarray, shape (..., n_keys)
     number_format : NumberFormat
-    softmax : {"naive", "shifted", "shifted_wide"}
+    softmax : {"naive", "naive_wide", "shifted", "shifted_wide"}
 
     Returns
     -------
@@ -101,12 +101,12 @@ def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Arra
     """
     rounded = number_format.round
     x = rounded(scores)
-    if softmax != "naive":
+    if softmax.startswith("shifted"):
         x = rounded(x - x.max(axis=-1, keepdims=True))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         e = rounded(np.exp(x))
-        if softmax == "shifted_wide":
-            z = e.sum(axis=-1, keepdims=True)
+        if softmax.endswith("_wide"):
+            z = rounded(e.sum(axis=-1, keepdims=True))
         else:
             z = _sum_in(e, number_format)[..., np.newaxis]
         return rounded(e / z)
@@ -131,7 +131,7 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
         (number_format, softmax)
         for number_format in NUMBER_FORMATS.values()
         for softmax in SOFTMAXES
-        if number_format.native or n_keys <= MOST_STEPS or softmax == "shifted_wide"
+        if number_format.native or n_keys <= MOST_STEPS or softmax.endswith("_wide")
     ]
 
 

@@ -104,11 +104,11 @@ def _two(
 
 
 def _first_rank(curves: pd.DataFrame) -> Fact | None:
-    first = curves[
-        (curves["curve"] == "weight_by_rank")
-        & (curves["x"] == 1.0)
-        & (curves["law_k"] == "gaussian")
-        & (curves["d_k"] <= MOST_D_K)
+    plain = plain_gaussian(curves)
+    first = plain[
+        (plain["curve"] == "weight_by_rank")
+        & (plain["x"] == 1.0)
+        & (plain["d_k"] <= MOST_D_K)
     ]
     first = first[first["n_keys"] == _nearest(first["n_keys"])]
     first = first[first["d_k"] == first["d_k"].max()].set_index("divisor")
