@@ -136,8 +136,13 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
 
 
 def overflows(weights: Array) -> Array:
-    """Return 1 for rows that hold a weight that is no finite number, else 0."""
-    return np.asarray((~np.isfinite(weights)).any(axis=-1), dtype=np.float64)
+    """Return 1 for rows that overflowed, else 0.
+
+    An overflowing exponential leaves a weight that is no finite number; an overflowing
+    sum leaves no weight above 0.
+    """
+    lost = ~np.isfinite(weights).all(axis=-1) | ~(weights > 0.0).any(axis=-1)
+    return np.asarray(lost, dtype=np.float64)
 
 
 def zero_share(weights: Array) -> Array:
