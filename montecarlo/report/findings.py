@@ -4,6 +4,7 @@ Words come from the catalogue of claims and the templates, in the page's languag
 verdicts, numbers and their rows come from the results and nowhere else.
 """
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -104,6 +105,32 @@ class CheckView:
 
     formula: str
     cells: tuple[CellView, ...]
+
+    def columns(self) -> list[tuple[int, int]]:
+        """Return the d_k, or ranges of d_k, that its table has columns for."""
+        return sorted({cell.d_k_range for cell in self.cells})
+
+    def lines(self) -> list[tuple[CellView, list[CellView | None]]]:
+        """Return the lines of its table: law, context and n from the first cell."""
+        lines: dict[tuple[str, str, int | None], dict[tuple[int, int], CellView]] = {}
+        for cell in self.cells:
+            place = (cell.law, cell.context, cell.n_keys)
+            lines.setdefault(place, {})[cell.d_k_range] = cell
+        columns = self.columns()
+        return [
+            (next(iter(line.values())), [line.get(column) for column in columns])
+            for line in lines.values()
+        ]
+
+    def count(self, outcome: str) -> int:
+        """Count the cells that came out so."""
+        return sum(cell.outcome == outcome for cell in self.cells)
+
+    @property
+    def name(self) -> str:
+        """Name its table: the same check of the same cells has the same name."""
+        text = ";".join([self.formula, *(cell.row for cell in self.cells)])
+        return f"check-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from math_core import LatexError, LatexToMathML
 
 #: The annotation is never drawn; it is there for whoever wants to quote a formula.
 _CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
+#: For tables, which hold hundreds of them.
+_PLAIN = LatexToMathML(annotation=False, fancy_error=False)
 
 #: What must not stand in a page: styles of single elements, which its policy blocks;
 #: links to equations, which have no numbers here; what browsers do not draw.
@@ -37,7 +39,7 @@ WORD_JOINER = "\N{WORD JOINER}"
 
 
 @lru_cache(maxsize=4096)
-def math_ml(latex: str, *, display: bool = False) -> str:
+def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     r"""Return a formula as MathML.
 
     Parameters
@@ -46,11 +48,13 @@ def math_ml(latex: str, *, display: bool = False) -> str:
         Without dollars around it.
     display : bool
         Whether the formula stands in a line of its own.
+    quotable : bool
+        Whether to add the LaTeX as an annotation.
 
     Returns
     -------
     str
-        One ``<math>`` element, with the LaTeX as its annotation.
+        One ``<math>`` element.
 
     Raises
     ------
@@ -67,7 +71,8 @@ def math_ml(latex: str, *, display: bool = False) -> str:
     if not latex.strip():
         raise ValueError("a formula must not be empty")
     try:
-        found = _CONVERTER.convert_with_local_state(latex, displaystyle=display)
+        converter = _CONVERTER if quotable else _PLAIN
+        found = converter.convert_with_local_state(latex, displaystyle=display)
     except LatexError as error:
         raise ValueError(f"formula ${latex}$ is not understood: {error}") from error
     if refused := _REFUSED.search(found):

@@ -90,19 +90,24 @@ class NumberFormat:
         if low is None or high is None:
             return Markup("[{}, {}]").format(self.number(low), self.number(high))
         ends = [end for end in window if end is not None]
-        width = (high - low) / 4.0 or abs(low) or 1.0
-        errors = [width / 10.0**finer for finer in range(12)]
-        error = next(
+        widest = max(abs(low), abs(high))
+        width = (high - low) / 4.0 or widest or 1.0
+        layouts = [_layout(widest, width / 10.0**finer) for finer in range(12)]
+        layout = next(
             (
-                error
-                for error in errors
-                if all(_same_side(v, end, error) for v in (low, high) for end in ends)
+                layout
+                for layout in layouts
+                if all(_same_side(v, end, layout) for v in (low, high) for end in ends)
             ),
-            errors[-1],
+            layouts[-1],
         )
-        return Markup("[{}, {}]").format(
-            self.number(low, error), self.number(high, error)
+        pair = Markup("[<span{}>{}</span>, <span{}>{}</span>]").format(
+            _attributes(low, "", layout.exponent),
+            self.text(low / layout.power, layout.decimals),
+            _attributes(high, "", layout.exponent),
+            self.text(high / layout.power, layout.decimals),
         )
+        return pair + _power(layout.exponent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +162,7 @@ def _plain_decimals(value: float) -> int:
     return PLAIN_DIGITS
 
 
-def _same_side(value: float, end: float, error: float) -> bool:
-    """Tell whether rounding for this error keeps a value on its side of an end."""
-    layout = _layout(value, error)
+def _same_side(value: float, end: float, layout: _Layout) -> bool:
+    """Tell whether rounding keeps a value on its side of an end."""
     shown = round(value / layout.power, layout.decimals) * layout.power
     return (value > end) - (value < end) == (shown > end) - (shown < end)

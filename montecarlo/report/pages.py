@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
@@ -48,13 +49,18 @@ def make_figure(name: str, svg: str) -> Figure:
     match = _SIZE.search(svg)
     if match is None:
         raise ValueError(f"figure must have a viewBox, got {name!r} without one")
-    encoded = base64.b64encode(svg.encode()).decode()
     return Figure(
         name,
-        f"data:image/svg+xml;base64,{encoded}",
+        _data_uri(svg),
         round(float(match[1])),
         round(float(match[2])),
     )
+
+
+def _data_uri(svg: str) -> str:
+    """Return a data URI of an SVG, as text: a quarter smaller than in base 64."""
+    text = " ".join(svg.replace('"', "'").split())
+    return "data:image/svg+xml," + quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,7 @@ def _render(template: str, contents: Contents, language: Language) -> str:
         tables=contents.tables,
         facts=contents.facts,
         audit=contents.audit,
+        shown=set(),
         tails=contents.tails,
         laws=contents.laws,
         threshold_panels=contents.threshold_panels,
@@ -175,7 +182,7 @@ def _localised_prose(language: Language, text: Markup) -> Markup:
 
 def _tex(language: Language, latex: str) -> Markup:
     """Set a formula that the program made, with the language's decimal sign."""
-    formula = math_ml(_decimals(language, latex))
+    formula = math_ml(_decimals(language, latex), quotable=False)
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
 
