@@ -19,7 +19,7 @@ from montecarlo.sampling.conditions import Condition
 Record = dict[str, object]
 RowName = Callable[[Condition, RowKey], str]
 #: Points of a curve over thresholds.
-THRESHOLDS = 51
+THRESHOLDS = 31
 
 
 def claim_records(
@@ -111,10 +111,10 @@ def _cell(cell: CellOutcome, row_name: RowName) -> Record:
         ],
         "rows": [row_name(condition, cell.key) for condition in cell.cell.conditions],
         "estimate": None if estimate is None else _finite(estimate.value),
-        "std_error": None if estimate is None else _finite(estimate.std_error),
+        "std_error": None if estimate is None else _short(estimate.std_error),
         "n_replicates": None if estimate is None else estimate.n_replicates,
-        "decision_low": None if interval is None else _finite(interval.low),
-        "decision_high": None if interval is None else _finite(interval.high),
+        "decision_low": None if interval is None else _short(interval.low),
+        "decision_high": None if interval is None else _short(interval.high),
         "window_low": _finite(cell.window[0]),
         "window_high": _finite(cell.window[1]),
         "outcome": cell.verdict.value,
@@ -135,6 +135,11 @@ def _level(level: float | str | Level | None) -> object:
 def _finite(value: float) -> float | None:
     """JSON has no infinity: an open end is null."""
     return value if math.isfinite(value) else None
+
+
+def _short(value: float) -> float | None:
+    """Keep nine digits of what is itself an estimate of an error."""
+    return _finite(float(f"{value:.9g}"))
 
 
 def threshold_curves(

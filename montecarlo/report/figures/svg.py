@@ -27,6 +27,8 @@ INHERITED = (
     "stroke-opacity",
     "stroke-width",
 )
+#: Decimals of coordinates, in points: a tenth is a quarter of a pixel at 1600 pixels.
+DIGITS = 1
 _TRANSLATE = re.compile(r"translate\([^)]*\)")
 _NUMBER = re.compile(r"-?\d*\.\d+(?:e[+-]?\d+)?")
 
@@ -144,7 +146,7 @@ def _round_numbers(element: ET.Element) -> None:
     for name in ("d", "x", "y", "x1", "x2", "y1", "y2", "width", "height"):
         if name in element.attrib:
             value = _NUMBER.sub(
-                lambda m: _shortest(m[0], 0 if is_glyph else 2), element.get(name, "")
+                lambda m: _shortest(m[0], 0 if is_glyph else DIGITS), element.get(name, "")
             )
             element.set(name, re.sub(r"\s+", " ", value).strip())
     if "d" in element.attrib:
@@ -155,7 +157,7 @@ def _round_numbers(element: ET.Element) -> None:
 
 
 def _round_translation(match: re.Match[str]) -> str:
-    return _NUMBER.sub(lambda m: _shortest(m[0], 2), match[0])
+    return _NUMBER.sub(lambda m: _shortest(m[0], DIGITS), match[0])
 
 
 def _shortest(number: str, digits: int) -> str:
