@@ -3,9 +3,9 @@
 Each mistake is planted in the function that makes it, the quick study is run, and some
 verdict must be worse than in the clean run of the same seed: lost support, or newly
 refuted or conditional.  A verdict that became better does not count, nor does a crash.
-Clean runs are compared with plants, never with a list, so there is no false alarm to
-state; what may fail by chance is that a mistake is missed, and every cell that shows one
-is beyond its window by many standard errors.
+Nothing here can fail because a clean run is unlucky: plants are compared with the clean
+run of their seed.  What may fail by chance is that a mistake is missed, and cells that
+show one lie beyond their windows by many standard errors.
 
 Mistakes in a number are at most twice as large as the tolerance that is to notice them.
 """
@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from montecarlo.attention import gradients, rows, softmax
+from montecarlo.attention import gradients, softmax
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims.catalogue import read_catalogue
@@ -32,7 +32,10 @@ from montecarlo.study import Study, run_study
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 QUICK = PRESETS["quick"]
-#: What the fast tests can afford: one number of keys and one law.
+#: Where lost terms of J show in the quick grid, and what fast tests can afford.
+GRADIENTS = msgspec.structs.replace(
+    QUICK, d_k=(16, 64), laws=("rademacher",), law_d_k=(16,)
+)
 SMALL = msgspec.structs.replace(QUICK, d_k=(16, 64, 256), n_keys=(32,), laws=())
 SEEDS = (1, 2, 3)
 
@@ -158,3 +161,85 @@ PLANTS: dict[str, Plant] = {
     "frobenius-without-mixed": lose_frobenius(3),
     "frobenius-without-fourth": lose_frobenius(4),
 }
+WHOLE = (
+    "variance",
+    "exponent",
+    "wrong-axis",
+    "same-stream",
+    "normaliser-one",
+    "normaliser-rest",
+)
+#: Σ' p² squared is 4 to 14 % of ‖J‖_F² where the self-check looks, whose tolerance is
+#: 10 %: at the edge of what it may see, and in the quick study it does not.
+MISSED = ("frobenius-without-fourth",)
+
+
+def find_worse(monkeypatch, name, grid, seed):
+    """Run a study with a mistake and compare it with the same study without."""
+    clean = clean_verdicts(grid, seed)
+    PLANTS[name](monkeypatch)
+    return worsened(clean, verdicts_of(grid, seed))
+
+
+@pytest.mark.parametrize("name", ["variance", "trace-without-s2"])
+def test_mistake_is_noticed_by_a_small_study(monkeypatch, name):
+    """A part of the quick study notices a mistake in a law and one in the Jacobian."""
+    assert find_worse(monkeypatch, name, SMALL, seed=1)
+
+
+def test_no_mistake_is_not_noticed():
+    """The tests above can fail: the same study again is no worse."""
+    clean = clean_verdicts(SMALL, 1)
+
+    assert worsened(clean, verdicts_of(SMALL, 1)) == {}
+    assert "supported" in clean.values()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some divide by 0
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", WHOLE)
+def test_mistake_is_noticed_by_the_quick_study(monkeypatch, name, seed):
+    """Mistakes in drawing, scaling and softmax make some verdict of any seed worse."""
+    assert find_worse(monkeypatch, name, QUICK, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # one takes a root of less than 0
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("name", [n for n in PLANTS if n not in (*WHOLE, *MISSED)])
+def test_lost_term_is_noticed_by_part_of_the_quick_study(monkeypatch, name, seed):
+    """Each term of tr J, and each but one of ‖J‖_F², is missed when it is lost, by the
+    part of the quick study that looks at it.
+    """
+    assert find_worse(monkeypatch, name, GRADIENTS, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.xfail(reason="within the tolerance of the self-check", strict=True)
+@pytest.mark.parametrize("name", MISSED)
+def test_smallest_term_is_noticed_by_the_quick_study(monkeypatch, name):
+    """The term of ‖J‖_F² that is lost within the tolerance is not noticed: a fact to
+    know, and to change when the self-check becomes sharper.
+    """
+    assert find_worse(monkeypatch, name, QUICK, seed=1)
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_mistake_is_planted(monkeypatch, name):
+    """Every mistake changes what a replicate comes to, so a missed one is a miss."""
+    condition = Condition("gaussian", "gaussian", 64, 32)
+    before = replicates.sample(condition, 1, 0, 2, ("sqrt",)).means
+    PLANTS[name](monkeypatch)
+
+    assert (replicates.sample(condition, 1, 0, 2, ("sqrt",)).means != before).any()
+
+
+def test_terms_are_those_of_the_formula():
+    """The terms that are lost one by one add up to the squared norm."""
+    scores = np.random.default_rng(3).normal(scale=2.0, size=(4, 9))
+    row = softmax_rows(measure_gaps(scores), 1.0)
+
+    whole = gradients.jacobian_frobenius_squared(row)
+    assert sum(frobenius_terms(row)) == pytest.approx(whole, rel=1e-12)
+    assert all((term != 0.0).all() for term in frobenius_terms(row))

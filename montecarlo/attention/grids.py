@@ -32,7 +32,8 @@ class LogGrid:
         """Return the bin of each value: 0 for exact zero, else 1 to n_bins - 1."""
         with np.errstate(divide="ignore"):
             place = (np.log10(values) - self.low) * self.per_decade
-        inside = np.clip(place, 0.0, self.n_bins - 2.0).astype(np.intp) + 1
+        # a value on an edge belongs below it, or a weight of 1 would be above 1
+        inside = np.clip(np.ceil(place), 1.0, self.n_bins - 1.0).astype(np.intp)
         return np.where(values > 0.0, inside, 0)
 
     def edges(self) -> Array:
@@ -44,6 +45,6 @@ class LogGrid:
 
 
 #: Weights and counts of keys: 0.45 % a bin.
-FINE = LogGrid(-6.0, 6.0, 512)
+FINE = LogGrid(-7.0, 7.0, 512)
 #: Gradients, which reach far down: 3.7 % a bin.
 DEEP = LogGrid(-60.0, 4.0, 64)

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import DIVISORS, pairs_of
 from montecarlo.attention.number_formats import (
     FORMAT_QUANTITIES,
     NUMBER_FORMATS,
@@ -23,6 +23,7 @@ from montecarlo.claims.schema import (
     Catalogue,
     Check,
     Claim,
+    Level,
     ModelSize,
     SelfCheck,
     TextEntry,
@@ -59,7 +60,7 @@ def read_catalogue(path: Path | None = None) -> Catalogue:
     name = path.name if path else "catalogue.toml"
     try:
         data = tomllib.loads(source.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CatalogueError(f"{name}: cannot be read as TOML: {error}") from error
     return parse_catalogue(data, name)
 
@@ -175,15 +176,18 @@ _HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
 def _validate_check(check: Check, where: str) -> None:
     with _placed(where, "quantity"):
         look_up("quantity", check.quantity, QUANTITIES)
-    for divisor in check.divisor.split("/"):
-        with _placed(where, "divisor"):
-            look_up("divisor", divisor, DIVISORS)
+    with _placed(where, "divisor"):
+        look_up("divisor", check.divisor, {name: name for name in _divisors(check)})
     allowed = {name: name for name in _summaries(check)}
     with _placed(where, "summary"):
         look_up("summary", check.summary, allowed)
     for law in check.domain.laws:
         with _placed(where, "domain.laws"):
-            canonical_laws(law)
+            canonical = canonical_laws(law)
+        if law != canonical:
+            raise CatalogueError(
+                f"{where}, field domain.laws: must be {canonical!r}, got {law!r}"
+            )
     for name in check.domain.dependence:
         with _placed(where, "domain.dependence"):
             parse_dependence(name)
@@ -200,6 +204,7 @@ def _validate_check(check: Check, where: str) -> None:
             raise CatalogueError(
                 f"{where}, field domain.{field}: must rise, got [{low}, {high}]"
             )
+    _validate_levels(check, where)
     given = {
         field
         for field in ("expected", "tolerance", "low", "high")
@@ -220,6 +225,40 @@ def _validate_check(check: Check, where: str) -> None:
         )
 
 
+def _validate_levels(check: Check, where: str) -> None:
+    """Bounds rise, and depend on sizes that a cell has."""
+    pairs = check.quantity in PAIR_QUANTITIES
+    for field in ("expected", "low", "high"):
+        level = getattr(check, field)
+        for power, lacking in (("d_k_power", check.along_d_k), ("n_keys_power", pairs)):
+            if isinstance(level, Level) and lacking and getattr(level, power) != 0.0:
+                raise CatalogueError(
+                    f"{where}, field {field}.{power}: must be 0 where a cell has no "
+                    f"such size, got {getattr(level, power)!r}"
+                )
+    bounds = {"low": check.low, "high": check.high}
+    if check.threshold is not None:
+        bounds |= {"start": check.threshold.start, "stop": check.threshold.stop}
+    for first, last in (("low", "high"), ("start", "stop")):
+        low, high = bounds.get(first), bounds.get(last)
+        if isinstance(low, float) and isinstance(high, float) and low > high:
+            raise CatalogueError(
+                f"{where}, field {first}: must be at most {last}, {high!r}, got {low!r}"
+            )
+
+
+def _divisors(check: Check) -> tuple[str, ...]:
+    """Name the divisors under which the table has rows of a check's quantity."""
+    pair = PAIR_QUANTITIES.get(check.quantity)
+    if pair is not None:
+        return tuple(DIVISORS) if pair.divided else ("none",)
+    if check.quantity in FORMAT_QUANTITIES:
+        return tuple(DIVISORS)
+    compared = ROW_QUANTITIES[check.quantity].compared
+    pairs = pairs_of(tuple(DIVISORS)) if compared else ()
+    return (*DIVISORS, *pairs)
+
+
 def _summaries(check: Check) -> tuple[str, ...]:
     """Name the summaries that a check's quantity has under its divisor."""
     if check.quantity in PAIR_QUANTITIES:
@@ -228,5 +267,5 @@ def _summaries(check: Check) -> tuple[str, ...]:
         return ("mean",)
     quantity = ROW_QUANTITIES[check.quantity]
     if "/" in check.divisor:
-        return ("mean", SPREAD) if quantity.compared else ()
+        return ("mean", SPREAD)
     return (*quantity.summaries, SPREAD) if quantity.grid else quantity.summaries

@@ -140,7 +140,9 @@ class Judge:
         for check in checks:
             for cell in check.cells:
                 joined.setdefault(cell.cell.place, []).append(cell.verdict)
-        places = tuple((place, all_of(found)) for place, found in joined.items())
+        # checks may differ in their domains, so the places come in no order
+        ordered = sorted(joined, key=lambda p: (p.law, p.n_keys or 0, p.d_k or 0))
+        places = tuple((place, all_of(joined[place])) for place in ordered)
         verdict = reading_verdict(reading.scope, [v for _, v in places])
         borders = tuple(find_borders(places))
         return ReadingOutcome(

@@ -82,7 +82,7 @@ def run(
         (condition, replicates finished, replicates newly wanted), for a progress bar.
     """
     active = list(plan.budgets)
-    looks = max(len(budget.looks()) for budget in plan.budgets.values())
+    looks = max((len(budget.looks()) for budget in plan.budgets.values()), default=0)
     for look in range(looks):
         wanted = {
             condition: plan.budgets[condition].looks()[look]
@@ -91,7 +91,8 @@ def run(
         }
         _sample_round(plan, store, executor, wanted, advance)
         remaining = set(undecided(store))
-        active = [condition for condition in active if condition in remaining]
+        # also those that were decided before: a slope changes with any of its places
+        active = [condition for condition in plan.budgets if condition in remaining]
         if not active:
             return
 

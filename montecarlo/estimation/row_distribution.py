@@ -59,6 +59,12 @@ def row_distribution(
     Returns
     -------
     RowDistribution
+
+    Notes
+    -----
+    Given its keys, the rows of a replicate are independent, so the true error is at
+    least the binomial one.  Few replicates may agree by chance; where their spread is
+    smaller than that (p taken half a row from 0 and 1), it is not believed.
     """
     total, squares = counts.cumsum(axis=1).astype(np.float64)
     rows = total[-1] / n_replicates  # per replicate, the same in each
@@ -68,7 +74,9 @@ def row_distribution(
             grid.edges(), share, np.full_like(share, math.nan), n_replicates
         )
     between = np.maximum(squares / rows**2 - n_replicates * share**2, 0.0)
-    error = np.sqrt(between / (n_replicates * (n_replicates - 1)))
+    inside = (total + 0.5) / (total[-1] + 1.0)
+    least = inside * (1.0 - inside) / total[-1]
+    error = np.sqrt(np.maximum(between / (n_replicates * (n_replicates - 1)), least))
     return RowDistribution(grid.edges(), share, error, n_replicates)
 
 
@@ -94,11 +102,26 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
 
 
 def _bounds(rows: RowDistribution, level: float, error_rate: float) -> Interval:
+    """Invert the bounds of the distribution function, rounded outwards to whole bins.
+
+    Where in a bin its values lie is not known: all of them may be equal.
+    """
     margin = t_quantile(error_rate, rows.n_replicates) * rows.error
+    first = _bin_of(rows.share + margin, level)
+    last = _bin_of(rows.share - margin, level)
     return Interval(
-        _crossing(rows.edges, rows.share + margin, level),
-        _crossing(rows.edges, rows.share - margin, level),
+        float(rows.edges[first - 1]) if first > 1 else 0.0,
+        float(rows.edges[last]) if last < len(rows.edges) - 1 else math.inf,
     )
+
+
+def _bin_of(curve: Array, level: float) -> int:
+    """Return the bin in which a curve over the edges first reaches a level.
+
+    One past the last where it never does.
+    """
+    reached = curve >= level
+    return int(reached.argmax()) if reached.any() else len(curve)
 
 
 def _crossing(edges: Array, curve: Array, level: float) -> float:
@@ -106,10 +129,9 @@ def _crossing(edges: Array, curve: Array, level: float) -> float:
 
     Infinite where it never does.
     """
-    reached = curve >= level
-    if not reached.any():
+    bin_ = _bin_of(curve, level)
+    if bin_ == len(curve):
         return math.inf
-    bin_ = int(reached.argmax())
     if bin_ < 2:  # exact zero, or the first bin of the grid
         return float(edges[bin_])
     below, above = curve[bin_ - 1], curve[bin_]

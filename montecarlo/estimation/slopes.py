@@ -55,9 +55,9 @@ def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
 
     def bounds(error_rate: float) -> Interval:
         low, high = log_ratio.interval(error_rate)
-        return Interval(math.exp(low), math.exp(high))
+        return Interval(_exp(low), _exp(high))
 
-    value = math.exp(log_ratio.value)
+    value = _exp(log_ratio.value)
     return Estimate(value, value * log_ratio.std_error, log_ratio.n_replicates, bounds)
 
 
@@ -94,7 +94,18 @@ def _contrast_bounds(
 
 
 def _weighted(weights: Array, values: Sequence[float]) -> float:
-    return math.fsum(w * v for w, v in zip(weights, values, strict=True) if w != 0.0)
+    """Add up; NaN where infinities of both signs meet: two values of exact zero."""
+    pairs = zip(weights.tolist(), values, strict=True)
+    terms = [weight * value for weight, value in pairs if weight != 0.0]
+    return math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
+
+
+def _exp(value: float) -> float:
+    """Exponential, infinite where it is too large."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
 
 
 def _log(value: float) -> float:

@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             run_report(arguments, typed)
     except ValueError as error:
         return _complain(error, INPUT_ERROR)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, MemoryError) as error:
         return _complain(error, FAILED)
     except KeyboardInterrupt:
         return _complain("interrupted, nothing was written", INTERRUPTED)

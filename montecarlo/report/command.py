@@ -12,6 +12,7 @@ from montecarlo.names import look_up
 from montecarlo.report.findings import gather, read_results
 from montecarlo.report.language import read_language
 from montecarlo.report.making import make_report
+from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages, read_options
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.folder import (
@@ -29,6 +30,12 @@ from montecarlo.study import Study, run_study, write_results
 DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
 #: What `finish_staging` adds to a record.
 _ADDED = ("program", "schema", "sha256")
+#: What pages show of a record.
+_NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "preset"} | {
+    "replicates",
+    "seed",
+    "versions",
+}
 
 
 def list_kind(kind: str) -> None:
@@ -55,7 +62,7 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     started = time.perf_counter()
     options = read_options(arguments)
     for code in options.languages:
-        read_language(code)
+        require_complete(read_language(code))
     staging = open_staging(options.output)
     study = Study(
         options.catalogue,
@@ -111,6 +118,8 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
             raise ValueError(f"--from must stand without --{name}: it does not sample")
     source, output = Path(arguments.source), Path(arguments.output or "output")
     record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
+    if missing := _NEEDED - set(record):
+        raise ResultsError(f"results must have {min(missing)!r} in their run.json")
     catalogue = read_catalogue()
     by_id = {claim.id: claim for claim in catalogue.claim}
     try:
@@ -122,7 +131,7 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         ) from None
     languages = choose_languages(arguments.lang or record["languages"])
     for code in languages:
-        read_language(code)
+        require_complete(read_language(code))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in DATA_FILES}
     staging = open_staging(output)
     try:

@@ -90,7 +90,7 @@ class CellView:
     n_keys: int | None
     d_k: int | None
     d_k_range: tuple[int, int]
-    row: str
+    row: str  # empty where the estimate is of several rows: a slope, a ratio of ends
     estimate: float | None
     std_error: float | None
     decision: tuple[float | None, float | None]
@@ -338,7 +338,7 @@ def _check(record: Mapping[str, Any]) -> CheckView:
             cell["n_keys"],
             cell["d_k"],
             tuple(cell["d_k_range"]),
-            cell["rows"][-1],
+            cell["rows"][0] if len(cell["rows"]) == 1 else "",
             cell["estimate"],
             cell["std_error"],
             (cell["decision_low"], cell["decision_high"]),

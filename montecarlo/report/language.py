@@ -5,12 +5,14 @@ error: a page never falls back to English in silence.
 """
 
 import io
+import re
+from collections import Counter
 from dataclasses import dataclass
 from importlib.resources.abc import Traversable
 
 from babel import Locale
 from babel.messages.catalog import Catalog
-from babel.messages.pofile import read_po
+from babel.messages.pofile import PoFileError, read_po
 from markupsafe import Markup
 
 from montecarlo.report.numbers import NumberFormat
@@ -107,8 +109,9 @@ def read_language(code: str) -> Language:
         return Language(code, tag, name, {})
     path = catalogue_path(code)
     try:
-        catalogue = read_po(io.BytesIO(path.read_bytes()), locale=code)
-    except OSError as error:
+        content = io.BytesIO(path.read_bytes())
+        catalogue = read_po(content, locale=code, abort_invalid=True)
+    except (OSError, UnicodeDecodeError, PoFileError) as error:
         raise LanguageError(
             f"language {code!r} must have a catalogue: {error}"
         ) from None
@@ -118,6 +121,13 @@ def read_language(code: str) -> Language:
 def catalogue_path(code: str) -> Traversable:
     """Return where the catalogue of a language is."""
     return template_folder().joinpath("locale", code, "LC_MESSAGES", "montecarlo.po")
+
+
+#: What a translation must hold as often as its source.
+_KEPT = {
+    "placeholder": re.compile(r"%(?:\(\w+\))?.?"),
+    "formula": re.compile(r"\$[^$]*\$"),
+}
 
 
 def _messages(code: str, catalogue: Catalog) -> list[tuple[str, str]]:
@@ -134,5 +144,14 @@ def _messages(code: str, catalogue: Catalog) -> list[tuple[str, str]]:
             raise LanguageError(
                 f"language {code!r} must have no markup in messages, got {target!r}"
             )
+        for kind, pattern in _KEPT.items():
+            have, want = (Counter(pattern.findall(t)) for t in (target, source))
+            # a language may have to repeat a formula, but never a number
+            repeated = kind == "formula" and set(have) == set(want) and have >= want
+            if have != want and not repeated:
+                raise LanguageError(
+                    f"language {code!r} must keep each {kind} of {source!r}, "
+                    f"got {target!r}"
+                )
         pairs.append((source, target))
     return pairs

@@ -19,7 +19,7 @@ from jinja2.ext import babel_extract
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
-from montecarlo.report.language import LANGUAGES, SOURCE, catalogue_path
+from montecarlo.report.language import LANGUAGES, SOURCE, Language, catalogue_path
 from montecarlo.report.templates import template_folder
 
 KEYWORDS = ("_", "plain")
@@ -46,6 +46,18 @@ def source_messages() -> dict[str, list[str]]:
         if place not in places:
             places.append(place)
     return found
+
+
+def require_complete(language: Language) -> None:
+    """Make sure that a language has every message, before anything is sampled.
+
+    Raises
+    ------
+    montecarlo.report.language.LanguageError
+        If one is missing.
+    """
+    for message in source_messages():
+        language.translate(message)
 
 
 def _in_templates() -> Iterator[tuple[str, str]]:

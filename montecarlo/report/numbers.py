@@ -27,13 +27,12 @@ class NumberFormat:
 
     locale: Locale
 
-    def text(self, value: float, decimals: int) -> str:
+    def text(self, value: float | Decimal, decimals: int) -> str:
         """Write a number with a fixed number of decimals, as plain text."""
-        pattern = "#,##0" if abs(value) >= GROUPED else "0"
+        rounded = _rounded(_exact(value), decimals)
+        pattern = "#,##0" if abs(rounded) >= GROUPED else "0"
         if decimals > 0:
             pattern += "." + "0" * decimals
-        exact = Decimal(repr(float(value)))
-        rounded = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN)
         if rounded == 0:
             rounded = abs(rounded)  # no "-0.00"
         written = format_decimal(rounded, pattern, self.locale)
@@ -42,7 +41,7 @@ class NumberFormat:
     def plain(self, value: float, error: float | None = None) -> str:
         """Write a number as plain text, for alternative texts."""
         layout = _layout(value, error)
-        written = self.text(value / layout.power, layout.decimals)
+        written = self.text(layout.mantissa(value), layout.decimals)
         return f"{written}·10^{layout.exponent}" if layout.exponent else written
 
     def number(
@@ -63,7 +62,7 @@ class NumberFormat:
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
         layout = _layout(value, error)
-        mantissa = self.text(value / layout.power, layout.decimals)
+        mantissa = self.text(layout.mantissa(value), layout.decimals)
         return Markup("<span{}>{}{}</span>").format(
             _attributes(value, row), mantissa, _power(layout.exponent)
         )
@@ -73,11 +72,15 @@ class NumberFormat:
         if error is None or not math.isfinite(error):
             return self.number(value, row=row)
         layout = _layout(value, error)
+        if error > 0.0 and layout.rounds_to_zero(error):
+            return Markup("{} ± {}").format(
+                self.number(value, error, row), self.number(error)
+            )
         pair = Markup("<span{}>{}</span> ± <span{}>{}</span>").format(
             _attributes(value, row, layout.exponent),
-            self.text(value / layout.power, layout.decimals),
+            self.text(layout.mantissa(value), layout.decimals),
             _attributes(error, "", layout.exponent),
-            self.text(error / layout.power, layout.decimals),
+            self.text(layout.mantissa(error), layout.decimals),
         )
         if layout.exponent == 0:
             return pair
@@ -89,25 +92,22 @@ class NumberFormat:
         """Write an interval that compares with a window's ends as the raw one does."""
         if low is None or high is None:
             return Markup("[{}, {}]").format(self.number(low), self.number(high))
-        ends = [end for end in window if end is not None]
-        widest = max(abs(low), abs(high))
-        width = (high - low) / 4.0 or widest or 1.0
-        layouts = [_layout(widest, width / 10.0**finer) for finer in range(12)]
-        layout = next(
-            (
-                layout
-                for layout in layouts
-                if all(_same_side(v, end, layout) for v in (low, high) for end in ends)
-            ),
-            layouts[-1],
+        error = _shared_error(low, high, window)
+        return Markup("[{}, {}]").format(
+            self.number(low, error), self.number(high, error)
         )
-        pair = Markup("[<span{}>{}</span>, <span{}>{}</span>]").format(
-            _attributes(low, "", layout.exponent),
-            self.text(low / layout.power, layout.decimals),
-            _attributes(high, "", layout.exponent),
-            self.text(high / layout.power, layout.decimals),
+
+    def window(
+        self, window: tuple[float | None, ...], low: float | None, high: float | None
+    ) -> Markup:
+        """Write a window with as many digits as the interval beside it needs."""
+        error = None
+        if low is not None and high is not None:
+            error = _shared_error(low, high, window)
+        return Markup(" … ").join(
+            self.number(end, None if end is None else _error_of_end(end, error))
+            for end in window
         )
-        return pair + _power(layout.exponent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +117,26 @@ class _Layout:
     exponent: int
     decimals: int
 
-    @property
-    def power(self) -> float:
-        return 10.0**self.exponent
+    def mantissa(self, value: float) -> Decimal:
+        """Return a number over the power of ten, exactly."""
+        return _exact(value).scaleb(-self.exponent)
+
+    def shown(self, value: float) -> Decimal:
+        """Return the number that a reader sees."""
+        return _rounded(self.mantissa(value), self.decimals).scaleb(self.exponent)
+
+    def rounds_to_zero(self, value: float) -> bool:
+        """Tell whether a reader sees a number as 0."""
+        return self.shown(value) == 0
+
+
+def _exact(value: float | Decimal) -> Decimal:
+    """Return the decimal number that the shortest writing of a float is."""
+    return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
+
+
+def _rounded(value: Decimal, decimals: int) -> Decimal:
+    return value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN)
 
 
 def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
@@ -149,9 +166,9 @@ def _layout(value: float, error: float | None) -> _Layout:
     if scale and math.isfinite(scale) and not SMALL <= scale < LARGE:
         exponent = math.floor(math.log10(scale))
     if known and error:
-        place = math.floor(math.log10(error / 10.0**exponent))
+        place = math.floor(math.log10(error)) - exponent
         return _Layout(exponent, min(max(0, 1 - place), MOST_DECIMALS))
-    return _Layout(exponent, _plain_decimals(value / 10.0**exponent))
+    return _Layout(exponent, _plain_decimals(float(_exact(value).scaleb(-exponent))))
 
 
 def _plain_decimals(value: float) -> int:
@@ -162,7 +179,30 @@ def _plain_decimals(value: float) -> int:
     return PLAIN_DIGITS
 
 
-def _same_side(value: float, end: float, layout: _Layout) -> bool:
-    """Tell whether rounding keeps a value on its side of an end."""
-    shown = round(value / layout.power, layout.decimals) * layout.power
-    return (value > end) - (value < end) == (shown > end) - (shown < end)
+def _shared_error(low: float, high: float, window: tuple[float | None, ...]) -> float:
+    """Return an error whose digits tell where an interval lies in its window."""
+    ends = [end for end in window if end is not None]
+    width = (high - low) / 4.0 or abs(low) or 1.0
+    errors = [width / 10.0**finer for finer in range(12)]
+    return next(
+        (
+            error
+            for error in errors
+            if all(_tells(v, end, error) for v in (low, high) for end in ends)
+        ),
+        errors[-1],
+    )
+
+
+def _tells(value: float, end: float, error: float) -> bool:
+    """Tell whether both as shown, and shown against exact, compare as they do."""
+    shown = _layout(value, error).shown(value)
+    beside = _layout(end, _error_of_end(end, error)).shown(end)
+    sides = {(v > e) - (v < e) for v, e in ((shown, beside), (shown, _exact(end)))}
+    return sides == {(value > end) - (value < end)}
+
+
+def _error_of_end(end: float, error: float | None) -> float | None:
+    """Return None for an end that four decimals write in full: it needs no more."""
+    shown = float(_layout(end, None).shown(end))
+    return None if math.isclose(shown, end, rel_tol=1e-9) else error

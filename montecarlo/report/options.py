@@ -30,7 +30,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
     seed: Seed = 1
     preset: str = "standard"
-    lang: tuple[str, ...] = ("all",)
+    lang: Annotated[tuple[str, ...], Meta(min_length=1)] = ("all",)
     only: tuple[str, ...] = ()
     output: str = "output"
     jobs: Jobs | None = None

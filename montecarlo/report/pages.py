@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from markupsafe import Markup
 from montecarlo.report.findings import ClaimView, Findings, ReadingView
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language
+from montecarlo.report.options import Configuration
 from montecarlo.report.symbols import divisor_symbol
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
@@ -24,6 +26,8 @@ POLICY = (
     "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
     "base-uri 'none'; form-action 'none'"
 )
+#: The configuration file of a run that flags alone cannot name.
+FILE_NAME = "report.toml"
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
@@ -150,6 +154,7 @@ def _environment(language: Language) -> Environment:
         num=numbers.number,
         pm=numbers.with_error,
         interval=numbers.interval,
+        window=numbers.window,
         plain_number=numbers.plain,
         tex=partial(_tex, language),
         divisor_symbol=divisor_symbol,
@@ -206,10 +211,30 @@ def style_hash(style: str) -> str:
 
 
 def canonical_command(run: Mapping[str, Any]) -> str:
-    """Return the command that makes this report again."""
+    """Return what to type to make this report again.
+
+    Where flags cannot say it, that begins with a configuration file.
+    """
     words = ["python -m montecarlo.report"]
+    file = _configuration(run)
+    if file:
+        words.append(f"--config {FILE_NAME}")
     if run["preset"]:
         words.append(f"--preset {run['preset']}")
     words.append(f"--seed {run['seed']}")
     words += [f"--only {name}" for name in run["only"]]
-    return " ".join(words)
+    return file + " ".join(words)
+
+
+def _configuration(run: Mapping[str, Any]) -> str:
+    """Return the lines that write what flags cannot say; mostly none."""
+    lines = []
+    if run["error_rate"] != Configuration().error_rate:
+        lines.append(f"error_rate = {run['error_rate']!r}")
+    if not run["preset"]:
+        # a value of JSON is one of TOML as well: whole numbers, names, lists of them
+        grid = run["grid"].items()
+        lines += ["[grid]", *(f"{name} = {json.dumps(value)}" for name, value in grid)]
+    if not lines:
+        return ""
+    return "\n".join([f"cat > {FILE_NAME} <<'END'", *lines, "END", ""])

@@ -13,6 +13,8 @@ from typing import Any
 
 STAGING = ".montecarlo-partial"
 RUN_FILE = "run.json"
+#: The old run.json while the new set is moved into place.
+PREVIOUS_FILE = "previous.json"
 #: What may differ between equal runs, and so is not hashed.
 TIMING_FILE = "timing.json"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
@@ -90,7 +92,10 @@ def finish_staging(output: Path, run: dict[str, Any]) -> None:
         if path.name not in (RUN_FILE, TIMING_FILE)
     }
     record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
-    write_json(staging / RUN_FILE, record)
+    # whole or not at all: from its presence on, the next run finishes the renaming
+    unfinished = staging / f"{RUN_FILE}.part"
+    write_json(unfinished, record)
+    unfinished.replace(staging / RUN_FILE)
 
 
 def commit(output: Path) -> list[Path]:
@@ -105,22 +110,29 @@ def commit(output: Path) -> list[Path]:
     """
     staging = output / STAGING
     hashes = json.loads((staging / RUN_FILE).read_bytes())["sha256"]
-    old = output / RUN_FILE
-    stale: set[str] = set()
+    old, previous = output / RUN_FILE, staging / PREVIOUS_FILE
     if old.exists():
-        stale = set(json.loads(old.read_bytes()).get("sha256", {})) - set(hashes)
-        old.unlink()
+        old.replace(previous)
     for path in files_of(staging):
         name = path.relative_to(staging)
-        if name.name != RUN_FILE:
+        if name.as_posix() not in (RUN_FILE, PREVIOUS_FILE):
             target = output / name
             target.parent.mkdir(parents=True, exist_ok=True)
             path.replace(target)
-    for gone in stale:
-        (output / gone).unlink(missing_ok=True)
+    for gone in _files_named(previous) - set(hashes):
+        if (output / gone).resolve().is_relative_to(output.resolve()):
+            (output / gone).unlink(missing_ok=True)
     (staging / RUN_FILE).replace(old)
     shutil.rmtree(staging)
     return [output / name for name in (*sorted(hashes), RUN_FILE)]
+
+
+def _files_named(run_file: Path) -> set[str]:
+    """Return the files that a run.json names; none where it cannot be read."""
+    try:
+        return set(json.loads(run_file.read_bytes())["sha256"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
 
 
 def discard_staging(output: Path) -> None:
@@ -138,7 +150,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     """
     try:
         run = json.loads((folder / RUN_FILE).read_bytes())
-        schema, hashes = run["schema"], run["sha256"]
+        schema, hashes = run["schema"], dict(run["sha256"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(
             f"results must be a folder with a readable {RUN_FILE}, got {str(folder)!r}"

@@ -77,16 +77,8 @@ class Page:
             inner = self.parents.get(inner)
 
     def texts(self) -> Iterator[tuple[str, Element]]:
-        """Yield each piece of text of the body with the element it stands in."""
-        body = self.root.find("body")
-        assert body is not None
-        for element in body.iter():
-            if not isinstance(element.tag, str):
-                continue
-            if element.text:
-                yield element.text, element
-            if element.tail and element is not body:
-                yield element.tail, self.parents[element]
+        """Yield each piece of text of the body, in order, with what it stands in."""
+        yield from texts_of(self.root.find("body"))
 
     def numbers(self, inside: Element | None = None) -> list[Number]:
         """Return the numbers of the page, or of an element, read as a reader would."""
@@ -126,15 +118,20 @@ class Page:
         return [v for e in start.iter() if (v := e.get("data-verdict")) is not None]
 
 
+def texts_of(element: Element) -> Iterator[tuple[str, Element]]:
+    """Yield each piece of text in an element, in order, with what it stands in."""
+    if isinstance(element.tag, str) and element.text:
+        yield element.text, element
+    for child in element:
+        yield from texts_of(child)
+        if child.tail:
+            yield child.tail, element
+
+
 def exponent_of(power: Element) -> int:
     """Read the exponent of a power of ten."""
     assert (power.text or "") == " · 10"
     return int((power[0].text or "").replace("\N{MINUS SIGN}", "-"))
-
-
-def text_of(element: Element) -> str:
-    """Return all text of an element, with single spaces."""
-    return " ".join("".join(element.itertext()).split())
 
 
 class Report:
@@ -144,7 +141,6 @@ class Report:
         self.folder = folder
         self.catalogue = read_catalogue()
         self.results = read_results(folder)
-        results = self.results
         self.contents = self._gathered()
         self.facts = self.contents.facts
         self._pages: dict[str, Page] = {}

@@ -146,7 +146,8 @@ def _round_numbers(element: ET.Element) -> None:
     for name in ("d", "x", "y", "x1", "x2", "y1", "y2", "width", "height"):
         if name in element.attrib:
             value = _NUMBER.sub(
-                lambda m: _shortest(m[0], 0 if is_glyph else DIGITS), element.get(name, "")
+                lambda m: _shortest(m[0], 0 if is_glyph else DIGITS),
+                element.get(name, ""),
             )
             element.set(name, re.sub(r"\s+", " ", value).strip())
     if "d" in element.attrib:

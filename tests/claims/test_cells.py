@@ -1,0 +1,239 @@
+"""Cells: which places of a grid a check is decided in, and what it looks at there."""
+
+import math
+
+import pytest
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.cells import (
+    Place,
+    cells_of,
+    estimate_in,
+    is_applicable,
+    row_key,
+    statistic_of,
+    window_in,
+)
+from montecarlo.claims.schema import Check, Domain, Level
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.presets import PRESETS, Grid
+from montecarlo.sampling.conditions import Condition
+
+ALL = tuple(DIVISORS)
+GRID = Grid(
+    d_k=(1, 16, 64, 2048),
+    n_keys=(8, 32, 512),
+    laws=("laplace", "student_t3"),
+    law_d_k=(16, 64),
+    law_n_keys=(32,),
+).conditions()
+ROWS = Check("effective_keys", "at_least", low=0.0)
+PAIRS = Check("score_variance", "at_least", "value", low=0.0)
+
+
+def places(check, divisors=ALL, grid=GRID):
+    """Where a check is decided."""
+    return [cell.place for cell in cells_of(check, grid, divisors)]
+
+
+def test_default_domain():
+    """Without a domain a check speaks of d_k 16 to 1024, n 32 to 512 and all laws."""
+    assert set(places(ROWS)) == {
+        *(Place("gaussian", n, d) for n in (32, 512) for d in (16, 64)),
+        *(Place(law, 32, d) for law in ("laplace", "student_t3") for d in (16, 64)),
+    }
+    assert {place.d_k for place in places(PAIRS)} == {16, 64}
+    assert {place.n_keys for place in places(PAIRS)} == {None}
+
+
+def test_domain_holds_both_ends():
+    """A domain holds its ends, and its laws are those named."""
+    domain = Domain((1, 16), (8, 32), ("gaussian",))
+    check = Check("entropy", "at_least", low=0.0, domain=domain)
+
+    assert places(check) == [Place("gaussian", n, d) for n in (8, 32) for d in (1, 16)]
+
+
+def test_order_does_not_depend_on_the_grid():
+    """Cells come by law, n and d_k, whatever the order of the grid."""
+    found = places(ROWS)
+
+    assert found == sorted(found)
+    assert places(ROWS, grid=GRID[::-1]) == found
+
+
+def test_series_run_along_d_k():
+    """A check along d_k has one cell for each law and n, with rising d_k, and none
+    where there is a single d_k.
+    """
+    check = Check("entropy", "slope_between", low=0.0)
+    cells = cells_of(check, GRID[::-1], ALL)
+
+    assert len(cells) == 4
+    for cell in cells:
+        assert cell.place.d_k is None
+        assert [c.d_k for c in cell.conditions] == [16, 64]
+    narrow = Check("entropy", "slope_between", low=0.0, domain=Domain((16, 63)))
+    assert cells_of(narrow, GRID, ALL) == []
+
+
+def test_divisors_that_are_not_sampled_have_no_cells():
+    """A check under a divisor, or a pair of them, needs all of it sampled."""
+    ratio = Check("effective_keys", "at_most", divisor="none/sqrt", high=1.0)
+
+    assert places(ratio)
+    assert places(ratio, ("sqrt", "linear")) == []
+    assert places(ratio, ("none", "sqrt")) == places(ratio)
+
+
+def test_quantities_of_gaussian_keys():
+    """A quantity that means something for Gaussian keys only is decided there only."""
+    check = Check("entropy_identity", "at_least", low=-1.0, divisor="sqrt")
+
+    assert {place.law for place in places(check)} == {"gaussian"}
+
+
+def test_mixed_laws_are_no_cells():
+    """Where queries and keys have different laws, no place can be named."""
+    mixed = [Condition("rademacher", "gaussian", 16, 32)]
+
+    assert places(ROWS, grid=mixed) == []
+
+
+@pytest.mark.parametrize(
+    ("law", "quantity", "expected"),
+    [
+        ("student_t3", "weight_max", True),
+        ("student_t3", "log_partition", True),
+        ("student_t3", "score_variance", False),
+        ("student_t5", "score_variance", True),
+        ("student_t5", "score_excess_kurtosis", False),
+        ("student_t10", "score_excess_kurtosis", True),
+        ("gaussian", "score_excess_kurtosis", True),
+    ],
+)
+def test_moments_that_an_interval_needs(law, quantity, expected):
+    """Whether an interval is valid depends on law and quantity together."""
+    summary = "value" if quantity.startswith("score") else "mean"
+    check = Check(quantity, "at_least", summary, low=0.0)
+    grid = [Condition(law, law, 16), Condition(law, law, 16, 32)]
+    (cell,) = cells_of(check, grid, ALL)
+
+    assert is_applicable(check, cell) is expected
+
+
+def statistics(*checks):
+    """The different statistics that checks look at on the grid."""
+    return {
+        statistic_of(check, cell)
+        for check in checks
+        for cell in cells_of(check, GRID, ALL)
+    }
+
+
+def test_known_factors_make_no_new_statistic():
+    """A variance under every divisor, and its root, are one statistic; its slope, the
+    mean and another quantity are statistics of their own.
+    """
+    same = [
+        Check(quantity, "at_least", "value", divisor, low=0.0)
+        for quantity in ("score_variance", "score_std")
+        for divisor in ALL
+    ]
+    assert statistics(*same) == statistics(PAIRS)
+    slope = Check("score_variance", "slope_between", "value", low=0.0)
+    mean = Check("score_mean", "at_least", "value", low=0.0)
+    for other in (slope, mean):
+        assert not statistics(other) & statistics(PAIRS)
+
+
+def test_rows_under_another_divisor_are_another_statistic():
+    """Softmax is not linear: each divisor, summary and relation counts."""
+    others = [
+        Check("effective_keys", "at_least", divisor="sqrt", low=0.0),
+        Check("effective_keys", "at_least", "median", low=0.0),
+        Check("entropy", "at_least", low=0.0),
+        Check("effective_keys", "slope_between", low=0.0),
+    ]
+    for other in others:
+        assert not statistics(other) & statistics(ROWS)
+    bounds = Check("effective_keys", "between", low=0.0, high=3.0)
+    assert statistics(bounds) == statistics(ROWS)  # another window, the same estimate
+
+
+class Fixed:
+    """Summaries that answer with a number of the condition's d_k."""
+
+    def __init__(self, condition):
+        self.d_k = condition.d_k
+
+    def estimate(self, key):
+        """Return d_k, and for ratios of divisors 0.5."""
+        return Estimate(0.5 if "/" in key.divisor else float(self.d_k), 0.0, 64)
+
+
+@pytest.mark.parametrize(
+    ("relation", "expected"),
+    [("at_least", 16.0), ("slope_between", 1.0), ("ratio_of_ends_between", 4.0)],
+)
+def test_estimate_in_a_cell(relation, expected):
+    """A cell's estimate is the row's, or the slope or ratio of its series."""
+    check = Check("entropy", relation, low=0.0)
+    cell = cells_of(check, GRID, ALL)[0]
+
+    assert estimate_in(check, cell, Fixed).value == pytest.approx(expected)
+
+
+def test_row_key():
+    """A check names the row that it looks at."""
+    check = Check("effective_keys", "at_most", "spread", "none/sqrt", high=1.0)
+
+    assert row_key(check) == ("none/sqrt", "effective_keys", "spread")
+
+
+def exact(condition, key):
+    """Exact values as theory would give them: none for d_k = 64."""
+    del key
+    return None if condition.d_k == 64 else 3.0
+
+
+@pytest.mark.parametrize(
+    ("check", "window"),
+    [
+        (Check("entropy", "at_least", low=0.5), (0.5, math.inf)),
+        (Check("entropy", "at_most", high=0.5), (-math.inf, 0.5)),
+        (Check("entropy", "between", low=1.0, high=Level(2.0, 0.5, 1.0)), (1.0, 256.0)),
+        (Check("entropy", "equals", expected=2.0, tolerance=0.05), (1.9, 2.1)),
+        (Check("entropy", "equals", expected=-2.0, tolerance=0.05), (-2.1, -1.9)),
+        (Check("entropy", "equals", expected=0.0, tolerance=0.05), (-0.05, 0.05)),
+        (Check("entropy", "equals", expected="reference", tolerance=0.1), (2.7, 3.3)),
+        (Check("entropy", "slope_between", low=0.5), (0.5, math.inf)),
+    ],
+)
+def test_windows(check, window):
+    """A window has the bounds of the relation, or the expected value with a tolerance
+    that is relative unless 0 is expected.
+    """
+    cell = cells_of(check, GRID, ALL)[0]
+    assert cell.conditions[0].d_k == 16
+    assert cell.place.n_keys == 32
+
+    assert window_in(check, cell, exact) == pytest.approx(window)
+
+
+def test_no_reference_no_window():
+    """Where there is no exact value a check against it has no window."""
+    check = Check("entropy", "equals", expected="reference", tolerance=0.1)
+    windows = [window_in(check, cell, exact) for cell in cells_of(check, GRID, ALL)]
+
+    assert windows.count(None) == len(windows) / 2
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_check_of_the_catalogue_has_a_cell(preset):
+    """No check of the catalogue is silently left out by a preset."""
+    conditions = PRESETS[preset].conditions()
+
+    for check in read_catalogue().checks():
+        assert cells_of(check, conditions, ALL), check

@@ -1,0 +1,261 @@
+"""Verdicts: truth tables, borders, and properties that every rule must have."""
+
+import itertools
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.claims.cells import Place
+from montecarlo.claims.verdicts import (
+    MOST_BUDGETS,
+    Border,
+    Verdict,
+    all_of,
+    claim_verdict,
+    decide,
+    find_borders,
+    reading_verdict,
+    replicates_needed,
+)
+from montecarlo.estimation.estimates import Estimate, Interval, t_quantile
+
+S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
+C, NA, NM = Verdict.CONDITIONAL, Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("interval", "window", "verdict"),
+    [
+        ((1.1, 1.9), (1.0, 2.0), S),
+        ((1.0, 2.0), (1.0, 2.0), S),  # both ends belong to the window
+        ((2.0, 3.0), (1.0, 2.0), I),
+        ((2.1, 3.0), (1.0, 2.0), R),
+        ((0.0, 0.9), (1.0, 2.0), R),
+        ((0.0, 1.0), (1.0, 2.0), I),
+        ((0.0, 3.0), (1.0, 2.0), I),
+        ((0.0, 1.5), (1.0, 2.0), I),
+        ((1.5, 1.5), (1.5, 1.5), S),
+        ((5.0, INF), (1.0, INF), S),
+        ((5.0, INF), (1.0, 2.0), R),
+        ((0.0, INF), (1.0, INF), I),
+        ((NAN, NAN), (1.0, INF), I),
+        ((NAN, 0.0), (1.0, 2.0), I),
+        ((INF, INF), (0.0, 2.0), R),
+    ],
+)
+def test_decide(interval, window, verdict):
+    """Inside supports, outside refutes, across or unknown decides nothing."""
+    assert decide(Interval(*interval), window) == verdict
+
+
+NUMBERS = st.floats(-100.0, 100.0)
+PAIRS = st.tuples(NUMBERS, NUMBERS).map(sorted).map(tuple)
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(outer=PAIRS, window=PAIRS, parts=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_shrinking_an_interval(outer, window, parts):
+    """A narrower interval keeps what a wider one decided; it only decides more."""
+    low, high = outer
+    first, last = sorted(min(high, low + part * (high - low)) for part in parts)
+    wide, narrow = (
+        decide(Interval(*outer), window),
+        decide(Interval(first, last), window),
+    )
+
+    assert wide in (narrow, I)
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(interval=PAIRS, window=PAIRS, more=st.tuples(st.floats(0, 50), st.floats(0, 50)))
+def test_widening_a_window(interval, window, more):
+    """A wider window never takes support away and never refutes what was not."""
+    wider = (window[0] - more[0], window[1] + more[1])
+    before = decide(Interval(*interval), window)
+    after = decide(Interval(*interval), wider)
+
+    assert after == S or before != S
+    assert after != R or before == R
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(interval=PAIRS, window=PAIRS, truth=st.floats(0, 1))
+def test_decisions_are_right_where_the_interval_covers(interval, window, truth):
+    """Where the interval holds the truth, what is supported lies in the window and
+    what is refuted does not: so an error rate of intervals is one of verdicts.
+    """
+    low, high = interval
+    value = min(high, low + truth * (high - low))
+    verdict = decide(Interval(*interval), window)
+
+    inside = window[0] <= value <= window[1]
+    assert verdict != S or inside
+    assert verdict != R or not inside
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "verdict"),
+    [
+        ([], NM),
+        ([S], S),
+        ([S, S], S),
+        ([S, R], R),
+        ([S, I], I),
+        ([R, I], R),
+        ([S, NA], NA),
+        ([NA, R], R),
+        ([NA, I], I),
+        ([NA, NA], NA),
+    ],
+)
+def test_checks_of_a_place(outcomes, verdict):
+    """Each check has to hold: one that fails refutes, one that is open leaves open."""
+    for order in itertools.permutations(outcomes):
+        assert all_of(order) == verdict
+
+
+#: Outcomes of places, then the verdict everywhere (or compared) and somewhere.
+READINGS = [
+    ([], NM, NM),
+    ([NA], NA, NA),
+    ([NA, NA], NA, NA),
+    ([S], S, S),
+    ([S, S], S, S),
+    ([S, NA], S, S),
+    ([R, NA], R, R),
+    ([I, NA], I, I),
+    ([R, R], R, R),
+    ([S, R], C, S),
+    ([S, I], I, S),
+    ([R, I], I, I),
+    ([S, R, I], C, S),
+    ([I, I], I, I),
+]
+
+
+@pytest.mark.parametrize(("outcomes", "everywhere", "somewhere"), READINGS)
+def test_places_of_a_reading(outcomes, everywhere, somewhere):
+    """Decided places that agree give that, both kinds are conditional, an open one
+    leaves it open, and what is not applicable does not vote.
+    """
+    for order in itertools.permutations(outcomes):
+        assert reading_verdict("everywhere", order) == everywhere
+        assert reading_verdict("compare", order) == everywhere
+        assert reading_verdict("somewhere", order) == somewhere
+
+
+@pytest.mark.parametrize(
+    ("readings", "verdict"),
+    [
+        ([S], S),
+        ([R, R], R),
+        ([S, R], C),
+        ([S, C], C),
+        ([C], C),
+        ([C, I], C),
+        ([S, I], I),
+        ([R, I], I),
+        ([S, R, I], C),
+        ([S, NA], S),
+        ([S, NM], S),
+        ([NA], NA),
+        ([NM], NM),
+        ([I, NA, NM], I),
+    ],
+)
+def test_readings_of_a_claim(readings, verdict):
+    """Readings that agree give that, else it is conditional by reading."""
+    for order in itertools.permutations(readings):
+        assert claim_verdict(order) == verdict
+
+
+OUTCOMES = st.lists(st.sampled_from([S, R, I, NA]), min_size=1, max_size=6)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(outcomes=OUTCOMES, scope=st.sampled_from(["everywhere", "somewhere", "compare"]))
+def test_deciding_an_open_place_never_swaps_the_verdict(outcomes, scope):
+    """Deciding an open place never turns support into refutation or the reverse."""
+    before = reading_verdict(scope, outcomes)
+    for verdict in (S, R):
+        decided = [verdict if outcome == I else outcome for outcome in outcomes]
+        assert {before, reading_verdict(scope, decided)} != {S, R}
+
+
+def places(*outcomes, law="gaussian", n_keys=32):
+    """Places along d_k = 16, 32, 64, … with these outcomes."""
+    return [
+        (Place(law, n_keys, 16 * 2**i), outcome) for i, outcome in enumerate(outcomes)
+    ]
+
+
+def test_borders():
+    """A border lies between decided neighbours that differ, within one law and n."""
+    assert find_borders(places(S, S, R, R)) == [
+        Border("gaussian", 32, (32, 64), (S, R))
+    ]
+    assert find_borders(places(S, S)) == []
+    assert len(find_borders(places(S, R, S))) == 2
+    across = places(S) + places(R, n_keys=64) + places(S, law="laplace")
+    assert find_borders(across) == []
+
+
+def test_open_places_do_not_hide_a_border():
+    """Between decided places an open one widens the border, and NA is no outcome."""
+    (border,) = find_borders(places(S, I, NA, R))
+    assert border.d_k == (16, 128)
+    assert find_borders(places(I, S, I)) == []
+
+
+def test_series_have_no_borders():
+    """What speaks of all d_k has no d_k to lie between."""
+    series = [(Place("gaussian", n, None), v) for n, v in ((8, S), (32, R))]
+
+    assert find_borders(series) == []
+
+
+ALPHA, BUDGET = 1e-4, 1024
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    distance=st.floats(0.01, 10.0),
+    error=st.floats(1e-4, 0.1),
+    n=st.integers(100, 5000),
+)
+def test_replicates_that_would_decide(distance, error, n):
+    """With that many replicates and the same value the interval just clears the end."""
+    estimate = Estimate(2.0 + distance, error, n)
+    needed = replicates_needed(estimate, (1.0, 2.0), ALPHA, 10**9)
+    assert needed is not None
+    # errors fall with the root; the quantile of t is that of today's degrees of freedom
+    half = t_quantile(ALPHA, n) * error * math.sqrt(n / needed)
+
+    assert half <= distance * (1.0 + 1e-9)
+    if needed > 1:
+        fewer = t_quantile(ALPHA, n) * error * math.sqrt(n / (needed - 1))
+        assert fewer >= distance * (1.0 - 1e-9)
+
+
+def test_too_close_to_call():
+    """More than a hundred budgets, no distance, or no error give no number."""
+    half = t_quantile(ALPHA, 100) * 0.1
+    limit = half * math.sqrt(100 / (MOST_BUDGETS * BUDGET))
+    for factor, known in ((1.01, True), (0.99, False)):
+        estimate = Estimate(2.0 + factor * limit, 0.1, 100)
+        found = replicates_needed(estimate, (1.0, 2.0), ALPHA, BUDGET)
+        assert (found is not None) is known
+    for estimate in (Estimate(2.0, 0.1, 100), Estimate(2.5, NAN, 1)):
+        assert replicates_needed(estimate, (1.0, 2.0), ALPHA, BUDGET) is None
+
+
+def test_open_windows_have_one_end():
+    """The end that is infinitely far does not count."""
+    estimate = Estimate(2.5, 0.1, 100)
+
+    assert replicates_needed(estimate, (2.0, INF), ALPHA, BUDGET) == (
+        replicates_needed(estimate, (-INF, 2.0), ALPHA, BUDGET)
+    )

@@ -1,0 +1,43 @@
+"""Options and markers of all tests; a browser where there is one."""
+
+import os
+import shutil
+
+import pytest
+
+#: Set where a missing browser must not pass unnoticed.
+REQUIRED = "MONTECARLO_REQUIRE_BROWSER"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+
+
+def pytest_configure(config):
+    """Register what marks the tests that need a browser."""
+    config.addinivalue_line("markers", "browser: needs Chromium, Playwright and axe")
+
+
+def skip_or_fail(reason):
+    """Skip a test, or fail where a browser is required."""
+    if os.environ.get(REQUIRED) == "1":
+        pytest.fail(f"{reason}, and {REQUIRED} is set")
+    pytest.skip(reason)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """A browser without a window; skipped without one, or failed if required."""
+    try:
+        from axe_playwright_python import sync_playwright as _  # noqa: F401, PLC0415
+        from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415
+    except ImportError as error:
+        skip_or_fail(f"no browser: {error}")
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        skip_or_fail(f"no browser: none of {', '.join(BROWSERS)} is installed")
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        try:
+            found = playwright.chromium.launch(executable_path=path, args=arguments)
+        except Error as error:
+            skip_or_fail(f"no browser: {path} does not start: {error}")
+        yield found
+        found.close()

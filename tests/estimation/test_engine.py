@@ -1,0 +1,249 @@
+"""The engine: which replicates it asks for, when it stops, and what stops it."""
+
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.estimation import engine
+from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import Batch
+
+SMALL = Condition("gaussian", "gaussian", 2, 4)
+MEDIUM = Condition("gaussian", "gaussian", 256, 32)
+LARGE = Condition("gaussian", "gaussian", 4096, 128)
+
+
+class FakeExecutor(Executor):
+    """Runs what is submitted at once, in this thread, and keeps the futures."""
+
+    def __init__(self, broken=()):
+        self.tasks = []
+        self.futures = []
+        self.broken = broken  # numbers of the tasks that fail; the others then wait
+
+    def submit(self, fn, /, *args, **kwargs):
+        """Run a task, or fail it, or leave it waiting."""
+        future = Future()
+        number = len(self.futures)
+        self.tasks.append(args)
+        self.futures.append(future)
+        if number in self.broken:
+            future.set_exception(ZeroDivisionError("planted"))
+        elif not self.broken:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@pytest.fixture(autouse=True)
+def _no_sampling(monkeypatch):
+    """Replicates are their own index: the engine is looked at, not the sampler."""
+
+    def number(_condition, _seed, first, last, _divisors):
+        return Batch(np.arange(first, last, dtype=np.float64)[:, np.newaxis], ())
+
+    monkeypatch.setattr(engine, "sample", number)
+
+
+def plan_of(*conditions, first=4, most=16, batch=3):
+    """A plan with the same budget for each condition."""
+    return Plan(dict.fromkeys(conditions, Budget(first, most)), 1, ("sqrt",), batch)
+
+
+def watch(decided):
+    """A function that says what is undecided, and what it saw when it was asked."""
+    seen = []
+
+    def undecided(store):
+        seen.append({c: store.n_replicates(c) for c in store.conditions()})
+        return decided(len(seen))
+
+    return undecided, seen
+
+
+@pytest.mark.parametrize(
+    ("budget", "looks"),
+    [((4, 16), (4, 8, 16)), ((3, 20), (3, 6, 12)), ((5, 5), (5,)), ((5, 9), (5,))],
+)
+def test_looks_double(budget, looks):
+    """Looks double from the first on and never exceed the budget."""
+    assert Budget(*budget).looks() == looks
+
+
+def test_rounds_double_until_the_budget_is_spent():
+    """A condition that stays undecided is looked at 4, 8 and 16 replicates."""
+    store = SampleStore()
+    undecided, seen = watch(lambda look: [SMALL])
+    run(plan_of(SMALL), store, FakeExecutor(), undecided)
+
+    assert [one[SMALL] for one in seen] == [4, 8, 16]
+    assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
+
+
+def test_stops_when_nothing_is_undecided():
+    """The first look at which nothing is undecided is the last."""
+    undecided, seen = watch(lambda look: [SMALL] if look < 2 else [])
+    executor = FakeExecutor()
+    run(plan_of(SMALL), SampleStore(), executor, undecided)
+
+    assert [one[SMALL] for one in seen] == [4, 8]
+    assert sum(last - first for _, _, first, last, _ in executor.tasks) == 8
+
+
+def test_only_the_undecided_get_more():
+    """Each condition stops on its own; what is not in the plan is never sampled."""
+    undecided, seen = watch(lambda look: [MEDIUM, LARGE])
+    run(plan_of(SMALL, MEDIUM), SampleStore(), FakeExecutor(), undecided)
+
+    assert seen[-1] == {SMALL: 4, MEDIUM: 16}
+
+
+def test_condition_that_becomes_undecided_again_is_resumed():
+    """A slope can become undecided when another of its places changes: all of its
+    places then get more, also one that was decided for a while.
+    """
+    undecided, seen = watch(lambda look: [MEDIUM] if look == 1 else [SMALL, MEDIUM])
+    store = SampleStore()
+    run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), undecided)
+
+    assert seen[-1] == {SMALL: 16, MEDIUM: 16}
+    assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
+
+
+def test_each_condition_has_its_own_budget():
+    """A condition with a smaller budget ends earlier than the others."""
+    budgets = {SMALL: Budget(4, 16), LARGE: Budget(2, 4)}
+    undecided, seen = watch(lambda look: [SMALL, LARGE])
+    run(Plan(budgets, 1, ("sqrt",), 3), SampleStore(), FakeExecutor(), undecided)
+
+    assert seen == [{SMALL: n, LARGE: m} for n, m in ((4, 2), (8, 4), (16, 4))]
+
+
+def test_nothing_to_sample():
+    """A plan without conditions ends without asking for anything."""
+    executor = FakeExecutor()
+    run(plan_of(), SampleStore(), executor, lambda store: [])
+
+    assert executor.tasks == []
+
+
+def test_replicates_that_are_there_are_not_drawn_again():
+    """A store that has some replicates is brought to the first look."""
+    store = SampleStore()
+    store.add(SMALL, 0, Batch(np.arange(3.0)[:, np.newaxis], ()))
+    executor = FakeExecutor()
+    run(plan_of(SMALL), store, executor, lambda store: [])
+
+    assert [task[2:4] for task in executor.tasks] == [(3, 4)]
+
+
+def test_the_longest_are_sent_first():
+    """Workers get the longest batches first."""
+    executor = FakeExecutor()
+    run(plan_of(SMALL, LARGE, MEDIUM), SampleStore(), executor, lambda store: [])
+    sent = [task[0] for task in executor.tasks if task[3] - task[2] == 3]
+
+    assert sent == [LARGE, MEDIUM, SMALL]
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    start=st.integers(0, 50),
+    more=st.integers(1, 60),
+    batch=st.none() | st.integers(1, 70),
+    condition=st.sampled_from([SMALL, MEDIUM, LARGE]),
+)
+def test_batches_are_a_partition(start, more, batch, condition):
+    """Batches are not empty, join without gap or overlap, and are not too large."""
+    plan = Plan({condition: Budget(1, 1)}, 1, ("sqrt",), batch)
+    batches = list(plan.batches(condition, start, start + more))
+
+    assert [i for one in batches for i in range(*one)] == list(
+        range(start, start + more)
+    )
+    assert all(first < last for first, last in batches)
+    assert batch is None or max(last - first for first, last in batches) <= batch
+
+
+@pytest.mark.parametrize("order", ["first", "last", "shuffled"])
+def test_order_of_completion_does_not_matter(monkeypatch, order):
+    """Whatever comes back first, replicates stand in the order of their index."""
+
+    def finish(pending):
+        futures = list(pending)
+        if order == "shuffled":
+            np.random.default_rng(48).shuffle(futures)
+        return futures[::-1] if order == "last" else futures
+
+    monkeypatch.setattr(engine, "as_completed", finish)
+    store = SampleStore()
+    run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda store: [SMALL, MEDIUM])
+
+    for condition in (SMALL, MEDIUM):
+        assert store.samples(condition).means[:, 0].tolist() == list(range(16))
+
+
+def test_exception_in_a_worker_cancels_the_rest():
+    """What a worker raises comes out, and what has not begun is not begun."""
+    executor = FakeExecutor(broken=(1,))
+    with pytest.raises(ZeroDivisionError, match="planted"):
+        run(plan_of(SMALL, most=4, first=16, batch=4), SampleStore(), executor, list)
+
+    states = [future.cancelled() for future in executor.futures]
+    assert states == [True, False, True, True]
+
+
+def test_exception_comes_out_of_real_workers(monkeypatch):
+    """The same with threads: the first exception ends the run."""
+
+    def fail(_condition, _seed, first, *_):
+        raise FloatingPointError(f"planted at {first}")
+
+    monkeypatch.setattr(engine, "sample", fail)
+    with (
+        ThreadPoolExecutor(2) as executor,
+        pytest.raises(FloatingPointError, match="planted at"),
+    ):
+        run(plan_of(SMALL), SampleStore(), executor, list)
+
+
+def test_interruption_cancels_the_rest():
+    """A keyboard interrupt in the progress bar leaves no work behind."""
+    executor = FakeExecutor(broken=(99,))  # no task ends
+    executor.futures.append(Future())
+    executor.futures[0].set_result(None)
+
+    def interrupt(_condition, finished, _wanted):
+        if finished:
+            raise KeyboardInterrupt
+
+    def submit(fn, /, *args):
+        future = FakeExecutor.submit(executor, fn, *args)
+        if len(executor.futures) == 2:
+            future.set_result(fn(*args))
+        return future
+
+    executor.submit = submit
+    with pytest.raises(KeyboardInterrupt):
+        run(plan_of(SMALL), SampleStore(), executor, list, interrupt)
+
+    assert [future.cancelled() for future in executor.futures[2:]] == [True]
+
+
+def test_progress_adds_up():
+    """What is newly wanted and what is finished both add up to what was sampled."""
+    finished, wanted = [], []
+
+    def advance(_condition, done, more):
+        finished.append(done)
+        wanted.append(more)
+
+    store = SampleStore()
+    run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda s: [SMALL], advance)
+
+    total = store.n_replicates(SMALL) + store.n_replicates(MEDIUM)
+    assert sum(finished) == sum(wanted) == total == 20

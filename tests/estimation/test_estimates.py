@@ -1,0 +1,207 @@
+"""Estimates against closed forms, brute force and SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.estimation.estimates import (
+    POINTWISE,
+    Estimate,
+    Interval,
+    half_width_error,
+    jackknife,
+    mean_estimate,
+    product,
+    t_quantile,
+)
+
+VALUES = np.random.default_rng(41).lognormal(size=23)
+#: Relative: the two sides differ by rounding.
+CLOSE = 1e-12
+
+
+@pytest.mark.parametrize("error_rate", [0.3, 0.025, 1e-4, 1e-9])
+@pytest.mark.parametrize("n", [2, 3, 128, 10_000])
+def test_quantile_is_that_of_students_t(n, error_rate):
+    """One-sided quantiles are SciPy's, with one degree of freedom less than n."""
+    expected = scipy.stats.t.isf(error_rate, n - 1)
+
+    assert t_quantile(error_rate, n) == pytest.approx(expected, rel=1e-9)
+
+
+def test_one_replicate_has_no_interval():
+    """One replicate gives a value and no error; nothing is made up."""
+    estimate = mean_estimate(np.array([3.0]))
+
+    assert (estimate.value, estimate.n_replicates) == (3.0, 1)
+    assert math.isnan(estimate.std_error)
+    assert all(map(math.isnan, estimate.interval(0.01)))
+    assert math.isnan(jackknife(np.array([[3.0]]), lambda m: m[0]).std_error)
+
+
+@pytest.mark.parametrize("error_rate", [0.025, 0.001])
+def test_interval_of_a_mean(error_rate):
+    """The interval of a mean is the t interval that SciPy gives."""
+    estimate = mean_estimate(VALUES)
+    expected = scipy.stats.ttest_1samp(VALUES, 0.0).confidence_interval(
+        1.0 - 2.0 * error_rate
+    )
+
+    assert estimate.std_error == pytest.approx(scipy.stats.sem(VALUES), rel=CLOSE)
+    assert estimate.interval(error_rate) == pytest.approx(tuple(expected), rel=1e-9)
+
+
+def test_jackknife_of_a_mean_is_the_mean():
+    """For a mean the jackknife is the usual estimate, error and all."""
+    one, other = mean_estimate(VALUES), jackknife(VALUES[np.newaxis], lambda m: m[0])
+
+    assert other.value == pytest.approx(one.value, rel=CLOSE)
+    assert other.std_error == pytest.approx(one.std_error, rel=1e-10)
+
+
+def test_jackknife_corrects_the_bias():
+    """Of m2 - m1² it makes the unbiased variance, of m² the unbiased m² - s²/n: the
+    closed forms; the plain plug-in is neither.
+    """
+    n = len(VALUES)
+    moments = np.stack([VALUES, VALUES**2])
+    variance = jackknife(moments, lambda m: m[1] - m[0] ** 2).value
+    square = jackknife(moments, lambda m: m[0] ** 2).value
+
+    assert variance == pytest.approx(VALUES.var(ddof=1), rel=1e-10)
+    assert variance != pytest.approx(VALUES.var(), rel=1e-3)
+    unbiased = VALUES.mean() ** 2 - VALUES.var(ddof=1) / n
+    assert square == pytest.approx(unbiased, rel=1e-10)
+
+
+def test_jackknife_is_leaving_one_out():
+    """Value and error of a ratio are those of a loop that leaves out one replicate."""
+    moments = np.stack([VALUES, np.roll(VALUES, 1) + 1.0])
+    n = len(VALUES)
+    left_out = []
+    for i in range(n):
+        kept = np.delete(moments, i, axis=1).mean(axis=1)
+        left_out.append(kept[0] / kept[1])
+    whole = moments[0].mean() / moments[1].mean()
+    estimate = jackknife(moments, lambda m: m[0] / m[1])
+
+    assert estimate.value == pytest.approx(n * whole - (n - 1) * np.mean(left_out))
+    spread = np.square(left_out - np.mean(left_out)).sum()
+    assert estimate.std_error == pytest.approx(math.sqrt((n - 1) / n * spread))
+    assert estimate.n_replicates == n
+
+
+def test_scaling_is_exact():
+    """A known factor multiplies value, error and both ends."""
+    estimate = mean_estimate(VALUES)
+    scaled = estimate.scaled(0.25)
+
+    assert scaled.value == 0.25 * estimate.value
+    assert scaled.interval(0.01) == pytest.approx(
+        [0.25 * end for end in estimate.interval(0.01)], rel=CLOSE
+    )
+
+
+POSITIVE = st.floats(1e-3, 1e3)
+PARTS = st.lists(
+    st.tuples(POSITIVE, st.floats(0.0, 0.5), st.sampled_from([1, -1])),
+    min_size=1,
+    max_size=4,
+)
+
+
+def make_parts(drawn):
+    """Estimates of the drawn values, with errors relative to them."""
+    return [(Estimate(v, v * error, 64), power) for v, error, power in drawn]
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(drawn=PARTS, error_rate=st.floats(1e-6, 0.2))
+def test_product_holds_every_corner(drawn, error_rate):
+    """The interval of a product is that of the corners of its factors' intervals, each
+    of which has its share of the error rate.
+    """
+    parts = make_parts(drawn)
+    low, high = product(parts).interval(error_rate)
+    corners = [1.0]
+    for part, power in parts:
+        ends = [max(0.0, end) for end in part.interval(error_rate / len(parts))]
+        corners = [
+            corner * (end**power if end > 0.0 or power > 0 else math.inf)
+            for corner in corners
+            for end in ends
+        ]
+    finite = [corner for corner in corners if not math.isnan(corner)]  # not 0 · inf
+
+    assert low == pytest.approx(min(finite), rel=1e-9)
+    if not any(math.isnan(corner) for corner in corners):
+        assert high == pytest.approx(max(finite), rel=1e-9)
+    value = math.prod(part.value**power for part, power in parts)
+    assert product(parts).value == pytest.approx(value, rel=1e-9)
+    assert low <= value * (1 + 1e-9)
+    assert high >= value * (1 - 1e-9)
+
+
+def test_product_is_open_where_a_divisor_may_be_zero():
+    """Dividing by what may be 0 leaves the upper end open and keeps the lower one."""
+    vague = Estimate(1.0, 10.0, 64)
+    sharp = Estimate(2.0, 0.01, 64)
+    low, high = product([(sharp, 1), (vague, -1)]).interval(0.025)
+
+    assert high == math.inf
+    assert 0.0 < low < 2.0
+    assert product([(Estimate(0.0, 0.0, 64), -1)]).value == math.inf
+
+
+def test_product_of_dependent_factors_covers():
+    """The interval of a ratio covers at least as often as promised whatever the
+    dependence: of 4000 runs 95 % less five standard errors (false alarm below 1e-6 at
+    exactly 95 %); without splitting the error rate, factors that move apart fail.
+    """
+    runs, n = 4000, 16
+    noise = np.random.default_rng(42).normal(size=(runs, n))
+
+    def coverage(sign, share):
+        """Cover 1 = 1·1 with factors that move together (-1) or apart (1)."""
+        hits = 0
+        for values in noise:
+            one = mean_estimate(1.0 + 0.01 * values)
+            other = mean_estimate(1.0 + 0.01 * sign * values)
+            low, high = product([(one, 1), (other, 1)]).interval(share)
+            hits += low <= 1.0 <= high
+        return hits / runs
+
+    margin = 5.0 * math.sqrt(0.95 * 0.05 / runs)
+    assert coverage(1.0, POINTWISE) >= 0.95 - margin
+    assert coverage(-1.0, POINTWISE) >= 0.95 - margin
+    assert coverage(1.0, 4.0 * POINTWISE) < 0.95 - margin
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(drawn=PARTS, rates=st.tuples(st.floats(1e-6, 0.2), st.floats(1e-6, 0.2)))
+def test_smaller_error_wider_interval(drawn, rates):
+    """An interval that errs less often holds the one that errs more often."""
+    estimate = product(make_parts(drawn))
+    wide, narrow = (estimate.interval(rate) for rate in sorted(rates))
+
+    assert wide.low <= narrow.low
+    assert narrow.high <= wide.high
+
+
+def test_error_from_an_interval():
+    """The error of a t interval is found again from its width."""
+    estimate = mean_estimate(VALUES)
+    found = half_width_error(estimate.interval, len(VALUES))
+
+    assert found == pytest.approx(estimate.std_error, rel=1e-9)
+
+
+def test_own_bounds_are_used():
+    """An estimate with bounds of its own answers with these, not with t."""
+    estimate = Estimate(1.0, 1.0, 9, lambda error_rate: Interval(-error_rate, 7.0))
+
+    assert estimate.interval(0.1) == (-0.1, 7.0)

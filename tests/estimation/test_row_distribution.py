@@ -1,0 +1,204 @@
+"""Quantiles over rows: against brute force over raw values, and at the grid's ends."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
+from montecarlo.sampling.replicates import _count
+
+GRID = LogGrid(-3.0, 3.0, 200)
+#: One bin of GRID, as a factor.
+BIN = 10.0 ** (1 / 200)
+N, ROWS = 40, 64
+LEVELS = (0.1, 0.5, 0.9)
+
+
+def draw_values(rng, n=N, rows=ROWS):
+    """Row values that share a factor within each replicate."""
+    shared = rng.normal(scale=0.5, size=(n, 1))
+    return np.exp(shared + rng.normal(size=(n, rows)))
+
+
+def distribution_of(values, grid=GRID):
+    """The estimated distribution of raw values, shape (n_replicates, n_rows)."""
+    return row_distribution(_count(values, grid), grid, len(values))
+
+
+VALUES = draw_values(np.random.default_rng(43))
+
+
+def test_share_and_error_are_those_of_raw_values():
+    """At every edge the share of rows and its error between replicates are those that
+    raw values give; rows taken for independent would give another error.
+    """
+    rows = distribution_of(VALUES)
+    below = VALUES[..., np.newaxis] <= rows.edges  # no value lies on an edge
+    per_replicate = below.mean(axis=1)
+
+    assert rows.share == pytest.approx(per_replicate.mean(axis=0), abs=1e-12)
+    variance = per_replicate.var(axis=0, ddof=1) / N
+    inside = (rows.share * VALUES.size + 0.5) / (VALUES.size + 1)
+    least = inside * (1.0 - inside) / VALUES.size  # that of independent rows
+    # the variance is a difference of two numbers of order 1, known to 1e-16
+    expected = np.maximum(variance, least)
+    assert rows.error**2 == pytest.approx(expected, abs=1e-15)
+    error = np.sqrt(variance)
+    middle = np.abs(rows.share - 0.5) < 0.2
+    naive = np.sqrt(rows.share * (1.0 - rows.share) / VALUES.size)
+    assert (error[middle] > 1.5 * naive[middle]).all()
+
+
+def test_replicates_that_agree_by_chance_are_not_believed():
+    """Two replicates with the same rows have no spread, and still no sharp quantile;
+    nor do 32 replicates of one row tell where the largest tenth begins.
+    """
+    twice = np.repeat(VALUES[:1], 2, axis=0)
+    low, high = quantile_estimate(distribution_of(twice), 0.5).interval(1e-5)
+    assert low == 0.0
+    assert high == math.inf
+    few = VALUES[:32, :1]  # all below the true 90 % quantile once in 0.9**-32 = 29 runs
+    assert quantile_estimate(distribution_of(few), 0.9).interval(1e-6).high == math.inf
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("error_rate", [0.025, 1e-4])
+def test_quantile_is_that_of_raw_values(level, error_rate):
+    """Value and interval are, to a bin, those found by inverting the distribution
+    function at every raw value.
+    """
+    places = np.sort(VALUES.ravel())
+    per_replicate = (VALUES[..., np.newaxis] <= places).mean(axis=1)
+    share = per_replicate.mean(axis=0)
+    inside = (share * VALUES.size + 0.5) / (VALUES.size + 1)
+    error = np.maximum(
+        scipy.stats.sem(per_replicate), np.sqrt(inside * (1.0 - inside) / VALUES.size)
+    )
+    margin = scipy.stats.t.isf(error_rate, N - 1) * error
+    low, value, high = (
+        places[(curve >= level).argmax()] if (curve >= level).any() else math.inf
+        for curve in (share + margin, share, share - margin)
+    )
+    estimate = quantile_estimate(distribution_of(VALUES), level)
+    found = estimate.interval(error_rate)
+
+    assert estimate.value == pytest.approx(value, rel=BIN - 1.0)
+    assert found.low <= low * BIN
+    assert low <= found.low * BIN**2  # ends may be rounded outwards to whole bins
+    assert found.high == pytest.approx(high, rel=BIN**2 - 1.0)
+    assert found.low < estimate.value < found.high
+
+
+def test_interval_covers_as_often_as_it_says():
+    """Of 2000 runs, the 95 % interval of the median covers the true one in 95 % give or
+    take 3 %, which is six standard errors (false alarm below 1e-8 at exactly 95 %, and
+    1e-4 at 94 %); with rows taken for independent it covers in less than 85 %.
+    """
+    rng, runs = np.random.default_rng(44), 2000
+    covered = naive = 0
+    for _ in range(runs):
+        values = draw_values(rng, 24, 32)
+        rows = distribution_of(values)
+        low, high = quantile_estimate(rows, 0.5).interval(0.025)
+        covered += low <= 1.0 <= high
+        error = math.sqrt(0.25 / values.size)
+        naive += abs((values <= 1.0).mean() - 0.5) <= 1.96 * error
+
+    assert 6.0 * math.sqrt(0.95 * 0.05 / runs) < 0.03
+    assert abs(covered / runs - 0.95) < 0.03
+    assert naive / runs < 0.85
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(cuts=st.sets(st.integers(1, N - 1), max_size=6))
+def test_batches_and_their_order_do_not_matter(cuts):
+    """Counts of any batches, added in any order, give the same distribution."""
+    parts = np.split(VALUES, sorted(cuts))
+    counts = sum(_count(part, GRID) for part in reversed(parts))
+    merged, whole = row_distribution(counts, GRID, N), distribution_of(VALUES)
+
+    assert merged.share.tobytes() == whole.share.tobytes()
+    assert merged.error.tobytes() == whole.error.tobytes()
+
+
+def test_exact_zeros_have_a_bin():
+    """Where more than a level of the rows is exactly 0, so is the quantile."""
+    values = VALUES.copy()
+    values[:, : ROWS * 3 // 4] = 0.0
+    rows = distribution_of(values)
+
+    assert rows.share[0] == 0.75
+    median = quantile_estimate(rows, 0.5)
+    assert median.value == 0.0
+    assert median.interval(0.025) == (0.0, 0.0)
+    assert quantile_estimate(rows, 0.9).value > 0.0
+
+
+def test_few_zeros_open_the_interval_to_zero():
+    """Where it is not sure that fewer than a level are 0, the interval begins at 0."""
+    values = np.random.default_rng(46).permuted(
+        np.concatenate([np.zeros((N, 6)), VALUES[:, 6:]], axis=1).ravel()
+    )
+    rows = distribution_of(values.reshape(N, ROWS))
+    estimate = quantile_estimate(rows, 0.1)
+
+    assert rows.share[0] < 0.1
+    assert estimate.value > 0.0
+    assert estimate.interval(0.025).low == 0.0
+
+
+def test_interval_is_open_beyond_the_rows():
+    """Where the lower curve never reaches a level, the interval has no upper end."""
+    rows = distribution_of(draw_values(np.random.default_rng(45), n=3, rows=8))
+
+    assert quantile_estimate(rows, 0.9).interval(1e-6).high == math.inf
+
+
+def test_values_beyond_the_grid():
+    """Below the grid nothing is known but the end of the first bin, above it nothing
+    but the start of the last: the interval holds the true value all the same.
+    """
+    for factor in (1e-8, 1e8):
+        values = factor * VALUES
+        for level in LEVELS:
+            true = np.quantile(values, level)
+            low, high = quantile_estimate(distribution_of(values), level).interval(0.3)
+            assert low <= true <= high
+
+
+@pytest.mark.parametrize("grid", [FINE, DEEP], ids=["fine", "deep"])
+@pytest.mark.parametrize("value", [1.0, 0.5, 32.0, 1e-3])
+def test_equal_values_are_covered(grid, value):
+    """Where all rows have one value, the interval holds it, and a value on an edge
+    is not exceeded: a weight of 1 has no quantile above 1.
+    """
+    estimate = quantile_estimate(distribution_of(np.full((N, ROWS), value), grid), 0.5)
+    low, high = estimate.interval(0.025)
+
+    assert low <= value <= high
+    if value == 1.0:  # an edge of both grids
+        assert estimate.value <= 1.0
+        assert high <= 1.0
+
+
+def test_grid_reaches_the_most_keys():
+    """Weights and counts of keys stay inside their grid for 2**20 keys, the most."""
+    bins = FINE.bins(np.array([2.0**-20, 2.0**20]))
+
+    assert bins[0] > 1
+    assert bins[1] < FINE.n_bins - 1
+
+
+def test_one_replicate_has_no_error():
+    """One replicate gives a quantile and no interval."""
+    rows = distribution_of(VALUES[:1])
+    estimate = quantile_estimate(rows, 0.5)
+
+    assert np.isnan(rows.error).all()
+    assert math.isnan(estimate.std_error)
+    assert estimate.value == pytest.approx(np.quantile(VALUES[0], 0.5), rel=0.1)

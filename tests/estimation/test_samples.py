@@ -1,0 +1,73 @@
+"""The store: batches in any order, put together by index."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import Batch, sample
+
+ONE, OTHER = Condition("gaussian", "gaussian", 2, 4), Condition("uniform", "uniform", 2)
+N = 9
+DIVISORS = ("sqrt",)
+
+
+def store_of(starts, condition=ONE):
+    """A store that was given batches in this order; each ends where the next begins."""
+    ends = dict(zip(sorted(starts), [*sorted(starts)[1:], N], strict=True))
+    store = SampleStore()
+    for start in starts:
+        store.add(condition, start, sample(condition, 1, start, ends[start], DIVISORS))
+    return store
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data(), cuts=st.sets(st.integers(1, N - 1)))
+def test_batches_in_any_order(data, cuts):
+    """However batches are cut and in whatever order they come, the samples are the
+    bytes of one batch.
+    """
+    starts = data.draw(st.permutations([0, *cuts]))
+    whole = sample(ONE, 1, 0, N, DIVISORS)
+    samples = store_of(starts).samples(ONE)
+
+    assert samples.means.tobytes() == whole.means.tobytes()
+    assert samples.n_replicates == N
+    for found, expected in zip(samples.counts, whole.counts, strict=True):
+        assert np.array_equal(found, expected)
+        assert found.dtype == np.int64
+
+
+def test_order_of_the_index_matters():
+    """The test above can fail: replicates differ, and are not sorted by value."""
+    means = sample(ONE, 1, 0, N, DIVISORS).means
+
+    assert len(np.unique(means[:, 0])) == N
+    assert means.tobytes() != means[::-1].tobytes()
+
+
+def test_conditions_are_kept_apart():
+    """Each condition has its own replicates; one that has none says so."""
+    store = store_of([0, 4])
+    store.add(OTHER, 0, Batch(np.zeros((3, 9)), ()))
+
+    assert set(store.conditions()) == {ONE, OTHER}
+    assert (store.n_replicates(ONE), store.n_replicates(OTHER)) == (N, 3)
+    assert store.samples(OTHER).counts == ()
+    absent = Condition("laplace", "laplace", 2)
+    assert store.n_replicates(absent) == 0
+    with pytest.raises(KeyError):
+        store.samples(absent)
+
+
+def test_same_batch_twice_counts_once():
+    """A batch that comes again, as after a worker was lost, replaces itself."""
+    store = store_of([0, 4])
+    store.add(ONE, 4, sample(ONE, 1, 4, N, DIVISORS))
+
+    assert store.n_replicates(ONE) == N
+    assert store.samples(ONE).means.tobytes() == (
+        sample(ONE, 1, 0, N, DIVISORS).means.tobytes()
+    )

@@ -1,0 +1,135 @@
+"""Estimates of a condition: every row of the table, from the samples and no more."""
+
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.pairs import PAIR_MEANS
+from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, row_keys
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import mean_columns, sample
+
+ALL = tuple(DIVISORS)
+N = 24
+PAIRS = Condition("gaussian(mean=0.5)", "gaussian", 16)
+ROWS = Condition("gaussian", "gaussian", 16, 8)
+HEAVY = Condition("student_t3", "student_t3", 4, 8)
+
+
+def summaries_of(condition, divisors=ALL):
+    """The estimates of a few replicates."""
+    batch = sample(condition, 1, 0, N, divisors)
+    return Summaries(condition, Samples(batch.means, batch.counts), divisors)
+
+
+@pytest.mark.parametrize("condition", [PAIRS, ROWS, HEAVY], ids=lambda c: c.name)
+def test_every_row_has_an_estimate(condition):
+    """Each row that is named can be estimated, once, from all replicates."""
+    summaries = summaries_of(condition)
+    keys = list(row_keys(condition, ALL))
+
+    assert len(set(keys)) == len(keys)
+    for key in keys:
+        estimate = summaries.estimate(key)
+        assert math.isfinite(estimate.value), key
+        assert estimate.n_replicates == N
+        assert math.isnan(estimate.std_error) != has_interval(condition, key.quantity)
+        assert summaries.estimate(key) is estimate
+
+
+def test_divisors_scale_what_is_estimated_of_pairs():
+    """A variance under a divisor is that of raw scores over its square, error too."""
+    summaries = summaries_of(PAIRS)
+    raw = summaries.estimate(RowKey("none", "score_variance", "value"))
+    scaled = summaries.estimate(RowKey("sqrt", "score_variance", "value"))
+
+    assert scaled.value == pytest.approx(raw.value / 16, rel=1e-15)
+    assert scaled.std_error == pytest.approx(raw.std_error / 16, rel=1e-15)
+
+
+def test_variance_is_pooled_over_replicates():
+    """The variance is E s² - (E s)² of all replicates, corrected for bias; averaging a
+    variance of each replicate would be too small where means are not 0.
+    """
+    summaries = summaries_of(PAIRS)
+    means = dict(zip(PAIR_MEANS, summaries.samples.means.T, strict=True))
+    found = summaries.estimate(RowKey("none", "score_variance", "value")).value
+
+    pooled = means["s2"].mean() - means["s"].mean() ** 2
+    correction = means["s"].var(ddof=1) / N
+    assert found == pytest.approx(pooled + correction, rel=1e-12)
+    each = (means["s2"] - means["s"] ** 2).mean()
+    assert each < pooled
+
+
+def test_ratio_of_divisors_is_paired():
+    """The ratio of two divisors is that of the means of the same draws, whose error is
+    smaller than if they were drawn apart.
+    """
+    summaries = summaries_of(ROWS)
+    over, under = (
+        summaries.estimate(RowKey(d, "effective_keys", "mean"))
+        for d in ("none", "sqrt")
+    )
+    ratio = summaries.estimate(RowKey("none/sqrt", "effective_keys", "mean"))
+    apart = ratio.value * math.hypot(
+        over.std_error / over.value, under.std_error / under.value
+    )
+
+    assert ratio.value == pytest.approx(over.value / under.value, rel=0.01)
+    assert ratio.std_error < apart
+
+
+def test_spread_is_q90_over_q10():
+    """The spread is the ratio of the outer quantiles, and holds it in its interval."""
+    summaries = summaries_of(ROWS)
+    q90, q10, spread = (
+        summaries.estimate(RowKey("none", "jacobian_trace", name))
+        for name in ("q90", "q10", "spread")
+    )
+
+    assert spread.value == pytest.approx(q90.value / q10.value)
+    low, high = spread.interval(0.025)
+    assert low < spread.value < high
+
+
+def test_too_few_moments_give_no_interval():
+    """A heavy law has means of bounded quantities with an error, and quantiles too, but
+    of unbounded ones only the value.
+    """
+    summaries = summaries_of(HEAVY)
+    bounded = summaries.estimate(RowKey("sqrt", "weight_max", "median"))
+    unbounded = summaries.estimate(RowKey("sqrt", "score_row_variance", "mean"))
+
+    assert bounded.std_error > 0.0
+    assert math.isnan(unbounded.std_error)
+    assert all(map(math.isnan, unbounded.interval(0.025)))
+
+
+def test_weights_by_rank():
+    """Weights by rank fall, and are the means of their columns."""
+    summaries = summaries_of(ROWS)
+    ranks, estimates = zip(*summaries.by_rank("sqrt"), strict=True)
+    values = [estimate.value for estimate in estimates]
+
+    assert ranks == (1, 2, 3, 4, 5, 6, 8)
+    assert values == sorted(values, reverse=True)
+    column = mean_columns(ROWS, ALL).index(("sqrt", "rank3"))
+    assert values[2] == pytest.approx(np.mean(summaries.samples.means[:, column]))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        RowKey("none", "score_varianz", "value"),
+        RowKey("3sqrt", "entropy", "mean"),
+        RowKey("sqrt", "score_variance", "value"),
+    ],
+)
+def test_rows_that_do_not_exist(key):
+    """What a condition does not have is a KeyError, not a number."""
+    with pytest.raises((KeyError, ValueError)):
+        summaries_of(ROWS).estimate(key)

@@ -1,0 +1,256 @@
+"""Pages as a browser shows them: no request, no barrier, no box, no overflow."""
+
+import re
+from dataclasses import dataclass, field
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+PAGES = ("en", "de", "zh", "ja", "es", "index")
+WIDTHS = (320, 1280)
+HEIGHT = 900
+#: Collects what the policy blocked, from the first byte on.
+WATCH = """
+window.blocked = [];
+document.addEventListener("securitypolicyviolation",
+  event => window.blocked.push(event.violatedDirective + " " + event.blockedURI));
+"""
+OPEN = "for (const d of document.querySelectorAll('details')) d.open = true"
+#: What sticks out of the page to the right, apart from what scrolls by itself.
+OVERFLOW = """() => {
+  const width = window.innerWidth;
+  const page = document.scrollingElement;
+  const out = page.scrollWidth > width ? ["page " + page.scrollWidth] : [];
+  for (const e of document.body.querySelectorAll("*")) {
+    const box = e.getBoundingClientRect();
+    if (e.closest(".scroll") === null && e.closest("math") === null
+        && box.width > 0 && box.right > width + 1)
+      out.push(e.tagName + "." + e.className + " " + Math.round(box.right));
+  }
+  return out;
+}"""
+#: Draws each character, and characters that no font has; returns those that look alike.
+BOXES = """([characters, family, language]) => {
+  document.documentElement.lang = language;
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = 40;
+  const context = canvas.getContext("2d", {willReadFrequently: true});
+  const draw = character => {
+    context.clearRect(0, 0, 40, 40);
+    context.font = "24px " + family;
+    context.fillText(character, 4, 30);
+    return context.getImageData(0, 0, 40, 40).data.join();
+  };
+  const boxes = new Set(["\\u0378", "\\u{10FFFD}", "\\u2FE0", "\\uFFFE"].map(draw));
+  return characters.filter(character => boxes.has(draw(character)));
+}"""
+CJK = re.compile(
+    r"CJK|Noto Sans (SC|JP)|Source Han|PingFang|YaHei|SimSun|SimHei|Hiragino|Yu Gothic|"
+    r"Meiryo|WenQuanYi|IPA|Takao|Droid Sans Fallback|VL Gothic"
+)
+#: What axe says of headings and headers that are formulas: it reads no MathML.
+UNREAD = {"empty-heading", "empty-table-header"}
+
+
+@dataclass
+class Visit:
+    """A page that was opened, and what happened meanwhile."""
+
+    page: object
+    requests: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    def blocked(self):
+        """Return what the policy blocked."""
+        return self.page.evaluate("window.blocked")
+
+    def overflow(self, width):
+        """Return what is too wide for a window of some width."""
+        self.page.set_viewport_size({"width": width, "height": HEIGHT})
+        return self.page.evaluate(OVERFLOW)
+
+    def faults(self, *rules):
+        """Return what axe finds, by all of its rules or by some."""
+        from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+        options = {"resultTypes": ["violations"]}
+        if rules:
+            options["runOnly"] = {"type": "rule", "values": list(rules)}
+        found = Axe().run(self.page, options=options).response["violations"]
+        return [
+            (fault["id"], node["html"][:200])
+            for fault in found
+            for node in fault["nodes"]
+            if not (fault["id"] in UNREAD and self._is_formula(node["target"][0]))
+        ]
+
+    def _is_formula(self, selector):
+        """Tell whether an element holds a formula."""
+        return self.page.locator(f"css={selector}").locator("math").count() > 0
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a file as a reader would, offline."""
+    contexts = []
+
+    def open_file(path):
+        context = browser.new_context(
+            viewport={"width": 1280, "height": HEIGHT}, color_scheme="light"
+        )
+        contexts.append(context)
+        context.add_init_script(WATCH)
+        visited = Visit(context.new_page())
+        page = visited.page
+        page.on("request", lambda request: visited.requests.append(request.url))
+        page.on("console", lambda message: visited.messages.append(message.text))
+        page.on("pageerror", lambda error: visited.messages.append(str(error)))
+        page.route(re.compile("^(?!file:|data:)"), lambda route: route.abort())
+        page.goto(path.as_uri(), wait_until="load")
+        return visited
+
+    yield open_file
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(params=PAGES)
+def visited(visit, report, request):
+    """Each page of the report, opened."""
+    page = report.page(request.param)
+    found = visit(report.folder / f"{request.param}.html")
+    return page, found, request.param
+
+
+def test_page_in_a_browser(visited):
+    """A page asks for nothing, breaks no rule of its policy or of access, and fits.
+
+    One test for a page, as opening and examining one takes most of the time.
+    """
+    parsed, found, name = visited
+    assert [
+        url for url in found.requests if not url.startswith(("file:", "data:"))
+    ] == []
+    assert sum(url.startswith("file:") for url in found.requests) == 1
+    assert found.page.evaluate("getComputedStyle(document.body).maxWidth") == "960px"
+    for width in WIDTHS:
+        assert found.overflow(width) == []
+    if name == "en":
+        found.page.evaluate(OPEN)  # the same in all languages, and long to examine
+    assert found.faults() == []
+    found.page.emulate_media(color_scheme="dark")
+    assert found.faults("color-contrast", "link-in-text-block") == []
+    found.page.evaluate(OPEN)
+    for width in WIDTHS:
+        assert found.overflow(width) == []
+    assert found.blocked() == []
+    assert found.messages == []
+    images = "[...document.images].map(i => i.complete && i.naturalWidth > 0)"
+    loaded = found.page.evaluate(images)
+    assert all(loaded)
+    assert len(loaded) == len(list(parsed.root.iter("img")))
+
+
+@pytest.mark.parametrize("code", ["en", "de", "zh", "ja", "es"])
+def test_every_character_has_a_glyph(visit, report, browser, code):
+    """No character of a page is drawn as the box that stands for a missing one."""
+    parsed = report.page(code)
+    found = visit(report.folder / f"{code}.html")
+    family = found.page.evaluate("getComputedStyle(document.body).fontFamily")
+    language = found.page.evaluate("document.documentElement.lang")
+    characters = {
+        sign
+        for text, element in parsed.texts()
+        if not any(e.tag.endswith("math") for e in parsed.above(element))
+        for sign in text
+        if not sign.isspace() and sign != "\N{WORD JOINER}"
+    }
+    assert len(characters) > 50
+    blank = browser.new_page()
+    asked = [sorted(characters), family, language]
+    if blank.evaluate(BOXES, [["中", "あ"], "sans-serif", language]):
+        pytest.skip("no font for Chinese and Japanese is installed")
+    boxes = blank.evaluate(BOXES, asked)
+    planted = blank.evaluate(BOXES, [["a", "\u0379"], family, language])
+    blank.close()
+    assert boxes == []
+    assert planted == ["\u0379"]
+
+
+@pytest.mark.parametrize(("code", "region"), [("zh", "SC"), ("ja", "JP")])
+def test_text_is_drawn_in_the_fonts_of_its_language(visit, report, code, region):
+    """Chinese and Japanese stand in fonts made for them, each in those of its own."""
+    report.page(code)
+    found = visit(report.folder / f"{code}.html")
+    devtools = found.page.context.new_cdp_session(found.page)
+    for domain in ("DOM", "CSS"):
+        devtools.send(f"{domain}.enable")
+    root = devtools.send("DOM.getDocument")["root"]["nodeId"]
+    chosen = {"nodeId": root, "selector": "h1, h2, main > section > p, figcaption, th"}
+    used = set()
+    for node in devtools.send("DOM.querySelectorAll", chosen)["nodeIds"][:60]:
+        fonts = devtools.send("CSS.getPlatformFontsForNode", {"nodeId": node})["fonts"]
+        used.update(font["familyName"] for font in fonts)
+    assert not any("LastResort" in name or "notdef" in name for name in used)
+    drawn = {name for name in used if CJK.search(name)}
+    assert drawn
+    for name in drawn:
+        if "CJK" in name:
+            assert name.endswith(f"CJK {region}")
+
+
+def test_report_is_read_without_fonts_of_its_own_for_words(visit, report):
+    """The one font that a page brings is that of its formulas."""
+    report.page("en")
+    found = visit(report.folder / "en.html")
+    fonts = found.page.evaluate(
+        "document.fonts.ready.then(f => [...f].map(x => x.family + ' ' + x.status))"
+    )
+    assert [name.replace('"', "") for name in fonts] == ["Montecarlo Math loaded"]
+
+
+def test_faint_text_is_found(visit, report):
+    """Text too faint to read would not pass, in light and in dark."""
+    report.page("index")
+    found = visit(report.folder / "index.html")
+    found.page.evaluate("document.querySelector('h2').style.color = '#999'")
+    assert [rule for rule, _ in found.faults("color-contrast")] == ["color-contrast"]
+    found.page.evaluate("document.querySelector('h2').style.color = '#444'")
+    assert found.faults("color-contrast") == []
+    found.page.emulate_media(color_scheme="dark")
+    assert [rule for rule, _ in found.faults("color-contrast")] == ["color-contrast"]
+
+
+def test_missing_words_are_found(visit, report):
+    """An image without words, an empty header and a lost language would not pass."""
+    report.page("index")
+    found = visit(report.folder / "index.html")
+    found.page.evaluate("document.querySelector('img').removeAttribute('alt')")
+    found.page.evaluate("document.documentElement.removeAttribute('lang')")
+    found.page.evaluate("document.querySelector('h2').textContent = ''")
+    rules = {rule for rule, _ in found.faults()}
+    assert {"image-alt", "html-has-lang", "empty-heading"} <= rules
+
+
+def test_wide_page_is_found(visit, report):
+    """What is wider than a phone would not pass."""
+    report.page("index")
+    found = visit(report.folder / "index.html")
+    assert found.overflow(320) == []
+    found.page.evaluate("document.querySelector('h2').style.minWidth = '400px'")
+    assert found.overflow(320) != []
+    assert found.overflow(1280) == []
+
+
+def test_request_is_found(visit, report, tmp_path):
+    """An address in a page is blocked by its policy, and seen."""
+    planted = tmp_path / "planted.html"
+    image = '<img src="https://example.org/x.png" alt="x"><p style="color: red">y</p>'
+    text = report.page("index").text.replace("</main>", f"{image}</main>")
+    planted.write_text(text, encoding="utf-8")
+    found = visit(planted)
+    blocked = found.blocked()
+    assert any(entry.startswith("img-src https://example.org") for entry in blocked)
+    assert any(entry.startswith("style-src-attr") for entry in blocked)
+    assert found.messages != []

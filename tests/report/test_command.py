@@ -1,0 +1,713 @@
+"""The command: what it refuses, what it leaves alone, what it prints, and its bytes."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import html5lib
+import pytest
+
+import montecarlo.report.command as report_command
+from montecarlo.claims import catalogue
+from montecarlo.claims.catalogue import CatalogueError, read_catalogue
+from montecarlo.estimation import engine
+from montecarlo.presets import PRESETS
+from montecarlo.report import language
+from montecarlo.report.__main__ import main
+from montecarlo.report.language import LANGUAGES
+from montecarlo.results.folder import STAGING, TIMING_FILE, file_hash, files_of
+from montecarlo.sampling.laws import LAWS
+
+GRID = """
+[grid]
+d_k = [4, 16]
+n_keys = [8]
+laws = ["laplace"]
+law_d_k = [4]
+law_n_keys = []
+first = 4
+most = 4
+"""
+TINY = 'lang = ["en"]\njobs = 1\n' + GRID
+
+
+@pytest.fixture
+def config(tmp_path):
+    """Write a configuration file and return what the command is told of it."""
+
+    def write(text=TINY, name="study.toml"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return ["--config", str(path)]
+
+    return write
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command here; returns its status and what it printed."""
+
+    def run_main(*arguments):
+        status = main([str(argument) for argument in arguments])
+        return status, *capsys.readouterr()
+
+    return run_main
+
+
+@pytest.fixture
+def refused(run, tmp_path):
+    """Run what must be refused: nothing sampled or written, one line, status 2."""
+
+    def run_refused(*arguments):
+        output = tmp_path / "refused"
+        known = {path: path.read_bytes() for path in files_of(tmp_path)}
+        if "--output" not in arguments:
+            arguments = (*arguments, "--output", output)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(report_command, "run_study", forbidden)
+            status, printed, complaint = run(*arguments)
+        assert status == 2, complaint
+        assert printed == ""
+        assert not output.exists()
+        assert {path: path.read_bytes() for path in files_of(tmp_path)} == known
+        (line,) = complaint.splitlines()
+        assert line.startswith("montecarlo.report: ")
+        return line
+
+    return run_refused
+
+
+def forbidden(*_):
+    """Stand in for sampling where nothing must be sampled."""
+    pytest.fail("sampled before the input was found wrong")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A small report that the command wrote, in two languages."""
+    folder = tmp_path_factory.mktemp("finished")
+    path = folder / "study.toml"
+    path.write_text(TINY.replace('["en"]', '["en", "de"]'), encoding="utf-8")
+    output = folder / "output"
+    status = main(["--config", str(path), "--output", str(output), "--quiet"])
+    assert status == 0
+    return output
+
+
+def contents(folder):
+    """Return the bytes of every file of a folder, but what may differ."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in files_of(folder)
+        if path.name != TIMING_FILE
+    }
+
+
+def start(*arguments, cwd=None, **environment):
+    """Run Python in a process of its own."""
+    return subprocess.run(  # noqa: S603 - our own interpreter, arguments of our own
+        [sys.executable, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        cwd=cwd,
+        env={**os.environ, **environment},
+    )
+
+
+# --- What is refused ----------------------------------------------------------------
+
+
+#: What there is of each kind, some of it where there is much.
+KNOWN = {
+    "language": [*LANGUAGES, "all"],
+    "preset": list(PRESETS),
+    "list": ["laws", "claims", "languages", "quantities", "presets"],
+    "claim": ["unscaled-one-hot", "scaled-balanced", "linear-variance"],
+    "law": list(LAWS),
+    "divisor": ["none", "sqrt", "2sqrt", "linear"],
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "near"),
+    [
+        (["--lang", "deu"], "language", "de"),
+        (["--preset", "qiuck"], "preset", "quick"),
+        (["--list", "law"], "list", "laws"),
+        (["--only", "unscaled-onehot"], "claim", "unscaled-one-hot"),
+    ],
+)
+def test_unknown_name_is_refused(refused, config, arguments, kind, near):
+    """An unknown name is told with those that are known and with the nearest."""
+    others = config() if kind in {"language", "claim"} else []
+    line = refused(*arguments, *others)
+    assert f"{kind} must be one of" in line
+    assert f"got {arguments[1]!r}" in line
+    assert all(name in line for name in KNOWN[kind])
+    assert line.endswith(f"Did you mean {near!r}?")
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "near"),
+    [
+        (('"laplace"', '"laplas"'), "law", "laplace"),
+        (('"laplace"', '"studentt5(std=2.0)"'), "law", "student_t5"),
+        (("first = 4", 'divisors = ["sqr"]\nfirst = 4'), "divisor", "sqrt"),
+        (('["en"]', '["en", "jaa"]'), "language", "ja"),
+        (('["en"]', '["en"]\nonly = ["linear-varianc"]'), "claim", "linear-variance"),
+    ],
+)
+def test_unknown_name_in_a_file_is_refused(refused, config, change, kind, near):
+    """Names in the file are looked up as those on the command line are."""
+    line = refused(*config(TINY.replace(*change)))
+    assert f"{kind} must be one of" in line
+    assert all(name in line for name in KNOWN[kind])
+    assert line.endswith(f"Did you mean {near!r}?")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ("d_k = [4, 16]", "d_k = [0]", "grid.d_k"),
+        ("d_k = [4, 16]", "d_k = [-4]", "grid.d_k"),
+        ("d_k = [4, 16]", "d_k = [4.5]", "grid.d_k"),
+        ("d_k = [4, 16]", 'd_k = ["4"]', "grid.d_k"),
+        ("n_keys = [8]", "n_keys = [1]", "grid.n_keys"),
+        ("first = 4", "first = 5", "first"),
+        ("jobs = 1", "jobs = 0", "jobs"),
+        ("jobs = 1", "jobs = 1\nseed = -1", "seed"),
+        ("jobs = 1", "jobs = 1\nseed = 1.5", "seed"),
+        ("jobs = 1", "jobs = 1\nseed = true", "seed"),
+        ("jobs = 1", "jobs = 1\nsede = 1", "sede"),
+        ("first = 4", "frist = 4", "frist"),
+        ("jobs = 1", "jobs = 1\nerror_rate = 0.5", "error_rate"),
+        ("jobs = 1", "jobs = 1\nerror_rate = 0", "error_rate"),
+        ('["en"]', '"en"', "lang"),
+        ('["en"]', "[]", "lang"),
+        ("[grid]", "[grid", "TOML"),
+        ("jobs = 1", "jobs = 1\njobs = 2", "TOML"),
+        ("d_k = [4, 16]", "", "d_k"),
+    ],
+)
+def test_wrong_file_is_refused(refused, config, old, new, named):
+    """A configuration that cannot be meant is one line that names the field."""
+    assert old in TINY
+    line = refused(*config(TINY.replace(old, new)))
+    assert named in line
+
+
+def test_file_that_cannot_be_read_is_refused(refused, tmp_path):
+    """A configuration that is missing, a folder or no text is named."""
+    assert "none.toml" in refused("--config", tmp_path / "none.toml")
+    assert str(tmp_path) in refused("--config", tmp_path)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    assert "binary.toml" in refused("--config", tmp_path / "binary.toml")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--seed", "one"],
+        ["--seed", "1.5"],
+        ["--seed", ""],
+        ["--seed", "-1"],
+        ["--seed", str(2**63)],
+        ["--jobs", "two"],
+        ["--jobs", "0"],
+        ["--jobs", "-2"],
+        ["--jobs", "nan"],
+    ],
+)
+def test_wrong_number_is_refused(refused, config, arguments):
+    """A seed or a number of workers that is none is named."""
+    assert arguments[0].lstrip("-") in refused(*arguments, *config())
+
+
+def test_malformed_catalogue_is_refused(refused, config, tmp_path, monkeypatch):
+    """A catalogue that cannot be used is one line with file, claim and field."""
+    package = tmp_path / "package"
+    package.mkdir()
+    text = catalogue.files("montecarlo.claims").joinpath("catalogue.toml").read_text()
+    monkeypatch.setattr(catalogue, "files", lambda _: package)
+    for old, new, named in (
+        ('quantity = "score_variance"', 'quantity = "score_varianc"', "score_variance"),
+        ('topic = "variance"', 'topic = "variants"', "topic"),
+        ("[[claim]]", "[[claim]", "TOML"),
+    ):
+        changed = text.replace(old, new, 1)
+        (package / "catalogue.toml").write_text(changed, encoding="utf-8")
+        with pytest.raises(CatalogueError):
+            read_catalogue()
+        line = refused(*config())
+        assert "catalogue.toml" in line
+        assert named in line
+
+
+def test_incomplete_language_is_refused(refused, config, tmp_path, monkeypatch):
+    """A language that lacks a message is found before anything is sampled."""
+    path = tmp_path / "de.po"
+    whole = language.catalogue_path("de").read_text(encoding="utf-8")
+    entry = whole.index('msgid "Glossary"')
+    rest = whole[whole.index("\n\n", entry) :]
+    path.write_text(whole[:entry].rpartition("\n\n")[0] + rest, encoding="utf-8")
+    monkeypatch.setattr(language, "catalogue_path", lambda code: path)
+    line = refused("--lang", "de", *config())
+    assert "'de'" in line
+    assert "Glossary" in line
+
+
+def test_output_that_cannot_be_written_is_refused(
+    refused, config, tmp_path, monkeypatch
+):
+    """A file in place of the folder or above it, and a disk that refuses, are named."""
+    file = tmp_path / "file"
+    file.write_text("mine", encoding="utf-8")
+    for output in (file, file / "below", file / "far" / "below"):
+        assert repr(str(output)) in refused(*config(), "--output", output)
+
+    def refuse(self, *_, **__):
+        raise PermissionError(30, "Read-only file system", str(self))
+
+    arguments = config()
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert "Read-only file system" in refused(*arguments, "--output", tmp_path / "new")
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "run.json", "measurements.csv"])
+def test_foreign_folder_is_refused(refused, config, tmp_path, name):
+    """A folder with what is not ours is not touched, whatever it is called."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / ".gitkeep").touch()
+    (mine / name).write_text('{"program": "other"}', encoding="utf-8")
+    line = refused(*config(), "--output", mine)
+    assert repr(str(mine)) in line
+    assert sorted(path.name for path in mine.iterdir()) == [".gitkeep", name]
+
+
+def test_folder_with_keep_files_is_written(run, config, tmp_path):
+    """The folder of a checkout, empty but for its keep-file, is ours."""
+    output = tmp_path / "kept"
+    output.mkdir()
+    (output / ".gitkeep").touch()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report_command, "run_study", interrupted)
+        status, *_ = run(*config(), "--output", output)
+    assert status == 130
+    assert [path.name for path in output.iterdir()] == [".gitkeep"]
+
+
+# --- Runs that do not finish --------------------------------------------------------
+
+
+def interrupted(*_):
+    """Stand in for a user who has seen enough."""
+    raise KeyboardInterrupt
+
+
+def failing_sampler(monkeypatch, error):
+    """Let sampling fail after some replicates were drawn."""
+    sample, drawn = engine.sample, []
+
+    def fail(*arguments, **options):
+        drawn.append(arguments)
+        if len(drawn) > 3:
+            raise error
+        return sample(*arguments, **options)
+
+    monkeypatch.setattr(engine, "sample", fail)
+    return drawn
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (OSError(28, "No space left on device"), 3),
+        (RuntimeError("a worker died"), 3),
+        (MemoryError("no room for a matrix"), 3),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_failed_run_leaves_the_old_report(run, config, finished, error, expected):
+    """A run that breaks off in the middle changes no byte, and says why in one line."""
+    before = {path: path.read_bytes() for path in files_of(finished)}
+    arguments = config(TINY.replace("jobs", "seed = 2\njobs"))
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = failing_sampler(patch, error)
+        status, printed, complaint = run(*arguments, "--output", finished)
+    assert len(drawn) > 3
+    assert status == expected
+    assert printed == ""
+    assert len(complaint.splitlines()) == 1
+    assert {path: path.read_bytes() for path in files_of(finished)} == before
+    assert not (finished / STAGING).exists()
+
+
+def test_failure_while_rendering_leaves_the_old_report(
+    run, config, finished, monkeypatch
+):
+    """A page that cannot be made costs the new report, not the old one."""
+    before = contents(finished)
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report_command, "make_report", fail)
+    status, _, complaint = run(*config(), "--output", finished, "--seed", 2)
+    assert status == 3
+    assert "No space left" in complaint
+    assert contents(finished) == before
+    status, *_ = run("--from", finished, "--output", finished)
+    assert status == 3
+    assert contents(finished) == before
+
+
+# --- Rendering again ----------------------------------------------------------------
+
+
+def test_rendering_again_gives_the_same_bytes(run, finished, tmp_path):
+    """The same results give the same pages and figures, without sampling."""
+    again = tmp_path / "again"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report_command, "run_study", forbidden)
+        status, _, complaint = run("--from", finished, "--output", again, "--quiet")
+    assert (status, complaint) == (0, "")
+    assert contents(again) == contents(finished)
+    assert "de.html" in contents(again)
+
+
+def test_rendering_in_place_and_in_one_language(run, finished, tmp_path):
+    """Rendered where it is, in fewer languages, the pages of the others are gone."""
+    place = tmp_path / "place"
+    run("--from", finished, "--output", place, "--quiet")
+    status, *_ = run("--from", place, "--output", place, "--lang", "en", "--quiet")
+    assert status == 0
+    assert not (place / "de.html").exists()
+    assert "de.html" not in (place / "index.html").read_text(encoding="utf-8")
+    # the page links the languages that are there
+    assert 'href="de.html"' not in (place / "en.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A finished report to spoil."""
+    folder = tmp_path / "copied"
+    for name, content in contents(finished).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["measurements.csv", "claims.json", "en.html"])
+def test_changed_results_are_refused(refused, copied, name):
+    """A file that is not as it was written is named, and so is one that is gone."""
+    path = copied / name
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"1", b"2", 1))
+    assert repr(name) in refused("--from", copied)
+    path.unlink()
+    assert repr(name) in refused("--from", copied)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"schema": 0}, "schema"),
+        ({"schema": 99}, "schema"),
+        ({"schema": None}, "schema"),
+        ({"claims": ["no-such-claim"]}, "claims of this version"),
+        ({"claims": ()}, "run.json"),
+        ({"seed": ()}, "run.json"),
+        ({"grid": ()}, "run.json"),
+    ],
+)
+def test_other_results_are_refused(refused, copied, change, named):
+    """Another schema, a claim that is gone, a record with a hole: one line."""
+    record = json.loads((copied / "run.json").read_bytes())
+    for key, value in change.items():
+        if value == ():
+            del record[key]
+        else:
+            record[key] = value
+    (copied / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    assert named in refused("--from", copied)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"schema": 1}'])
+def test_record_that_is_none_is_refused(refused, copied, text):
+    """A run.json that is empty or no record is named."""
+    (copied / "run.json").write_text(text, encoding="utf-8")
+    assert "run.json" in refused("--from", copied)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--seed", "2"],
+        ["--preset", "quick"],
+        ["--only", "unscaled-one-hot"],
+        ["--jobs", "2"],
+        ["--config", "study.toml"],
+    ],
+)
+def test_rendering_again_takes_no_option_of_sampling(refused, finished, arguments):
+    """What would sample differently stands in no command that does not sample."""
+    assert arguments[0] in refused("--from", finished, *arguments)
+
+
+def test_folder_without_results_is_refused(refused, tmp_path):
+    """Results that are not there are named."""
+    assert "nowhere" in refused("--from", tmp_path / "nowhere")
+
+
+# --- What is printed ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("laws", list(LAWS)),
+        ("claims", [claim.id for claim in read_catalogue().claim]),
+        ("languages", [name for _, name in LANGUAGES.values()]),
+        ("quantities", ["score_variance", "jacobian_frobenius", "effective_keys"]),
+        ("presets", list(PRESETS)),
+    ],
+)
+def test_lists_name_everything(run, kind, names):
+    """Each kind is listed on standard output, one name a line."""
+    status, printed, complaint = run("--list", kind)
+    assert (status, complaint) == (0, "")
+    lines = printed.splitlines()
+    assert len(lines) > len(names) or kind == "quantities"
+    for name in names:
+        assert any(name in line for line in lines), name
+
+
+def test_version_is_printed(run):
+    """The version is that of the package."""
+    assert run("--version") == (0, f"montecarlo {version('montecarlo')}\n", "")
+
+
+def test_run_prints_claims_and_paths(run, config, tmp_path):
+    """At the end stand every claim with its verdict, and every file written."""
+    output = tmp_path / "output"
+    status, printed, complaint = run(*config(), "--output", output)
+    assert (status, complaint) == (0, "")  # no progress where nobody looks
+    claims = json.loads((output / "claims.json").read_bytes())["claims"]
+    lines = printed.splitlines()
+    for claim in claims:
+        assert any(
+            line.split()[:2] == [claim["id"], claim["verdict"]] for line in lines
+        )
+    for path in files_of(output):
+        assert (str(path) in lines) == (path.name != TIMING_FILE)
+    assert contents(output).keys() >= {"en.html", "index.html", "run.json"}
+
+
+def test_progress_is_shown_to_a_terminal_only(run, config, tmp_path, monkeypatch):
+    """The bar is for who looks on: it would show on a terminal, unless told not to."""
+    arguments = [*config(), "--output", tmp_path / "output"]
+    monkeypatch.setattr(report_command, "make_report", lambda *_: None)
+    monkeypatch.setenv("TERM", "xterm")
+    for terminal, quiet in ((True, False), (True, True), (False, False)):
+        monkeypatch.setattr(type(sys.stderr), "isatty", lambda _, t=terminal: t)
+        status, printed, complaint = run(*arguments, *["--quiet"] * quiet)
+        assert status == 0
+        assert ("sampling" in complaint) == (terminal and not quiet)
+        assert (printed == "") == quiet
+
+
+def test_help_is_quick_and_light():
+    """Help comes at once: nothing that computes, draws or renders is imported."""
+    code = (
+        "import sys, montecarlo.report.__main__ as m\n"
+        "try: m.main(['--help'])\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    seconds = []
+    for _ in range(3):  # the machine may be busy with other things
+        begun = time.perf_counter()
+        done = start("-c", code)
+        seconds.append(time.perf_counter() - begun)
+        assert done.returncode == 0, done.stderr
+        *shown, heavy = done.stdout.splitlines()
+        assert heavy == "[]"
+    text = "\n".join(shown)
+    for option in ("--lang", "--seed", "--preset", "--jobs", "--output", "--only"):
+        assert option in text
+    for option in ("--list", "--from", "--config", "--quiet", "--version"):
+        assert option in text
+    assert min(seconds) < 0.5
+
+
+def test_process_ends_with_the_status(tmp_path):
+    """As a process: status, one line on standard error, nothing on standard output."""
+    for arguments, expected in (
+        (["--lang", "xx"], 2),
+        (["--from", str(tmp_path)], 2),
+        (["--list", "languages"], 0),
+        (["--no-such-option"], 2),
+    ):
+        done = start("-m", "montecarlo.report", *arguments, cwd=tmp_path)
+        assert done.returncode == expected
+        assert (done.stdout == "") == (expected == 2)
+        assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- What is asked for --------------------------------------------------------------
+
+
+def test_flags_go_before_the_file(run, config, tmp_path):
+    """A flag beats the file, the file beats the defaults; the record says what held."""
+    output = tmp_path / "flags"
+    text = TINY.replace("jobs = 1", f'jobs = 1\nseed = 5\noutput = "{tmp_path}/file"')
+    arguments = config(text.replace('["en"]', '["de"]'))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report_command, "make_report", lambda *_: None)
+        run(*arguments, "--seed", 7, "--lang", "ja", "--lang", "en", "--output", output)
+        run(*arguments)
+    flags = json.loads((output / "run.json").read_bytes())
+    file = json.loads((tmp_path / "file" / "run.json").read_bytes())
+    assert (flags["seed"], flags["languages"]) == (7, ["en", "ja"])
+    assert (file["seed"], file["languages"]) == (5, ["de"])
+    assert flags["grid"]["d_k"] == file["grid"]["d_k"] == [4, 16]
+    assert flags["preset"] == file["preset"] == ""
+
+
+def test_preset_flag_goes_before_the_grid_of_the_file(config, monkeypatch, run):
+    """A preset on the command line replaces the grid of the file."""
+    asked = []
+
+    def note(study, *_):
+        asked.append((study.preset, study.grid))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(report_command, "run_study", note)
+    arguments = config()
+    folder = Path(arguments[1]).parent / "output"
+    run(*arguments, "--output", folder)
+    run(*arguments, "--output", folder, "--preset", "quick")
+    assert [preset for preset, _ in asked] == ["", "quick"]
+    assert asked[1][1] == PRESETS["quick"]
+
+
+ONLY = GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]").replace("[4]", "[16]")
+
+
+@pytest.mark.parametrize(
+    ("claims", "topic"),
+    [
+        (["linear-variance"], "variance"),
+        (["unscaled-gradient-vanishes", "unscaled-one-hot"], "weights"),
+    ],
+)
+def test_only_some_claims(run, config, tmp_path, claims, topic):
+    """Only what the claims need is sampled, and the pages do without the rest."""
+    output = tmp_path / "only"
+    arguments = [*config('lang = ["en"]\njobs = 1\n' + ONLY), "--output", output]
+    for claim in claims:
+        arguments += ["--only", claim]
+    status, _, complaint = run(*arguments)
+    assert (status, complaint) == (0, "")
+    record = json.loads((output / "run.json").read_bytes())
+    assert record["only"] == claims
+    names = list(record["replicates"])
+    assert {name.endswith("pairs") for name in names} == {topic == "variance"}
+    judged = json.loads((output / "claims.json").read_bytes())["claims"]
+    assert [claim["id"] for claim in judged] == claims
+    page = (output / "en.html").read_text(encoding="utf-8")
+    for claim in read_catalogue().claim:
+        assert (f'id="claim-{claim.id}"' in page) == (claim.id in claims)
+    for other in ("variance", "weights"):
+        assert (f'<section id="{other}">' in page) == (other == topic)
+        assert (f'href="#{other}"' in page) == (other == topic)
+    assert all(f"--only {claim}" in page for claim in claims)
+
+
+@pytest.mark.parametrize(
+    "more", ["seed = 20251120", 'error_rate = 0.05\nonly = ["linear-variance"]']
+)
+def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, more):
+    """What stands under "Reproduce this report" samples and judges the same."""
+    text = TINY.replace("jobs = 1", f"jobs = 1\n{more}")
+    run(*config(text), "--output", tmp_path / "first", "--quiet")
+    page = html5lib.parse((tmp_path / "first" / "en.html").read_text(encoding="utf-8"))
+    (shown,) = page.iter("{http://www.w3.org/1999/xhtml}pre")
+    typed = "".join(shown.itertext())
+    if written := re.match(r"cat > (\S+) <<'(\w+)'\n(.*)\n\2\n", typed, re.DOTALL):
+        (tmp_path / written[1]).write_text(written[3], encoding="utf-8")
+        typed = typed[written.end() :]
+    python, flag, module, *arguments = shlex.split(typed)
+    assert (python, flag, module) == ("python", "-m", "montecarlo.report")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(report_command, "make_report", lambda *_: None)
+    assert run(*arguments, "--output", "second", "--jobs", 1, "--quiet")[0] == 0
+    for name in ("measurements.csv", "curves.csv", "claims.json"):
+        first, second = (tmp_path / folder / name for folder in ("first", "second"))
+        assert first.read_bytes() == second.read_bytes()
+
+
+# --- The same bytes -----------------------------------------------------------------
+
+
+def test_workers_change_no_byte(run, config, finished, tmp_path):
+    """Two workers write what one writes, every file but that of the times."""
+    other = tmp_path / "other"
+    arguments = config(TINY.replace('["en"]', '["en", "de"]'))
+    status, *_ = run(*arguments, "--output", other, "--jobs", 2, "--quiet")
+    assert status == 0
+    hashes = [
+        {
+            path.relative_to(folder).as_posix(): file_hash(path)
+            for path in files_of(folder)
+            if path.name != TIMING_FILE
+        }
+        for folder in (finished, other)
+    ]
+    assert hashes[0] == hashes[1]
+    assert json.loads((other / TIMING_FILE).read_bytes())["jobs"] == 2
+    assert {"en.html", "de.html", "index.html", "run.json"} < set(hashes[0])
+
+
+def test_another_seed_changes_the_numbers(run, config, finished, tmp_path):
+    """The comparison above is not of constants."""
+    other = tmp_path / "other"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report_command, "make_report", lambda *_: None)
+        run(*config(), "--output", other, "--seed", 2, "--quiet")
+    name = "measurements.csv"
+    assert (other / name).read_bytes() != (finished / name).read_bytes()
+    first = [line.rpartition(",")[2] for line in (other / name).read_text().split()]
+    second = [line.rpartition(",")[2] for line in (finished / name).read_text().split()]
+    assert first == second  # the same rows, by their names
+
+
+@pytest.mark.slow
+def test_hash_seed_and_folder_change_no_byte(config, tmp_path):
+    """Neither the order of sets nor where the output lies shows in a byte."""
+    arguments = config(TINY.replace('["en"]', '["all"]'))
+    found = []
+    for number in ("1", "2"):
+        folder = tmp_path / number
+        folder.mkdir()
+        done = start(
+            *["-m", "montecarlo.report", *arguments, "--quiet"],
+            cwd=folder,
+            PYTHONHASHSEED=number,
+            LC_ALL="C",
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        found.append(contents(folder / "output"))
+    assert found[0] == found[1]

@@ -1,0 +1,341 @@
+"""Pages as documents: valid, linked, labelled, self-contained, and small."""
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import html5lib
+import pytest
+
+from montecarlo.report.language import LANGUAGES
+
+MOST_BYTES = 1_500_000
+DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json"}
+#: A page of nothing but what the checks below look for, each thing done wrong.
+FAULTY = """<!DOCTYPE html><html><head><title>x</title></head><body>
+<h1>a</h1><h3>b</h3><a href="#none">c</a><a href="none.html">d</a>
+<table><tr><th>e</th><td>f</td></tr></table><p id="g"></p><p id="g"></p>
+<figure><img src="data:,h" alt="i"><figcaption>i</figcaption></figure><img src="x.png">
+<table><caption> </caption><tr><th scope="col"></th></tr></table>
+<p style="color: red" onclick="j()">k</p><script>l</script>
+</body></html>"""
+
+
+@pytest.fixture(scope="module")
+def faulty(report):
+    """A page with every fault."""
+    return type(report.page("en"))(FAULTY, "en")
+
+
+def name_of(element):
+    """Return the name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def words(element):
+    """Return the words of an element; a formula counts by its annotation."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def bad_links(page, folder):
+    """Return links that lead nowhere; other languages' pages are written as well."""
+    written = {f"{code}.html" for code in LANGUAGES}
+    bad = []
+    for link in page.elements():
+        target = link.get("href")
+        if target is None:
+            continue
+        file, _, name = target.partition("#")
+        found = file in written or (file in DATA_FILES and (folder / file).is_file())
+        if file and not found:
+            bad.append(target)
+        if not file and name not in page.by_id:
+            bad.append(target)
+    return bad
+
+
+def bad_references(page):
+    """Return ids that labels and descriptions name and that are not there."""
+    return [
+        name
+        for element in page.elements()
+        for attribute in ("aria-labelledby", "aria-describedby", "headers", "for")
+        for name in (element.get(attribute) or "").split()
+        if name not in page.by_id
+    ]
+
+
+def repeated_ids(page):
+    """Return ids that stand more than once."""
+    ids = Counter(e.get("id") for e in page.elements() if e.get("id") is not None)
+    return [name for name, count in ids.items() if count > 1 or not name.strip()]
+
+
+def bad_tables(page):
+    """Return what tables lack: words above them, headers of a row or a column."""
+    bad = []
+    for table in page.root.iter("table"):
+        caption = table.find("caption")
+        if caption is None or not words(caption):
+            bad.append(("caption", words(table)[:60]))
+        for header in table.iter("th"):
+            within = {name_of(e) for e in page.above(header)}
+            wanted = "col" if "thead" in within else "row"
+            if header.get("scope") != wanted or not words(header):
+                bad.append(("scope", words(header)))
+        bad += [("td", words(e)) for e in table.findall("thead/tr/td")]
+        for line in table.findall("tbody/tr"):
+            if [name_of(e) for e in line].count("th") != 1 or name_of(line[0]) != "th":
+                bad.append(("row header", words(line)[:60]))
+    return bad
+
+
+def bad_images(page):
+    """Return images without words, with another source, or that repeat captions."""
+    bad = []
+    for image in page.root.iter("img"):
+        alt = (image.get("alt") or "").strip()
+        figure = page.parents[image]
+        caption = figure.find("figcaption")
+        if not alt or caption is None or alt == words(caption) or "$" in alt:
+            bad.append(alt)
+        if not image.get("src", "").startswith("data:image/svg+xml;base64,"):
+            bad.append(image.get("src"))
+        if not (image.get("width", "").isdigit() and image.get("height", "").isdigit()):
+            bad.append((image.get("width"), image.get("height")))
+    return bad
+
+
+def bad_headings(page):
+    """Return jumps of more than one level, empty headings, and other than one h1."""
+    headings = [e for e in page.elements() if re.fullmatch("h[1-6]", name_of(e))]
+    levels = [int(e.tag[1]) for e in headings]
+    bad = [(one, two) for one, two in pairwise(levels) if two > one + 1]
+    bad += [words(e) for e in headings if not words(e)]
+    return bad if levels.count(1) == 1 and levels[0] == 1 else [*bad, "h1"]
+
+
+def bad_code(page):
+    """Return what the policy would block: scripts, styles and handlers of elements."""
+    bad = [name_of(e) for e in page.elements() if name_of(e) in {"script", "iframe"}]
+    return bad + [
+        name
+        for element in page.elements()
+        for name in element.attrib
+        if str(name) == "style" or str(name).startswith("on")
+    ]
+
+
+def test_page_is_valid(any_page):
+    """The page parses without any error of syntax."""
+    html5lib.HTMLParser(strict=True).parse(any_page.text)
+
+
+def test_no_template_is_left(any_page):
+    """No brace of a template, no dollar of a formula, no None stays in the text."""
+    for text, element in any_page.texts():
+        tags = {name_of(e) for e in any_page.above(element)}
+        if "annotation" not in tags:
+            assert not re.search(r"\{\{|\}\}|\{%|%\}|\$|%\(|\bNone\b|\bnan\b", text), (
+                text
+            )
+
+
+@pytest.mark.parametrize(
+    ("code", "tag"),
+    [("en", "en"), ("de", "de"), ("zh", "zh-Hans"), ("ja", "ja"), ("es", "es")],
+)
+def test_language_is_said(report, code, tag):
+    """The page says its language, and links to the others in theirs."""
+    page = report.page(code)
+    assert page.root.get("lang") == tag
+    current = [e for e in page.elements() if e.get("aria-current") == "page"]
+    assert [e.get("lang") for e in current] == [tag]
+    links = {e.get("href"): e for e in page.root.iter("a") if e.get("hreflang")}
+    assert set(links) == {f"{other}.html" for other in LANGUAGES} - {f"{code}.html"}
+    for other, (other_tag, name) in LANGUAGES.items():
+        if other != code:
+            link = links[f"{other}.html"]
+            assert link.get("lang") == link.get("hreflang") == other_tag
+            assert link.text == name
+
+
+def test_index_offers_every_language(report):
+    """The index is in English and links every page in its own language's name."""
+    page = report.page("index")
+    assert page.root.get("lang") == "en"
+    links = [e for e in page.root.iter("a") if e.get("hreflang")]
+    assert [e.text for e in links] == [name for _, name in LANGUAGES.values()]
+
+
+def test_title_and_charset_are_said(any_page):
+    """The head names the charset first, a title, and what phones need."""
+    head = any_page.root.find("head")
+    assert head[0].get("charset") == "utf-8"
+    assert (head.find("title").text or "").strip()
+    names = {e.get("name"): e.get("content") for e in head.iter("meta")}
+    assert "width=device-width" in names["viewport"]
+    assert names["color-scheme"] == "light dark"
+    assert "\ufffd" not in any_page.text
+
+
+def test_ids_are_unique_and_the_same(page, report):
+    """Ids stand once; a link to a place works in every language."""
+    assert repeated_ids(page) == []
+    assert list(page.by_id) == list(report.page("en").by_id)
+    for claim in report.catalogue.claim:
+        assert f"claim-{claim.id}" in page.by_id
+
+
+def test_links_lead_somewhere(any_page, report):
+    """Every link leads to a file that is written or to a place of the page."""
+    assert bad_links(any_page, report.folder) == []
+    assert bad_references(any_page) == []
+
+
+def test_tables_are_labelled(any_page):
+    """Tables have captions, and headers that say what they head."""
+    assert bad_tables(any_page) == []
+
+
+def test_images_have_words(any_page):
+    """Every figure has alternative text that its caption does not repeat."""
+    assert bad_images(any_page) == []
+
+
+def test_alternative_texts_differ(page):
+    """No two figures are described by the same words."""
+    texts = [image.get("alt") for image in page.root.iter("img")]
+    assert len(set(texts)) == len(texts) > 5
+
+
+def test_headings_are_in_order(any_page):
+    """One heading of the first level, and none that skips a level."""
+    assert bad_headings(any_page) == []
+
+
+def test_formulas_carry_their_source(page):
+    """Every formula can be quoted as LaTeX."""
+    formulas = [e for e in page.elements() if name_of(e) == "math"]
+    assert len(formulas) > 100
+    for formula in formulas:
+        assert [name_of(e) for e in formula.iter()].count("annotation") == 1
+
+
+def test_regions_that_scroll_can_be_reached(any_page):
+    """What scrolls takes the keyboard and has a name."""
+    for element in any_page.elements():
+        if element.get("class") == "scroll":
+            assert element.get("tabindex") == "0"
+            assert element.get("role") in {"region", "group"}
+            named = element.get("aria-labelledby")
+            name = words(any_page.by_id[named]) if named else element.get("aria-label")
+            assert (name or "").strip()
+
+
+def policy_of(page):
+    """Return the directives of a page's policy."""
+    (meta,) = [
+        e
+        for e in page.root.find("head")
+        if e.get("http-equiv") == "Content-Security-Policy"
+    ]
+    parts = (part.split() for part in meta.get("content").split(";") if part.strip())
+    return {name: sources for name, *sources in parts}
+
+
+def test_policy_allows_this_style_alone(any_page):
+    """The policy allows no script and no request, and of styles the page's own."""
+    (style,) = any_page.root.iter("style")
+    digest = base64.b64encode(hashlib.sha256(style.text.encode()).digest()).decode()
+    assert policy_of(any_page) == {
+        "default-src": ["'none'"],
+        "img-src": ["data:"],
+        "font-src": ["data:"],
+        "style-src": [f"'sha256-{digest}'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'none'"],
+    }
+    # before the first style: a policy rules what comes after it
+    head = [name_of(e) for e in any_page.root.find("head")]
+    metas = [e.get("http-equiv") for e in any_page.root.find("head")]
+    assert metas.index("Content-Security-Policy") < head.index("style")
+
+
+def test_nothing_needs_a_script(any_page):
+    """No script, no handler, no style of a single element."""
+    assert bad_code(any_page) == []
+
+
+def test_nothing_is_fetched(any_page):
+    """No address stands on the page; in figures only names of namespaces do."""
+    bodies = [any_page.text]
+    for encoded in re.findall(r"base64,([A-Za-z0-9+/=]+)", any_page.text):
+        content = base64.b64decode(encoded)
+        if content.startswith(b"<"):
+            bodies.append(re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", content.decode()))
+    assert len(bodies) > 1
+    for body in bodies:
+        assert not re.search(r"https?:|//[a-z0-9-]+\.[a-z]", body, re.IGNORECASE)
+        assert not re.search(r"@import|url\((?!.?data:|.?#)", body)
+
+
+def test_page_is_small(any_page):
+    """A page can be sent by mail: less than 1.5 MB."""
+    assert len(any_page.text.encode()) < MOST_BYTES
+
+
+def test_same_contents_give_the_same_page(report):
+    """Rendering draws nothing from the clock, from addresses or from sets."""
+    assert report.render(report.contents, "en").text == report.page("en").text
+
+
+def test_seed_is_shown_in_full(report):
+    """A seed can be typed again: no digit is rounded away, and none is grouped."""
+    findings = report.contents.findings
+    seed = 2**63 - 1
+    run = {**findings.run, "seed": seed}
+    contents = replace(report.contents, findings=replace(findings, run=run))
+    page = report.render(contents)
+    facts = next(e for e in page.elements() if e.get("class") == "facts")
+    assert words(facts.findall("dd")[0]) == str(seed)
+    assert facts.find("dd/code") is not None
+
+
+def test_command_is_that_of_the_run(report, page):
+    """The command that makes the report again names its seed."""
+    codes = ["".join(e.itertext()) for e in page.root.iter("pre")]
+    assert any(
+        "python -m montecarlo.report" in code
+        and f"--seed {report.results.run['seed']}" in code
+        for code in codes
+    )
+
+
+def test_versions_are_code(report, page):
+    """Every library and its version stand in code."""
+    codes = ["".join(e.itertext()) for e in page.root.iter("code")]
+    for name, version in report.results.run["versions"].items():
+        assert f"{name} {version}" in codes
+    assert report.results.run["kernel"] in codes
+
+
+def test_faults_are_seen(faulty, report):
+    """Each check above finds the fault that was planted for it."""
+    with pytest.raises(html5lib.html5parser.ParseError):
+        html5lib.HTMLParser(strict=True).parse('<p aria-label="a <b title="c">d</b>">')
+    assert bad_links(faulty, report.folder) == ["#none", "none.html"]
+    assert repeated_ids(faulty) == ["g"]
+    assert [fault for fault, _ in bad_tables(faulty)] == [
+        "caption",
+        "scope",
+        "caption",
+        "scope",
+    ]
+    sizes = (None, None)
+    assert bad_images(faulty) == ["i", "data:,h", sizes, "", "x.png", sizes]
+    assert bad_headings(faulty) == [(1, 3)]
+    assert sorted(bad_code(faulty)) == ["onclick", "script", "style"]

@@ -1,0 +1,183 @@
+"""When verdicts turn, sentences turn with them: nothing stays of another verdict."""
+
+import json
+from collections import Counter
+
+import html5lib
+import pytest
+
+from montecarlo.report.findings import BY_WEIGHT, VERDICTS
+from montecarlo.report.formulas import prose
+
+#: Verdicts that a claim has a sentence for; of the others the page says nothing more.
+SPOKEN = ("supported", "refuted", "conditional", "inconclusive")
+
+
+def plain_text(element):
+    """Return what an element says, with single spaces."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def as_shown(message):
+    """Return what a message says once its formulas are set."""
+    return plain_text(html5lib.parseFragment(prose(message)))
+
+
+def turned(report, shift):
+    """Give each claim another verdict; six shifts give every claim every verdict."""
+    claims = json.loads(json.dumps(report.results.claims))
+    for number, claim in enumerate(claims["claims"]):
+        # the first two alike, so that some verdict is that of a single claim
+        claim["verdict"] = VERDICTS[(max(number, 1) + shift) % len(VERDICTS)]
+    return claims
+
+
+@pytest.fixture(scope="module")
+def turns(report):
+    """All claims' records and the page that they make, for each shift."""
+    made = []
+    for shift in range(len(VERDICTS)):
+        claims = turned(report, shift)
+        made.append((claims, report.render(report.with_claims(claims))))
+    return made
+
+
+def header_verdicts(article):
+    """Return the elements of an article that are tagged with its claim's verdict."""
+    own = article.findall("p")
+    return [e for p in own for e in p.iter() if e.get("data-verdict")]
+
+
+def test_every_verdict_is_turned_to(turns):
+    """The turns below give every claim every verdict."""
+    given = {(c["id"], c["verdict"]) for claims, _ in turns for c in claims["claims"]}
+    assert len(given) == len(VERDICTS) * len(turns[0][0]["claims"])
+
+
+def test_article_says_what_its_verdict_says(turns, report):
+    """Badge and sentence of a claim are those of its verdict; no other one stands."""
+    catalogue = {claim.id: claim for claim in report.catalogue.claim}
+    for claims, page in turns:
+        for record in claims["claims"]:
+            article = page.by_id[f"claim-{record['id']}"]
+            verdict = record["verdict"]
+            tagged = header_verdicts(article)
+            assert {e.get("data-verdict") for e in tagged} == {verdict}
+            sentences = catalogue[record["id"]].sentences
+            said = [plain_text(e) for e in tagged if e.get("class") is None]
+            wanted = (
+                [as_shown(getattr(sentences, verdict))] if verdict in SPOKEN else []
+            )
+            assert said == wanted
+            whole = plain_text(article)
+            for other in set(SPOKEN) - {verdict}:
+                assert as_shown(getattr(sentences, other)) not in whole
+
+
+def test_short_answer_says_what_verdicts_say(turns):
+    """A paragraph of the answer is tagged with its claim's verdict, and is its own."""
+    texts = {}
+    for claims, page in turns:
+        verdicts = {record["id"]: record["verdict"] for record in claims["claims"]}
+        answers = [e for e in page.elements() if e.get("class") == "answer"]
+        for paragraph in answers:
+            claim = paragraph.find("a").get("href").removeprefix("#claim-")
+            assert page.verdicts(paragraph) == [verdicts[claim]]
+            said = texts.setdefault((claim, verdicts[claim]), plain_text(paragraph))
+            assert said == plain_text(paragraph)
+    assert Counter(claim for claim, _ in texts) == dict.fromkeys(
+        ("scaled-variance-one", "unscaled-one-hot", "unscaled-gradient-vanishes"),
+        len(SPOKEN),
+    )
+    assert {verdict for _, verdict in texts} == set(SPOKEN)
+    assert len(set(texts.values())) == len(texts)
+
+
+def test_table_of_claims_turns(turns):
+    """The table shows every claim with its verdict, worst news first."""
+    for claims, page in turns:
+        verdicts = {record["id"]: record["verdict"] for record in claims["claims"]}
+        (table,) = [t for t in page.elements() if t.get("class") == "claims"]
+        lines = table.findall("tbody/tr")
+        assert len(lines) == len(verdicts)
+        shown = []
+        for line in lines:
+            (link,) = line.iter("a")
+            claim = link.get("href").removeprefix("#claim-")
+            assert page.verdicts(line) == [verdicts[claim]]
+            shown.append(BY_WEIGHT.index(verdicts[claim]))
+        assert shown == sorted(shown)
+
+
+def test_counts_turn(turns):
+    """The counts are those of the turned verdicts."""
+    for claims, page in turns:
+        (counts,) = [e for e in page.elements() if e.get("class") == "counts"]
+        numbers = [number.value for number in page.numbers(counts)]
+        shown = dict(zip(page.verdicts(counts), numbers, strict=True))
+        assert shown == Counter(record["verdict"] for record in claims["claims"])
+
+
+def test_no_other_verdict_stands_anywhere(turns):
+    """Every tag is a claim's, a reading's, a cell's, a border's or a self-check's."""
+    for claims, page in turns:
+        want = Counter(check["verdict"] for check in claims["self_checks"])
+        for record in claims["claims"]:
+            want[record["verdict"]] += 2 + (record["verdict"] in SPOKEN)
+            several = len(record["readings"]) > 1
+            for reading in record["readings"]:
+                want[reading["verdict"]] += several
+                for border in reading["borders"]:
+                    want.update(border["outcomes"])
+                for check in reading["checks"]:
+                    want.update(cell["outcome"] for cell in check["cells"])
+        want.update({record["verdict"] for record in claims["claims"]})  # the counts
+        placed = {
+            *(e for e in page.elements() if e.get("class") == "answer"),
+            *page.by_id["table-family"].iter(),
+            *page.by_id["gradients"].findall("p"),
+        }
+        found = Counter(
+            e.get("data-verdict")
+            for e in page.elements()
+            if e.get("data-verdict") and e not in placed
+        )
+        assert found == want
+
+
+def test_words_turn_with_the_tags(turns):
+    """A badge says in words what it is tagged with."""
+    words = {}
+    for _, page in turns:
+        for element in page.elements():
+            if (element.get("class") or "").startswith("verdict"):
+                said = words.setdefault(element.get("data-verdict"), set())
+                said.add(plain_text(element))
+    assert words == {verdict: {verdict.replace("_", " ")} for verdict in VERDICTS}
+
+
+@pytest.mark.parametrize(
+    ("mean", "median"),
+    [
+        ("refuted", "supported"),
+        ("refuted", "refuted"),
+        ("supported", "supported"),
+        ("inconclusive", "supported"),
+        ("not_measured", "conditional"),
+        ("not_applicable", "inconclusive"),
+    ],
+)
+def test_family_turns_with_its_readings(report, mean, median):
+    """The gradient family shows its readings' verdicts and says what follows."""
+    claims = json.loads(json.dumps(report.results.claims))
+    family = next(c for c in claims["claims"] if "gradient-vanishes" in c["id"])
+    for reading in family["readings"]:
+        reading["verdict"] = median if reading["id"].endswith("-median") else mean
+    page = report.render(report.with_claims(claims))
+    lines = page.by_id["table-family"].findall("tbody/tr")
+    assert [page.verdicts(line) for line in lines] == [[mean, median, mean]] * 4
+    said = " ".join(plain_text(p) for p in page.by_id["gradients"].findall("p"))
+    assert ("a few rows carry nearly all of the gradient" in said) == (
+        (mean, median) == ("refuted", "supported")
+    )
+    assert ("carries the factor" in said) == (mean == "refuted")

@@ -1,0 +1,263 @@
+"""A study gives the same bytes however it is run, and each condition is its own."""
+
+import contextlib
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pandas as pd
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.estimation.executors import limit_blas, make_executor
+from montecarlo.presets import Grid
+from montecarlo.results.folder import file_hash
+from montecarlo.results.table import IDENTITY
+from montecarlo.study import Study, needed_budgets, run_study, write_results
+
+#: A condition of every kind: pairs and rows, several laws, one without fourth moments,
+#: one that may be looked at twice, and large ones in d_k and in n.
+GRID = Grid(
+    d_k=(1, 16, 33),
+    n_keys=(8, 32),
+    edges=((2048, 8), (4, 2048)),
+    laws=("rademacher", "student_t3"),
+    law_d_k=(16,),
+    law_n_keys=(32,),
+    divisors=("none", "sqrt", "linear"),
+    first=4,
+    most=8,
+    first_large=2,
+    most_large=2,
+)
+ALL_AT_ONCE = GRID.most
+SEED = 12
+
+
+def results_of(grid, executor, batch=None, **more):
+    """The results of a study on a grid."""
+    return run_study(Study(read_catalogue(), grid, SEED, batch=batch, **more), executor)
+
+
+def hashes_of(results, folder):
+    """The SHA-256 of every file that is written, by name."""
+    folder.mkdir()
+    write_results(results, folder)
+    return {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+
+
+def rows_of(results):
+    """The rows of the table as text, by row id."""
+    lines = results.measurements.to_csv(index=False).splitlines()[1:]
+    return {line.rsplit(",", 1)[1]: line for line in lines}
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """One worker, two threads and two processes, started once."""
+    with contextlib.ExitStack() as stack:
+        yield {
+            "one": stack.enter_context(make_executor(1)),
+            "threads": stack.enter_context(
+                ThreadPoolExecutor(2, initializer=limit_blas)
+            ),
+            "processes": stack.enter_context(make_executor(2)),
+        }
+
+
+@pytest.fixture(scope="module")
+def plain(workers):
+    """The study as it is run by default."""
+    return results_of(GRID, workers["one"])
+
+
+@pytest.fixture(scope="module")
+def expected(plain, tmp_path_factory):
+    """The hashes of the study as it is run by default."""
+    return hashes_of(plain, tmp_path_factory.mktemp("plain") / "results")
+
+
+def backwards(grid):
+    """The same conditions, named in the opposite order."""
+    names = ("d_k", "n_keys", "edges", "laws", "law_d_k", "law_n_keys")
+    turned = {name: getattr(grid, name)[::-1] for name in names}
+    return msgspec.structs.replace(grid, **turned)
+
+
+@pytest.mark.parametrize("grid", [GRID, backwards(GRID)], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("batch", [1, 7, ALL_AT_ONCE])
+@pytest.mark.parametrize("kind", ["one", "threads", "processes"])
+def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
+    workers, expected, tmp_path, kind, batch, grid
+):
+    """Workers, batches and the order of the grid change no byte of any file."""
+    results = results_of(grid, workers[kind], batch)
+
+    assert hashes_of(results, tmp_path / "results") == expected
+
+
+def test_files(expected):
+    """The test above compares the table, the curves and the claims."""
+    assert set(expected) == {"measurements.csv", "curves.csv", "claims.json"}
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": SEED + 1}, {"grid": msgspec.structs.replace(GRID, first=5)}]
+)
+def test_other_study_other_bytes(workers, expected, tmp_path, change):
+    """The test above can fail: another seed or number of replicates changes files."""
+    study = Study(read_catalogue(), **{"grid": GRID, "seed": SEED, **change})
+    found = hashes_of(run_study(study, workers["one"]), tmp_path / "results")
+
+    assert all(
+        found[name] != expected[name] for name in ("measurements.csv", "curves.csv")
+    )
+
+
+def test_kinds_of_conditions(plain):
+    """The grid holds what it should: pairs, rows, laws, large ones, second looks."""
+    table = plain.measurements
+    assert table.n_keys.isna().any()
+    assert table.n_keys.notna().any()
+    assert set(table.law_k) == {"gaussian", "rademacher", "student_t3"}
+    assert set(table.n_replicates) >= {2, 8}
+    assert table.std_error.isna().any()  # what has too few moments
+    assert any("/" in divisor for divisor in table.divisor)
+    assert not plain.curves.empty
+
+
+#: Without second looks: how many replicates a condition gets depends on all checks.
+FIXED = msgspec.structs.replace(GRID, first=4, most=4)
+
+
+@pytest.fixture(scope="module")
+def fixed(workers):
+    """The rows of the grid with a fixed number of replicates."""
+    return rows_of(results_of(FIXED, workers["one"]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"d_k": (1, 33)},
+        {"n_keys": (8,)},
+        {"edges": ()},
+        {"laws": ("student_t3",)},
+        {"divisors": ("sqrt",)},
+        {"n_keys": (8, 32, 128)},
+        {"laws": ("rademacher", "student_t3", "uniform")},
+    ],
+)
+def test_other_conditions_change_no_row(workers, fixed, change):
+    """What is taken out of the grid, or added to it, changes no other row."""
+    found = rows_of(
+        results_of(msgspec.structs.replace(FIXED, **change), workers["one"])
+    )
+
+    shared = found.keys() & fixed.keys()
+    assert len(shared) > 50
+    assert found.keys() != fixed.keys()
+    assert {id_: found[id_] for id_ in shared} == {id_: fixed[id_] for id_ in shared}
+
+
+ALONE = [
+    {"d_k": (33,), "n_keys": ()},
+    {"d_k": (), "n_keys": (), "edges": ((4, 2048),)},
+    {"d_k": (), "n_keys": (), "edges": ((2048, 8),)},
+    {"d_k": (16,), "n_keys": (32,)},
+]
+
+
+@pytest.mark.parametrize("kept", ALONE, ids=str)
+def test_alone_as_within_the_grid(workers, fixed, kept):
+    """A condition alone gives the rows that it gives within the grid."""
+    alone = msgspec.structs.replace(FIXED, edges=(), laws=(), law_d_k=(), law_n_keys=())
+    found = rows_of(results_of(msgspec.structs.replace(alone, **kept), workers["one"]))
+
+    assert found
+    assert found == {id_: fixed[id_] for id_ in found}
+
+
+def test_two_looks_are_one_long_look(workers, fixed):
+    """A condition that came to its replicates in two looks has the rows of one that
+    was given all of them at once.
+    """
+    twice = results_of(msgspec.structs.replace(FIXED, first=2, most=4), workers["one"])
+    same = set(twice.measurements.row_id[twice.measurements.n_replicates == FIXED.most])
+    found = rows_of(twice)
+
+    assert len(same) > 50
+    assert {id_: found[id_] for id_ in same} == {id_: fixed[id_] for id_ in same}
+
+
+def test_claims_point_at_rows_of_the_table(plain):
+    """Every row that a claim names is in the table."""
+    known = set(plain.measurements.row_id)
+    named = [
+        row
+        for claim in plain.claims["claims"]
+        for reading in claim["readings"]
+        for check in reading["checks"]
+        for cell in check["cells"]
+        for row in cell["rows"]
+    ]
+    named += [
+        row
+        for one in plain.claims["self_checks"]
+        for check in one["checks"]
+        for cell in check["cells"]
+        for row in cell["rows"]
+    ]
+
+    assert named
+    assert set(named) <= known
+
+
+def test_record_says_nothing_of_how_it_ran(workers, plain, tmp_path):
+    """What goes to run.json is the same whatever the workers and batches were."""
+    records = []
+    for number, (kind, batch) in enumerate((("one", None), ("threads", 1))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        results = results_of(GRID, workers[kind], batch)
+        records.append(json.dumps(write_results(results, folder), default=str))
+
+    assert records[0] == records[1]
+    record = json.loads(records[0])
+    assert record["seed"] == SEED
+    assert record["replicates"] == plain.replicates
+    assert set(record["versions"]) >= {"montecarlo", "numpy", "python", "scipy"}
+
+
+def test_tables_are_read_back_as_they_were(plain, tmp_path):
+    """Numbers in the files are those of the study, to the last digit."""
+    write_results(plain, tmp_path)
+    read = pd.read_csv(tmp_path / "measurements.csv")
+
+    for column in ("estimate", "std_error", "ci_low", "ci_high", "reference"):
+        pd.testing.assert_series_equal(
+            read[column], plain.measurements[column], check_exact=True
+        )
+    text = (tmp_path / "claims.json").read_text(encoding="utf-8")
+    assert json.loads(text) == json.loads(json.dumps(plain.claims))
+    assert not read.duplicated(list(IDENTITY)).any()
+
+
+def test_only_what_the_claims_need():
+    """With some of the claims, only conditions that their checks look at are sampled;
+    where there are none, nothing is.
+    """
+    catalogue = read_catalogue().only(("scaled-variance-one",))
+    study = Study(catalogue, GRID, SEED, whole_grid=False)
+    needed = needed_budgets(study)
+
+    assert {condition.n_keys for condition in needed} == {None}
+    assert needed_budgets(Study(catalogue, GRID, SEED)) == GRID.budgets()
+    rows = msgspec.structs.replace(
+        FIXED, d_k=(2,), edges=(), laws=(), law_d_k=(), law_n_keys=()
+    )
+    nothing = read_catalogue().only(("unscaled-gradient-vanishes",))
+    with ThreadPoolExecutor(1) as executor:
+        results = run_study(Study(nothing, rows, whole_grid=False), executor)
+    assert results.measurements.empty
+    assert results.claims["claims"][0]["verdict"] == "not_measured"
