@@ -144,6 +144,8 @@ class Judge:
         ordered = sorted(joined, key=lambda p: (p.law, p.n_keys or 0, p.d_k or 0))
         places = tuple((place, all_of(joined[place])) for place in ordered)
         verdict = reading_verdict(reading.scope, [v for _, v in places])
+        if verdict == Verdict.SUPPORTED and not all(check.cells for check in checks):
+            verdict = Verdict.INCONCLUSIVE  # a check that the grid has no place for
         borders = tuple(find_borders(places))
         return ReadingOutcome(
             reading.id, reading.scope, reading.label, verdict, checks, places, borders
