@@ -14,7 +14,7 @@ from babel.numbers import get_decimal_symbol, parse_decimal
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import make_executor
-from montecarlo.presets import Grid
+from montecarlo.presets import Block, Grid
 from montecarlo.report import making
 from montecarlo.report.facts import threshold_panels
 from montecarlo.report.findings import gather, read_results
@@ -24,12 +24,24 @@ from montecarlo.results.folder import write_json
 from montecarlo.study import Study, run_study, write_results
 
 CODES = ("en", "de", "zh", "ja", "es")
+PLANTED = "planted(0.5)"
+SETUP = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
+SHIFTED = "gaussian(mean=0.5)"
+#: With one of everything that a page has a section, a table or a column for.
 SMALL = Grid(
     d_k=(1, 4, 16, 64, 256),
-    n_keys=(16, 32),
+    n_keys=(32, 128),
     laws=("laplace", "student_t3"),
     law_d_k=(16,),
     law_n_keys=(),
+    blocks=(
+        Block((16,), (32,), law_q=SHIFTED),
+        Block((16,), (32,), law_k=SHIFTED),
+        Block((16, 256), (128,), pairs=False, dependence=PLANTED),
+        Block((64,), setup=SETUP),
+        Block((64,), (128,), pairs=False, formats=True),
+    ),
+    tails=((16, 4), (64, 4)),
     first=16,
     most=16,
 )

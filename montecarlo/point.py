@@ -1,0 +1,175 @@
+"""A point query: one row of the table, sampled alone, to a wanted precision.
+
+>>> from montecarlo.point import measure
+>>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
+>>> point.quantity, point.n_replicates
+('entropy', 128)
+"""
+
+from collections.abc import Iterable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.names import look_up
+from montecarlo.results.table import IDENTITY, identity, row_id
+from montecarlo.sampling.conditions import Condition
+from montecarlo.theory.references import reference
+
+#: Replicates of a point query at most, unless asked for otherwise.
+MOST = 2**17
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One row of the table: the columns of measurements.csv."""
+
+    law_q: str
+    law_k: str
+    dependence: str
+    setup: str
+    d_k: int
+    n_queries: int
+    n_keys: int | None
+    divisor: str
+    number_format: str
+    softmax: str
+    quantity: str
+    summary: str
+    estimate: float
+    std_error: float
+    ci_low: float
+    ci_high: float
+    n_replicates: int
+    reference: float | None
+    reference_error: float | None
+    row_id: str
+
+
+def measure(  # noqa: PLR0913 - each column that identifies a row is an option
+    law_q: str,
+    law_k: str,
+    d_k: int,
+    n_keys: int | None = None,
+    *,
+    quantity: str,
+    divisor: str = "none",
+    summary: str | None = None,
+    number_format: str = "float64",
+    softmax: str = "shifted",
+    dependence: str = "none",
+    setup: str = "",
+    seed: int = 1,
+    relative_error: float = 0.01,
+    first: int = 128,
+    most: int = MOST,
+    executor: Executor | None = None,
+) -> Point:
+    """Sample one condition and estimate one row.
+
+    Parameters
+    ----------
+    law_q, law_k : str
+        Laws of the entries.
+    d_k : int
+    n_keys : int, optional
+        Needed for quantities of rows, left out for those of pairs.
+    quantity, divisor, summary, number_format, softmax, dependence, setup : str
+        As in measurements.csv; the summary is by default the mean, or ``value``.
+    seed : int
+    relative_error : float
+        Replicates are doubled until the standard error is at most this part of the
+        estimate.
+    first, most : int
+        Replicates at first, and at most.
+    executor : concurrent.futures.Executor, optional
+        Workers; by default one thread.
+
+    Returns
+    -------
+    Point
+
+    Raises
+    ------
+    ValueError
+        If the condition is not one, or has no such row.
+    """
+    if not 0.0 < relative_error < 1.0:
+        raise ValueError(
+            f"relative_error must lie between 0 and 1, got {relative_error!r}"
+        )
+    look_up("quantity", quantity, QUANTITIES)
+    for name in divisor.split("/"):
+        look_up("divisor", name, DIVISORS)
+    formats = quantity in FORMAT_QUANTITIES
+    condition = Condition(law_q, law_k, d_k, n_keys, dependence, setup, formats)
+    chosen = summary or ("value" if quantity in PAIR_QUANTITIES else "mean")
+    key = RowKey(divisor, quantity, chosen, number_format, softmax)
+    divisors = tuple(dict.fromkeys(divisor.split("/")))
+    _require_row(condition, key)
+
+    def undecided(store: SampleStore) -> Iterable[Condition]:
+        estimate = Summaries(condition, store.samples(condition), divisors).estimate(
+            key
+        )
+        small = estimate.std_error <= relative_error * abs(estimate.value)
+        return () if small else (condition,)
+
+    store = SampleStore()
+    plan = Plan({condition: Budget(min(first, most), most)}, seed, divisors)
+    with threadpool_limits(limits=1, user_api="blas"):
+        if executor is not None:
+            run(plan, store, executor, undecided)
+        else:
+            with ThreadPoolExecutor(1) as one:
+                run(plan, store, one, undecided)
+    return _point(condition, key, store, divisors)
+
+
+def _require_row(condition: Condition, key: RowKey) -> None:
+    """Refuse a row that the condition does not have."""
+    known = list(row_keys(condition, tuple(DIVISORS)))
+    if key in known:
+        return
+    there = dict.fromkeys(known_key.quantity for known_key in known)
+    look_up(f"quantity of {condition.name}", key.quantity, there)
+    kinds = {
+        f"{k.divisor} {k.summary} {k.number_format} {k.softmax}": None
+        for k in known
+        if k.quantity == key.quantity
+    }
+    asked = f"{key.divisor} {key.summary} {key.number_format} {key.softmax}"
+    look_up(f"divisor, summary, format and softmax of {key.quantity}", asked, kinds)
+
+
+def _point(
+    condition: Condition, key: RowKey, store: SampleStore, divisors: tuple[str, ...]
+) -> Point:
+    summaries = Summaries(condition, store.samples(condition), divisors)
+    estimate = summaries.estimate(key)
+    low, high = estimate.interval(POINTWISE)
+    exact = None
+    if "/" not in key.divisor:
+        exact = reference(key.quantity, condition, key.divisor, key.summary)
+    columns: dict[str, Any] = dict(zip(IDENTITY, identity(condition, key), strict=True))
+    return Point(
+        **columns,
+        estimate=estimate.value,
+        std_error=estimate.std_error,
+        ci_low=low,
+        ci_high=high,
+        n_replicates=estimate.n_replicates,
+        reference=None if exact is None else exact.value,
+        reference_error=None if exact is None else exact.error,
+        row_id=row_id(condition, key),
+    )

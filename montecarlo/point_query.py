@@ -1,0 +1,118 @@
+"""From the arguments of ``python -m montecarlo.measure`` to a point and its lines."""
+
+import argparse
+import json
+import math
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from montecarlo.point import MOST, Point, measure
+from montecarlo.results.folder import read_run
+
+
+def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
+    """Measure what the options ask for; returns the point and the seconds it took.
+
+    Raises
+    ------
+    ValueError
+        One line: name, requirement, what came.
+    """
+    if arguments.quantity is None:
+        raise ValueError("--quantity must be given, or --row")
+    started = time.perf_counter()
+    point = measure(
+        arguments.law_q or arguments.law,
+        arguments.law_k or arguments.law,
+        _whole("d-k", arguments.d_k),
+        None if arguments.keys is None else _whole("keys", arguments.keys),
+        quantity=arguments.quantity,
+        divisor=arguments.divisor,
+        summary=arguments.summary,
+        number_format=arguments.number_format,
+        softmax=arguments.softmax,
+        dependence=arguments.dependence,
+        setup=arguments.setup,
+        seed=_whole("seed", arguments.seed),
+        relative_error=_number("relative-error", arguments.relative_error),
+        most=MOST if arguments.most is None else _whole("most", arguments.most),
+    )
+    return point, time.perf_counter() - started
+
+
+def answer_row(arguments: argparse.Namespace) -> tuple[Point, float]:
+    """Measure a row of a report again, with its seed and replicates: the same number.
+
+    Raises
+    ------
+    ValueError
+        If the report cannot be read, has no such row, or it was not sampled in
+        replicates.
+    """
+    started = time.perf_counter()
+    folder = Path(arguments.source)
+    run = read_run(folder)
+    table = pd.read_csv(folder / "measurements.csv", keep_default_na=False)
+    rows = table[table["row_id"] == arguments.row]
+    if rows.empty:
+        raise ValueError(f"row must be in {str(folder)!r}, got {arguments.row!r}")
+    row = rows.iloc[0]
+    replicates = int(row["n_replicates"])
+    point = measure(
+        str(row["law_q"]),
+        str(row["law_k"]),
+        int(row["d_k"]),
+        int(row["n_keys"]) if str(row["n_keys"]) else None,
+        quantity=str(row["quantity"]),
+        divisor=str(row["divisor"]),
+        summary=str(row["summary"]),
+        number_format=str(row["number_format"]),
+        softmax=str(row["softmax"]),
+        dependence=str(row["dependence"]),
+        setup=str(row["setup"]),
+        seed=int(run["seed"]),
+        first=replicates,
+        most=replicates,
+    )
+    return point, time.perf_counter() - started
+
+
+def format_point(point: Point, seconds: float, *, as_json: bool) -> str:
+    """Return a point as text: one JSON object, or a few lines."""
+    if as_json:
+        record = {
+            name: None
+            if isinstance(value, float) and not math.isfinite(value)
+            else value
+            for name, value in asdict(point).items()
+        }
+        return json.dumps({**record, "seconds": round(seconds, 3)}, ensure_ascii=False)
+    lines = [
+        f"{point.quantity} ({point.summary}), divisor {point.divisor}",
+        f"estimate   {point.estimate:.8g} ± {point.std_error:.2g}",
+        f"95 %       [{point.ci_low:.8g}, {point.ci_high:.8g}]",
+    ]
+    if point.reference is not None:
+        z = math.nan
+        if point.std_error > 0.0:
+            z = (point.estimate - point.reference) / point.std_error
+        lines.append(f"exact      {point.reference:.8g} (z = {z:+.2f})")
+    lines.append(f"replicates {point.n_replicates}, {seconds:.1f} s, {point.row_id}")
+    return "\n".join(lines)
+
+
+def _whole(name: str, typed: str) -> int:
+    try:
+        return int(typed)
+    except ValueError:
+        raise ValueError(f"{name} must be a whole number, got {typed!r}") from None
+
+
+def _number(name: str, typed: str) -> float:
+    try:
+        return float(typed)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, got {typed!r}") from None
