@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-DONE, INPUT_ERROR, FAILED, INTERRUPTED = 0, 2, 3, 130
+from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -48,19 +48,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         ask = answer if arguments.row is None else answer_row
         point, seconds = ask(arguments)
     except ValueError as error:
-        return _complain(error, INPUT_ERROR)
+        return complain("measure", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
-        return _complain(error, FAILED)
+        return complain("measure", error, FAILED)
     except KeyboardInterrupt:
-        return _complain("interrupted", INTERRUPTED)
+        return complain("measure", "interrupted", INTERRUPTED)
     print(format_point(point, seconds, as_json=arguments.json))
     return DONE
-
-
-def _complain(error: object, status: int) -> int:
-    """Print one line on standard error."""
-    print(f"montecarlo.measure: {' '.join(str(error).split())}", file=sys.stderr)
-    return status
 
 
 if __name__ == "__main__":

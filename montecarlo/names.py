@@ -1,4 +1,4 @@
-"""Names that a user types: looked up in a table, the nearest named when unknown."""
+"""What a user types: names, looked up in a table, and numbers."""
 
 import difflib
 from collections.abc import Mapping
@@ -36,3 +36,31 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
     raise ValueError(f"{kind} must be one of {known}; got {name!r}.{hint}")
+
+
+def whole_number(name: str, typed: str) -> int:
+    """Return a whole number that was typed.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    try:
+        return int(typed)
+    except ValueError:
+        raise ValueError(f"{name} must be a whole number, got {typed!r}") from None
+
+
+def decimal_number(name: str, typed: str) -> float:
+    """Return a number that was typed.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    try:
+        return float(typed)
+    except ValueError:
+        raise ValueError(f"{name} must be a number, got {typed!r}") from None

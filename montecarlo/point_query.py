@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from montecarlo.names import decimal_number, whole_number
 from montecarlo.point import MOST, Point, measure
 from montecarlo.results.folder import read_run
 
@@ -27,8 +28,8 @@ def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
     point = measure(
         arguments.law_q or arguments.law,
         arguments.law_k or arguments.law,
-        _whole("d-k", arguments.d_k),
-        None if arguments.keys is None else _whole("keys", arguments.keys),
+        whole_number("d-k", arguments.d_k),
+        None if arguments.keys is None else whole_number("keys", arguments.keys),
         quantity=arguments.quantity,
         divisor=arguments.divisor,
         summary=arguments.summary,
@@ -36,9 +37,9 @@ def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
         softmax=arguments.softmax,
         dependence=arguments.dependence,
         setup=arguments.setup,
-        seed=_whole("seed", arguments.seed),
-        relative_error=_number("relative-error", arguments.relative_error),
-        most=MOST if arguments.most is None else _whole("most", arguments.most),
+        seed=whole_number("seed", arguments.seed),
+        relative_error=decimal_number("relative-error", arguments.relative_error),
+        most=MOST if arguments.most is None else whole_number("most", arguments.most),
     )
     return point, time.perf_counter() - started
 
@@ -102,17 +103,3 @@ def format_point(point: Point, seconds: float, *, as_json: bool) -> str:
         lines.append(f"exact      {point.reference:.8g} (z = {z:+.2f})")
     lines.append(f"replicates {point.n_replicates}, {seconds:.1f} s, {point.row_id}")
     return "\n".join(lines)
-
-
-def _whole(name: str, typed: str) -> int:
-    try:
-        return int(typed)
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {typed!r}") from None
-
-
-def _number(name: str, typed: str) -> float:
-    try:
-        return float(typed)
-    except ValueError:
-        raise ValueError(f"{name} must be a number, got {typed!r}") from None

@@ -62,10 +62,10 @@ def read_catalogue(path: Path | None = None) -> Catalogue:
         data = tomllib.loads(source.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise CatalogueError(f"{name}: cannot be read as TOML: {error}") from error
-    return parse_catalogue(data, name)
+    return parse_catalogue(data, name, own=path is not None)
 
 
-def parse_catalogue(data: dict[str, Any], name: str) -> Catalogue:
+def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:
     """Validate a catalogue that was read from TOML.
 
     Parameters
@@ -74,6 +74,8 @@ def parse_catalogue(data: dict[str, Any], name: str) -> Catalogue:
         What the file holds.
     name : str
         Its name, for messages.
+    own : bool
+        Whether it is a user's own: sentences for the verdicts may then be left out.
 
     Raises
     ------
@@ -93,7 +95,7 @@ def parse_catalogue(data: dict[str, Any], name: str) -> Catalogue:
     keys = {text.key: text for text in texts}
     for claim in claims:
         where = f"{name}: claim {claim.id!r}"
-        _validate_kind(claim, where)
+        _validate_kind(claim, where, own=own)
         for source in claim.source:
             with _placed(where, "source.text"):
                 look_up("text", source.text, keys)
@@ -142,7 +144,7 @@ def _placed(where: str, field: str) -> Iterator[None]:
         raise CatalogueError(f"{where}, field {field}: {error}") from None
 
 
-def _validate_kind(claim: Claim, where: str) -> None:
+def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
     """Require what a claim of its kind must have, and nothing else."""
     measured, shape = claim.kind == "measured", claim.kind == "shape"
     if shape:
@@ -153,7 +155,7 @@ def _validate_kind(claim: Claim, where: str) -> None:
         ("sentences", claim.sentences is not None, measured or shape),
         ("note", claim.note is not None, not measured and not shape),
     ):
-        if given != needed:
+        if given != needed and not (own and field == "sentences"):
             verb = "be there" if needed else "be left out"
             raise CatalogueError(
                 f"{where}, field {field}: must {verb} for the kind {claim.kind!r}"

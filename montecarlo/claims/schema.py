@@ -13,7 +13,10 @@ from msgspec import Meta, Struct
 from montecarlo.names import look_up
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
-Text = Annotated[str, Meta(min_length=1, max_length=2000)]
+#: No control characters: texts reach terminals and pages.
+Text = Annotated[
+    str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")
+]
 Finite = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Power = Annotated[float, Meta(ge=-4, le=4)]
 Size = Annotated[int, Meta(ge=1, le=2**24)]

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-DONE, INPUT_ERROR, FAILED, INTERRUPTED = 0, 2, 3, 130
+from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -70,19 +70,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             run_report(arguments, typed)
     except ValueError as error:
-        return _complain(error, INPUT_ERROR)
+        return complain("report", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
-        return _complain(error, FAILED)
+        return complain("report", error, FAILED)
     except KeyboardInterrupt:
-        return _complain("interrupted, nothing was written", INTERRUPTED)
+        return complain("report", "interrupted, nothing was written", INTERRUPTED)
     return DONE
-
-
-def _complain(error: object, status: int) -> int:
-    """Print one line on standard error."""
-    line = " ".join(str(error).split())
-    print(f"montecarlo.report: {line}", file=sys.stderr)
-    return status
 
 
 if __name__ == "__main__":

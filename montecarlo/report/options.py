@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import available_cores
-from montecarlo.names import look_up
+from montecarlo.names import look_up, whole_number
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
 
@@ -87,7 +87,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
     for name in ("seed", "jobs"):
         typed = getattr(arguments, name)
         if typed is not None:
-            settings[name] = _whole(name, typed)
+            settings[name] = whole_number(name, typed)
     for name in ("preset", "lang", "only", "output"):
         typed = getattr(arguments, name)
         if typed is not None:
@@ -136,13 +136,6 @@ def _read_file(path: str) -> dict[str, object]:
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"config must be TOML, got {path!r}: {error}") from None
-
-
-def _whole(name: str, typed: str) -> int:
-    try:
-        return int(typed)
-    except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {typed!r}") from None
 
 
 def _convert(settings: dict[str, object], path: str | None) -> Configuration:
