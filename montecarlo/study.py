@@ -149,9 +149,7 @@ def needed_budgets(study: Study) -> dict[Condition, Budget]:
         return budgets
     needed = {
         condition
-        for claim in study.catalogue.claim
-        for reading in claim.reading
-        for check in reading.check
+        for check in study.catalogue.claim_checks()
         for cell in cells_of(check, budgets, study.grid.divisors)
         for condition in cell.conditions
     }

@@ -225,7 +225,7 @@ ROW_QUANTITIES = {
         ),
         RowQuantity(
             "planted_rank_first",
-            r"\mathbf{1}[p_{\ast} = p_{\max}]",
+            r"\mathbb{1}[p_{\ast} = p_{\max}]",
             lambda b: softmax.matching_is_largest(b.rows),
             compared=True,
             planted=True,

@@ -141,7 +141,9 @@ class Judge:
             for cell in check.cells:
                 joined.setdefault(cell.cell.place, []).append(cell.verdict)
         # checks may differ in their domains, so the places come in no order
-        ordered = sorted(joined, key=lambda p: (p.law, p.n_keys or 0, p.d_k or 0))
+        ordered = sorted(
+            joined, key=lambda p: (p.law, p.context, p.n_keys or 0, p.d_k or 0)
+        )
         places = tuple((place, all_of(joined[place])) for place in ordered)
         verdict = reading_verdict(reading.scope, [v for _, v in places])
         if verdict == Verdict.SUPPORTED and not all(check.cells for check in checks):

@@ -138,8 +138,8 @@ def _finite(value: float) -> float | None:
 
 
 def _short(value: float) -> float | None:
-    """Keep nine digits of what is itself an estimate of an error."""
-    return _finite(float(f"{value:.9g}"))
+    """Keep six digits of what is itself an estimate of an error."""
+    return _finite(float(f"{value:.6g}"))
 
 
 def threshold_curves(

@@ -94,7 +94,7 @@ def claim_verdict(readings: Sequence[Verdict]) -> Verdict:
     """
     votes = set(readings) - {Verdict.NOT_APPLICABLE}
     if votes <= {Verdict.NOT_MEASURED}:
-        return readings[0]
+        return Verdict.NOT_MEASURED if votes else Verdict.NOT_APPLICABLE
     if Verdict.NOT_MEASURED in votes:
         votes = votes - {Verdict.NOT_MEASURED} | {Verdict.INCONCLUSIVE}
     return _agree(votes)

@@ -150,7 +150,12 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
 
 def laws_with_variance(measurements: pd.DataFrame) -> list[str]:
     """Return the laws whose variance of q·k has an interval, as the table has them."""
-    rows = measurements[measurements["quantity"] == "score_variance"]
+    rows = measurements[
+        (measurements["quantity"] == "score_variance")
+        & (measurements["law_q"] == measurements["law_k"])
+        & (measurements["dependence"] == "none")
+        & measurements["setup"].isna()
+    ]
     there = set(rows.dropna(subset=["std_error"])["law_k"])
     return [name for name in LAWS if name in there]
 

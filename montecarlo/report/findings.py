@@ -129,7 +129,10 @@ class CheckView:
     @property
     def name(self) -> str:
         """Name its table: the same check of the same cells has the same name."""
-        text = ";".join([self.formula, *(cell.row for cell in self.cells)])
+        places = [
+            f"{c.law} {c.context} {c.n_keys} {c.d_k_range} {c.row}" for c in self.cells
+        ]
+        text = ";".join([self.formula, *places])
         return f"check-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
 

@@ -155,3 +155,19 @@ def _messages(code: str, catalogue: Catalog) -> list[tuple[str, str]]:
                 )
         pairs.append((source, target))
     return pairs
+
+
+_POINT = re.compile(r"(?<=\d)\.(?=\d)")
+
+
+def localised(language: Language, latex: str) -> str:
+    """Exchange decimal points in LaTeX; braces keep a comma from being a separator."""
+    mark = language.numbers.text(0.5, 1)[1]
+    return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
+
+
+def decimals_in_formulas(language: Language, text: str) -> str:
+    """Exchange the decimal points of every formula between dollars."""
+    pieces = text.split("$")
+    pieces[1::2] = [localised(language, formula) for formula in pieces[1::2]]
+    return "$".join(pieces)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.schema import Catalogue
+from montecarlo.report.errata import erratum_markdown, make_errata
 from montecarlo.report.facts import figure_facts, laws_with_variance, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather
@@ -13,6 +14,7 @@ from montecarlo.report.pages import (
     Contents,
     Figure,
     make_figure,
+    render_erratum,
     render_index,
     render_page,
 )
@@ -40,6 +42,7 @@ def make_report(
     findings = gather(results, catalogue)
     contents = Contents(
         findings,
+        make_errata(findings, catalogue, languages),
         figures,
         topic_tables(results.measurements),
         facts,
@@ -52,6 +55,13 @@ def make_report(
     for code in languages:
         page = render_page(contents, read_language(code))
         (folder / f"{code}.html").write_text(page, encoding="utf-8", newline="\n")
+    for erratum in contents.errata:
+        language = read_language(erratum.language)
+        name = f"erratum-{erratum.key}"
+        page = render_erratum(contents, erratum, language)
+        (folder / f"{name}.html").write_text(page, encoding="utf-8", newline="\n")
+        text = erratum_markdown(erratum, language)
+        (folder / f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
     index = render_index(contents, read_language(SOURCE))
     (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
 

@@ -44,6 +44,18 @@ class NumberFormat:
         written = self.text(layout.mantissa(value), layout.decimals)
         return f"{written}·10^{layout.exponent}" if layout.exponent else written
 
+    def plain_with_error(self, value: float, error: float | None) -> str:
+        """Write a value and its standard error as plain text."""
+        if not error or not math.isfinite(error):
+            return self.plain(value)
+        layout = _layout(value, error)
+        shown, beside = (
+            self.text(layout.mantissa(x), layout.decimals) for x in (value, error)
+        )
+        if layout.exponent == 0:
+            return f"{shown} ± {beside}"
+        return f"({shown} ± {beside})·10^{layout.exponent}"
+
     def number(
         self, value: float | None, error: float | None = None, row: str = ""
     ) -> Markup:
@@ -94,7 +106,10 @@ class NumberFormat:
             return Markup("[{}, {}]").format(self.number(low), self.number(high))
         error = _shared_error(low, high, window)
         return Markup("[{}, {}]").format(
-            self.number(low, error), self.number(high, error)
+            *(
+                self.number(v, _error_unless_nothing(v, error, window))
+                for v in (low, high)
+            )
         )
 
     def window(
@@ -192,6 +207,17 @@ def _shared_error(low: float, high: float, window: tuple[float | None, ...]) -> 
         ),
         errors[-1],
     )
+
+
+def _error_unless_nothing(
+    value: float, error: float, window: tuple[float | None, ...]
+) -> float:
+    """Return an error of an end's own size where its interval's would show it as 0."""
+    if value == 0.0 or not _layout(value, error).rounds_to_zero(value):
+        return error
+    finer = abs(value) / 10.0
+    ends = [end for end in window if end is not None]
+    return finer if all(_tells(value, end, finer) for end in ends) else error
 
 
 def _tells(value: float, end: float, error: float) -> bool:

@@ -13,9 +13,15 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from montecarlo.report.errata import Erratum
 from montecarlo.report.findings import ClaimView, Findings, ReadingView
 from montecarlo.report.formulas import math_ml, prose
-from montecarlo.report.language import LANGUAGES, Language
+from montecarlo.report.language import (
+    LANGUAGES,
+    Language,
+    decimals_in_formulas,
+    localised,
+)
 from montecarlo.report.options import Configuration
 from montecarlo.report.symbols import divisor_symbol
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
@@ -28,7 +34,6 @@ POLICY = (
 )
 #: The configuration file of a run that flags alone cannot name.
 FILE_NAME = "report.toml"
-_POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
@@ -37,7 +42,7 @@ class Figure:
     """A figure as a page embeds it."""
 
     id: str
-    source: str  # data URI
+    source: Markup  # data URI, ready for an attribute in double quotes
     width: int
     height: int
 
@@ -61,10 +66,14 @@ def make_figure(name: str, svg: str) -> Figure:
     )
 
 
-def _data_uri(svg: str) -> str:
-    """Return a data URI of an SVG, as text: a quarter smaller than in base 64."""
+def _data_uri(svg: str) -> Markup:
+    """Return a data URI of an SVG, as text: a quarter smaller than in base 64.
+
+    Double quotes become single ones, so that these, < and > need no escape.
+    """
     text = " ".join(svg.replace('"', "'").split())
-    return "data:image/svg+xml," + quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~")
+    uri = quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~").replace("&", "&amp;")
+    return Markup(f"data:image/svg+xml,{uri}")  # noqa: S704 - quoted above
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,8 @@ class Contents:
     Attributes
     ----------
     findings : Findings
+    errata : sequence of Erratum
+        Those that are written with the pages.
     figures : mapping
         Figure id to Figure; without those that the results have no data for.
     tables : mapping
@@ -93,6 +104,7 @@ class Contents:
     """
 
     findings: Findings
+    errata: Sequence[Erratum]
     figures: Mapping[str, Figure]
     tables: Mapping[str, TopicTable]
     facts: Mapping[str, Mapping[str, float]]
@@ -113,11 +125,23 @@ def render_index(contents: Contents, language: Language) -> str:
     return _render("index.html.j2", contents, language)
 
 
-def _render(template: str, contents: Contents, language: Language) -> str:
+def render_erratum(contents: Contents, erratum: Erratum, language: Language) -> str:
+    """Render the erratum of one text."""
+    return _render("erratum.html.j2", contents, language, erratum)
+
+
+def _render(
+    template: str,
+    contents: Contents,
+    language: Language,
+    erratum: Erratum | None = None,
+) -> str:
     environment = _environment(language)
     style = stylesheet()
     page = environment.get_template(template).render(
         language=language,
+        erratum=erratum,
+        errata=contents.errata,
         languages=[(code, *LANGUAGES[code]) for code in contents.languages],
         findings=contents.findings,
         figures=contents.figures,
@@ -180,21 +204,14 @@ def _translated(language: Language, message: str) -> Markup:
 
 def _localised_prose(language: Language, text: Markup) -> Markup:
     """Set the formulas of a text with the language's decimal sign."""
-    pieces = str(text).split("$")
-    pieces[1::2] = [_decimals(language, formula) for formula in pieces[1::2]]
-    return prose(Markup("$".join(pieces)))  # noqa: S704 - it was markup before
+    shown = decimals_in_formulas(language, str(text))
+    return prose(Markup(shown))  # noqa: S704 - it was markup before
 
 
 def _tex(language: Language, latex: str) -> Markup:
     """Set a formula that the program made, with the language's decimal sign."""
-    formula = math_ml(_decimals(language, latex), quotable=False)
+    formula = math_ml(localised(language, latex), quotable=False)
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter
-
-
-def _decimals(language: Language, latex: str) -> str:
-    """Exchange decimal points in LaTeX; braces keep a comma from being a separator."""
-    mark = language.numbers.text(0.5, 1)[1]
-    return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 
 def stylesheet() -> str:

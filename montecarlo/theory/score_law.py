@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln, log_ndtr, ndtr
 
-from montecarlo.attention.softmax import Array
+from montecarlo.theory.row_integrals import Array
 
 #: Nodes of the trapezoidal rule over ln |q|.  The integrand is smooth and vanishes
 #: with all derivatives at both ends, so the rule converges faster than any power.
@@ -48,7 +48,7 @@ def log_score_tail(x: float, d_k: int) -> float:
     Far in the tail the integrand peaks at a larger |q| than typical ones: near the
     root r of r⁴ - d r² - x² = 0, where d ln r - r²/2 - x²/(2 r²) is largest.
     """
-    peak = 0.25 * math.log(0.5 * (d_k + math.sqrt(d_k * d_k + 4.0 * x * x)) ** 2)
+    peak = 0.5 * math.log(0.5 * (d_k + math.sqrt(d_k * d_k + 4.0 * x * x)))
     radius, _ = _lengths(d_k, peak)
     logs = _log_density(radius, d_k) + log_ndtr(-x / radius) + np.log(radius)
     top = float(logs.max())
