@@ -1,0 +1,97 @@
+"""A point query is a row of the table, sampled alone."""
+
+import json
+import math
+
+import pytest
+
+from montecarlo.measure import main
+from montecarlo.point import measure
+from montecarlo.report.__main__ import main as report
+from montecarlo.results.table import COLUMNS
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Write a small report."""
+    path = tmp_path_factory.mktemp("report")
+    grid = path / "grid.toml"
+    grid.write_text(
+        "seed = 5\n[grid]\nd_k = [4, 16]\nn_keys = [8]\nlaws = []\n"
+        "first = 8\nmost = 8\n"
+    )
+    output = path / "output"
+    arguments = ["--config", str(grid), "--lang", "en", "--output", str(output)]
+    assert report([*arguments, "--jobs", "1", "--quiet"]) == 0
+    return output
+
+
+def rows(folder):
+    """Return some rows of a report: pairs, means, quantiles, ratios."""
+    lines = (folder / "measurements.csv").read_text().splitlines()
+    table = [dict(zip(COLUMNS, line.split(","), strict=True)) for line in lines[1:]]
+    return table[:: max(1, len(table) // 12)]
+
+
+def test_row_of_a_report_gives_the_same_number(folder, capsys):
+    """`--row` repeats a number to the bit, whatever was sampled beside it."""
+    for row in rows(folder):
+        arguments = ["--row", row["row_id"], "--from", str(folder), "--json"]
+        assert main(arguments) == 0
+        again = json.loads(capsys.readouterr().out)
+        assert again["estimate"] == float(row["estimate"])
+        assert again["row_id"] == row["row_id"]
+
+
+def test_json_has_the_columns_of_the_table(capsys):
+    """JSON is one object with the columns of measurements.csv, and the time."""
+    arguments = "--d-k 4 --keys 8 --quantity entropy --divisor sqrt --most 128 --json"
+    assert main(arguments.split()) == 0
+    assert [*json.loads(capsys.readouterr().out)] == [*COLUMNS, "seconds"]
+
+
+def test_precision_is_reached():
+    """Replicates double until the standard error is small enough."""
+    point = measure(
+        "gaussian", "gaussian", 64, quantity="score_variance", relative_error=5e-4
+    )
+    assert point.std_error <= 5e-4 * abs(point.estimate)
+    assert point.n_replicates > 128
+    assert math.log2(point.n_replicates).is_integer()
+
+
+def test_budget_is_kept():
+    """With too few replicates the query ends all the same, and says how many."""
+    point = measure(
+        "gaussian",
+        "gaussian",
+        4,
+        8,
+        quantity="entropy",
+        relative_error=1e-9,
+        first=2,
+        most=4,
+    )
+    assert point.n_replicates == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--quantity entropyy --keys 8", "Did you mean 'entropy'"),
+        ("--quantity entropy", "quantity of"),
+        ("--quantity entropy --keys 8 --summary median", "none mean"),
+        ("--quantity score_variance --d-k 0", "at least 1, got 0"),
+        ("--quantity score_variance --d-k x", "whole number, got 'x'"),
+        ("--quantity score_variance --law cauchy", "law must be one of"),
+        ("--quantity score_variance --relative-error 2", "between 0 and 1, got 2.0"),
+        ("--row r0 --from nowhere", "run.json"),
+        ("", "--quantity must be given"),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, capsys):
+    """What is wrong is said in one line, with exit status 2."""
+    assert main(arguments.split()) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
