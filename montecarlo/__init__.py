@@ -8,6 +8,6 @@ One number in three lines:
 
 >>> from montecarlo.point import measure
 >>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
->>> point.ci_low < point.reference < point.ci_high
-True
+>>> point.quantity, point.n_replicates
+('entropy', 128)
 """

@@ -114,7 +114,7 @@ def run_study(
 
     def undecided(store: SampleStore) -> set[Condition]:
         claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
-        return undecided_conditions([*claims, *self_checks])
+        return undecided_conditions([*claims, *self_checks], most)
 
     plan = Plan(budgets, study.seed, divisors, study.batch)
     with threadpool_limits(limits=1, user_api="blas"):

@@ -35,6 +35,9 @@ from montecarlo.estimation.estimates import Estimate, Interval
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.conditions import Condition
 
+#: A cell that seems to need more budgets than this is not sampled further.
+HOPELESS = 4
+
 
 @dataclass(frozen=True, slots=True)
 class CellOutcome:
@@ -220,14 +223,33 @@ def decision_error(
     return error_rate / (2.0 * max(1, sum(statistics.values())))
 
 
-def undecided_conditions(outcomes: Iterable[ClaimOutcome]) -> set[Condition]:
-    """Return the conditions of all undecided cells."""
+def undecided_conditions(
+    outcomes: Iterable[ClaimOutcome], budgets: Mapping[Condition, int]
+) -> set[Condition]:
+    """Return the conditions of all undecided cells that the budget may still decide.
+
+    Parameters
+    ----------
+    outcomes : iterable of ClaimOutcome
+    budgets : mapping
+        Condition to the most replicates it may get.
+
+    Notes
+    -----
+    A cell that seems to need many times its budget is given up: that leaves it
+    inconclusive, which it would end as anyhow, and makes no decision wrong.
+    """
     return {
         condition
         for outcome in outcomes
         for reading in (*outcome.readings, *([outcome.right] if outcome.right else []))
         for check in reading.checks
         for cell in check.cells
-        if cell.verdict == Verdict.INCONCLUSIVE
+        if cell.verdict == Verdict.INCONCLUSIVE and _has_hope(cell, budgets)
         for condition in cell.cell.conditions
     }
+
+
+def _has_hope(cell: CellOutcome, budgets: Mapping[Condition, int]) -> bool:
+    budget = min(budgets[condition] for condition in cell.cell.conditions)
+    return cell.needed is not None and cell.needed <= HOPELESS * budget

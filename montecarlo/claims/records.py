@@ -113,8 +113,8 @@ def _cell(cell: CellOutcome, row_name: RowName) -> Record:
         "estimate": None if estimate is None else _finite(estimate.value),
         "std_error": None if estimate is None else _short(estimate.std_error),
         "n_replicates": None if estimate is None else estimate.n_replicates,
-        "decision_low": None if interval is None else _short(interval.low),
-        "decision_high": None if interval is None else _short(interval.high),
+        "decision_low": None if interval is None else _end(interval.low, cell.window),
+        "decision_high": None if interval is None else _end(interval.high, cell.window),
         "window_low": _finite(cell.window[0]),
         "window_high": _finite(cell.window[1]),
         "outcome": cell.verdict.value,
@@ -140,6 +140,16 @@ def _finite(value: float) -> float | None:
 def _short(value: float) -> float | None:
     """Keep six digits of what is itself an estimate of an error."""
     return _finite(float(f"{value:.6g}"))
+
+
+def _end(value: float, window: tuple[float, float]) -> float | None:
+    """Keep six digits of an end of an interval, or as many as compare as it does."""
+    kept = (float(f"{value:.{digits}g}") for digits in range(6, 17))
+    sides = [(value > end) - (value < end) for end in window]
+    for short in kept:
+        if [(short > end) - (short < end) for end in window] == sides:
+            return _finite(short)
+    return _finite(value)
 
 
 def threshold_curves(

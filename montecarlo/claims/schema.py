@@ -180,7 +180,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
             yield from self_check.check
 
     def claim_checks(self) -> Iterator[Check]:
-        """Yield every check of every claim, and of the sentences that would be right."""
+        """Yield every check of every claim and of its right sentence."""
         for claim in self.claim:
             for reading in claim.reading:
                 yield from reading.check

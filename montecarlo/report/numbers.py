@@ -15,7 +15,7 @@ from markupsafe import Markup
 SMALL, LARGE = 1e-3, 1e6
 #: Digits of a number that has no error of its own.
 PLAIN_DIGITS = 4
-MOST_DECIMALS = 12
+MOST_DECIMALS = 17
 #: From this size on, whole numbers are grouped: 1024 reads better as it is.
 GROUPED = 10_000
 MINUS = "\N{MINUS SIGN}"
@@ -198,7 +198,7 @@ def _shared_error(low: float, high: float, window: tuple[float | None, ...]) -> 
     """Return an error whose digits tell where an interval lies in its window."""
     ends = [end for end in window if end is not None]
     width = (high - low) / 4.0 or abs(low) or 1.0
-    errors = [width / 10.0**finer for finer in range(12)]
+    errors = [width / 10.0**finer for finer in range(18)]
     return next(
         (
             error
