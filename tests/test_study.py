@@ -2,21 +2,24 @@
 
 import contextlib
 import json
+import math
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pandas as pd
 import pytest
 
+from montecarlo.claims import judging, verdicts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import limit_blas, make_executor
-from montecarlo.presets import Grid
+from montecarlo.presets import Block, Grid
 from montecarlo.results.folder import file_hash
 from montecarlo.results.table import IDENTITY
 from montecarlo.study import Study, needed_budgets, run_study, write_results
 
 #: A condition of every kind: pairs and rows, several laws, one without fourth moments,
-#: one that may be looked at twice, and large ones in d_k and in n.
+#: one that may be looked at twice, large ones in d_k and in n, and what breaks the
+#: premise: a planted key, matching pairs, a projection; number formats and tails.
 GRID = Grid(
     d_k=(1, 16, 33),
     n_keys=(8, 32),
@@ -24,6 +27,14 @@ GRID = Grid(
     laws=("rademacher", "student_t3"),
     law_d_k=(16,),
     law_n_keys=(32,),
+    blocks=(
+        Block((16,), (32,), pairs=False, dependence="planted(0.5)"),
+        Block((16,), dependence="pairs(1.0)"),
+        Block((16,), setup="init(kind=he_normal,norm=layer,shape=full,width=32)"),
+        Block((64,), (32,), pairs=False, formats=True),
+        Block((16,), law_q="gaussian(mean=0.5)", law_k="laplace"),
+    ),
+    tails=((4, 2),),
     divisors=("none", "sqrt", "linear"),
     first=4,
     most=8,
@@ -32,6 +43,15 @@ GRID = Grid(
 )
 ALL_AT_ONCE = GRID.most
 SEED = 12
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hope():
+    """Undecided places are looked at again, although few replicates give no hope."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judging, "HOPELESS", math.inf)
+        patch.setattr(verdicts, "MOST_BUDGETS", math.inf)
+        yield
 
 
 def results_of(grid, executor, batch=None, **more):
@@ -119,7 +139,12 @@ def test_kinds_of_conditions(plain):
     table = plain.measurements
     assert table.n_keys.isna().any()
     assert table.n_keys.notna().any()
-    assert set(table.law_k) == {"gaussian", "rademacher", "student_t3"}
+    assert set(table.law_k) == {"gaussian", "rademacher", "student_t3", "laplace"}
+    kinds = {"none", "planted(0.5)", "pairs(1.0)"}
+    assert set(table.dependence) == kinds
+    assert len(set(table.setup)) == 2
+    assert set(table.number_format) == {"float16", "bfloat16", "float32", "float64"}
+    assert "overflow_probability" in set(table.quantity)
     assert set(table.n_replicates) >= {2, 8}
     assert table.std_error.isna().any()  # what has too few moments
     assert any("/" in divisor for divisor in table.divisor)
@@ -254,7 +279,14 @@ def test_only_what_the_claims_need():
     assert {condition.n_keys for condition in needed} == {None}
     assert needed_budgets(Study(catalogue, GRID, SEED)) == GRID.budgets()
     rows = msgspec.structs.replace(
-        FIXED, d_k=(2,), edges=(), laws=(), law_d_k=(), law_n_keys=()
+        FIXED,
+        d_k=(2,),
+        edges=(),
+        laws=(),
+        law_d_k=(),
+        law_n_keys=(),
+        blocks=(),
+        tails=(),
     )
     nothing = read_catalogue().only(("unscaled-gradient-vanishes",))
     with ThreadPoolExecutor(1) as executor:

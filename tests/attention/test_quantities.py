@@ -4,18 +4,28 @@ import math
 
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.gradients import element_gradient
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES, SPECTRAL_ROWS, RowBlock
+from montecarlo.attention.rows import (
+    ELEMENT_ROWS,
+    QUANTILES,
+    ROW_QUANTITIES,
+    SPECTRAL_ROWS,
+    RowBlock,
+)
 from montecarlo.attention.softmax import measure_gaps, softmax_rows
 
-N_REPLICATES, N_QUERIES, N_KEYS, D_K = 3, SPECTRAL_ROWS + 2, 11, 8
+#: More keys than queries, so that each query has a key of its own.
+N_REPLICATES, N_QUERIES, N_KEYS, D_K = 3, SPECTRAL_ROWS + 2, SPECTRAL_ROWS + 5, 8
 
 
 def row_block(queries, keys, vector, divisor=1.0):
@@ -43,19 +53,22 @@ def means_of(queries, keys):
     """Return the means that quantities of pairs are made of, by their definitions."""
     q, k = queries.astype(np.float64), keys.astype(np.float64)
     s = (q @ k.T).ravel()
+    gap = (s <= 0.742 * math.sqrt(D_K)).mean() - scipy.stats.norm.cdf(0.742)
     values = (
         *(q.mean(), (q**2).mean(), k.mean(), (k**2).mean()),
         *(s.mean(), np.abs(s).mean(), (s**2).mean(), (s**3).mean(), (s**4).mean()),
+        gap,
     )
     return dict(zip(PAIR_MEANS, map(np.asarray, values), strict=True))
 
 
 def test_names_are_keys_and_unique():
-    """A quantity stands in the table under its own name, in one of the two tables."""
+    """A quantity stands in the table under its own name, in one of the three tables."""
     for name, quantity in QUANTITIES.items():
         assert quantity.name == name
         assert quantity.symbol
-    assert len(QUANTITIES) == len(PAIR_QUANTITIES) + len(ROW_QUANTITIES)
+    tables = (PAIR_QUANTITIES, ROW_QUANTITIES, FORMAT_QUANTITIES)
+    assert len(QUANTITIES) == sum(map(len, tables))
 
 
 def test_quantiles_have_a_grid():
@@ -67,11 +80,17 @@ def test_quantiles_have_a_grid():
 @pytest.mark.parametrize("name", ROW_QUANTITIES)
 @pytest.mark.parametrize("divisor", ["none", "sqrt"])
 def test_row_quantities_are_one_number_per_row(drawn, name, divisor):
-    """A quantity of rows has one finite value for each row of each replicate."""
+    """A quantity of rows has one finite value for each row of each replicate, and that
+    of elements one for each of these.
+    """
     block = row_block(*drawn, DIVISORS[divisor].value(D_K))
     values = ROW_QUANTITIES[name].evaluate(block)
 
-    n_rows = SPECTRAL_ROWS if name == "jacobian_spectral" else N_QUERIES
+    few = {
+        "jacobian_spectral": SPECTRAL_ROWS,
+        "element_gradient": ELEMENT_ROWS * N_KEYS,
+    }
+    n_rows = few.get(name, N_QUERIES)
     assert values.shape == (N_REPLICATES, n_rows)
     assert values.dtype == np.float64
     assert np.isfinite(values).all()
@@ -128,6 +147,70 @@ def test_row_variance_is_divided_twice(drawn):
     assert measured == pytest.approx(np.var(scores, axis=-1, ddof=1), rel=1e-12)
 
 
+def weights_of(queries, keys, divisor=1.0):
+    """Textbook weights, shape (n_replicates, n_queries, n_keys)."""
+    scores = (queries @ keys.transpose(0, 2, 1)).astype(np.float64) / divisor
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("divisor", [0.25, 1.0, 3.0])
+def test_planted_weight_is_that_of_the_own_key(drawn, divisor):
+    """Query i looks at key i; 1 counts where no other key has a larger weight."""
+    queries, keys, vector = drawn
+    keys = keys.copy()
+    keys[:, :N_QUERIES:2] = queries[:, ::2]  # every other one is planted
+    block = row_block(queries, keys, vector, divisor)
+    p = weights_of(queries, keys, divisor)
+    own = np.stack([p[:, i, i] for i in range(N_QUERIES)], axis=-1)
+    first = ROW_QUANTITIES["planted_rank_first"].evaluate(block)
+
+    measured = ROW_QUANTITIES["planted_weight"].evaluate(block)
+    assert measured == pytest.approx(own, rel=1e-10)
+    assert np.array_equal(first, own == p.max(axis=-1))
+    assert 0.0 < first.mean() < 1.0  # both occur
+
+
+def test_planted_weight_is_not_that_of_another_key(drawn):
+    """The test above can fail: keys in another order give other weights."""
+    queries, keys, vector = drawn
+    block = row_block(queries, keys[:, ::-1], vector)
+    p = weights_of(queries, keys)
+    own = np.stack([p[:, i, i] for i in range(N_QUERIES)], axis=-1)
+
+    assert not np.isclose(ROW_QUANTITIES["planted_weight"].evaluate(block), own).all()
+
+
+def test_largest_score_is_divided_once(drawn):
+    """The largest score of a row is that of the divided scores."""
+    queries, keys, _ = drawn
+    scores = (queries @ keys.transpose(0, 2, 1)).astype(np.float64)
+    measured = ROW_QUANTITIES["score_max"].evaluate(row_block(*drawn, 3.0))
+
+    assert measured == pytest.approx(scores.max(axis=-1) / 3.0, rel=1e-15)
+
+
+def test_elements_are_the_diagonal_of_the_jacobian(drawn):
+    """p(1 - p) of the first rows, element by element; their sum over a row is tr J."""
+    block = row_block(*drawn, 2.0)
+    p = weights_of(*drawn[:2], 2.0)[:, :ELEMENT_ROWS]
+    values = ROW_QUANTITIES["element_gradient"].evaluate(block)
+    trace = ROW_QUANTITIES["jacobian_trace"].evaluate(block)[:, :ELEMENT_ROWS]
+
+    by_row = values.reshape(N_REPLICATES, ELEMENT_ROWS, N_KEYS)
+    assert by_row == pytest.approx(p * (1.0 - p), rel=1e-9)
+    assert by_row.sum(axis=-1) == pytest.approx(trace, rel=1e-12)
+
+
+def test_elements_keep_their_precision_where_a_weight_is_nearly_one():
+    """1 - p of the largest is a sum of the others: exact where 1 - p rounds to 0."""
+    scores = np.array([[0.0, -80.0, -90.0]])
+    (values,) = element_gradient(softmax_rows(measure_gaps(scores[np.newaxis]), 1.0))
+
+    rest = math.exp(-80.0) + math.exp(-90.0)
+    assert values == pytest.approx([rest, *np.exp([-80.0, -90.0])], rel=1e-12)
+
+
 def identity_z_score(keys, divisor):
     """Mean of the entropy identity over replicates, in standard errors."""
     n = keys.shape[0]
@@ -164,6 +247,13 @@ def test_entropy_identity_is_for_gaussian_keys_only():
     assert marked == ["entropy_identity"]
 
 
+def test_planted_quantities_are_for_planted_keys_only():
+    """What looks at a query's own key is marked, and nothing else is."""
+    marked = [q.name for q in ROW_QUANTITIES.values() if q.planted]
+
+    assert marked == ["planted_weight", "planted_rank_first"]
+
+
 @pytest.mark.parametrize("name", PAIR_QUANTITIES)
 @pytest.mark.parametrize("c", [2.0, 0.25, math.sqrt(8.0)])
 def test_degree(drawn, name, c):
@@ -196,6 +286,8 @@ def test_pair_quantities_are_what_they_are_called(drawn):
         "score_variance_ratio": s.var() / (D_K * q.var() * k.var()),
         "score_abs": np.abs(s).mean(),
         "score_excess_kurtosis": scipy.stats.kurtosis(s.ravel()),
+        "score_law_gap": np.mean(s / math.sqrt(D_K) <= 0.742)
+        - scipy.special.ndtr(0.742),
     }
 
     for name, quantity in PAIR_QUANTITIES.items():

@@ -31,6 +31,7 @@ def make(claim=None, reading=None, **check):
         "reading": [{"id": "the-reading", "check": [check], **(reading or {})}],
         **(claim or {}),
     }
+    entry = {field: value for field, value in entry.items() if value is not None}
     return {"text": [{"key": "a", "name": "A", "language": "en"}], "claim": [entry]}
 
 
@@ -104,9 +105,18 @@ WRONG_CHECKS = [
     ({"comment": "hello"}, "check[0]", "comment"),
     ({"divisor": "none/sqrt"}, "divisor", "none/sqrt"),
     ({"quantity": "score_variance_ratio", "divisor": "sqrt"}, "divisor", "sqrt"),
+    ({"number_format": "float61"}, "number_format", "Did you mean 'float64'?"),
+    ({"softmax": "shiftd"}, "softmax", "Did you mean 'shifted'?"),
+    ({"domain": {"dependence": ["planted"]}}, "domain.dependence", "planted(rho)"),
+    ({"domain": {"dependence": ["pairs(2)"]}}, "domain.dependence", "rho <= 1"),
+    ({"domain": {"setup": ["lecun"]}}, "domain.setup", "init("),
+    ({"domain": {"laws": ["gaussian*laplace"]}}, "domain.laws", "gaussian * laplace"),
+    ({"domain": {"laws": ["a * b"]}}, "domain.laws", "law must be one of"),
+    ({"domain": {"laws": ["gaussian * gaussian"]}}, "domain.laws", "'gaussian'"),
 ]
 #: The same for checks of rows and of series.
 EFFECTIVE = {"quantity": "effective_keys", "summary": "mean"}
+OVERFLOW = {"quantity": "format_overflow", "summary": "mean"}
 SLOPE = {"relation": "slope_between"}
 WRONG_CHECKS += [
     ({**EFFECTIVE, "summary": "meen"}, "summary", "Did you mean 'mean'?"),
@@ -118,6 +128,8 @@ WRONG_CHECKS += [
     ({**EFFECTIVE, "quantity": "entropy", "divisor": "none/sqrt"}, "divisor", "none"),
     ({**SLOPE, "low": {"d_k_power": 1.0}}, "low.d_k_power", "must be 0"),
     ({**SLOPE, "low": None}, "relation", "high and low"),
+    ({**OVERFLOW, "summary": "median"}, "summary", "mean"),
+    ({**OVERFLOW, "divisor": "none/sqrt"}, "divisor", "none/sqrt"),
 ]
 
 
@@ -141,10 +153,22 @@ WRONG_CLAIMS = [
     ({"topic": "gradient"}, "`topic`", "gradient"),
     ({"statement": ""}, "`statement`", "1"),
     ({"statement": "x" * 2001}, "`statement`", "2000"),
-    ({"source": []}, "`source`", "1"),
     ({"source": [{"text": "b", "section": "1"}]}, "source.text", "'b'"),
     ({"sentences": {"supported": "x"}}, "`sentences`", "refuted"),
-    ({"reading": []}, "`reading`", "1"),
+    ({"sentences": None}, "sentences", "must be there for the kind 'measured'"),
+    ({"reading": []}, "reading", "must be there for the kind 'measured'"),
+    ({"reading": None}, "reading", "must be there for the kind 'measured'"),
+    ({"note": "n"}, "note", "must be left out for the kind 'measured'"),
+    ({"kind": "opinion"}, "`kind`", "opinion"),
+    ({"kind": "shape"}, "id", "product-shape"),
+    ({"kind": "shape", "id": "product-shape"}, "reading", "left out"),
+    ({"kind": "practice"}, "reading", "must be left out for the kind 'practice'"),
+    ({"kind": "citation", "reading": None}, "sentences", "must be left out"),
+    ({"kind": "citation", "reading": None, "sentences": None}, "note", "be there"),
+    ({"right": {"sentence": "s", "arithmetic": "a"}}, "`right", "check"),
+    ({"right": {"sentence": "s", "arithmetic": "a", "check": []}}, "right.check", "1"),
+    ({"right": {"arithmetic": "a", "check": [CHECK]}}, "`right", "sentence"),
+    ({"right": {"sentence": "s", "check": [CHECK]}}, "`right", "arithmetic"),
     ({"reading": {}}, "`reading`", "array"),
     ({"verdict": "supported"}, "the claim", "verdict"),
 ]
@@ -158,6 +182,74 @@ def test_wrong_claim(change, field, said):
     assert message.startswith("my.toml: claim ")
     assert field == "the claim" or field in message
     assert said in message
+
+
+def test_kinds_that_are_not_measured():
+    """A claim of kind practice or citation has a note and nothing to measure; one on
+    shapes has sentences and a check in code; a reader's question has no source.
+    """
+    bare = {"reading": None, "sentences": None, "note": "n"}
+    for change in (
+        {**bare, "kind": "practice"},
+        {**bare, "kind": "citation"},
+        {"kind": "shape", "id": "product-shape", "reading": None},
+        {"source": []},
+    ):
+        (claim,) = parse_catalogue(make(claim=change), "my.toml").claim
+        assert claim.kind == change.get("kind", "measured")
+        assert claim.right is None
+
+
+def test_right_sentences_are_validated_too():
+    """The checks of a right sentence are held to the rules of all checks."""
+    right = {"sentence": "s", "arithmetic": "a"}
+    good = {**right, "check": [{**CHECK, "low": 0.0}]}
+    catalogue = parse_catalogue(make(claim={"right": good}), "my.toml")
+    assert len(list(catalogue.checks())) == 2
+    bad = {**right, "check": [{**CHECK, "low": 0.0, "quantity": "score_varianc"}]}
+    message = message_of(make(claim={"right": bad}))
+
+    assert message.startswith("my.toml: claim 'the-claim', right, field quantity: ")
+    assert "Did you mean 'score_variance'?" in message
+
+
+def checks_of(claim):
+    """The checks of a claim's readings."""
+    return [check for reading in claim.reading for check in reading.check]
+
+
+#: A claim that is right as it stands needs no other sentence.
+RIGHT_AS_THEY_STAND = {
+    "variance-equals-dimension",
+    "variance-grows-linearly",
+    "standard-deviation-root",
+    "scaled-variance-one",
+    "linear-variance",
+    "double-root-variance",
+    "scaled-balanced",
+    "linear-near-uniform",
+    "unscaled-few-positions",
+    "linear-shrinks-differences",
+    "unscaled-vanishes-for-most",
+}
+
+
+def test_right_sentences_are_there():
+    """Each measured claim has a sentence that would be right, unless it is right
+    itself, and no other claim has one.
+    """
+    for claim in read_catalogue().claim:
+        needed = claim.kind == "measured" and claim.id not in RIGHT_AS_THEY_STAND
+        assert (claim.right is not None) is needed, claim.id
+
+
+@pytest.mark.parametrize(
+    "claim", [c for c in read_catalogue().claim if c.right], ids=lambda claim: claim.id
+)
+def test_right_sentences_are_not_the_claim(claim):
+    """What would be right is checked by something that the claim does not say."""
+    assert set(claim.right.check) - set(checks_of(claim))
+    assert claim.right.sentence != claim.statement
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 import math
 
+import msgspec
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.cells import (
     Place,
+    canonical_laws,
     cells_of,
     estimate_in,
     is_applicable,
@@ -17,8 +20,10 @@ from montecarlo.claims.cells import (
 )
 from montecarlo.claims.schema import Check, Domain, Level
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.presets import PRESETS, Grid
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.sampling.conditions import Condition
+from montecarlo.study import find_reference
 
 ALL = tuple(DIVISORS)
 GRID = Grid(
@@ -95,7 +100,7 @@ def test_quantities_of_gaussian_keys():
 
 
 def test_mixed_laws_are_no_cells():
-    """Where queries and keys have different laws, no place can be named."""
+    """Where queries and keys have different laws, only a domain that says so speaks."""
     mixed = [Condition("rademacher", "gaussian", 16, 32)]
 
     assert places(ROWS, grid=mixed) == []
@@ -189,7 +194,10 @@ def test_row_key():
     """A check names the row that it looks at."""
     check = Check("effective_keys", "at_most", "spread", "none/sqrt", high=1.0)
 
-    assert row_key(check) == ("none/sqrt", "effective_keys", "spread")
+    assert row_key(check) == RowKey("none/sqrt", "effective_keys", "spread")
+    assert row_key(check)[3:] == ("float64", "shifted")
+    check = Check("format_error", "at_most", number_format="float16", softmax="naive")
+    assert row_key(check) == ("none", "format_error", "mean", "float16", "naive")
 
 
 def exact(condition, key):
@@ -230,10 +238,192 @@ def test_no_reference_no_window():
     assert windows.count(None) == len(windows) / 2
 
 
+#: Checks that need what the small quick preset leaves to the others: the other
+#: initialisations, scores along many d_k, and number formats at other sizes.
+LEFT_OUT_OF_QUICK = {
+    ("unit-variance-at-start", "entry_variance_q"),
+    ("unit-variance-at-start", "score_variance"),
+    ("score-reaches-dimension", "score_max"),
+    ("scaled-score-twenty-two", "score_max"),
+    ("scaling-avoids-extremes", "score_max"),
+    ("linear-imprecise", "format_distinct_share"),
+    ("root-keeps-arithmetic-safe", "format_overflow"),
+    ("root-keeps-arithmetic-safe", "format_error"),
+}
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_check_of_the_catalogue_has_a_cell(preset):
-    """No check of the catalogue is silently left out by a preset."""
+    """No check of the catalogue is left out by a preset, but for those of the quick one
+    that are named above, and each of these.
+    """
+    catalogue = read_catalogue()
     conditions = PRESETS[preset].conditions()
+    owners = {
+        **{one.id: one.check for one in catalogue.self_check},
+        **{
+            claim.id: [c for reading in claim.reading for c in reading.check]
+            + list(claim.right.check if claim.right else ())
+            for claim in catalogue.claim
+        },
+    }
+    left_out = {
+        (owner, check.quantity)
+        for owner, checks in owners.items()
+        for check in checks
+        if not cells_of(check, conditions, ALL)
+    }
 
+    assert sum(map(len, owners.values())) == len(list(catalogue.checks()))
+    assert left_out == (LEFT_OUT_OF_QUICK if preset == "quick" else set())
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_comparison_with_theory_has_a_reference(preset):
+    """Where a check compares with an exact value, theory has it in some cells."""
+    conditions = PRESETS[preset].conditions()
     for check in read_catalogue().checks():
-        assert cells_of(check, conditions, ALL), check
+        cells = cells_of(check, conditions, ALL)
+        if check.expected == "reference" and cells:
+            windows = [window_in(check, cell, reference_of) for cell in cells]
+            assert any(window is not None for window in windows), check
+
+
+def reference_of(condition, key):
+    """The exact value of a row, as a study knows it."""
+    found = find_reference(condition, key)
+    return None if found is None else found.value
+
+
+#: What breaks the texts' premise: shifted laws, a planted key, pairs, a projection.
+PROJECTED = "init(kind=lecun_normal,norm=rms,shape=full,width=64)"
+BROKEN = Grid(
+    d_k=(16, 64),
+    n_keys=(32,),
+    laws=("gaussian(std=2.0)",),
+    law_d_k=(16, 64),
+    law_n_keys=(32,),
+    blocks=(
+        Block((16, 64), (32,), law_q="gaussian(mean=0.5)", law_k="gaussian"),
+        Block((16, 64), (32,), law_q="gaussian", law_k="gaussian(mean=0.5)"),
+        Block((16, 64), (32,), pairs=False, dependence="planted(0.5)"),
+        Block((64,), dependence="pairs(1.0)"),
+        Block((16, 64), setup=PROJECTED),
+        Block((64,), (128,), pairs=False, formats=True),
+    ),
+).conditions()
+SHIFTED_Q = "gaussian(mean=0.5) * gaussian"
+
+
+def test_the_premise_is_what_no_domain_says():
+    """Without a word on laws, dependence and setup a check looks at none of what breaks
+    the premise.
+    """
+    for check in (ROWS, PAIRS):
+        found = {(p.law, p.context) for p in places(check, grid=BROKEN)}
+        assert found == {("gaussian", "")}
+
+
+@pytest.mark.parametrize("check", [ROWS, PAIRS])
+def test_pairs_of_laws(check):
+    """``q * k`` names a pair of laws, in this order, beside single laws."""
+    domain = Domain(laws=(SHIFTED_Q, "gaussian(std=2.0)"))
+    found = places(msgspec.structs.replace(check, domain=domain), grid=BROKEN)
+
+    assert {place.law for place in found} == {SHIFTED_Q, "gaussian(std=2.0)"}
+    for cell in cells_of(msgspec.structs.replace(check, domain=domain), BROKEN, ALL):
+        (condition,) = cell.conditions
+        if cell.place.law == SHIFTED_Q:
+            assert condition.law_q == "gaussian(mean=0.5)"
+            assert condition.law_k == "gaussian"
+
+
+@pytest.mark.parametrize(
+    ("named", "canonical"),
+    [
+        ("gaussian", "gaussian"),
+        ("gaussian * gaussian", "gaussian"),
+        ("gaussian(std=1) * laplace", "gaussian * laplace"),
+        ("laplace*gaussian(mean=0.50)", "laplace * gaussian(mean=0.5)"),
+        ("gaussian(std=2) * gaussian(std=2.0)", "gaussian(std=2.0)"),
+    ],
+)
+def test_canonical_laws(named, canonical):
+    """A pair of one law is that law, and parameters are written one way."""
+    assert canonical_laws(named) == canonical
+    assert canonical_laws(canonical) == canonical
+
+
+@pytest.mark.parametrize("named", ["gaussian * laplace * gaussian", "gaussian *", "*"])
+def test_what_is_no_pair_of_laws(named):
+    """Three laws, or half a pair, are refused."""
+    with pytest.raises(ValueError, match="must be"):
+        canonical_laws(named)
+
+
+def test_dependence_and_setup():
+    """A domain names the dependence and the setup that it speaks of; its places say so,
+    and series do not run across them.
+    """
+    planted = Domain(dependence=("planted(0.5)",))
+    check = Check("planted_weight", "at_least", low=0.0, domain=planted)
+    assert places(check, grid=BROKEN) == [
+        Place("gaussian", 32, d, "planted(0.5)") for d in (16, 64)
+    ]
+    pairs = Domain(dependence=("none", "pairs(1.0)"))
+    check = Check("score_mean", "at_least", "value", low=0.0, domain=pairs)
+    assert places(check, grid=BROKEN) == [
+        *(Place("gaussian", None, d) for d in (16, 64)),
+        Place("gaussian", None, 64, "pairs(1.0)"),
+    ]
+    both = Domain(setup=("", PROJECTED))
+    check = Check("score_variance", "slope_between", "value", low=0.0, domain=both)
+    cells = cells_of(check, BROKEN, ALL)
+    assert [cell.place for cell in cells] == [
+        Place("gaussian", None, None),
+        Place("gaussian", None, None, PROJECTED),
+    ]
+    for cell in cells:
+        assert [c.d_k for c in cell.conditions] == [16, 64]
+
+
+def test_planted_quantities_need_a_planted_key():
+    """What looks at a query's own key has no cell where none is planted."""
+    anywhere = Domain(dependence=("none", "planted(0.5)"))
+    check = Check("planted_weight", "at_least", low=0.0, domain=anywhere)
+
+    assert {p.context for p in places(check, grid=BROKEN)} == {"planted(0.5)"}
+
+
+def test_formats_are_decided_where_they_are_computed():
+    """A quantity of number formats has a cell only in conditions that compute them, and
+    there the quantities of rows have theirs as well.
+    """
+    check = Check(
+        "format_error", "at_most", high=1.0, number_format="float16", softmax="naive"
+    )
+    assert places(check, grid=BROKEN) == [Place("gaussian", 128, 64)]
+    assert Place("gaussian", 128, 64) in places(ROWS, grid=BROKEN)
+
+
+def test_formats_and_ways_are_statistics_of_their_own():
+    """Each number format, way of softmax and divisor has its own estimate."""
+    checks = [
+        Check(
+            "format_error",
+            "at_most",
+            high=1.0,
+            divisor=divisor,
+            number_format=number_format,
+            softmax=softmax,
+        )
+        for divisor in ("none", "sqrt")
+        for number_format in NUMBER_FORMATS
+        for softmax in SOFTMAXES
+    ]
+    found = {
+        statistic_of(check, cell)
+        for check in checks
+        for cell in cells_of(check, BROKEN, ALL)
+    }
+    assert len(found) == len(checks) == 2 * 4 * 4

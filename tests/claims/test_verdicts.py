@@ -160,7 +160,11 @@ def test_places_of_a_reading(outcomes, everywhere, somewhere):
         ([R, I], I),
         ([S, R, I], C),
         ([S, NA], S),
-        ([S, NM], S),
+        ([S, NM], I),  # a reading that was not looked at leaves the claim open
+        ([R, NM], I),
+        ([S, R, NM], C),
+        ([NM, NA], NM),
+        ([NA, NA], NA),
         ([NA], NA),
         ([NM], NM),
         ([I, NA, NM], I),
@@ -185,22 +189,33 @@ def test_deciding_an_open_place_never_swaps_the_verdict(outcomes, scope):
         assert {before, reading_verdict(scope, decided)} != {S, R}
 
 
-def places(*outcomes, law="gaussian", n_keys=32):
+def places(*outcomes, law="gaussian", n_keys=32, context=""):
     """Places along d_k = 16, 32, 64, … with these outcomes."""
     return [
-        (Place(law, n_keys, 16 * 2**i), outcome) for i, outcome in enumerate(outcomes)
+        (Place(law, n_keys, 16 * 2**i, context), outcome)
+        for i, outcome in enumerate(outcomes)
     ]
 
 
 def test_borders():
     """A border lies between decided neighbours that differ, within one law and n."""
     assert find_borders(places(S, S, R, R)) == [
-        Border("gaussian", 32, (32, 64), (S, R))
+        Border("gaussian", 32, "", (32, 64), (S, R))
     ]
     assert find_borders(places(S, S)) == []
     assert len(find_borders(places(S, R, S))) == 2
     across = places(S) + places(R, n_keys=64) + places(S, law="laplace")
     assert find_borders(across) == []
+
+
+def test_borders_know_their_context():
+    """What stands before q and k, or a planted key, is a place of its own: there is no
+    border between two, and one within names it.
+    """
+    assert find_borders(places(S) + places(R, R, context="planted(0.5)")) == []
+    (border,) = find_borders(places(S, R, context="planted(0.5)"))
+
+    assert border == Border("gaussian", 32, "planted(0.5)", (16, 32), (S, R))
 
 
 def test_open_places_do_not_hide_a_border():

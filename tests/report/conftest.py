@@ -1,10 +1,12 @@
 """One small real study, its results on disk, and its pages, parsed once."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element
 
 import html5lib
@@ -16,10 +18,16 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.presets import Block, Grid
 from montecarlo.report import making
+from montecarlo.report.errata import make_errata
 from montecarlo.report.facts import threshold_panels
 from montecarlo.report.findings import gather, read_results
 from montecarlo.report.language import SOURCE, Language, read_language
-from montecarlo.report.pages import Contents, render_index, render_page
+from montecarlo.report.pages import (
+    Contents,
+    render_erratum,
+    render_index,
+    render_page,
+)
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, run_study, write_results
 
@@ -46,6 +54,8 @@ SMALL = Grid(
     most=16,
 )
 INDEX = "index"
+ERRATUM = "erratum-"
+ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
 
 
 @dataclass(frozen=True)
@@ -146,6 +156,13 @@ def exponent_of(power: Element) -> int:
     return int((power[0].text or "").replace("\N{MINUS SIGN}", "-"))
 
 
+class Gathered(Exception):  # noqa: N818 - not an error
+    """What stops the program before its first page."""
+
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+
+
 class Report:
     """The results of the study, and its pages as they are asked for."""
 
@@ -162,31 +179,52 @@ class Report:
 
         So a language that is not complete fails in its own tests alone.
         """
-        found: list[Contents] = []
-        with pytest.MonkeyPatch.context() as patch:
-            for render in ("render_page", "render_index"):
-                patch.setattr(making, render, lambda c, _: found.append(c) or "")
-            patch.setattr(making, "read_language", lambda code: code)
-            making.make_report(self.results, self.catalogue, CODES, self.folder)
-        return found[0]
 
-    def page(self, code: str) -> Page:
-        """Return a page, by the code of its language or as the index."""
-        if code not in self._pages:
-            index = code == INDEX
-            language = read_language(SOURCE if index else code)
-            render = render_index if index else render_page
-            text = render(self.contents, language)
-            (self.folder / f"{code}.html").write_text(text, encoding="utf-8")
-            self._pages[code] = Page(text, language.code)
-        return self._pages[code]
+        def stop(contents: Contents, _: object) -> str:
+            raise Gathered(contents)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(making, "render_page", stop)
+            patch.setattr(making, "read_language", lambda code: code)
+            with pytest.raises(Gathered) as found:
+                making.make_report(self.results, self.catalogue, CODES, self.folder)
+        return found.value.contents
+
+    def page(self, name: str) -> Page:
+        """Return a page: by the code of its language, as the index, as an erratum."""
+        if name not in self._pages:
+            text, code = self._rendered(name)
+            (self.folder / f"{name}.html").write_text(text, encoding="utf-8")
+            self._pages[name] = Page(text, code)
+        return self._pages[name]
+
+    def _rendered(self, name: str) -> tuple[str, str]:
+        """Render a page by name; returns its language's code as well."""
+        if name == INDEX:
+            return render_index(self.contents, read_language(SOURCE)), SOURCE
+        if not name.startswith(ERRATUM):
+            return render_page(self.contents, read_language(name)), name
+        errata = {erratum.key: erratum for erratum in self.contents.errata}
+        erratum = errata[name.removeprefix(ERRATUM)]
+        language = read_language(erratum.language)
+        return render_erratum(self.contents, erratum, language), language.code
 
     def with_claims(self, claims: Mapping[str, object]) -> Contents:
         """Return the contents as they would be, had the claims come out otherwise."""
         results = replace(self.results, claims=dict(claims))
         findings = gather(results, self.catalogue)
-        panels = threshold_panels(results.curves, findings)
-        return replace(self.contents, findings=findings, threshold_panels=panels)
+        return replace(
+            self.contents,
+            findings=findings,
+            errata=make_errata(findings, self.catalogue, CODES),
+            threshold_panels=threshold_panels(results.curves, findings),
+        )
+
+    @staticmethod
+    def key_of(check: Mapping[str, Any]) -> str:
+        """Return what tells a check of some cells from others: a page shows it once."""
+        rest = {name: v for name, v in check.items() if name not in {"domain", "cells"}}
+        return json.dumps([rest, [cell["rows"] for cell in check["cells"]]])
 
     def render(self, contents: Contents, language: Language | str = SOURCE) -> Page:
         """Render contents of a test's own."""
@@ -213,7 +251,7 @@ def page(report, request):
     return report.page(request.param)
 
 
-@pytest.fixture(params=(*CODES, INDEX))
+@pytest.fixture(params=(*CODES, INDEX, *ERRATA))
 def any_page(report, request):
-    """The report in each language, and the index."""
+    """The report in each language, the index, and the errata."""
     return report.page(request.param)

@@ -253,7 +253,7 @@ def marked(report, sources):
 def untranslated(page, sections=("二",)):
     """Return the words that stand outside of messages, formulas and code."""
     named = re.compile(
-        "|".join(f"§ {re.escape(section)}(?!\\w)" for section in sections)
+        "|".join(f"§\N{NO-BREAK SPACE}{re.escape(s)}(?!\\w)" for s in sections)
     )
     depth, found = 0, []
     for text, element in page.texts():

@@ -126,9 +126,9 @@ def parse(markup):
 
 
 def drawn(markup, italic):
-    """Return the characters that a browser draws the formulas of a text with."""
+    """Return the characters that a browser draws formulas with, parsed or not."""
     found = set()
-    for leaf in parse(markup).iter():
+    for leaf in (parse(markup) if isinstance(markup, str) else markup).iter():
         if leaf.tag in {MATH + "msqrt", MATH + "mroot"}:
             found.add("√")
         if leaf.tag not in {MATH + "mi", MATH + "mn", MATH + "mo", MATH + "mtext"}:
@@ -295,6 +295,16 @@ def test_script_names_every_character(script):
     needed = drawn(text, script["ITALIC"])
     assert needed - set("".join(script["CHARACTERS"].values())) == set()
     assert {"𝑑", "ℎ", "𝜎", "V", "√", "‖", "∑", "𝒩"} <= needed
+
+
+def test_font_has_every_character_of_a_page(report, script):
+    """So it has those that formulas of checks and of tables are drawn with."""
+    needed = set()
+    for formula in report.page("en").elements():
+        if formula.tag == MATH + "math":
+            needed |= drawn(formula, script["ITALIC"])
+    assert needed - set("".join(script["CHARACTERS"].values())) == set()
+    assert {"𝟙", "𝑄", "√", "≤", "‖"} <= needed
 
 
 def test_missing_character_is_seen(script):

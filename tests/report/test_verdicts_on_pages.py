@@ -8,8 +8,11 @@ import pytest
 
 from montecarlo.report.findings import BY_WEIGHT, VERDICTS
 from montecarlo.report.formulas import prose
+from montecarlo.report.language import read_language
+from montecarlo.report.pages import render_erratum
 
 #: Verdicts that a claim has a sentence for; of the others the page says nothing more.
+CORRECTED = ("refuted", "conditional")
 SPOKEN = ("supported", "refuted", "conditional", "inconclusive")
 
 
@@ -29,6 +32,8 @@ def turned(report, shift):
     for number, claim in enumerate(claims["claims"]):
         # the first two alike, so that some verdict is that of a single claim
         claim["verdict"] = VERDICTS[(max(number, 1) + shift) % len(VERDICTS)]
+        if claim["right"] is not None:
+            claim["right"]["verdict"] = VERDICTS[(number // 2 + shift) % len(VERDICTS)]
     return claims
 
 
@@ -44,8 +49,20 @@ def turns(report):
 
 def header_verdicts(article):
     """Return the elements of an article that are tagged with its claim's verdict."""
-    own = article.findall("p")
+    own = [p for p in article.findall("p") if p.get("class") != "right"]
     return [e for p in own for e in p.iter() if e.get("data-verdict")]
+
+
+def sentence_of(claim, verdict):
+    """Return what a page says of a claim: its note, or what its verdict chooses."""
+    if claim.note is not None:
+        return claim.note
+    return getattr(claim.sentences, verdict) if verdict in SPOKEN else None
+
+
+def has_right(record):
+    """Tell whether a page says what would be right."""
+    return record["right"] is not None and record["verdict"] in CORRECTED
 
 
 def test_every_verdict_is_turned_to(turns):
@@ -63,15 +80,58 @@ def test_article_says_what_its_verdict_says(turns, report):
             verdict = record["verdict"]
             tagged = header_verdicts(article)
             assert {e.get("data-verdict") for e in tagged} == {verdict}
-            sentences = catalogue[record["id"]].sentences
+            claim = catalogue[record["id"]]
             said = [plain_text(e) for e in tagged if e.get("class") is None]
-            wanted = (
-                [as_shown(getattr(sentences, verdict))] if verdict in SPOKEN else []
-            )
-            assert said == wanted
+            sentence = sentence_of(claim, verdict)
+            assert said == ([] if sentence is None else [as_shown(sentence)])
             whole = plain_text(article)
             for other in set(SPOKEN) - {verdict}:
-                assert as_shown(getattr(sentences, other)) not in whole
+                if claim.note is None:
+                    assert as_shown(getattr(claim.sentences, other)) not in whole
+
+
+def test_right_sentence_has_a_verdict_of_its_own(turns, report):
+    """What would be right stands where the claim fails, with the verdict it has."""
+    catalogue = {claim.id: claim for claim in report.catalogue.claim}
+    given = set()
+    for claims, page in turns:
+        for record in claims["claims"]:
+            article = page.by_id[f"claim-{record['id']}"]
+            right = catalogue[record["id"]].right
+            shown = [p for p in article.findall("p") if p.get("class") == "right"]
+            assert len(shown) == has_right(record)
+            for paragraph in shown:
+                assert page.verdicts(paragraph) == [record["right"]["verdict"]]
+                assert as_shown(right.sentence) in plain_text(paragraph)
+                redo = article[list(article).index(paragraph) + 1]
+                assert as_shown(right.arithmetic) in plain_text(redo)
+                given.add((record["verdict"], record["right"]["verdict"]))
+            if not shown and right is not None:
+                assert as_shown(right.sentence) not in plain_text(article)
+                assert as_shown(right.arithmetic) not in plain_text(article)
+    assert len(given) > len(VERDICTS)
+
+
+def test_errata_turn(turns, report):
+    """An erratum has the claims of its text that fail, and no other claim."""
+    catalogue = {claim.id: claim for claim in report.catalogue.claim}
+    for claims, _ in turns[:2]:
+        contents = report.with_claims(claims)
+        assert len(contents.errata) == len(report.catalogue.text)
+        for erratum in contents.errata:
+            failing = {
+                (record["id"], record["verdict"])
+                for record in claims["claims"]
+                if record["verdict"] in CORRECTED
+                and any(s.text == erratum.key for s in catalogue[record["id"]].source)
+            }
+            text = render_erratum(contents, erratum, read_language(erratum.language))
+            page = type(report.page("en"))(text, erratum.language)
+            articles = [e for e in page.elements() if e.tag == "article"]
+            assert len(articles) == len(failing) > 0
+            for article in articles:
+                (verdict,) = {e.get("data-verdict") for e in header_verdicts(article)}
+                assert (article.get("id").removeprefix("claim-"), verdict) in failing
 
 
 def test_short_answer_says_what_verdicts_say(turns):
@@ -118,19 +178,31 @@ def test_counts_turn(turns):
         assert shown == Counter(record["verdict"] for record in claims["claims"])
 
 
-def test_no_other_verdict_stands_anywhere(turns):
-    """Every tag is a claim's, a reading's, a cell's, a border's or a self-check's."""
+def test_no_other_verdict_stands_anywhere(turns, report):
+    """Every tag is a claim's, a reading's, a cell's, a border's or a self-check's.
+
+    The sentence that would be right has one more; a matrix is shown once a page.
+    """
+    catalogue = {claim.id: claim for claim in report.catalogue.claim}
     for claims, page in turns:
+        matrices = {}
         want = Counter(check["verdict"] for check in claims["self_checks"])
         for record in claims["claims"]:
-            want[record["verdict"]] += 2 + (record["verdict"] in SPOKEN)
+            sentence = sentence_of(catalogue[record["id"]], record["verdict"])
+            want[record["verdict"]] += 2 + (sentence is not None)
+            if has_right(record):
+                want[record["right"]["verdict"]] += 1
             several = len(record["readings"]) > 1
             for reading in record["readings"]:
                 want[reading["verdict"]] += several
                 for border in reading["borders"]:
                     want.update(border["outcomes"])
                 for check in reading["checks"]:
-                    want.update(cell["outcome"] for cell in check["cells"])
+                    outcomes = [cell["outcome"] for cell in check["cells"]]
+                    assert (
+                        matrices.setdefault(report.key_of(check), outcomes) == outcomes
+                    )
+        want.update(outcome for matrix in matrices.values() for outcome in matrix)
         want.update({record["verdict"] for record in claims["claims"]})  # the counts
         placed = {
             *(e for e in page.elements() if e.get("class") == "answer"),

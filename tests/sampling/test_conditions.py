@@ -18,6 +18,7 @@ from montecarlo.sampling.conditions import (
 )
 
 BASE = Condition("gaussian", "laplace", 64, 128)
+SETUP = "init(kind=he_normal,norm=rms,shape=full,width=64)"
 
 
 def numbers(seed=1, condition=BASE, index=0, which="q"):
@@ -28,18 +29,33 @@ def numbers(seed=1, condition=BASE, index=0, which="q"):
 def test_name_holds_all_that_is_sampled():
     """Conditions that differ in any field have different names."""
     fields = {
-        "law_q": ("gaussian", "uniform", "gaussian(std=2.0)"),
-        "law_k": ("laplace", "gaussian"),
+        "law_q": ("gaussian", "gaussian(mean=0.5)", "gaussian(std=2.0)"),
+        "law_k": ("gaussian(std=3.0)", "gaussian"),
         "d_k": (64, 6),
         "n_keys": (128, 12, None),
+        "dependence": ("none", "pairs(0.5)", "planted(0.5)", "planted(1.0)"),
+        "setup": ("", SETUP, SETUP.replace("64", "65")),
     }
-    conditions = [
-        Condition(**dict(zip(fields, values, strict=True)))
-        for values in itertools.product(*fields.values())
-    ]
+    conditions = []
+    for values in itertools.product(*fields.values()):
+        try:
+            conditions.append(Condition(**dict(zip(fields, values, strict=True))))
+        except ValueError:  # a dependence that has no meaning there
+            continue
 
-    assert len({condition.name for condition in conditions}) == len(conditions)
-    assert set(fields) | {"dependence"} == {f.name for f in dataclasses.fields(BASE)}
+    assert len({condition.name for condition in conditions}) == len(conditions) > 100
+    for name, values in fields.items():
+        assert {getattr(condition, name) for condition in conditions} == set(values)
+    assert set(fields) | {"formats"} == {f.name for f in dataclasses.fields(BASE)}
+
+
+def test_number_formats_draw_nothing():
+    """What is computed besides does not change the draws: same name, same streams."""
+    more = dataclasses.replace(BASE, formats=True)
+
+    assert more.name == BASE.name
+    assert numbers(condition=more) == numbers()
+    assert more != BASE
 
 
 def test_name_is_canonical():
@@ -60,6 +76,12 @@ def test_names_are_pinned():
     assert Condition("gaussian", "gaussian", 4).name == (
         "law_q=gaussian;law_k=gaussian;dependence=none;setup=;d_k=4;pairs"
     )
+    assert Condition("gaussian", "gaussian", 4, 8, "planted(0.5)").name == (
+        "law_q=gaussian;law_k=gaussian;dependence=planted(0.5);setup=;d_k=4;n_keys=8"
+    )
+    assert Condition("gaussian", "gaussian", 4, setup=SETUP).name == (
+        f"law_q=gaussian;law_k=gaussian;dependence=none;setup={SETUP};d_k=4;pairs"
+    )
 
 
 def test_key_is_pinned():
@@ -77,6 +99,15 @@ def test_shape_of_rows(n_keys, d_k):
     assert n == n_keys
     assert 1 <= n_queries <= MOST_QUERIES
     assert n_queries == 1 or n_queries * n_keys <= ROW_BLOCK
+
+
+@pytest.mark.parametrize("n_keys", [2, 32, 128, 2048, 2**18, 2**19])
+def test_shape_with_planted_keys(n_keys):
+    """Each query has a key of its own: there are no more queries than keys."""
+    plain = Condition("gaussian", "gaussian", 4, n_keys)
+    planted = dataclasses.replace(plain, dependence="planted(0.5)")
+
+    assert planted.shape == (min(plain.shape[0], n_keys), n_keys)
 
 
 def test_shape_of_pairs():
@@ -108,7 +139,9 @@ def test_is_large(d_k, n_keys, large):
         ({"n_keys": "8"}, "n_keys must be an integer of at least 2, got '8'"),
         ({"law_q": "gausian"}, "Did you mean 'gaussian'"),
         ({"law_k": "gausian"}, "Did you mean 'gaussian'"),
-        ({"dependence": "some"}, "dependence must be none, got 'some'"),
+        ({"dependence": "some"}, "dependence must be none, pairs(rho) or planted(rho)"),
+        ({"dependence": "planted(1.5)"}, "got 'planted(1.5)'"),
+        ({"setup": "init(kind=x)"}, "setup must be empty or init("),
     ],
 )
 def test_errors(changed, message):
@@ -139,6 +172,9 @@ def test_same_key_gives_same_numbers():
         {"condition": dataclasses.replace(BASE, n_keys=None)},
         {"condition": dataclasses.replace(BASE, law_q="uniform")},
         {"condition": dataclasses.replace(BASE, law_k="gaussian")},
+        {"condition": dataclasses.replace(BASE, setup=SETUP)},
+        {"which": "copy"},
+        {"which": "tail"},
     ],
 )
 def test_other_key_gives_other_numbers(changed):

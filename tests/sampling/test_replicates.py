@@ -1,12 +1,29 @@
 """Replicates: the same bytes in any company, and counts that are what they say."""
 
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 import scipy.stats
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import (
+    FORMAT_QUANTITIES,
+    FORMAT_ROWS,
+    FORMAT_SCORES,
+    NUMBER_FORMATS,
+    SOFTMAXES,
+    softmax_in,
+)
 from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, SORTED_ROWS, SPECTRAL_ROWS
+from montecarlo.attention.rows import (
+    ELEMENT_ROWS,
+    RANKS,
+    ROW_QUANTITIES,
+    SORTED_ROWS,
+    SPECTRAL_ROWS,
+)
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS, parse_law
 from montecarlo.sampling.replicates import (
@@ -30,6 +47,20 @@ CONDITIONS = [
     Condition("gaussian", "gaussian", 2, 2**18 + 1),
     Condition("laplace", "gaussian", 33),
 ]
+SETUP = "init(kind=xavier_uniform,norm=layer,shape=fused,width=48)"
+#: The same with what breaks the texts' premise, and with number formats.
+FURTHER = [
+    Condition("gaussian", "gaussian", 16, 32, formats=True),
+    Condition("gaussian", "gaussian", 4, 2**13, formats=True),
+    Condition("gaussian", "gaussian", 16, 32, "planted(0.5)"),
+    Condition("laplace", "laplace(mean=0.5)", 7, 33, "planted(0.25)", formats=True),
+    Condition("rademacher", "rademacher", 16, None, "pairs(0.5)"),
+    Condition("gaussian", "gaussian", 16, None, "pairs(1.0)"),
+    Condition("gaussian", "gaussian", 16, 32, setup=SETUP),
+    Condition("gaussian", "gaussian", 16, None, setup=SETUP),
+]
+EVERY = [*CONDITIONS, *FURTHER]
+EVERY_ID = [f"{c.name};formats={c.formats}" for c in EVERY]
 SMALL = CONDITIONS[0]
 IDS = [condition.name for condition in CONDITIONS]
 
@@ -47,7 +78,7 @@ def rows_by_hand(condition, index, divisor):
     return scores, e / e.sum(axis=-1, keepdims=True)
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
 def test_one_by_one_equals_all_at_once(condition):
     """A replicate gives the same bytes alone as in a batch, and counts add up."""
     n = affordable(condition)
@@ -59,7 +90,7 @@ def test_one_by_one_equals_all_at_once(condition):
         assert np.array_equal(counts, sum(one.counts[i] for one in alone))
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
 def test_prefix(condition):
     """More replicates leave the first ones as they were; so does resuming."""
     n = affordable(condition)
@@ -86,7 +117,9 @@ def test_batches_of_every_size():
             assert np.array_equal(counts, sum(part.counts[i] for part in parts))
 
 
-@pytest.mark.parametrize("condition", CONDITIONS[:3], ids=IDS[:3])
+@pytest.mark.parametrize(
+    "condition", [*CONDITIONS[:3], FURTHER[0], FURTHER[2]], ids=str
+)
 def test_divisors_do_not_see_each_other(condition):
     """A divisor's columns are the same bytes whatever other divisors are measured."""
     every = sample(condition, SEED, 0, N, ALL)
@@ -125,7 +158,7 @@ def test_queries_and_keys_are_drawn_apart():
     assert not np.isin(q, k).any()
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
 def test_columns_name_what_is_there(condition):
     """There are as many columns and histograms as names, each name once."""
     batch = sample(condition, SEED, 0, 2, ALL)
@@ -137,6 +170,11 @@ def test_columns_name_what_is_there(condition):
     assert [counts.shape for counts in batch.counts] == [
         (2, grid.n_bins) for _, _, grid in histograms
     ]
+
+
+def gap_of(scores, d_k):
+    """How much more often than a normal one a standardised score is below 0.742."""
+    return (scores / math.sqrt(d_k) <= 0.742).mean() - scipy.stats.norm.cdf(0.742)
 
 
 def test_pair_means_are_the_means_of_their_block():
@@ -151,6 +189,7 @@ def test_pair_means_are_the_means_of_their_block():
                 *(q.mean(), (q**2).mean(), k.mean(), (k**2).mean()),
                 *(s.mean(), np.abs(s).mean()),
                 *((s**2).mean(), (s**3).mean(), (s**4).mean()),
+                gap_of(s, condition.d_k),
             ),
             strict=True,
         )
@@ -162,6 +201,9 @@ def test_pair_means_are_the_means_of_their_block():
     terms = np.abs(q) @ np.abs(k).T
     size = {f"s{p}": p * (terms * np.abs(s) ** (p - 1)).mean() for p in (2, 3, 4)}
     size |= {"s": terms.mean(), "abs": terms.mean()}
+    # a score that lies on the threshold, but for its rounding, may count on either side
+    on_edge = np.abs(s - 0.742 * math.sqrt(condition.d_k)) <= unit * terms
+    size["gap"] = on_edge.mean() / unit
     for (_, name), value in zip(mean_columns(condition, ALL), measured, strict=True):
         allowed = 1e-14 + unit * size.get(name, 0.0)
         assert abs(value - expected[name]) <= allowed, name
@@ -185,6 +227,7 @@ def test_row_means_are_the_textbook_formulas(condition, divisor):
     sums = [(p**power).sum(axis=-1) for power in (2, 3)]
     expected = {
         "score_row_variance": scores.var(axis=-1, ddof=1).mean(),
+        "score_max": scores.max(axis=-1).mean(),
         "weight_max": p.max(axis=-1).mean(),
         "log_partition": np.log(np.exp(scores).sum(axis=-1)).mean(),
         "entropy": h.mean(),
@@ -209,6 +252,111 @@ def test_identity_is_measured_for_gaussian_keys_only():
         columns = {name for _, name in mean_columns(condition, ("sqrt",))}
         gaussian = condition.law_k == "gaussian"
         assert ("entropy_identity" in columns) is gaussian
+
+
+FORMATS = FURTHER[0]
+
+
+@pytest.mark.parametrize("condition", [FORMATS, FURTHER[3]], ids=str)
+def test_number_formats_change_nothing_else(condition):
+    """With number formats the other columns and all counts are the same bytes."""
+    plain = dataclasses.replace(condition, formats=False)
+    with_formats, without = (sample(c, SEED, 0, 3, ALL) for c in (condition, plain))
+    columns, fewer = mean_columns(condition, ALL), mean_columns(plain, ALL)
+
+    chosen = [i for i, column in enumerate(columns) if "@" not in column[1]]
+    assert [columns[i] for i in chosen] == list(fewer)
+    assert with_formats.means[:, chosen].tobytes() == without.means.tobytes()
+    for one, other in zip(with_formats.counts, without.counts, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_number_formats_are_those_of_the_first_rows():
+    """Columns of number formats are means over the first rows of each replicate, for
+    every format, way of softmax, quantity and divisor.
+    """
+    columns = mean_columns(FORMATS, ("none", "sqrt"))
+    measured = dict(
+        zip(
+            columns, sample(FORMATS, SEED, 2, 3, ("none", "sqrt")).means[0], strict=True
+        )
+    )
+    for divisor in ("none", "sqrt"):
+        scores, exact = (x[:FORMAT_ROWS] for x in rows_by_hand(FORMATS, 2, divisor))
+        for number_format in NUMBER_FORMATS.values():
+            for softmax in SOFTMAXES:
+                weights = softmax_in(scores, number_format, softmax)
+                for quantity in FORMAT_QUANTITIES.values():
+                    name = f"{quantity.name}@{number_format.name}@{softmax}"
+                    value = quantity.evaluate(weights, exact).mean()
+                    assert measured[divisor, name] == pytest.approx(
+                        value, rel=1e-9, abs=1e-15
+                    )
+    names = [name for _, name in columns if "@" in name]
+    assert len(names) == 2 * 4 * 4 * 4
+
+
+def test_number_formats_of_long_rows():
+    """Emulated sums, which take a step a key, are left out of long rows, and of these
+    fewer are computed.
+    """
+    long = FURTHER[1]
+    names = {
+        name.split("@", 1)[1]
+        for _, name in mean_columns(long, ("none",))
+        if "@" in name
+    }
+
+    assert "bfloat16@naive_wide" in names
+    assert "float16@naive" in names
+    assert "bfloat16@naive" not in names
+    assert FORMAT_SCORES // long.n_keys < FORMAT_ROWS
+
+
+def test_planted_columns_are_there_where_a_key_is_planted():
+    """A query's own key has columns where it is planted; a projection has none of the
+    quantities of independent Gaussian keys.
+    """
+    for condition in EVERY:
+        if condition.n_keys is not None:
+            names = {name for _, name in mean_columns(condition, ("sqrt",))}
+            planted = condition.dependence.startswith("planted")
+            assert ("planted_weight" in names) is planted
+            assert ("planted_rank_first" in names) is planted
+            plain = condition.dependence == "none" and not condition.setup
+            gaussian = plain and condition.law_k == "gaussian"
+            assert ("entropy_identity" in names) is gaussian
+
+
+def test_planted_weights_are_those_of_the_own_keys():
+    """The means of planted quantities equal those of the drawn block."""
+    condition = FURTHER[2]
+    columns = mean_columns(condition, ("sqrt",))
+    measured = dict(
+        zip(columns, sample(condition, SEED, 1, 2, ("sqrt",)).means[0], strict=True)
+    )
+    _, p = rows_by_hand(condition, 1, "sqrt")
+    own = np.diagonal(p)
+
+    assert len(own) == condition.shape[0]
+    assert measured["sqrt", "planted_weight"] == pytest.approx(own.mean(), rel=1e-9)
+    first = (own == p.max(axis=-1)).mean()
+    assert measured["sqrt", "planted_rank_first"] == pytest.approx(first, rel=1e-12)
+
+
+@pytest.mark.parametrize("condition", [FURTHER[4], FURTHER[5]], ids=str)
+def test_only_matching_pairs_count(condition):
+    """Under pairs(rho) a score is that of query i and key i, not of all pairs."""
+    q, k = (x.astype(np.float64) for x in draw_matrices(condition, SEED, 0))
+    s = (q * k).sum(axis=1)
+    names = [name for _, name in mean_columns(condition, ("none",))]
+    measured = dict(
+        zip(names, sample(condition, SEED, 0, 1, ("none",)).means[0], strict=True)
+    )
+
+    assert measured["s"] == pytest.approx(s.mean(), rel=1e-6)
+    assert measured["s2"] == pytest.approx((s**2).mean(), rel=1e-6)
+    assert abs(measured["s2"] - ((q @ k.T) ** 2).mean()) > 0.1 * measured["s2"]
 
 
 def trace_by_pairs(p):
@@ -251,7 +399,7 @@ def test_rises_are_not_those_of_the_pooled_count():
         assert not np.array_equal(np.cumsum(rises), np.cumsum(number) ** 2)
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=IDS)
+@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
 def test_every_row_is_counted_once(condition):
     """Each histogram counts every row that its quantity is evaluated on."""
     n = affordable(condition)
@@ -261,7 +409,10 @@ def test_every_row_is_counted_once(condition):
         count_columns(condition, ("sqrt",)), batch.counts, strict=True
     ):
         most = SPECTRAL_ROWS if name == "jacobian_spectral" else n_queries
-        assert number.sum() == n * min(most, n_queries)
+        values = n * min(most, n_queries)
+        if name == "element_gradient":  # each element of the first rows
+            values = n * min(ELEMENT_ROWS, n_queries) * condition.n_keys
+        assert number.sum() == values
 
 
 @pytest.mark.slow

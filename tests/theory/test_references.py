@@ -1,7 +1,9 @@
 """The table of references: what it covers, and that it agrees with simulation."""
 
 import ast
+import dataclasses
 import math
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,8 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory import references
@@ -31,9 +35,7 @@ def standardised_gaps(condition, divisors, n_keys=None):
     with ``n_keys`` the reference is one for another number of keys.
     """
     batch = sample(condition, 11, 0, REPLICATES, divisors)
-    other = Condition(
-        condition.law_q, condition.law_k, condition.d_k, n_keys or condition.n_keys
-    )
+    other = dataclasses.replace(condition, n_keys=n_keys or condition.n_keys)
     gaps = {}
     columns = mean_columns(condition, divisors)
     for column, (divisor, name) in zip(batch.means.T, columns, strict=True):
@@ -62,7 +64,9 @@ def test_simulation_agrees(condition):
     """
     divisors = ("none", "sqrt", "linear")
     gaps = standardised_gaps(condition, divisors)
-    assert {name for _, name in gaps} >= set(ROW_NAMES)
+    assert {name for _, name in gaps} >= {*ROW_NAMES, "element_gradient"}
+    gaussian_keys = condition.law_k == "gaussian"
+    assert (("sqrt", "score_max") in gaps) is gaussian_keys
     assert max(map(abs, gaps.values())) <= FAR
     wrong = standardised_gaps(condition, divisors, 2 * condition.n_keys)
     assert max(map(abs, wrong.values())) > 3.0 * FAR
@@ -202,3 +206,144 @@ def test_references_are_plain_floats():
             assert type(found.value) is type(found.error) is float
             assert found.error >= 0.0
             assert np.isfinite(found.value)
+
+
+SETUP = "init(kind=he_normal,norm=layer,shape=full,width=32)"
+#: Pairs of independent entries, of matching ones, and behind a projection.
+PAIRS = (
+    Condition("gaussian", "gaussian", 2),
+    Condition("gaussian(std=2.0)", "gaussian(std=0.5)", 16),
+    Condition("gaussian", "gaussian", 16, None, "pairs(1.0)"),
+    Condition("gaussian(std=2.0)", "gaussian(std=2.0)", 4, None, "pairs(0.5)"),
+    Condition("laplace", "laplace", 16, None, "pairs(0.25)"),
+    Condition("rademacher", "rademacher", 16, None, "pairs(0.5)"),
+    Condition("gaussian", "gaussian", 16, None, "none", SETUP),
+)
+
+
+@cache
+def summaries_of(condition):
+    """Estimates of a condition, sampled once."""
+    divisors = ("none", "sqrt")
+    batch = sample(condition, 12, 0, REPLICATES, divisors)
+    return Summaries(condition, Samples(batch.means, batch.counts), divisors)
+
+
+def gap_to(condition, quantity, scale=1.0):
+    """Distance of an estimate of pairs from a multiple of its reference, in errors."""
+    found = summaries_of(condition).estimate(RowKey("none", quantity, "value"))
+    exact = reference(quantity, condition, "none", "value")
+    if exact is None:
+        return None
+    return (found.value - scale * exact.value) / math.hypot(
+        found.std_error, exact.error, 1e-6 * exact.value
+    )
+
+
+@pytest.mark.parametrize("condition", PAIRS, ids=lambda c: c.name)
+def test_simulated_pairs_agree(condition):
+    """Estimates of pairs lie within their noise of the references, with dependence and
+    behind a projection as well; a variance a third larger does not.
+    """
+    gaps = {
+        name: gap
+        for name in ("entry_variance_q", "entry_variance_k", "score_variance")
+        if (gap := gap_to(condition, name)) is not None
+    }
+    assert set(gaps) >= {"entry_variance_q", "score_variance"}
+    assert max(map(abs, gaps.values())) <= FAR, gaps
+    assert abs(gap_to(condition, "score_variance", 4.0 / 3.0)) > FAR
+
+
+@pytest.mark.parametrize("condition", PAIRS[:2], ids=lambda c: c.name)
+def test_law_gap_agrees(condition):
+    """How much more often than a normal one a score is below the place of the largest
+    gap: at d_k = 16 less than at 2, and seen.
+    """
+    assert abs(gap_to(condition, "score_law_gap")) <= FAR
+    assert abs(gap_to(condition, "score_law_gap", 0.0)) > 2.0 * FAR
+    assert abs(gap_to(condition, "score_law_gap", 0.5)) > FAR
+
+
+def test_law_gap_does_not_know_spreads_or_divisors():
+    """The score is standardised; with a mean, another law or dependence it has none."""
+    name = "score_law_gap"
+    standard = reference(name, Condition("gaussian", "gaussian", 8), "none", "value")
+    rescaled = Condition("gaussian(std=2.0)", "gaussian(std=7.0)", 8)
+    assert reference(name, rescaled, "linear", "value") == standard
+    for other in (
+        Condition("gaussian(mean=1.0)", "gaussian", 8),
+        Condition("laplace", "gaussian", 8),
+        Condition("gaussian", "gaussian", 8, None, "pairs(0.5)"),
+        Condition("gaussian", "gaussian", 8, None, "none", SETUP),
+    ):
+        assert reference(name, other, "none", "value") is None
+
+
+def test_largest_score():
+    """E|q| times the expected largest of n normal ones, over the divisor; Rademacher
+    queries have one length.
+    """
+    one = reference(
+        "score_max", Condition("gaussian(std=3.0)", "gaussian", 1, 64), "none", "mean"
+    )
+    assert one.value == pytest.approx(
+        3.0 * math.sqrt(2.0 / math.pi) * 2.34373, rel=1e-5
+    )
+    condition = Condition("rademacher", "gaussian(std=2.0)", 16, 256)
+    found = reference("score_max", condition, "linear", "mean")
+    assert found.value == pytest.approx(4.0 * 2.0 * 2.82686 / 16.0, rel=1e-5)
+    for law_q, law_k in (
+        ("gaussian", "rademacher"),
+        ("uniform", "gaussian"),
+        ("gaussian", "gaussian(mean=1.0)"),
+        ("gaussian(mean=1.0)", "gaussian"),
+    ):
+        other = Condition(law_q, law_k, 16, 256)
+        assert reference("score_max", other, "none", "mean") is None
+    pairs = Condition("gaussian", "gaussian", 16)
+    assert reference("score_max", pairs, "none", "mean") is None
+
+
+def test_elements_share_the_trace():
+    """The mean element of a row is tr J over n, with its error."""
+    condition = Condition("gaussian", "gaussian", 16, 32)
+    trace = reference("jacobian_trace", condition, "sqrt", "mean")
+    element = reference("element_gradient", condition, "sqrt", "mean")
+
+    assert element == Reference(trace.value / 32, trace.error / 32)
+    assert reference("element_gradient", condition, "sqrt", "median") is None
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        Condition("gaussian", "gaussian", 16, 32, "planted(0.5)"),
+        Condition("gaussian", "gaussian", 16, 32, "none", SETUP),
+        Condition("gaussian", "gaussian", 16, None, "pairs(0.5)"),
+        Condition("gaussian", "gaussian", 16, None, "none", SETUP),
+    ],
+    ids=lambda c: c.name,
+)
+def test_only_variances_are_known_of_what_breaks_the_premise(condition):
+    """Theory of independent entries says nothing of dependent ones and projections."""
+    known = {
+        name
+        for name in REFERENCES
+        for summary in ("mean", "value")
+        if reference(name, condition, "sqrt", summary) is not None
+    }
+    variances = {"entry_variance_q", "entry_variance_k"}
+    rows = condition.n_keys is not None and not condition.setup
+    assert known == (variances if rows else {*variances, "score_variance"})
+
+
+def test_matching_pairs_without_a_known_variance():
+    """Other spreads on both sides, a mean, or no fourth moment: no value."""
+    for law_q, law_k in (
+        ("gaussian(std=2.0)", "gaussian"),
+        ("laplace(mean=1.0)", "laplace(mean=1.0)"),
+        ("student_t3", "student_t3"),
+    ):
+        condition = Condition(law_q, law_k, 16, None, "pairs(0.5)")
+        assert reference("score_variance", condition, "none", "value") is None

@@ -138,7 +138,7 @@ def test_compact_keeps_what_is_drawn():
     groups = [g for g in root.iter(f"{{{SVG}}}g") if g.get("stroke") == BLUE]
     assert [len(group) for group in groups] == [2]
     paths = [p.get("d") for p in root.iter(f"{{{SVG}}}path")]
-    assert paths == ["M0 0L0.12 3.5", "M1 1L2 2M3 3L4 4"]
+    assert paths == ["M0 0L0.1 3.5", "M1 1L2 2M3 3L4 4"]
 
 
 def test_unknown_colour_is_refused():

@@ -1,0 +1,63 @@
+"""Records of claims.json: what they keep of numbers, and what that still tells."""
+
+import math
+
+import pytest
+
+from montecarlo.claims.cells import Cell, Place
+from montecarlo.claims.judging import (
+    CellOutcome,
+    CheckOutcome,
+    ClaimOutcome,
+    ReadingOutcome,
+)
+from montecarlo.claims.records import self_check_records
+from montecarlo.claims.schema import Check
+from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.estimation.estimates import Interval
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.conditions import Condition
+
+
+def record_of(interval, window):
+    """Return the record of a cell with an interval and a window."""
+    condition = Condition("gaussian", "gaussian", 16)
+    key = RowKey("none", "score_variance", "value")
+    verdict = decide(interval, window)
+    place = Place("gaussian", None, 16)
+    cell = CellOutcome(Cell(place, (condition,)), key, None, interval, window, verdict)
+    check = CheckOutcome(Check("score_variance", "between"), (cell,))
+    reading = ReadingOutcome("r", "everywhere", None, verdict, (check,), (), ())
+    outcome = ClaimOutcome("c", verdict, (reading,))
+    (record,) = self_check_records([outcome], lambda *_: "row")
+    return record["checks"][0]["cells"][0]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0.99999999, 2.0),
+        (1.0, 1.99999999),
+        (1.5, 2.000000001),
+        (1.5, math.nextafter(2.0, 3.0)),
+        (2.0000000001, 3.0),
+        (0.5, math.nextafter(1.0, 0.0)),
+        (0.5, 1.0),
+        (-math.inf, 1.5),
+        (1.25, math.inf),
+    ],
+)
+def test_kept_ends_tell_the_outcome(low, high):
+    """Fewer digits move no end of an interval to another side of its window's ends."""
+    record = record_of(Interval(low, high), (1.0, 2.0))
+    low = -math.inf if record["decision_low"] is None else record["decision_low"]
+    high = math.inf if record["decision_high"] is None else record["decision_high"]
+    kept = Interval(low, high)
+    assert decide(kept, (1.0, 2.0)) == Verdict(record["outcome"])
+
+
+def test_ends_keep_six_digits():
+    """An interval is itself an estimate: more digits would say nothing."""
+    record = record_of(Interval(0.123456789, 1234567.89), (0.0, math.inf))
+    assert (record["decision_low"], record["decision_high"]) == (0.123457, 1234570.0)
+    assert record["outcome"] == Verdict.SUPPORTED

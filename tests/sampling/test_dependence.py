@@ -1,0 +1,202 @@
+"""Dependence of keys on queries: moments, names, and what it leaves as it was.
+
+Moments are means over replicates, compared with their exact values by Student's t: each
+comparison fails by chance at a rate of 1e-7, and there are fewer than 40.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.dependence import Dependence, correlate, parse_dependence
+from montecarlo.sampling.laws import LAWS, parse_law
+from montecarlo.sampling.replicates import draw_matrices, mean_columns, sample
+
+FALSE_ALARM = 1e-7
+N = 40
+LIMIT = float(scipy.stats.t.isf(FALSE_ALARM / 2.0, N - 1))
+
+
+def far(values, expected):
+    """How many limits the mean of replicates is from what is expected."""
+    error = values.std(ddof=1) / math.sqrt(len(values))
+    return abs(values.mean() - expected) / (LIMIT * error + 1e-6 * abs(expected))
+
+
+@pytest.mark.parametrize(
+    ("name", "canonical"),
+    [
+        ("none", "none"),
+        ("pairs(1)", "pairs(1.0)"),
+        ("pairs(.5)", "pairs(0.5)"),
+        ("planted( 0.250 )", "planted(0.25)"),
+        ("planted(0)", "planted(0.0)"),
+        ("planted(1e-3)", "planted(0.001)"),
+        ("pairs(1e-05)", "pairs(1e-05)"),
+    ],
+)
+def test_canonical_names(name, canonical):
+    """Ways to write a dependence are one name, which stands for itself."""
+    found = parse_dependence(name)
+
+    assert found.name == canonical
+    assert parse_dependence(canonical) == found
+    assert Condition("gaussian", "gaussian", 4, 8, "none").dependence == "none"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "some",
+        "None",
+        "none(0.5)",
+        "pairs",
+        "pairs()",
+        "pairs(1.1)",
+        "pairs(-0.5)",
+        "planted(2)",
+        "planted(nan)",
+        "planted(inf)",
+        "planted(0.5",
+        "planted(0.5))",
+        "planted(rho=0.5)",
+        "planted(1,2)",
+    ],
+)
+def test_errors(name):
+    """What is no dependence is refused, with what it must be and what came."""
+    with pytest.raises(ValueError, match="dependence must be none, pairs") as caught:
+        parse_dependence(name)
+
+    assert repr(name) in str(caught.value)
+
+
+def test_parts():
+    """A dependence has a kind and a correlation."""
+    assert parse_dependence("none") == Dependence("none", 0.0)
+    assert parse_dependence("pairs(0.5)") == Dependence("pairs", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"n_keys": 32, "dependence": "pairs(0.5)"}, "must have no n_keys"),
+        ({"dependence": "planted(0.5)"}, "must have n_keys"),
+        ({"law_k": "laplace", "dependence": "pairs(0.5)"}, "must have q and k of one"),
+        (
+            {
+                "dependence": "pairs(0.5)",
+                "setup": "init(kind=he_normal,norm=rms,shape=full,width=64)",
+            },
+            "must have q and k of one law and no setup",
+        ),
+    ],
+)
+def test_conditions_without_meaning(changed, message):
+    """What has no meaning is refused, and the message says which field and why."""
+    fields = {"law_q": "gaussian", "law_k": "gaussian", "d_k": 16, **changed}
+    with pytest.raises(ValueError, match="dependence") as caught:
+        Condition(**fields)
+
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("law", ["gaussian", "rademacher", "laplace", "uniform"])
+@pytest.mark.parametrize("rho", [0.25, 1.0])
+def test_moments_of_matching_pairs(law, rho):
+    """E q·k = rho d, entries keep their variance, and E (q·k)² is the closed form:
+    d (1 + rho²) + (rho d)² for Gaussian entries, d (1 + rho (kurtosis - 1) - rho²) +
+    (rho d)² where entries are copied.  Those of half the correlation are refused.
+    """
+    d_k = 16
+    condition = Condition(law, law, d_k, None, f"pairs({rho})")
+    batch = sample(condition, 3, 0, N, ("none",))
+    means = dict(
+        zip(
+            (name for _, name in mean_columns(condition, ("none",))),
+            batch.means.T,
+            strict=True,
+        )
+    )
+
+    def second(r):
+        copied = r * (parse_law(law).kurtosis - 1.0) - r**2
+        return d_k * (1.0 + (r**2 if law == "gaussian" else copied)) + (r * d_k) ** 2
+
+    assert far(means["s"], rho * d_k) < 1.0
+    assert far(means["s2"], second(rho)) < 1.0
+    assert far(means["k2"], 1.0) < 1.0
+    assert far(means["k"], 0.0) < 1.0
+    assert far(means["s"], 0.5 * rho * d_k) > 1.0
+    assert far(means["s2"], second(0.5 * rho)) > 1.0
+
+
+@pytest.mark.parametrize("law", ["gaussian", "laplace"])
+def test_planted_keys_belong_to_their_queries(law):
+    """Key i is correlated with query i and with no other; further keys with none."""
+    rho, d_k = 0.5, 64
+    condition = Condition(law, law, d_k, 48, f"planted({rho})")
+    n_queries, n_keys = condition.shape
+    assert n_queries <= n_keys
+    own, others, further, squares = [], [], [], []
+    for index in range(N):
+        q, k = draw_matrices(condition, 4, index)
+        products = q.astype(np.float64) @ k.astype(np.float64).T / d_k
+        matching = np.eye(n_queries, n_keys, dtype=bool)
+        own.append(products[matching].mean())
+        square = products[:, :n_queries][~matching[:, :n_queries]]
+        others.append(square.mean())
+        further.append(np.diagonal(np.roll(products, 1, axis=0)).mean())
+        squares.append(np.square(k, dtype=np.float64).mean())
+
+    assert far(np.array(own), rho) < 1.0
+    assert far(np.array(others), 0.0) < 1.0
+    assert far(np.array(squares), 1.0) < 1.0
+    assert far(np.array(own), 0.9 * rho) > 1.0
+    assert far(np.array(further), rho) > 1.0  # another query's key
+
+
+@pytest.mark.parametrize("law", ["gaussian", "rademacher"])
+def test_planted_with_certainty_is_the_query(law):
+    """At rho = 1 the first keys are the queries, the others as they were drawn."""
+    condition = Condition(law, law, 8, 300, "planted(1.0)")
+    q, k = draw_matrices(condition, 1, 0)
+
+    assert np.array_equal(k[: len(q)], q)
+    assert len(k) == 300 > len(q)
+    assert not np.isin(k[len(q) :, 0], q[:, 0]).all() or law == "rademacher"
+
+
+def test_planted_at_zero_is_as_drawn():
+    """At rho = 0 every key is the one drawn: nothing is planted."""
+    rng = np.random.default_rng(5)
+    q, k = (LAWS["laplace"].sample(rng, (n, 8)) for n in (4, 9))
+
+    assert np.array_equal(correlate(q, k, 0.0, None), k)
+    assert np.array_equal(correlate(q, k, 0.0, rng), k)
+
+
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_inputs_stay(gaussian):
+    """Queries and keys that go in are not changed, and more queries than keys do."""
+    rng = np.random.default_rng(6)
+    q, k = (LAWS["gaussian"].sample(rng, (n, 8)) for n in (9, 4))
+    before = q.copy(), k.copy()
+    found = correlate(q, k, 0.5, None if gaussian else rng)
+
+    assert found.shape == k.shape
+    assert found.dtype == np.float32
+    assert np.array_equal(q, before[0])
+    assert np.array_equal(k, before[1])
+
+
+def test_means_and_spreads_are_put_on_afterwards():
+    """Entries of shifted laws are those of the standard one, shifted."""
+    shifted = Condition("laplace(mean=3.0)", "laplace(std=2.0)", 4, 8, "planted(1.0)")
+    q, k = draw_matrices(shifted, 1, 0)
+
+    assert k[: len(q)] == pytest.approx(2.0 * (q - 3.0), rel=1e-5, abs=1e-5)

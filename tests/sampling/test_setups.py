@@ -1,0 +1,193 @@
+"""Projections at initialisation: variances of weights, entries and scores; names.
+
+Each comparison with a closed form fails by chance at a rate of 1e-7, and there are
+fewer than 60.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from montecarlo.sampling import setups
+from montecarlo.sampling.conditions import LARGE, Condition
+from montecarlo.sampling.replicates import draw_matrices, mean_columns, sample
+from montecarlo.sampling.setups import (
+    INITIALISATIONS,
+    NORMS,
+    SHAPES,
+    Setup,
+    parse_setup,
+    project,
+)
+from montecarlo.theory.references import reference
+
+N = 24
+LIMIT = float(scipy.stats.t.isf(0.5e-7, N - 1))
+WIDTH, D_K = 96, 16
+
+
+def named(kind="lecun_normal", norm="layer", shape="full", width=WIDTH):
+    """The canonical name of a setup."""
+    return f"init(kind={kind},norm={norm},shape={shape},width={width})"
+
+
+#: Variances of a weight, by PyTorch's and Keras's definitions, from width and fan out.
+VARIANCES = {
+    "xavier_uniform": lambda i, o: (6.0 / (i + o)) / 3.0,
+    "xavier_normal": lambda i, o: 2.0 / (i + o),
+    # kaiming_uniform_ with a = sqrt 5, nn.Linear: bound sqrt(6/((1 + 5) i))
+    "kaiming_linear": lambda i, o: (6.0 / ((1.0 + 5.0) * i)) / 3.0,
+    "he_normal": lambda i, o: 2.0 / i,
+    "lecun_normal": lambda i, o: 1.0 / i,
+    "normal_002": lambda i, o: 0.0004,
+}
+FAN_OUT = {"head": D_K, "full": WIDTH, "fused": 3 * WIDTH}
+
+
+def test_tables_are_complete():
+    """Every initialisation and shape of the package is held against its definition."""
+    assert set(VARIANCES) == set(INITIALISATIONS)
+    assert set(FAN_OUT) == set(SHAPES)
+    assert set(NORMS) == {"layer", "rms"}
+
+
+@pytest.mark.parametrize("kind", INITIALISATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_weight_variance(kind, shape):
+    """The variance of a weight is what the library's definition gives."""
+    expected = VARIANCES[kind](WIDTH, FAN_OUT[shape])
+
+    found = Setup(kind, "rms", shape, WIDTH).weight_variance(D_K)
+    assert found == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("kind", INITIALISATIONS)
+@pytest.mark.parametrize("norm", NORMS)
+def test_variances_of_entries_and_scores(kind, norm):
+    """Entries have variance width · variance of a weight, and scores d times its
+    square; with a tenth more they have not.
+    """
+    shape = "fused" if kind.startswith("xavier") else "full"
+    condition = Condition(
+        "gaussian", "gaussian", D_K, setup=named(kind, norm, shape, WIDTH)
+    )
+    weight = VARIANCES[kind](WIDTH, FAN_OUT[shape])
+    names = [name for _, name in mean_columns(condition, ("none",))]
+    means = sample(condition, 7, 0, N, ("none",)).means
+    expected = {
+        "q2": WIDTH * weight,
+        "k2": WIDTH * weight,
+        "s2": D_K * (WIDTH * weight) ** 2,
+        "s": 0.0,
+    }
+    for name, value in expected.items():
+        values = means[:, names.index(name)]
+        limit = LIMIT * values.std(ddof=1) / math.sqrt(N)
+        assert abs(values.mean() - value) < limit, name
+        if name in ("q2", "k2"):
+            assert abs(1.1 * values.mean() - value) > 1.1 * limit, name
+    assert reference("entry_variance_q", condition, "none", "value").value == (
+        pytest.approx(expected["q2"], rel=1e-12)
+    )
+    assert reference("score_variance", condition, "sqrt", "value").value == (
+        pytest.approx(expected["s2"] / D_K, rel=1e-12)
+    )
+
+
+def tokens_of(norm, monkeypatch):
+    """The normalised tokens that `project` makes: the projection is the identity."""
+    law = setups.LAWS["gaussian"]
+    rng = np.random.default_rng(8)
+    drawn = law.draw(rng, (50, WIDTH)) * np.float32(3.0) + np.float32(2.0)
+    draws = iter([drawn.copy(), np.eye(WIDTH, dtype=np.float32)])
+    fixed = type(law)("gaussian", lambda rng, shape: next(draws), 3.0)
+    monkeypatch.setattr(setups, "LAWS", {"gaussian": fixed})
+    setup = Setup("lecun_normal", norm, "full", WIDTH)
+    return drawn, project(setup, 50, WIDTH, rng) * math.sqrt(WIDTH)
+
+
+def test_layer_norm(monkeypatch):
+    """LayerNorm takes a token's mean away and divides by its standard deviation."""
+    drawn, tokens = tokens_of("layer", monkeypatch)
+    centred = drawn - drawn.mean(axis=1, keepdims=True)
+    expected = centred / drawn.std(axis=1, keepdims=True)
+
+    assert tokens == pytest.approx(expected, rel=1e-4, abs=1e-4)
+
+
+def test_rms_norm(monkeypatch):
+    """RMSNorm divides by the root of the mean square, and leaves the mean."""
+    drawn, tokens = tokens_of("rms", monkeypatch)
+    size = np.sqrt(np.square(drawn, dtype=np.float64).mean(axis=1, keepdims=True))
+
+    assert tokens == pytest.approx(drawn / size, rel=1e-4, abs=1e-4)
+    assert abs(tokens.mean(axis=1)).min() > 0.1
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_tokens_have_the_length_of_the_width(norm, monkeypatch):
+    """A normalised token has |x|² = width exactly, which the closed forms rest on."""
+    _, tokens = tokens_of(norm, monkeypatch)
+
+    assert np.square(tokens, dtype=np.float64).sum(axis=1) == (
+        pytest.approx(np.full(50, WIDTH), rel=1e-5)
+    )
+
+
+def test_a_replicate_has_one_projection_for_all_its_tokens():
+    """Queries of one replicate lie in the span of one W_Q, not of W_K or another's."""
+    condition = Condition("gaussian", "gaussian", 32, setup=named(norm="rms", width=4))
+    q, k = draw_matrices(condition, 1, 0)
+    again, _ = draw_matrices(condition, 1, 1)
+
+    for one, rank in ((q, 4), (k, 4), (np.concatenate([q, k]), 8)):
+        assert np.linalg.matrix_rank(one, tol=1e-3) == rank
+    assert np.linalg.matrix_rank(np.concatenate([q, again]), tol=1e-3) == 8
+
+
+@pytest.mark.parametrize("name", ["", named(), named("normal_002", "rms", "fused", 1)])
+def test_canonical_names(name):
+    """A canonical name stands for itself, the empty one for no setup."""
+    found = parse_setup(name)
+
+    assert found is None if name == "" else found.name == name
+
+
+def test_other_ways_to_write_a_setup():
+    """Blanks and leading zeros are no other setup."""
+    written = "init(kind=he_normal, norm=rms, shape=head, width=0512)"
+
+    assert parse_setup(written).name == named("he_normal", "rms", "head", 512)
+    one = Condition("gaussian", "gaussian", 8, setup=written)
+    assert one.setup == named("he_normal", "rms", "head", 512)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (named("he_nromal"), "Did you mean 'he_normal'"),
+        (named(norm="batch"), "norm must be one of layer, rms"),
+        (named(shape="whole"), "shape of a projection must be one of"),
+        (named(width=0), "setup must be empty or init("),
+        (named(width=2**20 + 1), "setup must be empty or init("),
+        ("he_normal", "setup must be empty or init("),
+        ("init(norm=rms,kind=he_normal,shape=full,width=8)", "setup must be empty"),
+        (named() + ")", "setup must be empty"),
+    ],
+)
+def test_errors(name, said):
+    """What is no setup is refused, with what it must be and the nearest name."""
+    with pytest.raises(ValueError, match="must be") as caught:
+        parse_setup(name)
+
+    assert said in str(caught.value)
+
+
+def test_a_wide_model_is_large():
+    """A replicate is large by its width as well."""
+    sizes = {LARGE - 1: False, LARGE: True}
+    for width, large in sizes.items():
+        condition = Condition("gaussian", "gaussian", 64, setup=named(width=width))
+        assert condition.is_large is large

@@ -1,0 +1,184 @@
+"""The law of q·k for Gaussian entries, against its density and against the normal."""
+
+import math
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.integrate
+import scipy.special
+import scipy.stats
+
+from montecarlo.theory.references import GAP_AT
+from montecarlo.theory.score_law import (
+    expected_maximum,
+    law_gap,
+    log_score_tail,
+    score_distribution,
+)
+
+DIMENSIONS = (1, 2, 16, 64)
+
+
+def density(x, d_k):
+    """Variance-gamma density by SciPy's scaled Bessel function, x > 0."""
+    order = 0.5 * (d_k - 1)
+    log = order * math.log(0.5 * x) - x - scipy.special.gammaln(0.5 * d_k)
+    return scipy.special.kve(order, x) * math.exp(log) / math.sqrt(math.pi)
+
+
+def upper(x, d_k):
+    """P(q·k > x) by SciPy's quadrature, x > 0."""
+    ends = [x, x + 2.0, x + 10.0, x + 60.0, x + 400.0]
+    return sum(
+        scipy.integrate.quad(density, a, b, args=(d_k,), epsabs=0.0, epsrel=1e-11)[0]
+        for a, b in pairwise(ends)
+    )
+
+
+def exact_log_tail(x, d_k):
+    """Logarithm of P(q·k > x), however small: the density without its decay to x."""
+    order = 0.5 * (d_k - 1)
+
+    def decayed(s):
+        log = order * math.log(0.5 * s) - (s - x) - scipy.special.gammaln(0.5 * d_k)
+        return scipy.special.kve(order, s) * math.exp(log) / math.sqrt(math.pi)
+
+    ends = [x + step for step in (0.0, 0.5, 2.0, 10.0, 60.0, 400.0)]
+    parts = [
+        scipy.integrate.quad(decayed, a, b, epsabs=0.0, epsrel=1e-11)[0]
+        for a, b in pairwise(ends)
+    ]
+    return math.log(math.fsum(parts)) - x
+
+
+def test_far_tail_in_many_digits():
+    """The same in 30-digit arithmetic, without SciPy, at 1e-31."""
+    x, order = mpmath.mpf("88.7"), mpmath.mpf(15) / 2
+    with mpmath.workdps(30):
+        constant = mpmath.sqrt(mpmath.pi) * 2**order * mpmath.gamma(8)
+
+        def value(s):
+            return mpmath.exp(x) * s**order * mpmath.besselk(order, s) / constant
+
+        tail = mpmath.quad(value, [x, x + 2, x + 10, x + 40, x + 100])
+        exact = float(mpmath.log(tail) - x)
+
+    assert exact_log_tail(88.7, 16) == pytest.approx(exact, abs=1e-10)
+    assert log_score_tail(88.7, 16) == pytest.approx(exact, abs=1e-10)
+
+
+@pytest.mark.parametrize("d_k", DIMENSIONS)
+@pytest.mark.parametrize("z", [0.05, 0.742, 2.0, 5.0])
+def test_distribution_is_the_integral_of_the_density(d_k, z):
+    """The distribution is that of the variance-gamma density; that of one dimension
+    more is not.
+    """
+    x = z * math.sqrt(d_k)
+    tail = upper(x, d_k)
+
+    assert score_distribution(x, d_k) == pytest.approx(1.0 - tail, abs=1e-10)
+    assert score_distribution(-x, d_k) == pytest.approx(tail, abs=1e-10)
+    assert abs(score_distribution(x, d_k + 1) - (1.0 - tail)) > 1e-7
+    assert math.exp(log_score_tail(x, d_k)) == pytest.approx(tail, rel=1e-9)
+
+
+@pytest.mark.parametrize("d_k", DIMENSIONS)
+@pytest.mark.parametrize("x", [3.0, 11.09, 88.7])
+def test_far_tails(d_k, x):
+    """Tails keep their relative precision, at 1e-40 as at 0.1."""
+    assert log_score_tail(x, d_k) == pytest.approx(exact_log_tail(x, d_k), abs=1e-9)
+
+
+@pytest.mark.parametrize("x", [0.5, 11.09, 88.7, 600.0])
+def test_two_dimensions_are_laplace(x):
+    """At d_k = 2 the score has the Laplace law: P(s > x) = exp(-x)/2."""
+    assert log_score_tail(x, 2) == pytest.approx(-x - math.log(2.0), abs=1e-10)
+
+
+@pytest.mark.parametrize("d_k", [1024, 4096, 2**14, 2**18, 2**20])
+def test_high_dimensions_are_normal(d_k):
+    """At every large d_k distribution and tail agree with each other, and with a normal
+    one up to the correction of order 1/d_k.
+    """
+    for z in (0.5, 2.0, 4.0):
+        x = z * math.sqrt(d_k)
+        tail = math.exp(log_score_tail(x, d_k))
+        normal = scipy.stats.norm.sf(z)
+        # Edgeworth: kurtosis 6/d over 24, times He3(z) φ(z)
+        first = (z**3 - 3.0 * z) * scipy.stats.norm.pdf(z) / (4.0 * d_k)
+        assert tail == pytest.approx(1.0 - score_distribution(x, d_k), abs=1e-9)
+        assert tail - normal == pytest.approx(first, abs=30.0 / d_k**2 + 1e-9)
+
+
+def test_tails_are_heavier_than_normal():
+    """At 5 standard deviations and d_k = 64 the tail is five times the normal one."""
+    tail = math.exp(log_score_tail(5.0 * 8.0, 64))
+
+    assert tail == pytest.approx(1.367e-6, rel=1e-3)
+    assert tail / scipy.stats.norm.sf(5.0) > 4.0
+    assert math.exp(log_score_tail(8.0 * 8.0, 64)) == pytest.approx(1.334e-12, rel=1e-3)
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 64, 4096])
+def test_distribution_is_one(d_k):
+    """Half of the scores are below 0, all below infinity, and more below more."""
+    x = np.linspace(-6.0, 6.0, 41) * math.sqrt(d_k)
+    values = [score_distribution(float(value), d_k) for value in x]
+
+    assert score_distribution(0.0, d_k) == pytest.approx(0.5, abs=1e-10)
+    assert score_distribution(1e9, d_k) == pytest.approx(1.0, abs=1e-10)
+    assert (np.diff(values) > 0.0).all()
+    assert log_score_tail(0.0, d_k) == pytest.approx(-math.log(2.0), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("d_k", "largest"),
+    [
+        (1, 0.1075),
+        (2, 0.0620),
+        (4, 0.0333),
+        (8, 0.0171),
+        (16, 0.00860),
+        (64, 0.002152),
+        (256, 0.000538),
+    ],
+)
+def test_largest_gap_to_normal(d_k, largest):
+    """The largest distance from normal is the printed one; the place where it is
+    measured is where it lies for large d_k, and never exceeds it.
+    """
+    places = np.linspace(0.0, 3.0, 301)
+    found = max(abs(law_gap(float(x), d_k)) for x in places)
+
+    assert found == pytest.approx(largest, rel=6e-3)
+    assert 0.0 < law_gap(GAP_AT, d_k) <= found * (1.0 + 1e-6)
+    if d_k >= 64:
+        assert law_gap(GAP_AT, d_k) == pytest.approx(found, rel=1e-3)
+        assert d_k * found == pytest.approx(0.13765, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("n", "printed"),
+    [
+        (16, 1.766),
+        (64, 2.344),
+        (256, 2.827),
+        (1024, 3.248),
+        (4096, 3.626),
+        (65536, 4.291),
+        (10**6, 4.863),
+    ],
+)
+def test_expected_maximum(n, printed):
+    """The expected largest of n normal numbers, to the printed digits."""
+    assert expected_maximum(n) == pytest.approx(printed, abs=5.1e-4)
+
+
+def test_expected_maximum_of_a_few():
+    """Closed forms: 0, 1/sqrt pi, 3/(2 sqrt pi)."""
+    root = math.sqrt(math.pi)
+    exact = {1: 0.0, 2: 1.0 / root, 3: 1.5 / root}
+    for n, value in exact.items():
+        assert expected_maximum(n) == pytest.approx(value, abs=1e-9)
