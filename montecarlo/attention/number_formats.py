@@ -54,9 +54,17 @@ def _cast(kind: type[np.floating]) -> Callable[[Array], Array]:
 
 
 def _bfloat16(values: Array) -> Array:
-    """Round to bfloat16, to nearest even: add half of the last place kept, and cut."""
+    """Round to bfloat16, to nearest even: add half of the last place kept, and cut.
+
+    By way of float32; what that made a tie is moved back to the side it came from.
+    """
     with np.errstate(over="ignore", under="ignore"):
-        bits: NDArray[np.uint32] = values.astype(np.float32).view(np.uint32)
+        single = values.astype(np.float32)
+    bits: NDArray[np.uint32] = single.view(np.uint32)
+    tie = (bits & np.uint32(0xFFFF)) == np.uint32(0x8000)
+    size = np.abs(single.astype(np.float64))
+    above, below = np.abs(values) > size, np.abs(values) < size
+    bits = bits + (tie & above) - (tie & below)
     last = (bits >> np.uint32(16)) & np.uint32(1)
     kept = (bits + np.uint32(0x7FFF) + last) & np.uint32(0xFFFF0000)
     return np.where(np.isfinite(values), kept.view(np.float32), values)
@@ -125,6 +133,11 @@ def _sum_in(values: Array, number_format: NumberFormat) -> Array:
         return total
 
 
+def compared_rows(n_queries: int, n_keys: int) -> int:
+    """Return the rows of a replicate on which number formats are compared."""
+    return max(1, min(FORMAT_ROWS, FORMAT_SCORES // n_keys, n_queries))
+
+
 def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
     """Return the formats and ways of softmax that are compared at a number of keys."""
     return [
@@ -178,18 +191,23 @@ class FormatQuantity:
         (weights, exact weights), shape (..., n_keys) -> ndarray, shape (...).
     moments : float
         Moments of the entries that its interval needs: none, it is bounded.
+    indicator : bool
+        Whether it is 0 or 1.
     """
 
     name: str
     symbol: str
     evaluate: Callable[[Array, Array], Array]
     moments: float = 0.0
+    indicator: bool = False
 
 
 FORMAT_QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        FormatQuantity("format_overflow", r"P_{\infty}", lambda w, e: overflows(w)),
+        FormatQuantity(
+            "format_overflow", r"P_{\infty}", lambda w, e: overflows(w), indicator=True
+        ),
         FormatQuantity("format_zero_share", "P_0", lambda w, e: zero_share(w)),
         FormatQuantity(
             "format_distinct_share", r"n_{\ne}/n", lambda w, e: distinct_share(w)

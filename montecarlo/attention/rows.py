@@ -100,6 +100,8 @@ class RowQuantity:
         Whether it means something for Gaussian keys only.
     planted : bool
         Whether it means something only where key i is planted for query i.
+    indicator : bool
+        Whether it is 0 or 1.
     """
 
     name: str
@@ -111,6 +113,7 @@ class RowQuantity:
     compared: bool = False
     gaussian_keys: bool = False
     planted: bool = False
+    indicator: bool = False
 
 
 def _row_variance(block: RowBlock) -> Array:
@@ -227,6 +230,7 @@ ROW_QUANTITIES = {
             "planted_rank_first",
             r"\mathbb{1}[p_{\ast} = p_{\max}]",
             lambda b: softmax.matching_is_largest(b.rows),
+            indicator=True,
             compared=True,
             planted=True,
         ),

@@ -6,7 +6,7 @@ those of a chi-square: entries of one QKᵀ share rows and columns.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -87,6 +87,28 @@ def mean_estimate(values: Array) -> Estimate:
     n = len(values)
     error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
     return Estimate(float(values.mean()), error, n)
+
+
+def share_estimate(values: Array, n_rows: int) -> Estimate:
+    """Estimate a probability from the share of rows in each replicate.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_replicates,)
+    n_rows : int
+        Rows of a replicate.
+
+    Notes
+    -----
+    Given its keys, the rows of a replicate are independent, so the true error is at
+    least the binomial one.  Where replicates agree by chance, all 0 for example, their
+    spread is not believed (half a row is taken off 0 and 1).
+    """
+    estimate = mean_estimate(values)
+    rows = n_rows * estimate.n_replicates
+    inside = (estimate.value * rows + 0.5) / (rows + 1.0)
+    least = math.sqrt(inside * (1.0 - inside) / rows)
+    return replace(estimate, std_error=max(estimate.std_error, least))
 
 
 def jackknife(values: Array, function: Callable[[Array], Array]) -> Estimate:

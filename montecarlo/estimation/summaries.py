@@ -11,12 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from montecarlo.attention.divisors import DIVISORS, pairs_of
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES, compared_rows
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES, RowQuantity
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.estimates import Estimate, jackknife, mean_estimate, product
+from montecarlo.estimation.estimates import (
+    Estimate,
+    jackknife,
+    mean_estimate,
+    product,
+    share_estimate,
+)
 from montecarlo.estimation.row_distribution import (
     RowDistribution,
     quantile_estimate,
@@ -131,10 +137,15 @@ class Summaries:
             return product([(high, 1), (low, -1)])
         if key.summary in QUANTILES:
             return self._quantile(key, key.summary)
-        name = key.quantity
+        n_queries, n_keys = self.condition.shape
+        name, rows = key.quantity, n_queries
         if name in FORMAT_QUANTITIES:
             name = format_column(name, key.number_format, key.softmax)
-        return mean_estimate(self._column(key.divisor, name))
+            rows = compared_rows(n_queries, n_keys)
+        values = self._column(key.divisor, name)
+        if getattr(QUANTITIES[key.quantity], "indicator", False):
+            return share_estimate(values, rows)
+        return mean_estimate(values)
 
     def _of_pairs(self, key: RowKey) -> Estimate:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.condition.d_k

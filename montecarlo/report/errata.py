@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from montecarlo.claims.schema import Catalogue
-from montecarlo.report.findings import CellView, ClaimView, Findings
 from montecarlo.report.language import Language, decimals_in_formulas
+from montecarlo.report.views import CellView, ClaimView, Findings
 
 FAILING = ("refuted", "conditional")
 

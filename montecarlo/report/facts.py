@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from montecarlo.report.findings import ClaimView, Findings, ReadingView
 from montecarlo.report.tables import N_KEYS, plain_gaussian
+from montecarlo.report.views import ClaimView, Findings, ReadingView
 from montecarlo.sampling.laws import LAWS
 
 #: The largest d_k that a domain reaches; beyond it a grid has edges only.

@@ -14,7 +14,6 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from montecarlo.report.errata import Erratum
-from montecarlo.report.findings import ClaimView, Findings, ReadingView
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import (
     LANGUAGES,
@@ -26,6 +25,7 @@ from montecarlo.report.options import Configuration
 from montecarlo.report.symbols import divisor_symbol
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
+from montecarlo.report.views import ClaimView, Findings, ReadingView
 
 #: The one place where the policy of the pages is written: no script, no request.
 POLICY = (

@@ -14,8 +14,8 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
-from montecarlo.report.findings import Findings
 from montecarlo.report.language import LANGUAGES
+from montecarlo.report.views import Findings
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.laws import LAWS

@@ -16,11 +16,10 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.number_formats import (
     FORMAT_QUANTITIES,
-    FORMAT_ROWS,
-    FORMAT_SCORES,
     NUMBER_FORMATS,
     NumberFormat,
     combinations,
+    compared_rows,
     softmax_in,
 )
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL, PAIR_MEANS
@@ -247,7 +246,7 @@ def _row_values(
         by_rank = weights_by_rank(block.first(SORTED_ROWS))[..., ranks].mean(axis=1)
         means.extend(by_rank.T)
         if condition.formats:
-            most = max(1, min(FORMAT_ROWS, FORMAT_SCORES // n_keys))
+            most = compared_rows(scores.shape[1], n_keys)
             divided = scores[:, :most] / rows.divisor
             means.extend(_format_means(condition, divided))
     return np.stack(means, axis=-1), counted

@@ -87,7 +87,6 @@ def test_cutting_would_be_seen():
     assert 0.4 < wrong.mean() < 0.6  # every odd one
 
 
-@pytest.mark.xfail(reason="rounded to float32 on the way", strict=True)
 def test_bfloat16_is_rounded_once():
     """What lies above a tie by less than float32 sees is rounded up all the same."""
     assert BRAIN.round(np.array([1.0 + 2.0**-8 + 2.0**-30])) == [1.0 + 2.0**-7]

@@ -6,10 +6,10 @@ from collections import Counter
 import html5lib
 import pytest
 
-from montecarlo.report.findings import BY_WEIGHT, VERDICTS
 from montecarlo.report.formulas import prose
 from montecarlo.report.language import read_language
 from montecarlo.report.pages import render_erratum
+from montecarlo.report.views import BY_WEIGHT, VERDICTS
 
 #: Verdicts that a claim has a sentence for; of the others the page says nothing more.
 CORRECTED = ("refuted", "conditional")

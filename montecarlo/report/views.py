@@ -1,0 +1,167 @@
+"""What a page shows, as typed records: no words, no HTML."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+#: Verdicts in the order in which a page counts them.
+VERDICTS = (
+    "supported",
+    "conditional",
+    "refuted",
+    "inconclusive",
+    "not_applicable",
+    "not_measured",
+)
+#: Worst news first.
+BY_WEIGHT = (
+    "refuted",
+    "conditional",
+    "inconclusive",
+    "supported",
+    "not_applicable",
+    "not_measured",
+)
+TOPICS = ("premise", "variance", "weights", "gradients", "arithmetic", "practice")
+
+
+@dataclass(frozen=True, slots=True)
+class CellView:
+    """One cell of a check."""
+
+    law: str
+    context: str
+    n_keys: int | None
+    d_k: int | None
+    d_k_range: tuple[int, int]
+    row: str  # empty where the estimate is of several rows: a slope, a ratio of ends
+    estimate: float | None
+    std_error: float | None
+    decision: tuple[float | None, float | None]
+    window: tuple[float | None, float | None]
+    outcome: str
+    needed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckView:
+    """One check: what is compared, as a formula, and its cells."""
+
+    formula: str
+    cells: tuple[CellView, ...]
+
+    def columns(self) -> list[tuple[int, int]]:
+        """Return the d_k, or ranges of d_k, that its table has columns for."""
+        return sorted({cell.d_k_range for cell in self.cells})
+
+    def lines(self) -> list[tuple[CellView, list[CellView | None]]]:
+        """Return the lines of its table: law, context and n from the first cell."""
+        lines: dict[tuple[str, str, int | None], dict[tuple[int, int], CellView]] = {}
+        for cell in self.cells:
+            place = (cell.law, cell.context, cell.n_keys)
+            lines.setdefault(place, {})[cell.d_k_range] = cell
+        columns = self.columns()
+        return [
+            (next(iter(line.values())), [line.get(column) for column in columns])
+            for line in lines.values()
+        ]
+
+    def count(self, outcome: str) -> int:
+        """Count the cells that came out so."""
+        return sum(cell.outcome == outcome for cell in self.cells)
+
+    @property
+    def name(self) -> str:
+        """Name its table: the same check of the same cells has the same name."""
+        places = [
+            f"{c.law} {c.context} {c.n_keys} {c.d_k_range} {c.row}" for c in self.cells
+        ]
+        text = ";".join([self.formula, *places])
+        return f"check-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+@dataclass(frozen=True, slots=True)
+class BorderView:
+    """Where an outcome changes along d_k."""
+
+    law: str
+    context: str
+    n_keys: int | None
+    d_k: tuple[int, int]
+    outcomes: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingView:
+    """One reading; ``label`` is a message, or None and ``symbol`` names it."""
+
+    id: str
+    label: str | None
+    symbol: str
+    scope: str
+    verdict: str
+    outcomes: Mapping[str, int]
+    checks: tuple[CheckView, ...]
+    borders: tuple[BorderView, ...]
+    exceptions: tuple[tuple[str, str, int | None], ...]  # law, context and n
+
+
+@dataclass(frozen=True, slots=True)
+class RightView:
+    """The sentence that would be right: messages, and its own verdict."""
+
+    sentence: str
+    arithmetic: str
+    reading: ReadingView
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """One claim, with the messages of the catalogue that its verdict chooses."""
+
+    id: str
+    topic: str
+    statement: str
+    sources: tuple[tuple[str, str, str], ...]  # text's name (a message), key, section
+    verdict: str
+    sentence: str | None  # a message; None where nothing was measured
+    readings: tuple[ReadingView, ...]
+    right: RightView | None
+    counterexample: CellView | None  # the smallest cell that refutes it
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheckView:
+    """One check of the simulator itself."""
+
+    id: str
+    statement: str
+    verdict: str
+    outcomes: Mapping[str, int]
+    checks: tuple[CheckView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that the pages of all languages show."""
+
+    claims: tuple[ClaimView, ...]
+    self_checks: tuple[SelfCheckView, ...]
+    counts: tuple[tuple[str, int], ...]
+    error_rate: float
+    decision_error: float
+    run: Mapping[str, Any]
+    models: tuple[Mapping[str, Any], ...]
+
+    def claim(self, name: str) -> ClaimView | None:
+        """Return a claim by id, None where it was left out."""
+        return next((claim for claim in self.claims if claim.id == name), None)
+
+    def by_topic(self, topic: str) -> list[ClaimView]:
+        """Return the claims of a topic, in the order of the catalogue."""
+        return [claim for claim in self.claims if claim.topic == topic]
+
+    def by_weight(self) -> list[ClaimView]:
+        """Return all claims, worst news first."""
+        return sorted(self.claims, key=lambda claim: BY_WEIGHT.index(claim.verdict))
