@@ -119,7 +119,8 @@ def run_study(
     plan = Plan(budgets, study.seed, divisors, study.batch)
     with threadpool_limits(limits=1, user_api="blas"):
         run(plan, store, executor, undecided, advance)
-        rare = list(tail_rows(study.grid.tails, study.seed, executor))
+        tails = study.grid.tails if study.whole_grid else ()
+        rare = list(tail_rows(tails, study.seed, executor))
     claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
     summaries = [cache.summaries(store, condition) for condition in budgets]
     return StudyResults(

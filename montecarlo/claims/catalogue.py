@@ -129,6 +129,11 @@ def _entries(
     _unique([entry[key] for entry in entries], f"{name}: {table}.{key}")
 
 
+def _require_canonical(canonical: str, given: str) -> None:
+    if given != canonical:
+        raise ValueError(f"must be {canonical!r}, got {given!r}")
+
+
 def _unique(values: list[str], where: str) -> None:
     for value in values:
         if values.count(value) > 1:
@@ -192,10 +197,11 @@ def _validate_check(check: Check, where: str) -> None:
             )
     for name in check.domain.dependence:
         with _placed(where, "domain.dependence"):
-            parse_dependence(name)
+            _require_canonical(parse_dependence(name).name, name)
     for name in check.domain.setup:
         with _placed(where, "domain.setup"):
-            parse_setup(name)
+            setup = parse_setup(name)
+            _require_canonical(setup.name if setup else "", name)
     with _placed(where, "number_format"):
         look_up("number_format", check.number_format, NUMBER_FORMATS)
     with _placed(where, "softmax"):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 
 from montecarlo.attention.softmax import Array
 
@@ -100,15 +100,29 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
 
     Notes
     -----
-    Given its keys, the rows of a replicate are independent, so the true error is at
-    least the binomial one.  Where replicates agree by chance, all 0 for example, their
-    spread is not believed (half a row is taken off 0 and 1).
+    Given its keys, the rows of a replicate are independent, so the true interval is at
+    least the binomial one, of Clopper and Pearson.  Where replicates agree by chance,
+    all 0 for example, their spread is not believed: the interval covers both, and the
+    t interval of at least the binomial error (half a row taken off 0 and 1), which is
+    the wider one for few replicates.
     """
     estimate = mean_estimate(values)
     rows = n_rows * estimate.n_replicates
-    inside = (estimate.value * rows + 0.5) / (rows + 1.0)
-    least = math.sqrt(inside * (1.0 - inside) / rows)
-    return replace(estimate, std_error=max(estimate.std_error, least))
+    hits = round(estimate.value * rows)
+    inside = (hits + 0.5) / (rows + 1.0)
+    floor = math.sqrt(inside * (1.0 - inside) / rows)
+    estimate = replace(estimate, std_error=max(estimate.std_error, floor))
+
+    def bounds(error_rate: float) -> Interval:
+        low, high = estimate.interval(error_rate)
+        least = betaincinv(hits, rows - hits + 1, error_rate) if hits else 0.0
+        most = 1.0
+        if hits < rows:
+            most = float(betaincinv(hits + 1, rows - hits, 1.0 - error_rate))
+        return Interval(min(low, float(least)), max(high, most))
+
+    error = half_width_error(bounds, max(2, estimate.n_replicates))
+    return Estimate(estimate.value, error, estimate.n_replicates, bounds)
 
 
 def jackknife(values: Array, function: Callable[[Array], Array]) -> Estimate:
