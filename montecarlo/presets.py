@@ -234,7 +234,7 @@ PRESETS = {
         n_keys=(32, 128),
         laws=("rademacher", "laplace", "student_t3"),
         law_d_k=(16, 256),
-        law_n_keys=(128,),
+        law_n_keys=(32,),
         blocks=(
             *_law_blocks(SHIFTED, (64,), (32,)),
             *_law_blocks(RESCALED, (64,), (32,)),
@@ -243,7 +243,7 @@ PRESETS = {
             _ALIGNED,
             Block((64,), (128,), pairs=False, formats=True),
         ),
-        tails=((64, 32),),
+        tails=((64, 8),),
         most=256,
     ),
     "standard": Grid(

@@ -66,7 +66,8 @@ def _in_templates() -> Iterator[tuple[str, str]]:
             for _, _, found, _ in babel_extract(file, KEYWORDS, (), {}):
                 # a call with values gives a tuple, the message first
                 message = found[0] if isinstance(found, tuple) else found
-                yield str(message), path.name
+                if message is not None:  # of a variable: the catalogue's own message
+                    yield str(message), path.name
 
 
 def _template_files(folder: Traversable) -> Iterator[Traversable]:

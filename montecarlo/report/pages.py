@@ -4,9 +4,9 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -136,9 +136,10 @@ def _render(
     language: Language,
     erratum: Erratum | None = None,
 ) -> str:
-    environment = _environment(language)
+    environment = _environment()
     style = stylesheet()
     page = environment.get_template(template).render(
+        **_functions(language),
         language=language,
         erratum=erratum,
         errata=contents.errata,
@@ -159,8 +160,9 @@ def _render(
     return page.rstrip("\n") + "\n"
 
 
-def _environment(language: Language) -> Environment:
-    """Build the environment of one language: escaping on, undefined names an error."""
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    """Build the environment once: escaping on, undefined names an error."""
     environment = Environment(
         loader=FunctionLoader(read_template),
         autoescape=True,
@@ -170,20 +172,24 @@ def _environment(language: Language) -> Environment:
         auto_reload=False,
     )
     environment.filters["zip"] = zip
-    numbers = language.numbers
-    environment.globals.update(
-        _=partial(_say, language),
-        translated=partial(_translated, language),
-        plain=partial(_plain, language),
-        num=numbers.number,
-        pm=numbers.with_error,
-        interval=numbers.interval,
-        window=numbers.window,
-        plain_number=numbers.plain,
-        tex=partial(_tex, language),
-        divisor_symbol=divisor_symbol,
-    )
     return environment
+
+
+def _functions(language: Language) -> dict[str, Callable[..., object]]:
+    """Return what templates call, bound to a language; macros see the context."""
+    numbers = language.numbers
+    return {
+        "_": partial(_say, language),
+        "translated": partial(_translated, language),
+        "plain": partial(_plain, language),
+        "num": numbers.number,
+        "pm": numbers.with_error,
+        "interval": numbers.interval,
+        "window": numbers.window,
+        "plain_number": numbers.plain,
+        "tex": partial(_tex, language),
+        "divisor_symbol": divisor_symbol,
+    }
 
 
 def _say(language: Language, message: str, **values: object) -> Markup:
