@@ -26,7 +26,6 @@ def build_parser() -> argparse.ArgumentParser:
     add("--error-rate", metavar="X", default="0.01", help="of the whole file (0.01)")
     add("--jobs", metavar="N", help="workers (default: one per core)")
     add("--json", action="store_true", help="print one JSON object")
-    add("--quiet", action="store_true", help="no progress bar")
     return parser
 
 

@@ -22,7 +22,6 @@ from montecarlo.report.language import (
     localised,
 )
 from montecarlo.report.options import Configuration
-from montecarlo.report.symbols import divisor_symbol
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
 from montecarlo.report.views import ClaimView, Findings, ReadingView
@@ -188,7 +187,6 @@ def _functions(language: Language) -> dict[str, Callable[..., object]]:
         "window": numbers.window,
         "plain_number": numbers.plain,
         "tex": partial(_tex, language),
-        "divisor_symbol": divisor_symbol,
     }
 
 
