@@ -99,10 +99,7 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
         for source in claim.source:
             with _placed(where, "source.text"):
                 look_up("text", source.text, keys)
-        _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
-        for reading in claim.reading:
-            for check in reading.check:
-                _validate_check(check, f"{where}, reading {reading.id!r}")
+        _validate_readings(claim, where)
         for check in claim.right.check if claim.right else ():
             _validate_check(check, f"{where}, right")
     for self_check in self_checks:
@@ -165,6 +162,19 @@ def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
             raise CatalogueError(
                 f"{where}, field {field}: must {verb} for the kind {claim.kind!r}"
             )
+
+
+def _validate_readings(claim: Claim, where: str) -> None:
+    """Require readings with ids and checks, and sentences that speak of these alone."""
+    readings = {reading.id: reading for reading in claim.reading}
+    _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
+    for when in claim.sentences.when if claim.sentences else ():
+        for named in when.readings:
+            with _placed(where, "sentences.when.readings"):
+                look_up("reading", named, readings)
+    for reading in claim.reading:
+        for check in reading.check:
+            _validate_check(check, f"{where}, reading {reading.id!r}")
 
 
 #: Fields that a relation needs, beside those that every check has.

@@ -5,8 +5,8 @@ check came out.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
@@ -106,13 +106,46 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     section: Annotated[str, Meta(min_length=1, max_length=20)]
 
 
+Spoken = Literal["supported", "refuted", "conditional", "inconclusive"]
+
+
+class When(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a page says of a conditional claim when these readings came out so."""
+
+    readings: Annotated[dict[Name, Spoken], Meta(min_length=1)]
+    sentence: Text
+
+
 class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a page says of the claim, for each verdict that it may get."""
+    """What a page says of the claim, for each verdict that it may get.
+
+    Conditional says nothing of which reading holds: that is for `when`, whose first
+    sentence that is true of the readings takes its place.
+    """
 
     supported: Text
     refuted: Text
     conditional: Text
     inconclusive: Text
+    when: tuple[When, ...] = ()
+
+    def chosen(self, verdict: str, readings: Mapping[str, str]) -> str | None:
+        """Return the sentence for a verdict; None for one that has no sentence.
+
+        Parameters
+        ----------
+        verdict : str
+            The claim's.
+        readings : mapping
+            Id of each reading to its verdict.
+        """
+        if verdict == "conditional":
+            for when in self.when:
+                if when.readings.items() <= readings.items():
+                    return when.sentence
+        spoken = verdict in get_args(Spoken)
+        sentence: str | None = getattr(self, verdict) if spoken else None
+        return sentence
 
 
 Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "practice"]

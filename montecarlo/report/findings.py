@@ -117,6 +117,10 @@ def _claim(
     labels = {reading.id: reading.label for reading in claim.reading}
     verdict = record["verdict"]
     readings = tuple(_reading(r, labels.get(r["id"])) for r in record["readings"])
+    sentence = claim.note
+    if claim.sentences is not None:
+        came_out = {reading.id: reading.verdict for reading in readings}
+        sentence = claim.sentences.chosen(verdict, came_out)
     right = None
     if claim.right is not None and verdict in ("refuted", "conditional"):
         view = _reading(record["right"], None)
@@ -127,7 +131,7 @@ def _claim(
         claim.statement,
         tuple((names[s["text"]], s["text"], s["section"]) for s in record["sources"]),
         verdict,
-        claim.note or getattr(claim.sentences, verdict, None),
+        sentence,
         readings,
         right,
         _counterexample(readings) if verdict in ("refuted", "conditional") else None,

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from importlib.resources.abc import Traversable
 from io import BytesIO
 from pathlib import Path
+from typing import get_args
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.schema import Catalogue, Sentences, Spoken
 from montecarlo.names import look_up
 from montecarlo.report.language import LANGUAGES, SOURCE, Language, catalogue_path
 from montecarlo.report.templates import template_folder
@@ -85,8 +86,7 @@ def _in_catalogue(catalogue: Catalogue) -> Iterator[tuple[str, str]]:
         place = f"claim {claim.id}"
         yield claim.statement, place
         if claim.sentences is not None:
-            for verdict in claim.sentences.__struct_fields__:
-                yield getattr(claim.sentences, verdict), f"{place}, {verdict}"
+            yield from _in_sentences(claim.sentences, place)
         if claim.right is not None:
             yield claim.right.sentence, f"{place}, right"
             yield claim.right.arithmetic, f"{place}, arithmetic"
@@ -97,6 +97,14 @@ def _in_catalogue(catalogue: Catalogue) -> Iterator[tuple[str, str]]:
                 yield reading.label, f"{place}, reading {reading.id}"
     for self_check in catalogue.self_check:
         yield self_check.statement, f"self-check {self_check.id}"
+
+
+def _in_sentences(sentences: Sentences, place: str) -> Iterator[tuple[str, str]]:
+    for verdict in get_args(Spoken):
+        yield getattr(sentences, verdict), f"{place}, {verdict}"
+    for when in sentences.when:
+        readings = ", ".join(f"{r} {v}" for r, v in when.readings.items())
+        yield when.sentence, f"{place}, when {readings}"
 
 
 def updated_catalogue(code: str, old: bytes) -> bytes:

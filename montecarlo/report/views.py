@@ -118,7 +118,7 @@ class RightView:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim, with the messages of the catalogue that its verdict chooses."""
+    """One claim, with the messages that its verdict and its readings choose."""
 
     id: str
     topic: str
