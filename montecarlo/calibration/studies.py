@@ -132,7 +132,7 @@ def judge_studies(
         Where each study is kept, so that a long run can go on.
     """
     grid = quick_grid()
-    recipe = msgspec.json.encode([grid, read_catalogue()])
+    recipe = msgspec.json.encode([grid, list(read_catalogue().checks())])
     kept = folder / f"studies-{hashlib.sha256(recipe).hexdigest()[:16]}"
     kept.mkdir(parents=True, exist_ok=True)
     paths = {seed: kept / f"{seed}.npz" for seed in seeds}
