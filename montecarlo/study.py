@@ -105,9 +105,8 @@ def run_study(
         The same for any workers, batches and order of the grid.
     """
     budgets = needed_budgets(study)
-    looks = {condition: len(budget.looks()) for condition, budget in budgets.items()}
     divisors = study.grid.divisors
-    alpha = decision_error(study.catalogue, looks, divisors, _exact, study.error_rate)
+    alpha = decision_error_of(study)
     most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
     judge = Judge(study.catalogue, most, divisors, _exact, alpha)
     store, cache = SampleStore(), _Cache(divisors)
@@ -155,6 +154,15 @@ def needed_budgets(study: Study) -> dict[Condition, Budget]:
         for condition in cell.conditions
     }
     return {c: budget for c, budget in budgets.items() if c in needed}
+
+
+def decision_error_of(study: Study) -> float:
+    """Return the one-sided error rate of each decision interval of a study."""
+    budgets = needed_budgets(study)
+    looks = {condition: len(budget.looks()) for condition, budget in budgets.items()}
+    return decision_error(
+        study.catalogue, looks, study.grid.divisors, _exact, study.error_rate
+    )
 
 
 def find_reference(condition: Condition, key: RowKey) -> Reference | None:

@@ -25,8 +25,8 @@ from montecarlo.sampling.replicates import (
     sample,
 )
 
-#: Replicates in a bank, and in one of a condition whose replicates are expensive.
-SIZE, SIZE_LARGE = 2**14, 2**12
+#: Replicates in a bank, and the part of them where replicates are expensive.
+SIZE, LARGE_PART = 2**14, 4
 DIVISORS = ("none", "sqrt", "2sqrt", "linear")
 #: Keys of the replicates that are drawn at once.
 KEYS_AT_ONCE = 2**13
@@ -133,11 +133,6 @@ def row_keys(condition: Condition) -> Iterator[RowKey]:
         yield RowKey("none/sqrt", name, "mean")
 
 
-def size_of(condition: Condition) -> int:
-    """Return how many replicates a bank of a condition has."""
-    return SIZE_LARGE if condition.is_large else SIZE
-
-
 def read_or_draw(
     condition: Condition, seed: int, size: int, folder: Path | None
 ) -> Bank:
@@ -146,10 +141,14 @@ def read_or_draw(
     Parameters
     ----------
     condition : Condition
-    seed, size : int
+    seed : int
+    size : int
+        Replicates; a quarter of them where they are expensive.
     folder : Path or None
         Where banks are kept; None: nowhere.
     """
+    if condition.is_large:
+        size //= LARGE_PART
     name = hashlib.sha256(f"{condition.name};{seed};{size}".encode()).hexdigest()[:16]
     path = None if folder is None else folder / f"{name}.npz"
     counted = _counted(condition)

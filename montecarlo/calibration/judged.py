@@ -17,8 +17,8 @@ from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank
 from montecarlo.estimation.estimates import Estimate, jackknife, mean_estimate
 from montecarlo.estimation.intervals import (
-    interval_ends,
     jackknife_moments,
+    mean_ends,
     mean_moments,
 )
 from montecarlo.estimation.row_distribution import (
@@ -86,7 +86,7 @@ def statistic(bank: Bank, key: RowKey) -> Statistic:
             moments = mean_moments(values[0][indices])
         else:
             moments = jackknife_moments(values[:, indices], function)
-        return lambda error_rate: interval_ends(moments, n, error_rate)
+        return lambda error_rate: mean_ends(moments, n, error_rate)
 
     return Statistic(truth, sampled)
 

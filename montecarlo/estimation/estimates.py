@@ -17,6 +17,7 @@ from montecarlo.estimation.intervals import (
     Moments,
     interval_ends,
     jackknife_moments,
+    mean_ends,
     mean_moments,
     t_quantile,
 )
@@ -62,10 +63,13 @@ class Estimate:
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
-        numbers = (self.value, self.std_error, self.skewness)
-        moments = Moments(*map(np.asarray, numbers))
-        low, high = interval_ends(moments, self.n_replicates, error_rate)
+        low, high = mean_ends(self.moments(), self.n_replicates, error_rate)
         return Interval(float(low), float(high))
+
+    def moments(self) -> Moments:
+        """Return what the interval is made of."""
+        numbers = (self.value, self.std_error, self.skewness)
+        return Moments(*map(np.asarray, numbers))
 
     def scaled(self, factor: float) -> "Estimate":
         """Return the same estimate times an exact positive factor.
@@ -123,7 +127,9 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     estimate = replace(estimate, std_error=max(estimate.std_error, floor))
 
     def bounds(error_rate: float) -> Interval:
-        low, high = estimate.interval(error_rate)
+        # rare rows are no surprise here: the binomial interval knows of them
+        ends = interval_ends(estimate.moments(), estimate.n_replicates, error_rate)
+        low, high = map(float, ends)
         least = betaincinv(hits, rows - hits + 1, error_rate) if hits else 0.0
         most = 1.0
         if hits < rows:

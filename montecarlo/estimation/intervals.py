@@ -16,6 +16,8 @@ from montecarlo.attention.softmax import Array
 
 #: Skewness over the root of the number of replicates that makes no difference.
 SYMMETRIC = 1e-7
+#: The same, beyond which a mean hangs on fewer than about four replicates.
+RARE = 0.5
 
 
 class Interval(NamedTuple):
@@ -90,8 +92,11 @@ def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Mome
     centre = left_out.mean(axis=-1)
     # what a replicate adds is what the value loses without it
     spread, skewness = _spread_and_skewness(centre[..., np.newaxis] - left_out)
-    error = math.sqrt(n - 1) * spread
-    return Moments(n * whole - (n - 1) * centre, error, skewness)
+    bias = (n - 1) * (centre - whole)
+    # the correction is not known better than itself: where a function is flat at the
+    # means, it is all that there is to go by
+    error = np.hypot(math.sqrt(n - 1) * spread, bias)
+    return Moments(whole - bias, error, skewness)
 
 
 def _spread_and_skewness(deviations: Array) -> tuple[Array, Array]:
@@ -133,6 +138,31 @@ def interval_ends(
     below = np.minimum(-t, undo_skewness(-t, per_root))
     low = moments.value - above * moments.std_error
     return low, moments.value - below * moments.std_error
+
+
+def mean_ends(
+    moments: Moments, n_replicates: int, error_rate: float
+) -> tuple[Array, Array]:
+    """Return `interval_ends`, unbounded where a mean hangs on rare replicates.
+
+    Parameters
+    ----------
+    moments, n_replicates, error_rate
+        As for `interval_ends`.
+
+    Returns
+    -------
+    low, high : ndarray
+
+    Notes
+    -----
+    k equal outliers among n have a skewness of about the root of n/k.  Where fewer
+    than four replicates make nearly all of the spread, rarer ones are still to come,
+    and what they add is not known.
+    """
+    low, high = interval_ends(moments, n_replicates, error_rate)
+    rare = np.abs(moments.skewness) > RARE * math.sqrt(n_replicates)
+    return np.where(rare, -math.inf, low), np.where(rare, math.inf, high)
 
 
 def undo_skewness(quantile: float, per_root: Array) -> Array:

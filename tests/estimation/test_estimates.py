@@ -68,7 +68,9 @@ def test_jackknife_corrects_the_bias():
 
 
 def test_jackknife_is_leaving_one_out():
-    """Value and error of a ratio are those of a loop that leaves out one replicate."""
+    """Value and error of a ratio are those of a loop that leaves out one replicate; the
+    correction of bias is in the error, too.
+    """
     moments = np.stack([VALUES, np.roll(VALUES, 1) + 1.0])
     n = len(VALUES)
     left_out = []
@@ -80,7 +82,9 @@ def test_jackknife_is_leaving_one_out():
 
     assert estimate.value == pytest.approx(n * whole - (n - 1) * np.mean(left_out))
     spread = np.square(left_out - np.mean(left_out)).sum()
-    assert estimate.std_error == pytest.approx(math.sqrt((n - 1) / n * spread))
+    bias = (n - 1) * (np.mean(left_out) - whole)
+    expected = math.sqrt((n - 1) / n * spread + bias**2)
+    assert estimate.std_error == pytest.approx(expected)
     assert estimate.n_replicates == n
 
 

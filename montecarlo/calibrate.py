@@ -1,0 +1,50 @@
+"""``python -m montecarlo.calibrate``: judge the judge, and write its report card.
+
+Exit status: 0 the card was written, whatever it says; 2 usage or input; 3 the run could
+not finish; 130 interrupted: what was drawn is kept in the work folder.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser; values stay as typed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m montecarlo.calibrate",
+        usage="%(prog)s [options]",
+        description="Count how often the judge's intervals miss, on banks of real "
+        "replicates and on whole studies, and write the report card that the pages "
+        "show.  Takes an hour or two; --short a minute.",
+    )
+    add = parser.add_argument
+    add("--short", action="store_true", help="a small card, to see that all works")
+    add("--jobs", metavar="N", help="workers (default: one per core)")
+    add("--seed", metavar="N", default="1", help="of the banks and studies (1)")
+    add("--work", metavar="DIR", default="output/calibration", help="kept draws")
+    add("--output", metavar="DIR", help="the card (default: the one of the package)")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    arguments = build_parser().parse_args(argv)
+    from montecarlo.calibration.making import make_card
+
+    try:
+        for line in make_card(arguments):
+            print(line, flush=True)
+    except ValueError as error:
+        return complain("calibrate", error, INPUT_ERROR)
+    except (OSError, RuntimeError, MemoryError) as error:
+        return complain("calibrate", error, FAILED)
+    except KeyboardInterrupt:
+        return complain("calibrate", "interrupted, the work is kept", INTERRUPTED)
+    return DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

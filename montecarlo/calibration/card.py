@@ -1,0 +1,169 @@
+"""The judge's report card: what was counted, in files, and what it comes to.
+
+The files are small and part of the package; ``python -m montecarlo.calibrate`` writes
+them anew.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from montecarlo.attention.softmax import Array
+from montecarlo.calibration.rates import RATES, Power, Rates
+from montecarlo.calibration.studies import Tally
+
+#: Where the card lies that the report shows.
+FOLDER = Path(__file__).with_name("report_card")
+#: A judged row may miss so many times as often as stated.
+ALLOWED = 1.5
+SIDES = ("low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A report card, as it was counted.
+
+    Attributes
+    ----------
+    rates : DataFrame
+        One line per row of a bank: counts of missing intervals by side and nominal
+        rate, coverage of 95 % intervals.
+    power : DataFrame
+        One line per row, number of replicates and distance from the truth.
+    studies : DataFrame
+        One line per error rate of whole studies.
+    about : dict
+        Command, versions, sizes, and the error rate of one decision interval.
+    """
+
+    rates: pd.DataFrame
+    power: pd.DataFrame
+    studies: pd.DataFrame
+    about: dict[str, Any]
+
+
+def write_card(
+    folder: Path,
+    found: Sequence[tuple[list[Rates], list[Power]]],
+    tallies: Iterable[Tally],
+    about: dict[str, Any],
+) -> None:
+    """Write the files of a card.
+
+    Parameters
+    ----------
+    folder : Path
+        Made if it is not there.
+    found : sequence of (list of Rates, list of Power)
+        One entry per bank.
+    tallies : iterable of Tally
+    about : dict
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    rates = [_flat(record) for records, _ in found for record in records]
+    power = [_flat(record) for _, records in found for record in records]
+    for name, records in (
+        ("rates", rates),
+        ("power", power),
+        ("studies", [asdict(one) for one in tallies]),
+    ):
+        table = pd.DataFrame.from_records(records)
+        if "n_keys" in table:
+            table = table.astype({"n_keys": "Int64"})
+        path = folder / f"{name}.csv"
+        table.to_csv(path, index=False, lineterminator="\n", float_format="%.6g")
+    text = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+    (folder / "about.json").write_text(text, encoding="utf-8")
+
+
+def _flat(record: Rates | Power) -> dict[str, Any]:
+    """Return a record as one line: its row's names first, a column for each count."""
+    flat: dict[str, Any] = {**record.row._asdict()}
+    for name, value in asdict(record).items():
+        if name == "row":
+            continue
+        if isinstance(value, tuple):
+            flat |= {
+                f"{name}_{rate:g}": v for rate, v in zip(RATES, value, strict=True)
+            }
+        else:
+            flat[name] = value
+    return flat
+
+
+def read_card(folder: Path = FOLDER) -> Card | None:
+    """Read a card, None where there is none.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        By default the one that came with the package.
+    """
+    if not (folder / "about.json").exists():
+        return None
+    rates, power, studies = (
+        pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=[""])
+        for name in ("rates", "power", "studies")
+    )
+    about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
+    return Card(_named(rates), _named(power), studies, about)
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(context=table["context"].fillna("")).astype({"n_keys": "Int64"})
+
+
+def actual_over_nominal(rates: pd.DataFrame) -> pd.DataFrame:
+    """Return how many times as often as stated each row misses, on the worse side.
+
+    Returns
+    -------
+    DataFrame
+        Index as in ``rates``, one column for each of `RATES`.
+    """
+    return pd.DataFrame(
+        {
+            rate: rates[[f"{side}_{rate:g}" for side in SIDES]].max(axis=1)
+            / (rates["samples"] * rate)
+            for rate in RATES
+        }
+    )
+
+
+def extrapolated(rates: pd.DataFrame, error_rate: float) -> Array:
+    """Return how many times as often as stated each row would miss at a smaller rate.
+
+    Parameters
+    ----------
+    rates : DataFrame
+    error_rate : float
+        One-sided.
+
+    Returns
+    -------
+    ndarray, shape (len(rates),)
+        Of the worse side.
+
+    Notes
+    -----
+    The model is a power law, actual = A nominal**B, fitted to the counts at `RATES` by
+    least squares of the logarithms, weighted as Poisson counts are.
+    """
+    x = np.log(RATES)
+    sides = []
+    for side in SIDES:
+        counts = rates[[f"{side}_{rate:g}" for rate in RATES]].to_numpy(float) + 0.5
+        y = np.log(counts / rates["samples"].to_numpy(float)[:, np.newaxis])
+        centre_x = (counts * x).sum(axis=1) / counts.sum(axis=1)
+        centre_y = (counts * y).sum(axis=1) / counts.sum(axis=1)
+        dx, dy = x - centre_x[:, np.newaxis], y - centre_y[:, np.newaxis]
+        slope = (counts * dx * dy).sum(axis=1) / (counts * dx * dx).sum(axis=1)
+        there = math.log(error_rate)
+        sides.append(np.exp(centre_y + slope * (there - centre_x) - there))
+    return np.asarray(np.maximum(*sides))

@@ -1,0 +1,140 @@
+"""Making the report card: banks and studies are drawn, judged, counted, and written."""
+
+import argparse
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from montecarlo.calibration.bank import SIZE, conditions, read_or_draw
+from montecarlo.calibration.card import (
+    ALLOWED,
+    FOLDER,
+    actual_over_nominal,
+    read_card,
+    write_card,
+)
+from montecarlo.calibration.rates import (
+    Power,
+    Rates,
+    measure_power,
+    measure_rates,
+    tolerances,
+)
+from montecarlo.calibration.studies import judge_studies, tally
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.estimation.executors import available_cores, make_executor
+from montecarlo.names import whole_number
+from montecarlo.presets import PRESETS
+from montecarlo.sampling.conditions import Condition
+from montecarlo.study import LIBRARIES, Study, cpu_kernel, decision_error_of
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is drawn.
+
+    Attributes
+    ----------
+    bank : int
+        Replicates of a bank, at most.
+    samples, draws : int
+        Judged samples of a row, and those estimated as the report does it.
+    studies : int
+    """
+
+    bank: int
+    samples: int
+    draws: int
+    studies: int
+
+
+WHOLE = Sizes(SIZE, 2**20, 2000, 300)
+SHORT = Sizes(512, 2**12, 200, 2)
+
+
+def make_card(arguments: argparse.Namespace) -> Iterator[str]:
+    """Make the card and yield what to print on the way.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Of the command, as typed.
+
+    Raises
+    ------
+    ValueError
+        One line: name, requirement, what came.
+    """
+    sizes = SHORT if arguments.short else WHOLE
+    seed = whole_number("seed", arguments.seed)
+    jobs = available_cores()
+    if arguments.jobs is not None:
+        jobs = whole_number("jobs", arguments.jobs)
+    output = FOLDER if arguments.output is None else Path(arguments.output)
+    work = Path(arguments.work) / ("short" if arguments.short else "whole")
+    work.mkdir(parents=True, exist_ok=True)
+    error_rate = decision_error_of(Study(read_catalogue(), PRESETS["standard"]))
+    with make_executor(jobs) as executor:
+        # the longest first: rows of many keys
+        todo = [
+            (condition, seed, sizes, error_rate, work) for condition in conditions()
+        ]
+        futures = [executor.submit(judge_bank, *one) for one in reversed(todo)]
+        found = []
+        for future, (condition, *_) in zip(reversed(futures), todo, strict=True):
+            found.append(future.result())
+            yield f"bank    {condition.name}"
+        yield f"studies {sizes.studies}"
+        seeds = range(seed, seed + sizes.studies)
+        studies = judge_studies(seeds, executor, work)
+    tallies = [tally(rate, some) for rate, some in studies.items()]
+    about = {
+        "command": f"python -m montecarlo.calibrate --seed {seed}",
+        "seed": seed,
+        "decision_error": error_rate,
+        "versions": {
+            "montecarlo": version("montecarlo"),
+            "python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES[:2]},
+        },
+        "kernel": cpu_kernel(),
+    }
+    write_card(output, found, tallies, about)
+    yield from _lines(output)
+
+
+def judge_bank(
+    condition: Condition, seed: int, sizes: Sizes, error_rate: float, work: Path
+) -> tuple[list[Rates], list[Power]]:
+    """Draw the bank of a condition, or read it, and judge samples of it.
+
+    Parameters
+    ----------
+    condition : Condition
+    seed : int
+    sizes : Sizes
+    error_rate : float
+        One-sided, of one decision interval of the standard report.
+    work : Path
+        Where banks are kept.
+    """
+    bank = read_or_draw(condition, seed, sizes.bank, work)
+    rates = measure_rates(bank, sizes.samples, sizes.draws)
+    return rates, list(measure_power(bank, tolerances(read_catalogue()), error_rate))
+
+
+def _lines(folder: Path) -> Iterator[str]:
+    card = read_card(folder)
+    if card is None:
+        raise RuntimeError(f"card must have been written to {folder}")
+    worst = actual_over_nominal(card.rates[card.rates["judged"]]).max()
+    for rate, ratio in worst.items():
+        yield f"worst   {ratio:.2f} times as often as stated at {rate:g}"
+    for one in card.studies.to_dict("records"):
+        yield (
+            f"studies {one['missed']} of {one['studies']} miss somewhere, "
+            f"{one['wrong']} decide wrongly, at an error rate of {one['error_rate']:g}"
+        )
+    yield f"written {folder}; at most {ALLOWED} is asked of judged rows"
