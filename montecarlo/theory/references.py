@@ -148,8 +148,8 @@ def _score_variance(condition: Condition, divisor: str) -> Reference | None:
     """Refer to the variance of q·k, also behind projections and for matching pairs.
 
     Projections of normalised tokens: d times the squared variance of an entry, over
-    tokens and weights.  Matching Gaussian pairs: d (1 + rho²); of other laws, with copied
-    entries, d (1 + rho (kurtosis - 1) - rho²).
+    tokens and weights.  Matching Gaussian pairs: d (1 + rho²); of other laws, with
+    copied entries, d (1 + rho (kurtosis - 1) - rho²).
     """
     number = divisor_value(divisor, condition.d_k)
     if number is None:
