@@ -5,10 +5,25 @@ caller's business.
 """
 
 import math
+from collections.abc import Callable
 
 from scipy.special import poch
 
 from montecarlo.sampling.laws import Law
+from montecarlo.sampling.setups import Setup
+
+#: (width, fan out) -> variance of an entry behind the projection of a normalised token,
+#: which has |x|² = width: that many times the variance of a weight.  Written down a
+#: second time, for a reference must not share a mistake of the table in `sampling`; an
+#: initialisation that is not here has no references.
+PROJECTED: dict[str, Callable[[int, int], float]] = {
+    "xavier_uniform": lambda width, fan_out: 2.0 * width / (width + fan_out),
+    "xavier_normal": lambda width, fan_out: 2.0 * width / (width + fan_out),
+    "kaiming_linear": lambda width, fan_out: 1.0 / 3.0,
+    "he_normal": lambda width, fan_out: 2.0,
+    "lecun_normal": lambda width, fan_out: 1.0,
+    "normal_002": lambda width, fan_out: 4e-4 * width,
+}
 
 
 def family(law: Law) -> str:
@@ -19,6 +34,21 @@ def family(law: Law) -> str:
 def entry_variance(law: Law) -> float:
     """Return the variance of one entry."""
     return law.std**2
+
+
+def projected_variance(setup: Setup, d_k: int) -> float | None:
+    """Return the variance of one entry behind a projection at initialisation.
+
+    Returns
+    -------
+    float or None
+        None for an initialisation or a shape that theory does not know.
+    """
+    width = setup.width
+    fan_outs = {"head": d_k, "full": width, "fused": 3 * width}
+    if setup.kind not in PROJECTED or setup.shape not in fan_outs:
+        return None
+    return PROJECTED[setup.kind](width, fan_outs[setup.shape])
 
 
 def score_mean(law_q: Law, law_k: Law, d_k: int) -> float:

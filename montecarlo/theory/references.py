@@ -136,12 +136,10 @@ def _entry(side: str) -> Find:
         del divisor
         setup = parse_setup(condition.setup)
         law = parse_law(condition.law_q if side == "q" else condition.law_k)
+        variance: float | None = moments.entry_variance(law)
         if setup is not None:
-            # a normalised token has |x|² = width
-            variance = setup.width * setup.weight_variance(condition.d_k)
-        else:
-            variance = moments.entry_variance(law)
-        return Reference(variance, ROUNDING * variance)
+            variance = moments.projected_variance(setup, condition.d_k)
+        return None if variance is None else Reference(variance, ROUNDING * variance)
 
     return find
 
@@ -149,9 +147,9 @@ def _entry(side: str) -> Find:
 def _score_variance(condition: Condition, divisor: str) -> Reference | None:
     """Refer to the variance of q·k, also behind projections and for matching pairs.
 
-    Projections of normalised tokens: d (width · variance of a weight)², over tokens
-    and weights.  Matching Gaussian pairs: d (1 + rho²); of other laws, with copied
-    entries, d (1 + rho (kurtosis - 1) - rho²).
+    Projections of normalised tokens: d times the squared variance of an entry, over
+    tokens and weights.  Matching Gaussian pairs: d (1 + rho²); of other laws, with
+    copied entries, d (1 + rho (kurtosis - 1) - rho²).
     """
     number = divisor_value(divisor, condition.d_k)
     if number is None:
@@ -160,7 +158,10 @@ def _score_variance(condition: Condition, divisor: str) -> Reference | None:
     dependence = parse_dependence(condition.dependence)
     law = parse_law(condition.law_k)
     if setup is not None:
-        raw = condition.d_k * (setup.width * setup.weight_variance(condition.d_k)) ** 2
+        entry = moments.projected_variance(setup, condition.d_k)
+        if entry is None:
+            return None
+        raw = condition.d_k * entry**2
     elif dependence.kind == "pairs":
         same = condition.law_q == condition.law_k and not law.mean
         if not same or math.isinf(law.kurtosis):

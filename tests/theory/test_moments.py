@@ -8,6 +8,7 @@ import pytest
 from scipy import integrate, special
 
 from montecarlo.sampling.laws import LAWS, parse_law
+from montecarlo.sampling.setups import INITIALISATIONS, SHAPES, Setup
 from montecarlo.theory import moments
 
 #: Relative; enumeration and closed form differ by rounding only.
@@ -99,3 +100,20 @@ def test_size_of_a_score_does_not_care_which_side_is_rademacher():
     expected = 2.0 * math.sqrt(2.0 * 7 / math.pi)
     assert math.isclose(moments.score_abs(*laws, 7), expected, rel_tol=CLOSE)
     assert math.isclose(moments.score_abs(*laws[::-1], 7), expected, rel_tol=CLOSE)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", INITIALISATIONS)
+def test_projections_agree_with_what_is_sampled(kind, shape):
+    """Theory's variance of an entry is the width times the sampler's of a weight."""
+    setup = Setup(kind, "rms", shape, 96)
+
+    expected = 96 * setup.weight_variance(16)
+    assert moments.projected_variance(setup, 16) == pytest.approx(expected, rel=CLOSE)
+
+
+@pytest.mark.parametrize("unknown", [("other", "full"), ("he_normal", "other")])
+def test_unknown_projection_has_no_variance(unknown):
+    """What theory has no entry for has no reference."""
+    kind, shape = unknown
+    assert moments.projected_variance(Setup(kind, "rms", shape, 96), 16) is None
