@@ -222,7 +222,7 @@ def tally(
     for one in studies:
         applicable = np.isfinite(one.estimate)
         slack = DIGITS * np.abs(truth)
-        outside = (one.low > truth + slack) | (one.high < truth - slack)
+        outside = np.logical_or(one.low > truth + slack, one.high < truth - slack)
         missed += bool(outside[applicable].any())
         decided = one.outcome < OUTCOMES.index("inconclusive")
         judged = np.logical_and(decided, known)
