@@ -5,6 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from montecarlo.report.figures.rows import FEWEST_POINTS, nearest
+from montecarlo.report.figures.weights import RANK_D_K
 from montecarlo.report.tables import N_KEYS, plain_gaussian
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 from montecarlo.sampling.laws import LAWS
@@ -31,7 +33,9 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     gaussian = plain_gaussian(measurements)
     gaussian = gaussian[gaussian["d_k"] <= MOST_D_K]
     rows = gaussian[gaussian["n_keys"].notna()]
-    rows = rows[rows["n_keys"] == _nearest(rows["n_keys"])]
+    points = rows.groupby("n_keys")["d_k"].transform("nunique")
+    rows = rows[points >= FEWEST_POINTS]  # others have no panel
+    rows = rows[rows["n_keys"] == nearest(rows["n_keys"], N_KEYS)]
     pairs = gaussian[gaussian["n_keys"].isna()]
     found = {
         "variance": _two(
@@ -63,11 +67,6 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
         "z-scores": _z_scores(measurements),
     }
     return {name: fact for name, fact in found.items() if fact is not None}
-
-
-def _nearest(sizes: pd.Series) -> float:
-    """Return the number of keys of the grid that figures without panels are of."""
-    return min(sizes.unique(), key=lambda n: abs(n - N_KEYS), default=0)
 
 
 def _two(
@@ -108,9 +107,9 @@ def _first_rank(curves: pd.DataFrame) -> Fact | None:
     first = plain[
         (plain["curve"] == "weight_by_rank")
         & (plain["x"] == 1.0)
-        & (plain["d_k"] <= MOST_D_K)
+        & plain["d_k"].isin(RANK_D_K)
     ]
-    first = first[first["n_keys"] == _nearest(first["n_keys"])]
+    first = first[first["n_keys"] == nearest(first["n_keys"], N_KEYS)]
     first = first[first["d_k"] == first["d_k"].max()].set_index("divisor")
     if not {"none", "sqrt"} <= set(first.index):
         return None
@@ -172,10 +171,11 @@ def threshold_panels(
     findings : Findings
     """
     names = curves["curve"][curves["curve"].str.endswith("/used")]
+    claims = {claim.id: claim for claim in findings.claims}
     panels = []
     for name in dict.fromkeys(names):
         _, claim_id, reading_id, _ = name.split("/")
-        claim = findings.claim(claim_id)
+        claim = claims.get(claim_id)
         if claim is not None:
             panels += [(claim, r) for r in claim.readings if r.id == reading_id]
     return panels

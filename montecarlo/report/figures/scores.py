@@ -16,7 +16,12 @@ from montecarlo.report.figures.drawing import (
     powers_of_two,
 )
 from montecarlo.report.figures.palette import DIVISOR_LOOKS, GAUSSIAN_LOOK, LAW_LOOKS
-from montecarlo.report.figures.rows import gaussian_rows, plain_rows, with_interval
+from montecarlo.report.figures.rows import (
+    FEWEST_POINTS,
+    gaussian_rows,
+    plain_rows,
+    with_interval,
+)
 
 ALL_LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
 #: Laws stand beside each other, this factor of d_k apart.
@@ -31,7 +36,7 @@ def build_variance(
     rows = plain_rows(measurements, quantity="score_variance", summary="value")
     rows = with_interval(rows[rows["law_q"].eq(rows["law_k"])])
     rows = rows[rows["law_q"].isin(ALL_LAWS)]
-    if gaussian_rows(rows).empty:
+    if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure = Figure(figsize=(WIDTH, 6.0), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 1.0))
