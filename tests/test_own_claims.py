@@ -96,6 +96,31 @@ def test_hostile_content_is_refused(changes, message, tmp_path, capsys):
     assert error.count("\n") == 1
 
 
+def test_sentences_name_readings(tmp_path, capsys):
+    """A sentence that asks for a reading which the claim lacks: one line, status 2."""
+    path = write(tmp_path / "claim.toml")
+    sentences = """
+[claim.sentences]
+supported = "It is."
+refuted = "It is not."
+conditional = "It is in some places."
+inconclusive = "The sample does not tell."
+[[claim.sentences.when]]
+readings = { "%s" = "supported" }
+sentence = "It is in this reading."
+"""
+    text = Path(path).read_text()
+    Path(path).write_text(text + sentences % "r")
+    assert main([path, "--jobs", "1"]) == 0
+    capsys.readouterr()
+    Path(path).write_text(text + sentences % "s")
+    assert main([path, "--jobs", "1"]) == 2
+    error = capsys.readouterr().err
+    assert "claim.toml: claim 'mine', field sentences.when.readings" in error
+    assert "reading must be one of r; got 's'." in error
+    assert error.count("\n") == 1
+
+
 def test_markup_stays_text(tmp_path, capsys):
     """A statement with markup is data: printed in JSON, executed nowhere."""
     path = write(tmp_path / "claim.toml", statement="<script>alert(1)</script>")

@@ -33,7 +33,8 @@ class PairQuantity:
     degree : int
         A divisor c turns the value into value / c**degree.
     moments : float
-        Moments of the entries that its interval needs.
+        Moments of the entries that its interval needs: three times the power of a score
+        that is averaged, for the skewness of the replicates to exist.
     divided : bool
         Whether it has a value under each divisor, or one for all.
     same_as : str
@@ -86,7 +87,7 @@ PAIR_QUANTITIES = {
             r"\operatorname{Var}(q_m)",
             _entry_variance_q,
             0,
-            4.0,
+            6.0,
             divided=False,
         ),
         PairQuantity(
@@ -94,21 +95,21 @@ PAIR_QUANTITIES = {
             r"\operatorname{Var}(k_m)",
             _entry_variance_k,
             0,
-            4.0,
+            6.0,
             divided=False,
         ),
         PairQuantity(
-            "score_mean", r"\operatorname{E}(q\cdot k)", lambda m, d: m["s"], 1, 2.0
+            "score_mean", r"\operatorname{E}(q\cdot k)", lambda m, d: m["s"], 1, 3.0
         ),
         PairQuantity(
-            "score_variance", r"\operatorname{Var}(q\cdot k)", score_variance, 2, 4.0
+            "score_variance", r"\operatorname{Var}(q\cdot k)", score_variance, 2, 6.0
         ),
         PairQuantity(
             "score_std",
             r"\operatorname{sd}(q\cdot k)",
             _score_std,
             1,
-            4.0,
+            6.0,
             same_as="score_variance",
         ),
         PairQuantity(
@@ -117,7 +118,7 @@ PAIR_QUANTITIES = {
             r"{d_k\operatorname{Var}(q_m)\operatorname{Var}(k_m)}",
             _variance_ratio,
             0,
-            4.0,
+            6.0,
             divided=False,
         ),
         PairQuantity(
@@ -125,14 +126,14 @@ PAIR_QUANTITIES = {
             r"\operatorname{E}\lvert q\cdot k\rvert",
             lambda m, d: m["abs"],
             1,
-            2.0,
+            3.0,
         ),
         PairQuantity(
             "score_excess_kurtosis",
             r"\kappa(q\cdot k) - 3",
             _excess_kurtosis,
             0,
-            8.0,
+            12.0,
             divided=False,
         ),
         PairQuantity(

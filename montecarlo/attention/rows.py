@@ -19,6 +19,9 @@ from montecarlo.attention.softmax import Array, SoftmaxRows
 SPECTRAL_ROWS = 16
 SORTED_ROWS = 4
 ELEMENT_ROWS = 8
+#: Moments of the entries that the intervals of rows need.  Weights are bounded, but
+#: near uniform they vary like squared scores, whose third powers make the skewness.
+SQUARES = 6.0
 #: Ranks at which sorted weights are kept.
 RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
 
@@ -91,7 +94,7 @@ class RowQuantity:
     summaries : tuple of str
         Which summaries over rows the table holds.
     moments : float
-        Moments of the entries that its interval needs; 0 for bounded quantities.
+        Moments of the entries that its interval needs, see `SQUARES`.
     grid : LogGrid or None
         What quantiles are read from.
     compared : bool
@@ -108,7 +111,7 @@ class RowQuantity:
     symbol: str
     evaluate: Callable[[RowBlock], Array]
     summaries: tuple[str, ...] = MEAN
-    moments: float = 0.0
+    moments: float = SQUARES
     grid: LogGrid | None = None
     compared: bool = False
     gaussian_keys: bool = False
@@ -135,8 +138,8 @@ def _entropy_identity(block: RowBlock) -> Array:
 ROW_QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        RowQuantity("score_row_variance", r"S^2", _row_variance, moments=4.0),
-        RowQuantity("score_max", r"s_{\max}", lambda b: b.rows.largest, moments=2.0),
+        RowQuantity("score_row_variance", r"S^2", _row_variance),
+        RowQuantity("score_max", r"s_{\max}", lambda b: b.rows.largest),
         RowQuantity(
             "weight_max",
             r"p_{\max}",
@@ -148,7 +151,6 @@ ROW_QUANTITIES = {
             "log_partition",
             r"\ln Z",
             lambda b: softmax.log_partition(b.rows),
-            moments=2.0,
         ),
         RowQuantity("entropy", "H", lambda b: b.entropy),
         RowQuantity(
@@ -208,7 +210,6 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=DEEP,
             compared=True,
-            moments=2.0,
         ),
         RowQuantity(
             "element_gradient",
@@ -238,7 +239,6 @@ ROW_QUANTITIES = {
             "entropy_identity",
             r"H - \ln Z + \sigma^2 \operatorname{tr} J",
             _entropy_identity,
-            moments=4.0,
             gaussian_keys=True,
         ),
     )

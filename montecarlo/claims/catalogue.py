@@ -147,7 +147,19 @@ def _validate_claim(
     for source in claim.source:
         with placed(where, "source.text"):
             look_up("text", source.text, keys)
+    _validate_readings(claim, where)
+    for check in claim.right.check if claim.right else ():
+        validate_check(check, f"{where}, right")
+
+
+def _validate_readings(claim: Claim, where: str) -> None:
+    """Require readings with ids and checks, and sentences that speak of these alone."""
+    readings = {reading.id: reading for reading in claim.reading}
     _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
+    for when in claim.sentences.when if claim.sentences else ():
+        for named in when.readings:
+            with placed(where, "sentences.when.readings"):
+                look_up("reading", named, readings)
     for reading in claim.reading:
         for check in reading.check:
             validate_check(check, f"{where}, reading {reading.id!r}")
@@ -157,8 +169,6 @@ def _validate_claim(
                 f"{where}, reading {reading.id!r}, field threshold: must stand in one "
                 "check at most, got several"
             )
-    for check in claim.right.check if claim.right else ():
-        validate_check(check, f"{where}, right")
 
 
 def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:

@@ -31,7 +31,8 @@ from montecarlo.claims.verdicts import (
     reading_verdict,
     replicates_needed,
 )
-from montecarlo.estimation.estimates import Estimate, Interval
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.conditions import Condition
 

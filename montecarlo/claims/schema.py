@@ -5,8 +5,8 @@ check came out.
 """
 
 import math
-from collections.abc import Iterator
-from typing import Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -115,13 +115,54 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
+Spoken = Literal["supported", "refuted", "conditional", "inconclusive"]
+
+
+class When(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a page says of a conditional claim when these readings came out so."""
+
+    readings: Annotated[dict[Name, Spoken], Meta(min_length=1)]
+    sentence: Words
+
+
 class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a page says of the claim, for each verdict that it may get."""
+    """What a page says of the claim, for each verdict that it may get.
+
+    Conditional says nothing of which reading holds: that is for `when`, whose first
+    sentence that is true of the readings takes its place.
+    """
 
     supported: Words
     refuted: Words
     conditional: Words
     inconclusive: Words
+    when: tuple[When, ...] = ()
+
+    def chosen(self, verdict: str, readings: Mapping[str, str]) -> Words | None:
+        """Return the sentence for a verdict; None for one that has no sentence.
+
+        Parameters
+        ----------
+        verdict : str
+            The claim's.
+        readings : mapping
+            Id of each reading to its verdict.
+        """
+        if verdict == "conditional":
+            for when in self.when:
+                if when.readings.items() <= readings.items():
+                    return when.sentence
+        spoken = verdict in get_args(Spoken)
+        sentence: Words | None = getattr(self, verdict) if spoken else None
+        return sentence
+
+    def words(self, place: str) -> Iterator[tuple[Words, str]]:
+        """Yield each of them with its place, below that of the claim."""
+        for verdict in get_args(Spoken):
+            yield getattr(self, verdict), f"{place}, {verdict}"
+        for when in self.when:
+            readings = ", ".join(f"{r} {v}" for r, v in when.readings.items())
+            yield when.sentence, f"{place}, when {readings}"
 
 
 Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "practice"]
@@ -225,8 +266,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
             place = f"claim {claim.id}"
             yield claim.statement, place
             if claim.sentences is not None:
-                for verdict in claim.sentences.__struct_fields__:
-                    yield getattr(claim.sentences, verdict), f"{place}, {verdict}"
+                yield from claim.sentences.words(place)
             if claim.right is not None:
                 yield claim.right.sentence, f"{place}, right"
                 yield claim.right.arithmetic, f"{place}, arithmetic"

@@ -11,7 +11,8 @@ from enum import StrEnum
 from itertools import pairwise
 
 from montecarlo.claims.cells import Place
-from montecarlo.estimation.estimates import Estimate, Interval, t_quantile
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval, t_quantile
 
 #: An undecided cell that would need more than this many budgets is too close to call.
 MOST_BUDGETS = 100

@@ -1,29 +1,28 @@
 """An estimate with its interval, and the ways to get one from replicates.
 
-Intervals come from differences between replicates and Student's t.  They are never
-those of a chi-square: entries of one QKᵀ share rows and columns.
+Intervals come from differences between replicates, as `intervals` makes them.  They are
+never those of a chi-square: entries of one QKᵀ share rows and columns.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv
 
 from montecarlo.attention.softmax import Array
+from montecarlo.estimation.intervals import (
+    Interval,
+    Moments,
+    interval_ends,
+    jackknife_moments,
+    mean_moments,
+    t_quantile,
+)
 
 #: One-sided error of the pointwise 95 % intervals of the tables.
 POINTWISE = 0.025
-
-
-class Interval(NamedTuple):
-    """A confidence interval."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +36,16 @@ class Estimate:
         NaN where fewer than two replicates, or too few moments, give none.
     n_replicates : int
         Independent replicates behind it.
+    skewness : float
+        Of the replicates.
     bounds : callable or None
-        One-sided error rate -> Interval, where that is not the t interval.
+        One-sided error rate -> Interval, where that does not come from the above.
     """
 
     value: float
     std_error: float
     n_replicates: int
+    skewness: float = 0.0
     bounds: Callable[[float], Interval] | None = None
 
     def interval(self, error_rate: float) -> Interval:
@@ -60,20 +62,24 @@ class Estimate:
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
-        half = t_quantile(error_rate, self.n_replicates) * self.std_error
-        return Interval(self.value - half, self.value + half)
+        numbers = (self.value, self.std_error, self.skewness)
+        moments = Moments(*map(np.asarray, numbers))
+        low, high = interval_ends(moments, self.n_replicates, error_rate)
+        return Interval(float(low), float(high))
 
     def scaled(self, factor: float) -> "Estimate":
-        """Return the same estimate times an exact positive factor."""
-        return Estimate(self.value * factor, self.std_error * factor, self.n_replicates)
+        """Return the same estimate times an exact positive factor.
 
-
-@lru_cache(maxsize=4096)
-def t_quantile(error_rate: float, n_replicates: int) -> float:
-    """Return the upper quantile of Student's t with n - 1 degrees of freedom."""
-    if n_replicates < 2:
-        return math.nan
-    return -float(stdtrit(n_replicates - 1, error_rate))
+        Raises
+        ------
+        ValueError
+            If the estimate has bounds of its own, which do not scale with it.
+        """
+        if self.bounds is not None:
+            raise ValueError("estimate must have no bounds of its own to be scaled")
+        return replace(
+            self, value=self.value * factor, std_error=self.std_error * factor
+        )
 
 
 def mean_estimate(values: Array) -> Estimate:
@@ -84,9 +90,12 @@ def mean_estimate(values: Array) -> Estimate:
     values : ndarray, shape (n_replicates,)
         One value per replicate.
     """
-    n = len(values)
-    error = float(values.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
-    return Estimate(float(values.mean()), error, n)
+    return _estimate(mean_moments(values), len(values))
+
+
+def _estimate(moments: Moments, n_replicates: int) -> Estimate:
+    value, error, skewness = map(float, moments)
+    return Estimate(value, error, n_replicates, skewness)
 
 
 def share_estimate(values: Array, n_rows: int) -> Estimate:
@@ -122,7 +131,7 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
         return Interval(min(low, float(least)), max(high, most))
 
     error = half_width_error(bounds, max(2, estimate.n_replicates))
-    return Estimate(estimate.value, error, estimate.n_replicates, bounds)
+    return Estimate(estimate.value, error, estimate.n_replicates, bounds=bounds)
 
 
 def jackknife(values: Array, function: Callable[[Array], Array]) -> Estimate:
@@ -143,15 +152,7 @@ def jackknife(values: Array, function: Callable[[Array], Array]) -> Estimate:
     ----------
     Efron and Stein (1981), The jackknife estimate of variance, Ann. Statist. 9.
     """
-    n = values.shape[1]
-    total = values.sum(axis=1, keepdims=True)
-    whole = float(function(total / n)[0])
-    if n < 2:
-        return Estimate(whole, math.nan, n)
-    left_out = function((total - values) / (n - 1))
-    centre = float(left_out.mean())
-    error = math.sqrt((n - 1) / n * float(np.square(left_out - centre).sum()))
-    return Estimate(n * whole - (n - 1) * centre, error, n)
+    return _estimate(jackknife_moments(values, function), values.shape[-1])
 
 
 def product(parts: Sequence[tuple[Estimate, int]]) -> Estimate:
@@ -188,7 +189,7 @@ def product(parts: Sequence[tuple[Estimate, int]]) -> Estimate:
         for part, power in parts
     )
     n = min(part.n_replicates for part, _ in parts)
-    return Estimate(value, half_width_error(bounds, n), n, bounds)
+    return Estimate(value, half_width_error(bounds, n), n, bounds=bounds)
 
 
 def half_width_error(bounds: Callable[[float], Interval], n_replicates: int) -> float:

@@ -13,13 +13,11 @@ import numpy as np
 
 from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.estimates import (
-    Estimate,
-    Interval,
-    half_width_error,
-    t_quantile,
-)
+from montecarlo.estimation.estimates import Estimate, half_width_error
+from montecarlo.estimation.intervals import Interval, Moments, interval_ends
 from montecarlo.sampling.replicates import Counts
+
+Bins = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +32,15 @@ class RowDistribution:
         Estimated probability that a row's value is at most the edge.
     error : ndarray, shape (n_bins,)
         Its standard error between replicates.
+    skewness : ndarray, shape (n_bins,)
+        Of the replicates' own shares.
     n_replicates : int
     """
 
     edges: Array
     share: Array
     error: Array
+    skewness: Array
     n_replicates: int
 
 
@@ -50,9 +51,8 @@ def row_distribution(
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (2, n_bins)
-        Row values per bin, and rises of the squared cumulative count (see
-        `montecarlo.sampling.replicates.Batch`).
+    counts : ndarray of int64, shape (3, n_bins)
+        As `montecarlo.sampling.replicates.count_bins` makes them.
     grid : LogGrid
     n_replicates : int
 
@@ -66,18 +66,42 @@ def row_distribution(
     least the binomial one.  Few replicates may agree by chance; where their spread is
     smaller than that (p taken half a row from 0 and 1), it is not believed.
     """
-    total, squares = counts.cumsum(axis=1).astype(np.float64)
-    rows = total[-1] / n_replicates  # per replicate, the same in each
-    share = total / total[-1]
+    sums = counts.cumsum(axis=1).astype(np.float64)
+    found = shares(sums, sums[0, -1], n_replicates)
+    return RowDistribution(grid.edges(), *found, n_replicates)
+
+
+def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
+    """Return shares of rows, with standard errors and skewness between replicates.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (3, ...)
+        Over replicates: of the number of rows below some edge, its square, its cube.
+    n_rows : float
+        Rows of all replicates.
+    n_replicates : int
+
+    Returns
+    -------
+    Moments
+        Shape (...).
+    """
+    per_replicate = n_rows / n_replicates  # the same in each
+    powers = np.array([per_replicate, per_replicate**2, per_replicate**3])
+    scale = n_replicates * powers.reshape(-1, *[1] * (sums.ndim - 1))
+    share, square, cube = sums / scale
     if n_replicates < 2:
-        return RowDistribution(
-            grid.edges(), share, np.full_like(share, math.nan), n_replicates
-        )
-    between = np.maximum(squares / rows**2 - n_replicates * share**2, 0.0)
-    inside = (total + 0.5) / (total[-1] + 1.0)
-    least = inside * (1.0 - inside) / total[-1]
-    error = np.sqrt(np.maximum(between / (n_replicates * (n_replicates - 1)), least))
-    return RowDistribution(grid.edges(), share, error, n_replicates)
+        return Moments(share, np.full_like(share, math.nan), np.zeros_like(share))
+    variance = np.maximum(square - share**2, 0.0)
+    inside = (sums[0] + 0.5) / (n_rows + 1.0)
+    least = inside * (1.0 - inside) / n_rows
+    error = np.sqrt(np.maximum(variance / (n_replicates - 1), least))
+    # no replicate lies farther from the mean than 1: rounding cannot blow this up
+    third = cube - 3.0 * share * square + 2.0 * share**3
+    third = np.where(cube > 0.0, third, 0.0)  # no cubes: as if there were no skewness
+    spread = np.maximum(variance, n_replicates * least)
+    return Moments(share, error, third / (spread * np.sqrt(spread)))
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
@@ -98,7 +122,7 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     if rows.n_replicates < 2:
         return Estimate(value, math.nan, rows.n_replicates)
     error = half_width_error(bounds, rows.n_replicates)
-    return Estimate(value, error, rows.n_replicates, bounds)
+    return Estimate(value, error, rows.n_replicates, bounds=bounds)
 
 
 def _bounds(rows: RowDistribution, level: float, error_rate: float) -> Interval:
@@ -106,22 +130,53 @@ def _bounds(rows: RowDistribution, level: float, error_rate: float) -> Interval:
 
     Where in a bin its values lie is not known: all of them may be equal.
     """
-    margin = t_quantile(error_rate, rows.n_replicates) * rows.error
-    first = _bin_of(rows.share + margin, level)
-    last = _bin_of(rows.share - margin, level)
+    moments = Moments(rows.share, rows.error, rows.skewness)
+    first, last = bins_around(moments, rows.n_replicates, level, error_rate)
     return Interval(
-        float(rows.edges[first - 1]) if first > 1 else 0.0,
-        float(rows.edges[last]) if last < len(rows.edges) - 1 else math.inf,
+        float(rows.edges[int(first) - 1]) if first > 1 else 0.0,
+        float(rows.edges[int(last)]) if last < len(rows.edges) - 1 else math.inf,
     )
 
 
-def _bin_of(curve: Array, level: float) -> int:
-    """Return the bin in which a curve over the edges first reaches a level.
+def bins_around(
+    share: Moments, n_replicates: int, level: float, error_rate: float
+) -> tuple[Bins, Bins]:
+    """Return the bins in which the ends of the interval of a quantile lie.
 
-    One past the last where it never does.
+    Parameters
+    ----------
+    share : Moments
+        Of the rows below the edges, along the last axis.
+    n_replicates : int
+    level : float
+    error_rate : float
+        One-sided.
+
+    Returns
+    -------
+    first, last : ndarray of int
+        The interval reaches from the lower edge of one to the upper edge of the other.
     """
-    reached = curve >= level
-    return int(reached.argmax()) if reached.any() else len(curve)
+    low, high = interval_ends(share, n_replicates, error_rate)
+    return bin_of(high, level), bin_of(low, level)
+
+
+def bin_of(curves: Array, level: float) -> Bins:
+    """Return the bin in which curves over the edges first reach a level.
+
+    Parameters
+    ----------
+    curves : ndarray, shape (..., n_bins)
+    level : float
+
+    Returns
+    -------
+    ndarray of int, shape (...)
+        One past the last where they never do.
+    """
+    reached = curves >= level
+    found = np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1])
+    return np.asarray(found)
 
 
 def _crossing(edges: Array, curve: Array, level: float) -> float:
@@ -129,7 +184,7 @@ def _crossing(edges: Array, curve: Array, level: float) -> float:
 
     Infinite where it never does.
     """
-    bin_ = _bin_of(curve, level)
+    bin_ = int(bin_of(curve, level))
     if bin_ == len(curve):
         return math.inf
     if bin_ < 2:  # exact zero, or the first bin of the grid

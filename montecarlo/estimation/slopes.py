@@ -10,12 +10,8 @@ from functools import partial
 import numpy as np
 
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.estimates import (
-    POINTWISE,
-    Estimate,
-    Interval,
-    t_quantile,
-)
+from montecarlo.estimation.estimates import POINTWISE, Estimate
+from montecarlo.estimation.intervals import Interval, t_quantile
 
 
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
@@ -58,7 +54,9 @@ def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
         return Interval(_exp(low), _exp(high))
 
     value = _exp(log_ratio.value)
-    return Estimate(value, value * log_ratio.std_error, log_ratio.n_replicates, bounds)
+    return Estimate(
+        value, value * log_ratio.std_error, log_ratio.n_replicates, bounds=bounds
+    )
 
 
 def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:
@@ -69,7 +67,7 @@ def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:
     bounds = partial(_contrast_bounds, weights, tuple(estimates), value)
     low, high = bounds(POINTWISE)
     error = (high - low) / (2.0 * t_quantile(POINTWISE, n))
-    return Estimate(value, error, n, bounds)
+    return Estimate(value, error, n, bounds=bounds)
 
 
 def _contrast_bounds(

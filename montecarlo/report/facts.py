@@ -5,7 +5,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from montecarlo.report.figures.rows import FEWEST_POINTS, nearest
+from montecarlo.report.figures.rows import (
+    FEWEST_POINTS,
+    largest_scores,
+    nearest,
+    saturation_cells,
+)
 from montecarlo.report.figures.weights import RANK_D_K
 from montecarlo.report.tables import N_KEYS, plain_gaussian
 from montecarlo.report.views import ClaimView, Findings, ReadingView
@@ -52,6 +57,8 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
         "weight-max": _two(
             rows, ("weight_max", "median", "none"), ("weight_max", "median", "sqrt")
         ),
+        "saturation": _saturation(measurements),
+        "largest-score": _largest_score(measurements),
         "gradients": _two(
             rows,
             ("jacobian_frobenius", "mean", "none"),
@@ -119,6 +126,42 @@ def _first_rank(curves: pd.DataFrame) -> Fact | None:
         "first_error": float(first.loc["none", "std_error"]),
         "second": float(first.loc["sqrt", "estimate"]),
         "second_error": float(first.loc["sqrt", "std_error"]),
+    }
+
+
+def _saturation(measurements: pd.DataFrame) -> Fact | None:
+    """Pick the ends of an undivided line of the map, in percent as it shows them."""
+    cells = saturation_cells(measurements)
+    cells = cells[(cells["divisor"] == "none") & (cells["d_k"] <= MOST_D_K)]
+    line = cells[cells["n_keys"] == nearest(cells["n_keys"], N_KEYS)].sort_values("d_k")
+    if line.empty:
+        return None
+    first, last = line.iloc[0], line.iloc[-1]
+    return {
+        "n": float(first["n_keys"]),
+        "low": float(first["d_k"]),
+        "d_k": float(last["d_k"]),
+        "first": float(100.0 * first["estimate"]),
+        "first_error": float(100.0 * first["std_error"]),
+        "second": float(100.0 * last["estimate"]),
+        "second_error": float(100.0 * last["std_error"]),
+    }
+
+
+def _largest_score(measurements: pd.DataFrame) -> Fact | None:
+    """Pick the largest score and the asymptotic formula for it at one n."""
+    rows = largest_scores(measurements)
+    rows = rows[rows["n_keys"] == nearest(rows["n_keys"], N_KEYS)]
+    if rows.empty:
+        return None
+    (row,) = rows.to_dict("records")
+    return {
+        "n": float(row["n_keys"]),
+        "d_k": float(row["d_k"]),
+        "first": float(row["estimate"]),
+        "first_error": float(row["std_error"]),
+        "second": float(np.sqrt(2.0 * np.log(row["n_keys"]))),
+        "second_error": float(row["std_error"]),
     }
 
 

@@ -128,13 +128,16 @@ def _claim(
     }
     verdict = record["verdict"]
     readings = tuple(_reading(r, labels.get(r["id"])) for r in record["readings"])
+    sentence = claim.note
+    if claim.sentences is not None:
+        came_out = {reading.id: reading.verdict for reading in readings}
+        sentence = claim.sentences.chosen(verdict, came_out)
     right = None
     if claim.right is not None and verdict in ("refuted", "conditional"):
         view = _reading(record["right"], None)
         right = RightView(
             words(claim.right.sentence), words(claim.right.arithmetic), view
         )
-    sentence = claim.note or getattr(claim.sentences, verdict, None)
     return ClaimView(
         claim.id,
         claim.topic,

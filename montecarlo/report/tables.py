@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.report.figures.rows import largest_scores, saturation_cells
 from montecarlo.report.symbols import row_symbol
 
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
@@ -30,11 +31,23 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class TopicTable:
-    """Columns as LaTeX, and for each d_k one cell a column (None where missing)."""
+    """Columns as LaTeX, and for each size one cell a column (None where missing).
+
+    Attributes
+    ----------
+    columns : tuple of str
+    rows : tuple of (int, tuple of TableCell or None)
+        Each with its d_k, or its number of keys.
+    n_keys : int or None
+        The number of keys of all rows, None where they have several or none.
+    head : str
+        What the rows are of, as LaTeX.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[int, tuple[TableCell | None, ...]], ...]
     n_keys: int | None
+    head: str = "d_k"
 
 
 def plain_gaussian(measurements: pd.DataFrame) -> pd.DataFrame:
@@ -77,7 +90,49 @@ def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
             for summary in ("mean", "median", "q10")
         ]
         tables["gradients"] = _table(rows, gradients, n_keys)
+    tables["saturation"] = saturation_table(measurements)
+    tables["largest-score"] = largest_score_table(measurements)
     return {topic: table for topic, table in tables.items() if table.rows}
+
+
+def saturation_table(measurements: pd.DataFrame) -> TopicTable:
+    """Pick the mean largest weights of undivided rows, one column for each n."""
+    rows = saturation_cells(measurements)
+    rows = rows[rows["divisor"] == "none"]
+    cells = {
+        (int(row["d_k"]), int(row["n_keys"])): _cell(row)
+        for row in rows.to_dict("records")
+    }
+    sizes = _thinned(sorted({n_keys for _, n_keys in cells}))
+    return TopicTable(
+        tuple(f"n = {n_keys}" for n_keys in sizes),
+        tuple(
+            (d_k, tuple(cells.get((d_k, n_keys)) for n_keys in sizes))
+            for d_k in _thinned(sorted({d_k for d_k, _ in cells}))
+        ),
+        None,
+    )
+
+
+def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
+    """Set the mean largest scaled score beside sqrt(2 ln n), one row for each n."""
+    rows = []
+    for row in largest_scores(measurements).to_dict("records"):
+        mean, n_keys = _cell(row), int(row["n_keys"])
+        limit = math.sqrt(2.0 * math.log(n_keys))
+        ratio = limit / mean.value
+        error = None if mean.error is None else ratio * mean.error / mean.value
+        cells = (
+            mean,
+            TableCell(limit, None, None, ""),
+            TableCell(ratio, error, None, ""),
+        )
+        rows.append((n_keys, cells))
+    mean_symbol = row_symbol("score_max", "mean", "sqrt")
+    limit_symbol = r"\sqrt{2\ln n}"
+    ratio_symbol = rf"{limit_symbol}\,/\operatorname{{E}}\, s_{{\max}}"
+    columns = (mean_symbol, limit_symbol, ratio_symbol)
+    return TopicTable(columns, tuple(rows), None, "n")
 
 
 @dataclass(frozen=True, slots=True)

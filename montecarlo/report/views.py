@@ -120,7 +120,7 @@ class RightView:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim, with the words of the catalogue that its verdict chooses."""
+    """One claim, with the words that its verdict and its readings choose."""
 
     id: str
     topic: str

@@ -8,6 +8,7 @@ at once.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,8 @@ Counts = NDArray[np.int64]
 
 #: Scores that go through NumPy at once; more replicates than this are looped over.
 SCORES_AT_ONCE = 2**15
+#: Values of one replicate whose cubed counts are kept: sums of more are not exact.
+MOST_CUBED = 2**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,8 @@ class Batch:
     ----------
     means : ndarray, shape (n_replicates, n_columns)
         One line per replicate; the columns are those of `mean_columns`.
-    counts : ndarray of int64, shape (n_histograms, 2, n_bins)
-        For each of `count_columns`: how many row values fell into each bin, and by how
-        much the squared cumulative count of a replicate rises there, both summed over
-        replicates.
+    counts : tuple of ndarray of int64, shape (3, n_bins)
+        For each of `count_columns`: what `count_bins` returns.
     """
 
     means: Array
@@ -142,14 +143,14 @@ def sample(
     n_queries, n_keys = condition.shape
     at_once = max(1, SCORES_AT_ONCE // (n_queries * n_keys))
     parts = [
-        _row_values(condition, seed, range(i, min(i + at_once, stop)), divisors)
+        row_values(condition, seed, range(i, min(i + at_once, stop)), divisors)
         for i in range(start, stop, at_once)
     ]
     means = np.concatenate([means for means, _ in parts])
     columns = count_columns(condition, divisors)
     values = zip(*(values for _, values in parts), strict=True)
     counts = tuple(
-        _count(np.concatenate(pieces), grid)
+        count_bins(grid.bins(np.concatenate(pieces)), grid.n_bins)
         for pieces, (_, _, grid) in zip(values, columns, strict=True)
     )
     return Batch(means, counts)
@@ -210,7 +211,7 @@ def _entry_scale(condition: Condition) -> float:
     return (parse_law(condition.law_q).std * parse_law(condition.law_k).std) ** 2
 
 
-def _row_values(
+def row_values(
     condition: Condition, seed: int, indices: range, divisors: tuple[str, ...]
 ) -> tuple[Array, list[Array]]:
     """Draw some replicates of rows, which go through NumPy together.
@@ -265,15 +266,34 @@ def _format_means(condition: Condition, divided: Array) -> list[Array]:
     return means
 
 
-def _count(values: Array, grid: LogGrid) -> Counts:
-    """Count row values, and how the squared cumulative count of a replicate rises.
+def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:
+    """Count row values, and how powers of a replicate's cumulative count rise.
 
+    Parameters
+    ----------
+    bins : ndarray of int, shape (n_replicates, n_rows)
+        The bin of each row's value.
+    n_bins : int
+
+    Returns
+    -------
+    ndarray of int64, shape (3, n_bins)
+        Of the count, of its square and of its cube; none of the cube for more than
+        `MOST_CUBED` rows, where sums of cubes would not be exact.
+
+    Notes
+    -----
     A replicate's cumulative count rises from i - 1 to i at its i-th smallest value, so
     its square rises by 2i - 1 there: the sum of squares over replicates is again a
-    sum of integers over bins, and the spread between replicates can be had from it.
+    sum of integers over bins, and the spread between replicates can be had from it;
+    from cubes, the skewness.
     """
-    bins = np.sort(grid.bins(values), axis=-1)
-    rises = np.broadcast_to(2.0 * np.arange(bins.shape[-1]) + 1.0, bins.shape)
-    number = np.bincount(bins.ravel(), minlength=grid.n_bins)
-    squares = np.bincount(bins.ravel(), rises.ravel(), minlength=grid.n_bins)
-    return np.stack([number, squares.astype(np.int64)])
+    ordered = np.sort(bins, axis=-1)
+    n_rows = ordered.shape[-1]
+    rank = np.arange(1.0, n_rows + 1.0)
+    counts = np.zeros((3, n_bins), dtype=np.int64)
+    counts[0] = np.bincount(ordered.ravel(), minlength=n_bins)
+    for power in (2, 3) if n_rows <= MOST_CUBED else (2,):
+        rises = np.broadcast_to(rank**power - (rank - 1.0) ** power, ordered.shape)
+        counts[power - 1] = np.bincount(ordered.ravel(), rises.ravel(), n_bins)
+    return counts

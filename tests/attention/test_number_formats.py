@@ -104,7 +104,7 @@ def test_native_formats_are_numpys(value):
         assert np.array_equal(found, expected, equal_nan=True)
 
 
-@pytest.mark.parametrize("number_format", NUMBER_FORMATS.values(), ids=str)
+@pytest.mark.parametrize("number_format", NUMBER_FORMATS.values(), ids=NUMBER_FORMATS)
 def test_logarithm_of_the_largest_number(number_format):
     """An exponential is finite up to `log_largest`, and infinite a little beyond."""
     limit = number_format.log_largest
@@ -142,7 +142,7 @@ def test_wide_sums_do_not(name):
         assert set(weights.ravel().tolist()) == {1.0 / MOST_STEPS}
 
 
-@pytest.mark.parametrize("number_format", NUMBER_FORMATS.values(), ids=str)
+@pytest.mark.parametrize("number_format", NUMBER_FORMATS.values(), ids=NUMBER_FORMATS)
 def test_overflowing_exponential(number_format):
     """One score beyond the range is enough without the shift, and nothing with it."""
     for score in (number_format.log_largest + 1.0, number_format.log_largest - 1.0):
@@ -289,7 +289,7 @@ def test_quantities_of_a_row(row, lost, zero, distinct, error):
 
 
 @pytest.mark.parametrize("softmax", SOFTMAXES)
-@pytest.mark.parametrize("number_format", NUMBER_FORMATS.values(), ids=str)
+@pytest.mark.parametrize("number_format", NUMBER_FORMATS.values(), ids=NUMBER_FORMATS)
 def test_rows_do_not_see_each_other(number_format, softmax):
     """A row has the same bytes alone as among others, and input stays as it was."""
     scores = np.random.default_rng(11).normal(scale=6.0, size=(2, 5, 33))

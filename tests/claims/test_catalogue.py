@@ -1,10 +1,12 @@
 """Reading a catalogue: what is wrong is found at once, and the message says where."""
 
 import math
+from itertools import product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import convert
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import (
@@ -12,7 +14,8 @@ from montecarlo.claims.catalogue import (
     parse_catalogue,
     read_catalogue,
 )
-from montecarlo.claims.schema import Catalogue, Level, level_at
+from montecarlo.claims.schema import Catalogue, Level, Sentences, level_at
+from montecarlo.claims.verdicts import claim_verdict
 
 SENTENCES = dict.fromkeys(("supported", "refuted", "conditional", "inconclusive"), "x")
 CHECK = {"quantity": "score_variance", "summary": "value", "relation": "at_least"}
@@ -146,6 +149,12 @@ def test_wrong_check(change, field, said):
     assert said in message
 
 
+def when(**change):
+    """The sentences of a claim with one more, which a change spoils."""
+    one = {"readings": {"the-reading": "refuted"}, "sentence": "y", **change}
+    return {"sentences": {**SENTENCES, "when": [one]}}
+
+
 #: Change of the claim, field, and what else the message must say.
 WRONG_CLAIMS = [
     ({"id": "The Claim"}, "`id`", "regex"),
@@ -162,6 +171,16 @@ WRONG_CLAIMS = [
     ({"source": [{"text": "b", "section": "1"}]}, "source.text", "'b'"),
     ({"sentences": {"supported": "x"}}, "`sentences`", "refuted"),
     ({"sentences": None}, "sentences", "must be there for the kind 'measured'"),
+    (when(readings={"the-raeding": "refuted"}), "sentences.when.readings", "Did you"),
+    (when(readings={"the-reading": "rejected"}), "when[0].readings", "'rejected'"),
+    (when(readings={"the-reading": "not_measured"}), "when[0].readings", "measured"),
+    (when(readings={"the-reading": True}), "when[0].readings", "bool"),
+    (when(readings={}), "when[0].readings", ">= 1"),
+    (when(readings=["the-reading"]), "when[0].readings", "array"),
+    (when(sentence=""), "when[0].sentence", ">= 1"),
+    (when(verdict="refuted"), "when[0]", "`verdict`"),
+    ({"sentences": {**SENTENCES, "when": [{"sentence": "x"}]}}, "when[0]", "readings"),
+    ({"sentences": {**SENTENCES, "when": {}}}, "sentences.when", "object"),
     ({"reading": []}, "reading", "must be there for the kind 'measured'"),
     ({"reading": None}, "reading", "must be there for the kind 'measured'"),
     ({"note": "n"}, "note", "must be left out for the kind 'measured'"),
@@ -226,6 +245,79 @@ def test_right_sentences_are_validated_too():
 
     assert message.startswith("my.toml: claim 'the-claim', right, field quantity: ")
     assert "Did you mean 'score_variance'?" in message
+
+
+def test_sentence_is_chosen_by_verdict_and_readings():
+    """A conditional claim gets the first sentence that is true of its readings, else
+    the neutral one; readings choose nothing for any other verdict.
+    """
+    given = [
+        ({"a": "supported", "b": "refuted"}, "a only"),
+        ({"a": "supported"}, "a"),
+        ({"b": "conditional"}, "b in places"),
+    ]
+    others = {verdict: verdict for verdict in SENTENCES}
+    whens = [{"readings": readings, "sentence": text} for readings, text in given]
+    readings = [{"id": name, "check": [{**CHECK, "low": 0.0}]} for name in "abc"]
+    entry = make(claim={"reading": readings, "sentences": {**others, "when": whens}})
+    (claim,) = parse_catalogue(entry, "my.toml").claim
+
+    def said(verdict, *came_out):
+        return claim.sentences.chosen(verdict, dict(zip("abc", came_out, strict=True)))
+
+    assert said("conditional", "supported", "refuted", "refuted") == "a only"
+    assert said("conditional", "supported", "supported", "refuted") == "a"
+    assert said("conditional", "supported", "conditional", "refuted") == "a"
+    assert said("conditional", "refuted", "conditional", "refuted") == "b in places"
+    assert said("conditional", "refuted", "supported", "refuted") == "conditional"
+    for verdict in set(SENTENCES) - {"conditional"}:
+        assert said(verdict, "supported", "refuted", "refuted") == verdict
+    for verdict in ("not_applicable", "not_measured", "when"):
+        assert said(verdict, "supported", "refuted", "refuted") is None
+    assert claim.sentences.chosen("conditional", {}) == "conditional"
+
+
+def reachable(sentences, ids):
+    """The sentences that a conditional claim can get, for all verdicts of readings."""
+    found = set()
+    for whens in sentences.when:
+        free = [name for name in ids if name not in whens.readings]
+        for verdicts in product(SENTENCES, repeat=len(free)):
+            came_out = dict(zip(free, verdicts, strict=True)) | whens.readings
+            if claim_verdict(list(came_out.values())) == "conditional":
+                found.add(sentences.chosen("conditional", came_out))
+    return found
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [c for c in read_catalogue().claim if c.sentences and c.sentences.when],
+    ids=lambda claim: claim.id,
+)
+def test_sentences_of_readings_are_reachable(claim):
+    """Each sentence that asks for readings is said for some outcome of a conditional
+    claim, and is said by nothing else.
+    """
+    ids = [reading.id for reading in claim.reading]
+    sentences = [entry.sentence for entry in claim.sentences.when]
+    assert set(sentences) <= reachable(claim.sentences, ids)
+    others = [getattr(claim.sentences, verdict) for verdict in SENTENCES]
+    assert len({*sentences, *others}) == len(sentences) + len(others)
+
+
+def test_sentences_that_cannot_be_reached_are_seen():
+    """One behind a weaker one is not reachable, nor one for readings that agree."""
+    ids = ["a", "b"]
+    strict = {"readings": {"a": "supported", "b": "refuted"}, "sentence": "strict"}
+    loose = {"readings": {"a": "supported"}, "sentence": "loose"}
+    agreed = {"readings": {"a": "refuted", "b": "refuted"}, "sentence": "agreed"}
+    for whens, want in (
+        ([strict, loose], {"strict", "loose"}),
+        ([loose, strict], {"loose"}),
+        ([agreed, loose], {"loose"}),
+    ):
+        sentences = convert({**SENTENCES, "when": whens}, Sentences)
+        assert reachable(sentences, ids) == want
 
 
 def checks_of(claim):

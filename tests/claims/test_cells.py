@@ -109,12 +109,14 @@ def test_mixed_laws_are_no_cells():
 @pytest.mark.parametrize(
     ("law", "quantity", "expected"),
     [
-        ("student_t3", "weight_max", True),
-        ("student_t3", "log_partition", True),
-        ("student_t3", "score_variance", False),
-        ("student_t5", "score_variance", True),
-        ("student_t5", "score_excess_kurtosis", False),
-        ("student_t10", "score_excess_kurtosis", True),
+        ("student_t3", "score_law_gap", True),
+        ("student_t3", "score_abs", False),
+        ("student_t5", "score_abs", True),
+        ("student_t5", "score_variance", False),
+        ("student_t5", "weight_max", False),
+        ("student_t10", "weight_max", True),
+        ("student_t10", "score_variance", True),
+        ("student_t10", "score_excess_kurtosis", False),
         ("gaussian", "score_excess_kurtosis", True),
     ],
 )

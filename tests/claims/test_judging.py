@@ -32,7 +32,8 @@ from montecarlo.claims.schema import (
     Source,
 )
 from montecarlo.claims.verdicts import Verdict, decide
-from montecarlo.estimation.estimates import Estimate, Interval
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.sampling.conditions import Condition
 from montecarlo.study import Study, find_reference, run_study

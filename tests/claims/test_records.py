@@ -14,7 +14,7 @@ from montecarlo.claims.judging import (
 from montecarlo.claims.records import self_check_records
 from montecarlo.claims.schema import Check
 from montecarlo.claims.verdicts import Verdict, decide
-from montecarlo.estimation.estimates import Interval
+from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.conditions import Condition
 

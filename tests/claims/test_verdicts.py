@@ -19,7 +19,8 @@ from montecarlo.claims.verdicts import (
     reading_verdict,
     replicates_needed,
 )
-from montecarlo.estimation.estimates import Estimate, Interval, t_quantile
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval, t_quantile
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
 C, NA, NM = Verdict.CONDITIONAL, Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED

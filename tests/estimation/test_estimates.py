@@ -4,33 +4,22 @@ import math
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.estimation.estimates import (
     POINTWISE,
     Estimate,
-    Interval,
     half_width_error,
     jackknife,
     mean_estimate,
     product,
-    t_quantile,
 )
+from montecarlo.estimation.intervals import Interval
 
 VALUES = np.random.default_rng(41).lognormal(size=23)
 #: Relative: the two sides differ by rounding.
 CLOSE = 1e-12
-
-
-@pytest.mark.parametrize("error_rate", [0.3, 0.025, 1e-4, 1e-9])
-@pytest.mark.parametrize("n", [2, 3, 128, 10_000])
-def test_quantile_is_that_of_students_t(n, error_rate):
-    """One-sided quantiles are SciPy's, with one degree of freedom less than n."""
-    expected = scipy.stats.t.isf(error_rate, n - 1)
-
-    assert t_quantile(error_rate, n) == pytest.approx(expected, rel=1e-9)
 
 
 def test_one_replicate_has_no_interval():
@@ -43,16 +32,16 @@ def test_one_replicate_has_no_interval():
     assert math.isnan(jackknife(np.array([[3.0]]), lambda m: m[0]).std_error)
 
 
-@pytest.mark.parametrize("error_rate", [0.025, 0.001])
-def test_interval_of_a_mean(error_rate):
-    """The interval of a mean is the t interval that SciPy gives."""
+def test_scaled_estimate():
+    """Times a factor, value, error and interval are that many times as large."""
     estimate = mean_estimate(VALUES)
-    expected = scipy.stats.ttest_1samp(VALUES, 0.0).confidence_interval(
-        1.0 - 2.0 * error_rate
-    )
+    doubled = estimate.scaled(2.0)
 
-    assert estimate.std_error == pytest.approx(scipy.stats.sem(VALUES), rel=CLOSE)
-    assert estimate.interval(error_rate) == pytest.approx(tuple(expected), rel=1e-9)
+    assert doubled.interval(1e-4) == pytest.approx(
+        tuple(2.0 * end for end in estimate.interval(1e-4)), rel=CLOSE
+    )
+    with pytest.raises(ValueError, match="bounds of its own"):
+        Estimate(1.0, 1.0, 9, bounds=estimate.interval).scaled(2.0)
 
 
 def test_jackknife_of_a_mean_is_the_mean():
@@ -194,14 +183,16 @@ def test_smaller_error_wider_interval(drawn, rates):
 
 def test_error_from_an_interval():
     """The error of a t interval is found again from its width."""
-    estimate = mean_estimate(VALUES)
-    found = half_width_error(estimate.interval, len(VALUES))
+    estimate = mean_estimate(np.concatenate([VALUES, -VALUES]))
+    found = half_width_error(estimate.interval, 2 * len(VALUES))
 
     assert found == pytest.approx(estimate.std_error, rel=1e-9)
 
 
 def test_own_bounds_are_used():
     """An estimate with bounds of its own answers with these, not with t."""
-    estimate = Estimate(1.0, 1.0, 9, lambda error_rate: Interval(-error_rate, 7.0))
+    estimate = Estimate(
+        1.0, 1.0, 9, bounds=lambda error_rate: Interval(-error_rate, 7.0)
+    )
 
     assert estimate.interval(0.1) == (-0.1, 7.0)

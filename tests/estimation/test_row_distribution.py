@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
-from montecarlo.sampling.replicates import _count
+from montecarlo.sampling.replicates import count_bins
 
 GRID = LogGrid(-3.0, 3.0, 200)
 #: One bin of GRID, as a factor.
@@ -25,9 +26,16 @@ def draw_values(rng, n=N, rows=ROWS):
     return np.exp(shared + rng.normal(size=(n, rows)))
 
 
+def counts_of(values, grid=GRID):
+    """What replicates count of raw values."""
+    return count_bins(grid.bins(values), grid.n_bins)
+
+
 def distribution_of(values, grid=GRID):
     """The estimated distribution of raw values, shape (n_replicates, n_rows)."""
-    return row_distribution(_count(values, grid), grid, len(values))
+    return row_distribution(
+        count_bins(grid.bins(values), grid.n_bins), grid, len(values)
+    )
 
 
 VALUES = draw_values(np.random.default_rng(43))
@@ -79,10 +87,18 @@ def test_quantile_is_that_of_raw_values(level, error_rate):
     error = np.maximum(
         scipy.stats.sem(per_replicate), np.sqrt(inside * (1.0 - inside) / VALUES.size)
     )
-    margin = scipy.stats.t.isf(error_rate, N - 1) * error
+    third = ((per_replicate - share) ** 3).mean(axis=0)
+    binomial = inside * (1.0 - inside) / VALUES.size
+    spread = np.maximum(per_replicate.var(axis=0), N * binomial)
+    per_root = third / spread**1.5 / math.sqrt(N)
+    t = scipy.stats.t.isf(error_rate, N - 1)
     low, value, high = (
         places[(curve >= level).argmax()] if (curve >= level).any() else math.inf
-        for curve in (share + margin, share, share - margin)
+        for curve in (
+            share - np.minimum(-t, undo_skewness(-t, per_root)) * error,
+            share,
+            share - np.maximum(t, undo_skewness(t, per_root)) * error,
+        )
     )
     estimate = quantile_estimate(distribution_of(VALUES), level)
     found = estimate.interval(error_rate)
@@ -119,7 +135,7 @@ def test_interval_covers_as_often_as_it_says():
 def test_batches_and_their_order_do_not_matter(cuts):
     """Counts of any batches, added in any order, give the same distribution."""
     parts = np.split(VALUES, sorted(cuts))
-    counts = sum(_count(part, GRID) for part in reversed(parts))
+    counts = sum(counts_of(part) for part in reversed(parts))
     merged, whole = row_distribution(counts, GRID, N), distribution_of(VALUES)
 
     assert merged.share.tobytes() == whole.share.tobytes()

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo.estimation.estimates import Estimate, Interval, t_quantile
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval, t_quantile
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 
 SIZES = (16, 64, 256, 1024)
@@ -83,7 +84,7 @@ def test_sides_are_kept_apart():
     """An estimate with a long upper side makes the ratio long below where it is the
     first, and long above where it is the last.
     """
-    skewed = Estimate(1.0, 0.0, N, lambda error_rate: Interval(0.9, 3.0))
+    skewed = Estimate(1.0, 0.0, N, bounds=lambda error_rate: Interval(0.9, 3.0))
     sharp = Estimate(1.0, 0.0, N)
 
     assert ratio_of_ends([skewed, sharp]).interval(0.1) == pytest.approx(

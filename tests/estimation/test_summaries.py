@@ -97,16 +97,17 @@ def test_spread_is_q90_over_q10():
 
 
 def test_too_few_moments_give_no_interval():
-    """A heavy law has means of bounded quantities with an error, and quantiles too, but
-    of unbounded ones only the value.
+    """Of a heavy law there are values, without an error or an interval; a share of
+    scores, which needs no moments, has both.
     """
-    summaries = summaries_of(HEAVY)
-    bounded = summaries.estimate(RowKey("sqrt", "weight_max", "median"))
-    unbounded = summaries.estimate(RowKey("sqrt", "score_row_variance", "mean"))
-
-    assert bounded.std_error > 0.0
-    assert math.isnan(unbounded.std_error)
-    assert all(map(math.isnan, unbounded.interval(0.025)))
+    rows = summaries_of(HEAVY)
+    for key in (("weight_max", "median"), ("score_row_variance", "mean")):
+        estimate = rows.estimate(RowKey("sqrt", *key))
+        assert math.isfinite(estimate.value)
+        assert math.isnan(estimate.std_error)
+        assert all(map(math.isnan, estimate.interval(0.025)))
+    pairs = summaries_of(Condition(HEAVY.law_q, HEAVY.law_k, HEAVY.d_k))
+    assert pairs.estimate(RowKey("none", "score_law_gap", "value")).std_error > 0.0
 
 
 def test_weights_by_rank():

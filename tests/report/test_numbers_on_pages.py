@@ -520,15 +520,43 @@ def test_contradiction_is_seen(report):
 def test_topic_tables_show_rows_of_the_table(page, report):
     """Estimates, errors and exact values are those of measurements.csv."""
     rows = report.results.measurements.set_index("row_id")
-    for topic in ("variance", "weights", "gradients"):
+    for topic in ("variance", "weights", "saturation", "gradients"):
         table = page.by_id[f"table-{topic}"]
         lines = table.findall("tbody/tr")
         assert lines
         for line in lines:
             (d_k,) = values(page, line[0])
-            assert len(line) > 3
+            assert len(line) > (2 if topic == "saturation" else 3)
             for cell in line[1:]:
                 assert row_of(page, cell, rows)["d_k"] == d_k
+
+
+def test_table_of_saturation_has_a_column_for_each_n(page, report):
+    """Its cells are mean largest weights of undivided rows, ordered by d_k and n."""
+    rows = report.results.measurements.set_index("row_id")
+    table = page.by_id["table-saturation"]
+    for line in table.findall("tbody/tr"):
+        found = [row_of(page, cell, rows) for cell in line[1:]]
+        assert [row["n_keys"] for row in found] == [32, 128]
+        for row in found:
+            kind = (row["quantity"], row["summary"], row["divisor"], row["law_k"])
+            assert kind == ("weight_max", "mean", "none", "gaussian")
+
+
+def test_table_of_largest_scores_sets_the_formula_beside_them(page, report):
+    """Mean and exact value are a row's; the formula and its ratio follow from n."""
+    rows = report.results.measurements.set_index("row_id")
+    lines = page.by_id["table-largest-score"].findall("tbody/tr")
+    assert [values(page, line[0]) for line in lines] == [[32], [128]]
+    for line in lines:
+        row = row_of(page, line[1], rows)
+        assert (row["quantity"], row["divisor"]) == ("score_max", "sqrt")
+        assert [row["d_k"], row["n_keys"]] == [64, *values(page, line[0])]
+        limit = math.sqrt(2.0 * math.log(row["n_keys"]))
+        assert values(page, line[2]) == [limit]
+        ratio, error = values(page, line[3])
+        assert ratio == limit / row["estimate"]
+        assert error == pytest.approx(ratio * row["std_error"] / row["estimate"])
 
 
 @pytest.mark.parametrize("code", ["en", "de", "zh", "ja", "es"])
@@ -589,6 +617,24 @@ def test_facts_are_rows_of_the_results(report):
     assert part["first"] == pytest.approx(wanted.loc["none", "estimate"] / part["n"])
 
 
+def test_facts_about_n_are_rows_of_the_results(report):
+    """The map tells both ends of an undivided line, the largest score its formula."""
+    table = plain(report.results.measurements)
+    rows = table[
+        (table["law_k"] == "gaussian")
+        & (table["summary"] == "mean")
+        & (table["n_keys"] == 128)
+    ].set_index(["quantity", "divisor", "d_k"])["estimate"]
+    line = report.facts["saturation"]
+    assert (line["n"], line["low"], line["d_k"]) == (128, 1, 256)
+    for key, d_k in (("first", 1), ("second", 256)):
+        assert line[key] == 100.0 * rows["weight_max", "none", d_k]
+    score = report.facts["largest-score"]
+    assert (score["n"], score["d_k"]) == (128, 64)
+    assert score["first"] == rows["score_max", "sqrt", 64]
+    assert score["second"] == pytest.approx(math.sqrt(2.0 * math.log(128)))
+
+
 def test_formulas_have_the_decimal_sign(page):
     """Numbers in formulas are written as those beside them are."""
     signs = Counter(s for e in page.elements() for s in decimal_signs(e))
@@ -607,9 +653,9 @@ def decimal_signs(element):
 
 
 def test_sizes_rise_down_a_table(report):
-    """Lines of a topic's table are ordered by d_k."""
+    """Lines of a topic's table are ordered by d_k, or by n."""
     page = report.page("en")
-    for topic in ("variance", "weights", "gradients"):
+    for topic in ("variance", "weights", "saturation", "largest-score", "gradients"):
         lines = page.by_id[f"table-{topic}"].findall("tbody/tr")
         sizes = [values(page, line[0])[0] for line in lines]
         assert all(one < two for one, two in pairwise(sizes))

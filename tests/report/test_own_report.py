@@ -81,6 +81,13 @@ def test_claim_is_judged_by_its_kind(own_report):
     assert claims["input-dimension"]["readings"] == []
 
 
+def test_readings_choose_the_sentence(own_report):
+    """A sentence that asks for a reading's verdict is shown, in its own language."""
+    article = own_report.page("es").by_id["claim-scaled-variance-one"]
+    assert "Depende de" in words(article)
+    assert "Teils" not in words(article)
+
+
 def test_sources_are_left_out_where_there_are_none(own_report):
     """With texts the list has a column for them; without any, it has none."""
     findings = own_report.contents.findings

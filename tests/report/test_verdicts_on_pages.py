@@ -6,6 +6,7 @@ from collections import Counter
 import html5lib
 import pytest
 
+from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.report.formulas import prose
 from montecarlo.report.language import read_language
 from montecarlo.report.pages import render_erratum
@@ -27,24 +28,41 @@ def as_shown(message):
 
 
 def turned(report, shift):
-    """Give each claim another verdict; six shifts give every claim every verdict."""
+    """Give claims and readings other verdicts; six shifts give a claim every one."""
     claims = json.loads(json.dumps(report.results.claims))
     for number, claim in enumerate(claims["claims"]):
         # the first two alike, so that some verdict is that of a single claim
         claim["verdict"] = VERDICTS[(max(number, 1) + shift) % len(VERDICTS)]
         if claim["right"] is not None:
             claim["right"]["verdict"] = VERDICTS[(number // 2 + shift) % len(VERDICTS)]
+        for place, reading in enumerate(claim["readings"]):
+            reading["verdict"] = VERDICTS[(shift - place) % len(VERDICTS)]
+    return claims
+
+
+def turned_as_asked(report, number=0):
+    """Make each claim conditional, its readings as its sentence of a number asks."""
+    claims = json.loads(json.dumps(report.results.claims))
+    catalogue = {claim.id: claim for claim in report.catalogue.claim}
+    for claim in claims["claims"]:
+        if catalogue[claim["id"]].sentences is not None:
+            claim["verdict"] = "conditional"
+            for when in catalogue[claim["id"]].sentences.when[number : number + 1]:
+                for reading in claim["readings"]:
+                    asked = when.readings.get(reading["id"], reading["verdict"])
+                    reading["verdict"] = asked
     return claims
 
 
 @pytest.fixture(scope="module")
 def turns(report):
-    """All claims' records and the page that they make, for each shift."""
-    made = []
-    for shift in range(len(VERDICTS)):
-        claims = turned(report, shift)
-        made.append((claims, report.render(report.with_claims(claims))))
-    return made
+    """All claims' records and the page that they make, for each shift, and for each
+    sentence that asks for readings.
+    """
+    asking = max(len(c.sentences.when) for c in report.catalogue.claim if c.sentences)
+    made = [turned(report, shift) for shift in range(len(VERDICTS))]
+    made += [turned_as_asked(report, number) for number in range(asking)]
+    return [(claims, report.render(report.with_claims(claims))) for claims in made]
 
 
 def header_verdicts(article):
@@ -53,11 +71,27 @@ def header_verdicts(article):
     return [e for p in own for e in p.iter() if e.get("data-verdict")]
 
 
-def sentence_of(claim, verdict):
-    """Return what a page says of a claim: its note, or what its verdict chooses."""
+def true_sentences(claim, record):
+    """Return the sentences of a claim that are true, the first of which is said."""
     if claim.note is not None:
-        return claim.note
-    return getattr(claim.sentences, verdict) if verdict in SPOKEN else None
+        return [claim.note]
+    if record["verdict"] not in SPOKEN:
+        return []
+    found = [getattr(claim.sentences, record["verdict"])]
+    came_out = {reading["id"]: reading["verdict"] for reading in record["readings"]}
+    if record["verdict"] == "conditional":
+        for when in reversed(claim.sentences.when):
+            if all(came_out[name] == asked for name, asked in when.readings.items()):
+                found.insert(0, when.sentence)
+    return found
+
+
+def all_sentences(claim):
+    """Return every sentence that a page may say of a claim."""
+    if claim.note is not None:
+        return [claim.note]
+    spoken = [getattr(claim.sentences, verdict) for verdict in SPOKEN]
+    return [*spoken, *(when.sentence for when in claim.sentences.when)]
 
 
 def has_right(record):
@@ -72,8 +106,11 @@ def test_every_verdict_is_turned_to(turns):
 
 
 def test_article_says_what_its_verdict_says(turns, report):
-    """Badge and sentence of a claim are those of its verdict; no other one stands."""
+    """Badge and sentence of a claim are those of its verdict and its readings; no other
+    one stands.
+    """
     catalogue = {claim.id: claim for claim in report.catalogue.claim}
+    given = set()
     for claims, page in turns:
         for record in claims["claims"]:
             article = page.by_id[f"claim-{record['id']}"]
@@ -82,12 +119,34 @@ def test_article_says_what_its_verdict_says(turns, report):
             assert {e.get("data-verdict") for e in tagged} == {verdict}
             claim = catalogue[record["id"]]
             said = [plain_text(e) for e in tagged if e.get("class") is None]
-            sentence = sentence_of(claim, verdict)
-            assert said == ([] if sentence is None else [as_shown(sentence)])
+            sentences = true_sentences(claim, record)[:1]
+            assert said == [as_shown(sentence) for sentence in sentences]
             whole = plain_text(article)
-            for other in set(SPOKEN) - {verdict}:
-                if claim.note is None:
-                    assert as_shown(getattr(claim.sentences, other)) not in whole
+            for other in set(all_sentences(claim)) - set(sentences):
+                assert as_shown(other) not in whole
+            given.update((claim.id, sentence) for sentence in sentences)
+    assert given == {(c.id, s) for c in catalogue.values() for s in all_sentences(c)}
+
+
+@pytest.mark.parametrize(
+    ("claim", "when"),
+    [(c, w) for c in read_catalogue().claim if c.sentences for w in c.sentences.when],
+    ids=lambda value: getattr(value, "id", ""),
+)
+def test_sentence_asks_for_each_of_its_readings(report, claim, when):
+    """A sentence of readings' verdicts is not said once one of them is another."""
+    claims = turned_as_asked(report, claim.sentences.when.index(when))
+    (record,) = [r for r in claims["claims"] if r["id"] == claim.id]
+    asked = [r for r in record["readings"] if r["id"] in when.readings]
+    assert len(asked) == len(when.readings)
+    for reading in asked:
+        for verdict in VERDICTS:
+            reading["verdict"] = verdict
+            contents = report.with_claims({**claims, "claims": [record]})
+            said = contents.findings.claim(claim.id).sentence
+            assert said == true_sentences(claim, record)[0]
+            assert (said == when.sentence) == (verdict == when.readings[reading["id"]])
+        reading["verdict"] = when.readings[reading["id"]]
 
 
 def test_right_sentence_has_a_verdict_of_its_own(turns, report):
@@ -134,22 +193,33 @@ def test_errata_turn(turns, report):
                 assert (article.get("id").removeprefix("claim-"), verdict) in failing
 
 
-def test_short_answer_says_what_verdicts_say(turns):
-    """A paragraph of the answer is tagged with its claim's verdict, and is its own."""
+def test_short_answer_says_what_verdicts_say(turns, report):
+    """A paragraph of the answer is tagged with its claim's verdict, and is its own; of
+    the claims that depend on readings it says what their sentences say.
+    """
+    catalogue = {claim.id: claim for claim in report.catalogue.claim}
     texts = {}
     for claims, page in turns:
-        verdicts = {record["id"]: record["verdict"] for record in claims["claims"]}
+        records = {record["id"]: record for record in claims["claims"]}
         answers = [e for e in page.elements() if e.get("class") == "answer"]
         for paragraph in answers:
             claim = paragraph.find("a").get("href").removeprefix("#claim-")
-            assert page.verdicts(paragraph) == [verdicts[claim]]
-            said = texts.setdefault((claim, verdicts[claim]), plain_text(paragraph))
+            assert page.verdicts(paragraph) == [records[claim]["verdict"]]
+            (sentence, *_) = true_sentences(catalogue[claim], records[claim])
+            key = (claim, records[claim]["verdict"], sentence)
+            said = texts.setdefault(key, plain_text(paragraph))
             assert said == plain_text(paragraph)
-    assert Counter(claim for claim, _ in texts) == dict.fromkeys(
-        ("scaled-variance-one", "unscaled-one-hot", "unscaled-gradient-vanishes"),
-        len(SPOKEN),
-    )
-    assert {verdict for _, verdict in texts} == set(SPOKEN)
+            if catalogue[claim].sentences.when and key[1] == "conditional":
+                assert as_shown(sentence) in said
+    assert Counter(claim for claim, *_ in texts) == {
+        claim: len(all_sentences(catalogue[claim]))
+        for claim in (
+            "scaled-variance-one",
+            "unscaled-one-hot",
+            "unscaled-gradient-vanishes",
+        )
+    }
+    assert {verdict for _, verdict, _ in texts} == set(SPOKEN)
     assert len(set(texts.values())) == len(texts)
 
 
@@ -188,8 +258,8 @@ def test_no_other_verdict_stands_anywhere(turns, report):
         matrices = {}
         want = Counter(check["verdict"] for check in claims["self_checks"])
         for record in claims["claims"]:
-            sentence = sentence_of(catalogue[record["id"]], record["verdict"])
-            want[record["verdict"]] += 2 + (sentence is not None)
+            sentences = true_sentences(catalogue[record["id"]], record)
+            want[record["verdict"]] += 2 + bool(sentences)
             if has_right(record):
                 want[record["right"]["verdict"]] += 1
             several = len(record["readings"]) > 1
@@ -249,7 +319,7 @@ def test_family_turns_with_its_readings(report, mean, median):
     lines = page.by_id["table-family"].findall("tbody/tr")
     assert [page.verdicts(line) for line in lines] == [[mean, median, mean]] * 4
     said = " ".join(plain_text(p) for p in page.by_id["gradients"].findall("p"))
-    assert ("a few rows carry nearly all of the gradient" in said) == (
+    assert ("wrong about the mean" in said) == (
         (mean, median) == ("refuted", "supported")
     )
     assert ("carries the factor" in said) == (mean == "refuted")

@@ -168,7 +168,7 @@ def test_columns_name_what_is_there(condition):
     assert np.isfinite(batch.means).all()
     assert len(set(columns)) == len(columns)
     assert [counts.shape for counts in batch.counts] == [
-        (2, grid.n_bins) for _, _, grid in histograms
+        (3, grid.n_bins) for _, _, grid in histograms
     ]
 
 
@@ -375,27 +375,28 @@ def test_counts_are_a_direct_count(name, by_hand, divisor):
     values = np.array([by_hand(rows_by_hand(SMALL, i, divisor)[1]) for i in range(N)])
     grid = ROW_QUANTITIES[name].grid
     where = count_columns(SMALL, ALL).index((divisor, name, grid))
-    number, _ = sample(SMALL, SEED, 0, N, ALL).counts[where]
+    number, _, _ = sample(SMALL, SEED, 0, N, ALL).counts[where]
 
     direct = np.bincount(grid.bins(values).ravel(), minlength=grid.n_bins)
     assert np.array_equal(number, direct)
 
 
 @pytest.mark.parametrize("condition", CONDITIONS[:4], ids=IDS[:4])
-def test_rises_are_those_of_squared_cumulative_counts(condition):
-    """Cumulated, the rises are the sum over replicates of squared cumulative counts."""
+def test_rises_are_those_of_powers_of_cumulative_counts(condition):
+    """Cumulated, the rises are sums over replicates of powers of cumulative counts."""
     together = sample(condition, SEED, 0, N, ALL).counts
     alone = [sample(condition, SEED, i, i + 1, ALL).counts for i in range(N)]
-    for i, (number, rises) in enumerate(together):
-        squares = sum(np.cumsum(one[i][0]) ** 2 for one in alone)
+    for i, (number, *rises) in enumerate(together):
+        for power, risen in enumerate(rises, start=2):
+            expected = sum(np.cumsum(one[i][0]) ** power for one in alone)
 
-        assert np.array_equal(np.cumsum(rises), squares)
-        assert number.dtype == rises.dtype == np.int64
+            assert np.array_equal(np.cumsum(risen), expected)
+            assert number.dtype == risen.dtype == np.int64
 
 
 def test_rises_are_not_those_of_the_pooled_count():
     """The test above can fail: pooled counts squared are something else."""
-    for number, rises in sample(SMALL, SEED, 0, N, ("sqrt",)).counts:
+    for number, rises, _ in sample(SMALL, SEED, 0, N, ("sqrt",)).counts:
         assert not np.array_equal(np.cumsum(rises), np.cumsum(number) ** 2)
 
 
@@ -405,7 +406,7 @@ def test_every_row_is_counted_once(condition):
     n = affordable(condition)
     batch = sample(condition, SEED, 0, n, ("sqrt",))
     n_queries = condition.shape[0]
-    for (_, name, _), (number, _) in zip(
+    for (_, name, _), (number, _, _) in zip(
         count_columns(condition, ("sqrt",)), batch.counts, strict=True
     ):
         most = SPECTRAL_ROWS if name == "jacobian_spectral" else n_queries

@@ -7,7 +7,8 @@ A new figure is one builder and one entry in `FIGURES`.
 from montecarlo.report.figures.drawing import FigureSpec, render_svg
 from montecarlo.report.figures.gradients import build_gradient_ratio, build_gradients
 from montecarlo.report.figures.judgement import build_thresholds, build_z_scores
-from montecarlo.report.figures.scores import build_variance
+from montecarlo.report.figures.maps import build_saturation
+from montecarlo.report.figures.scores import build_largest_score, build_variance
 from montecarlo.report.figures.weights import (
     build_effective_keys,
     build_weight_max,
@@ -23,6 +24,8 @@ FIGURES = {
         FigureSpec("weights-by-rank", build_weights_by_rank),
         FigureSpec("effective-keys", build_effective_keys),
         FigureSpec("weight-max", build_weight_max),
+        FigureSpec("saturation", build_saturation),
+        FigureSpec("largest-score", build_largest_score),
         FigureSpec("gradients", build_gradients),
         FigureSpec("gradient-ratio", build_gradient_ratio),
         FigureSpec("thresholds", build_thresholds),

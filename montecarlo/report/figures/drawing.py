@@ -16,9 +16,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from numpy.typing import NDArray
 
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.report.figures.palette import MUTED, Look
+from montecarlo.report.figures.palette import INK, MUTED, Dash, Look
 from montecarlo.report.figures.svg import compact
 
 Builder = Callable[[pd.DataFrame, pd.DataFrame], Figure | None]
@@ -27,6 +28,9 @@ STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH = 6.0
 #: Labels of d_k or ranks that fit a panel, by the number of panels beside each other.
 MOST_TICKS = {1: 8, 2: 5, 3: 4}
+#: What holds for large n only is dashed like this in every figure.
+LIMIT_DASH: Dash = (0, (4, 3))
+LIMIT_WIDTH = 1.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +111,8 @@ def panels_for(count: int, columns: int, height: float) -> tuple[Figure, list[Ax
     return figure, axes[:count]
 
 
-def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
-    """Draw estimates with their intervals against d_k.
+def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k") -> Axes:
+    """Draw estimates with their intervals against d_k, or another column.
 
     Parameters
     ----------
@@ -116,18 +120,19 @@ def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
     table : DataFrame
         Rows of measurements.csv: ``d_k``, ``estimate``, ``ci_low``, ``ci_high``.
     look : Look
+    x : str
 
     Returns
     -------
     Axes
     """
-    table = table.sort_values("d_k")
+    table = table.sort_values(x)
     value = table["estimate"].to_numpy()
     # Rounding may put an interval of width 0 a hair beside its estimate.
     low = np.maximum(value - table["ci_low"].to_numpy(), 0.0)
     high = np.maximum(table["ci_high"].to_numpy() - value, 0.0)
     axes.errorbar(
-        table["d_k"],
+        table[x],
         value,
         (low, high),
         color=look.colour,
@@ -177,6 +182,11 @@ def plot_reference(axes: Axes, table: pd.DataFrame) -> Axes:
 def level(axes: Axes, value: float) -> None:
     """Mark a level that estimates are to be compared with."""
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
+
+
+def plot_limit(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    """Draw what a quantity comes to for large n."""
+    axes.plot(x, y, color=INK, linewidth=LIMIT_WIDTH, linestyle=LIMIT_DASH, zorder=1.7)
 
 
 def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
@@ -234,6 +244,13 @@ def key_of(look: Look, *, line: bool = False) -> Line2D:
         markerfacecolor=look.colour if look.filled else "none",
         linestyle=look.dash if line else "none",
         label=look.symbol,
+    )
+
+
+def limit_key(symbol: str) -> Line2D:
+    """Return the legend's entry of what `plot_limit` draws."""
+    return Line2D(
+        [], [], color=INK, linewidth=LIMIT_WIDTH, linestyle=LIMIT_DASH, label=symbol
     )
 
 

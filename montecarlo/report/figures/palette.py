@@ -22,6 +22,33 @@ PURPLE = "#a64d8f"
 OCHRE = "#8a6a00"
 SUPPORTED, UNDECIDED, REFUTED = "#1f5f7a", "#c9ced6", "#b0791a"
 
+#: Shades of a map from 0 to 1, even in lightness: on either page the least is nearest
+#: to the page; INK is read on the lower half, the colour of the page on the upper one.
+SHADES = (
+    "#dfe0ef",
+    "#c7c9e3",
+    "#aeb2d7",
+    "#959ccd",
+    "#7c87c1",
+    "#6372b3",
+    "#495ea4",
+    "#304b91",
+    "#13397d",
+    "#002960",
+)
+DARK_SHADES = (
+    "#151725",
+    "#232943",
+    "#323c64",
+    "#425085",
+    "#5565a4",
+    "#6b7bc0",
+    "#8592d6",
+    "#a1aae5",
+    "#bec3f0",
+    "#dbddf8",
+)
+
 LIGHT_PAGE, DARK_PAGE = "#ffffff", "#14161a"
 #: Light colour to dark colour.
 DARK = {
@@ -37,6 +64,7 @@ DARK = {
     UNDECIDED: "#5b6470",
     REFUTED: "#c98f33",
     LIGHT_PAGE: DARK_PAGE,
+    **dict(zip(SHADES, DARK_SHADES, strict=True)),
 }
 
 

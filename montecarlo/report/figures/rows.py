@@ -10,6 +10,8 @@ import pandas as pd
 
 #: A panel over d_k needs at least so many of them.
 FEWEST_POINTS = 2
+#: d_k of the figure over n, of those that have equally many n.
+LARGEST_D_K = 64
 
 
 def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
@@ -61,6 +63,54 @@ def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[in
     first = [n for n in wanted if n in there]
     others = [n for n in there if n not in first]
     return sorted((first + others)[:most])
+
+
+def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean largest weights that a map over d_k and n has cells for.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+
+    Returns
+    -------
+    DataFrame
+        Rows undivided and divided by sqrt(d_k).  An n, or d_k, with less than half as
+        many cells as the fullest one stands apart from the map and is left out; empty
+        without several of both.
+    """
+    rows = gaussian_rows(measurements, quantity="weight_max", summary="mean")
+    rows = with_interval(rows[rows["divisor"].isin(("none", "sqrt"))])
+    for line, along in (("n_keys", "d_k"), ("d_k", "n_keys")):
+        cells = rows.groupby(line)[along].transform("nunique")
+        rows = rows[cells >= max(FEWEST_POINTS, 0.5 * cells.max())]
+    is_map = rows[["d_k", "n_keys"]].nunique().min() >= FEWEST_POINTS
+    return rows if is_map else rows.iloc[:0]
+
+
+def largest_scores(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean largest scaled scores at the d_k that has them for most n.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+
+    Returns
+    -------
+    DataFrame
+        Rows of one d_k, ordered by ``n_keys``, each with an exact value; empty where no
+        d_k has several n.
+    """
+    rows = gaussian_rows(
+        measurements, quantity="score_max", divisor="sqrt", summary="mean"
+    )
+    rows = with_interval(rows[rows["reference"].notna()])
+    sizes = rows.groupby("d_k")["n_keys"].nunique()
+    sizes = sizes[sizes >= FEWEST_POINTS]
+    d_k = nearest(sizes.index[sizes == sizes.max()], LARGEST_D_K)
+    return rows[rows["d_k"].eq(d_k or 0)].sort_values("n_keys")
 
 
 def nearest(values: Iterable[float], wanted: float) -> int | None:

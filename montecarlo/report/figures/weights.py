@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from montecarlo.report.figures.drawing import (
+    LIMIT_DASH,
+    LIMIT_WIDTH,
     key_of,
     label_edges,
     legend_above,
@@ -135,8 +137,8 @@ def plot_effective_keys(axes: Axes, table: pd.DataFrame) -> Axes:
     axes.axvline(
         2.0 * np.log(n_keys),
         color=INK,
-        linewidth=1.1,
-        linestyle=(0, (4, 3)),
+        linewidth=LIMIT_WIDTH,
+        linestyle=LIMIT_DASH,
         zorder=1.5,
     )
     for divisor, look in DIVISOR_LOOKS.items():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -13,14 +14,26 @@ from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.gradients import plot_gradient_ratio
 from montecarlo.report.figures.judgement import plot_outcomes, plot_z_scores
-from montecarlo.report.figures.palette import DIVISOR_LOOKS
-from montecarlo.report.figures.rows import gaussian_rows, key_counts, nearest
-from montecarlo.report.figures.scores import plot_relative_variance, plot_variance
+from montecarlo.report.figures.maps import percent, plot_saturation
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, SHADES
+from montecarlo.report.figures.rows import (
+    gaussian_rows,
+    key_counts,
+    largest_scores,
+    nearest,
+    saturation_cells,
+)
+from montecarlo.report.figures.scores import (
+    plot_largest_score,
+    plot_relative_largest_score,
+    plot_relative_variance,
+    plot_variance,
+)
 from montecarlo.report.figures.weights import plot_effective_keys, plot_weights_by_rank
 
 #: Letters that stand for a quantity, and functions with longer names.
 SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "Q"}
-SYMBOLS |= set("acdeknpqrtvxz")
+SYMBOLS |= set("acdeknpqrstvxz")
 
 
 def texts_of(figure: Figure) -> list[str]:
@@ -174,6 +187,175 @@ def test_weights_by_rank_draw_the_curve(results):
         zip(mine["x"], mine["estimate"], strict=True)
     )
     assert any(list(line.get_ydata()) == [1 / 32] * 2 for line in axes.get_lines())
+
+
+def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
+    """Rows of measurements.csv of Gaussian rows: (d_k, n) to estimate."""
+    plain = {"law_q": "gaussian", "law_k": "gaussian", "dependence": "none"}
+    plain |= {"setup": None, "number_format": "float64", "softmax": "shifted"}
+    return pd.DataFrame(
+        {
+            **plain,
+            **values,
+            "d_k": d_k,
+            "n_keys": n_keys,
+            "estimate": estimate,
+            "ci_low": 0.99 * estimate,
+            "ci_high": 1.01 * estimate,
+            "reference": estimate,
+        }
+        for (d_k, n_keys), estimate in cells.items()
+    )
+
+
+def cells_drawn(axes: Axes) -> dict[tuple[float, float, float, float], str]:
+    """Shade of each cell of a map, by its left, right, lower and upper end."""
+    (cells,) = axes.collections
+    shades = [to_hex(colour) for colour in cells.get_facecolor()]
+    found = {}
+    for shade, path in zip(shades, cells.get_paths(), strict=True):
+        for polygon in path.to_polygons():
+            ends = polygon.min(axis=0), polygon.max(axis=0)
+            found[ends[0][0], ends[1][0], ends[0][1], ends[1][1]] = shade
+    return found
+
+
+def test_saturation_draws_what_the_table_says(results):
+    """Each cell has the number and the shade of its estimate, at its d_k and n."""
+    cells = saturation_cells(results[0])
+    assert set(cells["divisor"]) == {"none", "sqrt"}
+    for divisor in ("none", "sqrt"):
+        table = cells[cells["divisor"].eq(divisor)]
+        axes = plot_saturation(Figure().subplots(), table, limit=divisor == "none")
+        numbers = {text.get_position(): text.get_text() for text in axes.texts}
+        shades = cells_drawn(axes)
+        assert len(numbers) == len(shades) == len(table) == 6
+        for row in table.itertuples():
+            assert numbers[row.d_k, row.n_keys] == f"{100.0 * row.estimate:.0f}"
+            (shade,) = (
+                shade
+                for (left, right, low, high), shade in shades.items()
+                if left < row.d_k < right and low < row.n_keys < high
+            )
+            assert shade == SHADES[int(10.0 * row.estimate)]
+
+
+def test_combination_that_was_not_measured_stays_empty():
+    """A cell is as wide as the nearest sizes are apart, and no cell fills a gap."""
+    sizes = [(1, 8), (16, 8), (64, 8), (1, 32), (64, 32)]
+    table = measured(dict.fromkeys(sizes, 0.5))
+    axes = plot_saturation(Figure().subplots(), table, limit=False)
+    wanted = {(d_k / 2.0, d_k * 2.0, n / 2.0, n * 2.0): SHADES[5] for d_k, n in sizes}
+    found = cells_drawn(axes)
+    assert np.allclose(sorted(found), sorted(wanted))
+    assert set(found.values()) == {SHADES[5]}
+
+
+def test_freezing_line_is_drawn_where_it_is_a_limit(results):
+    """The line is at 2 ln n over undivided rows; divided ones have none."""
+    table = saturation_cells(results[0]).query("divisor == 'none'")
+    lines = plot_saturation(Figure().subplots(), table, limit=True).get_lines()
+    assert len(lines) == 2  # one of them clears the way
+    for line in lines:
+        n = np.asarray(line.get_ydata())
+        assert n.min() < 16.0
+        assert n.max() > 32.0
+        assert np.allclose(line.get_xdata(), 2.0 * np.log(n))
+    assert not plot_saturation(Figure().subplots(), table, limit=False).get_lines()
+
+
+def test_freezing_line_stays_finite_where_cells_reach_one_key():
+    """Below n = 1, 2 ln n has no place on a logarithmic axis."""
+    sizes = {(d_k, n): 0.5 for d_k in (1, 16) for n in (2, 32)}
+    axes = plot_saturation(Figure().subplots(), measured(sizes), limit=True)
+    assert axes.get_ylim()[0] < 1.0
+    for line in axes.get_lines():
+        assert (np.asarray(line.get_xdata()) > 0.0).all()
+
+
+def test_limit_clears_the_numbers_that_it_runs_through():
+    """Behind a number near the line lies its shade; other numbers need none."""
+    sizes = {(d_k, n): 0.5 for d_k in (4, 8, 64) for n in (8, 32)}
+    axes = plot_saturation(Figure().subplots(), measured(sizes), limit=True)
+    backed = {t.get_position() for t in axes.texts if t.get_bbox_patch()}
+    assert backed == {(4, 8), (8, 32)}  # 2 ln n is 4.2 and 6.9
+
+
+def test_cell_far_off_is_left_out_of_the_map():
+    """An edge of the grid has no line of its own in the map."""
+    grid = {(d_k, n): 0.5 for d_k in (4, 16, 64, 256) for n in (8, 32, 128)}
+    edges = {(4096, 32): 0.5, (64, 2048): 0.5}
+    table = measured(
+        grid | edges, quantity="weight_max", summary="mean", divisor="none"
+    )
+    kept = saturation_cells(table)
+    assert set(zip(kept["d_k"], kept["n_keys"], strict=True)) == set(grid)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [(4, 8), (16, 8), (64, 8)],
+        [(16, 8), (16, 32)],
+        [(4, 8), (16, 32)],
+        [(4, 8), (16, 8), (16, 32), (64, 32)],
+    ],
+)
+def test_line_of_cells_is_no_map(sizes):
+    """A map needs several d_k and several n; of a staircase nothing is left."""
+    row = {"quantity": "weight_max", "summary": "mean", "divisor": "none"}
+    assert saturation_cells(measured(dict.fromkeys(sizes, 0.5), **row)).empty
+
+
+@pytest.mark.parametrize(
+    ("part", "written"),
+    [(0.0021, "0.2"), (0.0095, "1"), (0.305, "30"), (0.994, "99"), (0.9961, "99.6")],
+)
+def test_percentage_is_whole_but_neither_0_nor_100(part, written):
+    """What is neither nothing nor all is not written so."""
+    assert percent(part) == written
+
+
+def test_largest_score_draws_what_the_table_says(results):
+    """Points and bars are the rows, the grey line their exact values."""
+    rows = largest_scores(results[0])
+    assert rows["n_keys"].tolist() == [16, 32]
+    assert set(rows["d_k"]) == {64}
+    assert set(rows["divisor"]) == {"sqrt"}
+    axes = plot_largest_score(Figure().subplots(), rows)
+    colour = DIVISOR_LOOKS["sqrt"].colour
+    assert numbers_drawn(axes, colour) == sorted(
+        zip(rows["n_keys"], rows["estimate"], strict=True)
+    )
+    assert np.allclose(
+        bars_drawn(axes), sorted(zip(rows["ci_low"], rows["ci_high"], strict=True))
+    )
+    exact, limit = axes.get_lines()[:2]
+    ends = [exact.get_ydata()[0], exact.get_ydata()[-1]]
+    assert np.allclose(ends, rows["reference"], rtol=1e-12)
+    assert np.allclose(limit.get_ydata(), np.sqrt(2.0 * np.log(limit.get_xdata())))
+
+
+def test_relative_largest_score_is_over_the_exact_value(results):
+    """Below, estimates and the asymptotic formula stand over the exact value."""
+    rows = largest_scores(results[0])
+    axes = plot_relative_largest_score(Figure().subplots(), rows)
+    drawn = axes.containers[0].lines[0]
+    assert list(drawn.get_ydata()) == (rows["estimate"] / rows["reference"]).tolist()
+    limit = np.asarray(axes.get_lines()[0].get_ydata())
+    wanted = np.sqrt(2.0 * np.log(rows["n_keys"])) / rows["reference"]
+    assert np.allclose([limit[0], limit[-1]], wanted)
+
+
+def test_largest_scores_are_of_the_d_k_with_most_keys():
+    """The figure against n takes the d_k that has most n, or else one near 64."""
+    score = {"quantity": "score_max", "summary": "mean", "divisor": "sqrt"}
+    grid = {(d_k, n): 2.0 for d_k in (1, 16, 128) for n in (8, 32)}
+    assert set(largest_scores(measured(grid, **score))["d_k"]) == {128}
+    more = measured(grid | {(16, 2048): 3.0}, **score)
+    assert largest_scores(more)["n_keys"].tolist() == [8, 32, 2048]
+    assert set(largest_scores(more)["d_k"]) == {16}
+    assert largest_scores(measured({(64, 8): 1.4, (16, 32): 2.0}, **score)).empty
 
 
 def test_gradient_ratio_draws_paired_rows(results):

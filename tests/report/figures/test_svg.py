@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.maps import MIDDLE
 from montecarlo.report.figures.palette import (
     BLUE,
     DARK,
@@ -16,6 +17,7 @@ from montecarlo.report.figures.palette import (
     OCHRE,
     PURPLE,
     REFUTED,
+    SHADES,
     SUPPORTED,
     VERMILLION,
 )
@@ -93,6 +95,14 @@ def test_svg_names_no_program_version_or_time(svgs, name):
 
 
 @pytest.mark.parametrize("name", FIGURES)
+def test_every_coordinate_is_a_number(svgs, name):
+    """No path runs to infinity or to what is not a number."""
+    for attribute in ("d", "x", "y", "transform", "width", "height", "viewBox"):
+        for value in painted_with(parse(svgs[name]), attribute):
+            assert not re.search(r"nan|inf", value, re.IGNORECASE)
+
+
+@pytest.mark.parametrize("name", FIGURES)
 def test_every_colour_has_a_dark_counterpart(svgs, name):
     """The dark style exchanges every colour that the figure uses."""
     root = parse(svgs[name])
@@ -126,6 +136,29 @@ def test_colours_stand_out_from_the_page(colour):
     """Series, ink and areas have a contrast of 3 : 1 on light and dark pages."""
     assert contrast(colour, LIGHT_PAGE) >= 3.0
     assert contrast(DARK[colour], DARK_PAGE) >= 3.0
+
+
+def lightness(colour: str) -> float:
+    """CIE L*, from 0 to 100: as far apart as it looks, also without colours."""
+    return 116.0 * np.cbrt(luminance(colour)) - 16.0
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_shades_are_even_and_bear_their_numbers(dark):
+    """Shades of a map are even steps away from the page, and numbers can be read."""
+    shades, ink, page = (
+        ([DARK[s] for s in SHADES], DARK[INK], DARK_PAGE)
+        if dark
+        else (SHADES, INK, LIGHT_PAGE)
+    )
+    levels = np.array([lightness(shade) for shade in shades])
+    steps = np.diff(levels)
+    assert np.abs(steps - steps.mean()).max() < 0.3
+    assert np.abs(steps.mean()) > 7.5
+    distances = np.abs(levels - lightness(page))
+    assert (np.diff(distances) > 0.0).all()
+    for number, shade in enumerate(shades):
+        assert contrast(shade, ink if number < MIDDLE else page) >= 4.5
 
 
 def test_compact_keeps_what_is_drawn():

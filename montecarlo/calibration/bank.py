@@ -1,0 +1,193 @@
+"""The bank: many real replicates of some conditions, to draw judged samples from.
+
+A bank holds what estimates are made of, replicate by replicate, in one file for each
+condition.  In: a condition and a seed.  Out: arrays with replicates along axis 0.
+"""
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.attention.softmax import Array
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import (
+    count_columns,
+    mean_columns,
+    row_quantities,
+    row_values,
+    sample,
+)
+
+#: Replicates in a bank, and in one of a condition whose replicates are expensive.
+SIZE, SIZE_LARGE = 2**14, 2**12
+DIVISORS = ("none", "sqrt", "2sqrt", "linear")
+#: Keys of the replicates that are drawn at once.
+KEYS_AT_ONCE = 2**13
+
+#: (law, d_k) of the blocks of pairs, and (law, d_k, number of keys) of the rows.
+PAIRS = (
+    *(("gaussian", d_k) for d_k in (1, 16, 64, 256, 1024)),
+    *(("rademacher", d_k) for d_k in (16, 256)),
+    *(("uniform", d_k) for d_k in (16, 256)),
+    *(("laplace", d_k) for d_k in (16, 256)),
+    *(("logistic", d_k) for d_k in (16, 256)),
+    *(("student_t10", d_k) for d_k in (16, 256)),
+    *(("student_t5", d_k) for d_k in (16, 256)),
+    *(("student_t3", d_k) for d_k in (16, 256)),
+    ("gaussian(mean=0.5)", 64),
+)
+ROWS = (
+    *(("gaussian", d_k, 128) for d_k in (16, 64, 256, 1024)),
+    ("gaussian", 64, 32),
+    ("gaussian", 64, 512),
+    ("gaussian", 64, 2048),
+    *((law, d_k, 128) for law in ("rademacher", "laplace") for d_k in (16, 256)),
+    *((law, 64, 128) for law in ("student_t10", "student_t5")),
+    *(("student_t3", d_k, 128) for d_k in (16, 256)),
+    ("gaussian(mean=0.5)", 64, 128),
+)
+PLANTED = (16, 256)
+PAIR_ROWS = (
+    "entry_variance_q",
+    "score_abs",
+    "score_variance",
+    "score_variance_ratio",
+    "score_excess_kurtosis",
+    "score_law_gap",
+)
+MEANS = (
+    "score_row_variance",
+    "score_max",
+    "weight_max",
+    "entropy",
+    "inverse_participation",
+    "jacobian_frobenius",
+    "jacobian_spectral",
+    "gradient_query",
+    "planted_weight",
+)
+COUNTED = ("weight_max", "effective_keys", "jacobian_frobenius", "gradient_query")
+COMPARED = ("effective_keys", "jacobian_frobenius", "gradient_query")
+
+Bins = np.ndarray[tuple[int, ...], np.dtype[np.int16]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """Replicates of one condition.
+
+    Attributes
+    ----------
+    condition : Condition
+    means : ndarray, shape (size, n_columns)
+        As in `montecarlo.sampling.replicates.Batch`.
+    bins : dict
+        (divisor, quantity) to the bins of its row values, shape (size, n_rows).
+    """
+
+    condition: Condition
+    means: Array
+    bins: dict[tuple[str, str], Bins]
+
+    def column(self, divisor: str, name: str) -> Array:
+        """Return one mean of every replicate."""
+        columns = mean_columns(self.condition, DIVISORS)
+        return self.means[:, columns.index((divisor, name))]
+
+
+def conditions() -> list[Condition]:
+    """Return the conditions that have a bank: pairs first."""
+    found = [Condition(law, law, d_k) for law, d_k in PAIRS]
+    found += [Condition(law, law, d_k, n_keys) for law, d_k, n_keys in ROWS]
+    found += [
+        Condition("gaussian", "gaussian", d_k, 128, "planted(0.5)") for d_k in PLANTED
+    ]
+    return found
+
+
+def row_keys(condition: Condition) -> Iterator[RowKey]:
+    """Name the rows of a condition that are calibrated."""
+    if condition.n_keys is None:
+        for name in PAIR_ROWS:
+            yield RowKey("none", name, "value")
+        return
+    have = row_quantities(condition)
+    for name in MEANS:
+        if name in have:
+            # a factor changes neither a row variance nor the largest score
+            divided = QUANTITIES[name].name not in ("score_row_variance", "score_max")
+            for divisor in ("none", "sqrt", "linear") if divided else ("sqrt",):
+                yield RowKey(divisor, name, "mean")
+    for name in COUNTED:
+        for divisor in ("none", "sqrt"):
+            for summary in QUANTILES:
+                yield RowKey(divisor, name, summary)
+    for name in COMPARED:
+        yield RowKey("none/sqrt", name, "mean")
+
+
+def size_of(condition: Condition) -> int:
+    """Return how many replicates a bank of a condition has."""
+    return SIZE_LARGE if condition.is_large else SIZE
+
+
+def read_or_draw(
+    condition: Condition, seed: int, size: int, folder: Path | None
+) -> Bank:
+    """Return the bank of a condition, drawn where the folder does not have it.
+
+    Parameters
+    ----------
+    condition : Condition
+    seed, size : int
+    folder : Path or None
+        Where banks are kept; None: nowhere.
+    """
+    name = hashlib.sha256(f"{condition.name};{seed};{size}".encode()).hexdigest()[:16]
+    path = None if folder is None else folder / f"{name}.npz"
+    counted = _counted(condition)
+    if path is not None and path.exists():
+        with np.load(path) as kept:
+            bins = {column: kept["/".join(column)] for column in counted}
+            return Bank(condition, kept["means"], bins)
+    bank = _draw(condition, seed, size, counted)
+    if path is not None:
+        arrays = {"/".join(column): bins for column, bins in bank.bins.items()}
+        np.savez(path, means=bank.means, **arrays)  # type: ignore[arg-type]
+    return bank
+
+
+def _counted(condition: Condition) -> list[tuple[str, str]]:
+    if condition.n_keys is None:
+        return []
+    return [(divisor, name) for divisor in ("none", "sqrt") for name in COUNTED]
+
+
+def _draw(
+    condition: Condition, seed: int, size: int, counted: list[tuple[str, str]]
+) -> Bank:
+    if condition.n_keys is None:
+        return Bank(condition, sample(condition, seed, 0, size, DIVISORS).means, {})
+    names = [(divisor, name) for divisor, name, _ in count_columns(condition, DIVISORS)]
+    at_once = max(1, math.ceil(KEYS_AT_ONCE / condition.shape[1]))
+    means = []
+    bins: dict[tuple[str, str], list[Bins]] = {column: [] for column in counted}
+    for first in range(0, size, at_once):
+        some = range(first, min(first + at_once, size))
+        found, values = row_values(condition, seed, some, DIVISORS)
+        means.append(found)
+        for column in counted:
+            grid = ROW_QUANTITIES[column[1]].grid
+            if grid is None:
+                raise ValueError(f"quantity must be counted, got {column[1]!r}")
+            found_bins = grid.bins(values[names.index(column)])
+            bins[column].append(found_bins.astype(np.int16))
+    joined = {column: np.concatenate(parts) for column, parts in bins.items()}
+    return Bank(condition, np.concatenate(means), joined)

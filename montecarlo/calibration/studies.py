@@ -1,0 +1,245 @@
+"""Whole studies, judged many times: how often anything in a report is wrong.
+
+Every study is the quick one with a seed of its own, judged at several error rates on
+the same draws.  The truth of a statistic is its mean over all studies.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import msgspec
+import numpy as np
+
+from montecarlo.attention.softmax import Array
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.verdicts import decide
+from montecarlo.estimation.intervals import Interval
+from montecarlo.presets import PRESETS, Grid
+from montecarlo.study import Study, run_study
+
+P = ParamSpec("P")
+T = TypeVar("T")
+#: Where errors are many enough to be counted, and what the report uses.
+ERROR_RATES = (0.2, 0.01)
+#: A truth that lies nearer to an edge of its window, in its own standard errors, is
+#: not known to lie on one side of it.
+KNOWN = 4.0
+Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool]]
+OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
+
+
+@dataclass(slots=True)
+class Remembering(Executor):
+    """Workers that are none: every batch is drawn here, and once."""
+
+    results: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+
+    def submit(
+        self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Answer with what was drawn before, or draw."""
+        future: Future[T] = Future()
+        if args not in self.results:
+            self.results[args] = fn(*args, **kwargs)
+        future.set_result(self.results[args])
+        return future
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Every cell of one study at one error rate, in the order of claims.json.
+
+    Attributes
+    ----------
+    estimate, low, high : ndarray, shape (n_cells,)
+        NaN where a cell is not applicable.
+    window : ndarray, shape (n_cells, 2)
+    outcome : ndarray of int, shape (n_cells,)
+        Index in `OUTCOMES`.
+    """
+
+    estimate: Array
+    low: Array
+    high: Array
+    window: Array
+    outcome: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
+
+
+def quick_grid() -> Grid:
+    """Return the quick grid without tails, which no check looks at."""
+    return msgspec.structs.replace(PRESETS["quick"], tails=())
+
+
+def judged_study(seed: int, grid: Grid) -> dict[float, Judged]:
+    """Sample one study and judge it at each of `ERROR_RATES`.
+
+    Parameters
+    ----------
+    seed : int
+    grid : Grid
+    """
+    executor = Remembering()
+    found = {}
+    for error_rate in sorted(ERROR_RATES):
+        study = Study(read_catalogue(), grid, seed, error_rate)
+        found[error_rate] = _collect(run_study(study, executor).claims)
+    return found
+
+
+def _collect(claims: Mapping[str, Any]) -> Judged:
+    cells = list(_cells(claims))
+
+    def numbers(name: str, missing: float) -> Array:
+        return np.array([missing if c[name] is None else c[name] for c in cells])
+
+    window = [numbers("window_low", -math.inf), numbers("window_high", math.inf)]
+    return Judged(
+        numbers("estimate", math.nan),
+        numbers("decision_low", -math.inf),
+        numbers("decision_high", math.inf),
+        np.stack(window, axis=1),
+        np.array([OUTCOMES.index(cell["outcome"]) for cell in cells]),
+    )
+
+
+def _cells(claims: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield every cell of claims, right sentences and self-checks."""
+    for claim in claims["claims"]:
+        right = [claim["right"]] if claim["right"] else []
+        for reading in (*claim["readings"], *right):
+            for check in reading["checks"]:
+                yield from check["cells"]
+    for self_check in claims["self_checks"]:
+        for check in self_check["checks"]:
+            yield from check["cells"]
+
+
+def judge_studies(
+    seeds: Iterable[int], executor: Executor, folder: Path
+) -> dict[float, list[Judged]]:
+    """Judge one study for each seed; those that the folder has are read from it.
+
+    Parameters
+    ----------
+    seeds : iterable of int
+    executor : concurrent.futures.Executor
+    folder : Path
+        Where each study is kept, so that a long run can go on.
+    """
+    grid = quick_grid()
+    recipe = msgspec.json.encode([grid, list(read_catalogue().checks())])
+    kept = folder / f"studies-{hashlib.sha256(recipe).hexdigest()[:16]}"
+    kept.mkdir(parents=True, exist_ok=True)
+    paths = {seed: kept / f"{seed}.npz" for seed in seeds}
+    futures = [
+        executor.submit(_judge_into, path, seed, grid)
+        for seed, path in paths.items()
+        if not path.exists()
+    ]
+    for future in futures:
+        future.result()
+    found: dict[float, list[Judged]] = {rate: [] for rate in ERROR_RATES}
+    for path in paths.values():
+        with np.load(path) as arrays:
+            for rate, judged in found.items():
+                judged.append(
+                    Judged(*(arrays[f"{rate}/{name}"] for name in Judged.__slots__))
+                )
+    return found
+
+
+def _judge_into(path: Path, seed: int, grid: Grid) -> None:
+    """Judge a study and keep it, whole or not at all."""
+    arrays = {
+        f"{rate}/{name}": getattr(judged, name)
+        for rate, judged in judged_study(seed, grid).items()
+        for name in Judged.__slots__
+    }
+    part = path.with_suffix(".part.npz")
+    np.savez(part, **arrays)
+    part.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What many studies at one error rate came to.
+
+    Attributes
+    ----------
+    error_rate : float
+    studies : int
+    missed : int
+        Studies in which some decision interval misses the truth.
+    wrong : int
+        Studies in which some check is decided and wrong.
+    cells : int
+        Cells of a study.
+    inconclusive : float
+        Share of them that is left undecided.
+    """
+
+    error_rate: float
+    studies: int
+    missed: int
+    wrong: int
+    cells: int
+    inconclusive: float
+
+
+def tally(
+    error_rate: float, studies: list[Judged], truth: Array, known: Array
+) -> Tally:
+    """Count the studies that are wrong somewhere.
+
+    Parameters
+    ----------
+    error_rate : float
+    studies : list of Judged
+    truth : ndarray, shape (n_cells,)
+    known : ndarray of bool, shape (n_cells,)
+        Whether the truth is known to lie on one side of the edges.
+    """
+    missed = wrong = 0
+    right = np.array(
+        [
+            OUTCOMES.index(decide(Interval(value, value), (low, high)).value)
+            for value, (low, high) in zip(truth, studies[0].window, strict=True)
+        ]
+    )
+    undecided = 0
+    for one in studies:
+        applicable = np.isfinite(one.estimate)
+        outside = (one.low > truth) | (one.high < truth)
+        missed += bool(outside[applicable].any())
+        decided = one.outcome < OUTCOMES.index("inconclusive")
+        wrong += bool((one.outcome != right)[decided & known].any())
+        undecided += int((one.outcome == OUTCOMES.index("inconclusive")).sum())
+    cells = int((studies[0].outcome != OUTCOMES.index("not_applicable")).sum())
+    return Tally(
+        error_rate,
+        len(studies),
+        missed,
+        wrong,
+        cells,
+        undecided / (cells * len(studies)),
+    )
+
+
+def truths(studies: list[Judged]) -> tuple[Array, Flags]:
+    """Return the mean of each cell's estimate, and whether it lies clear of the edges.
+
+    Parameters
+    ----------
+    studies : list of Judged
+        At least two.
+    """
+    estimates = np.stack([one.estimate for one in studies])
+    truth = estimates.mean(axis=0)
+    error = estimates.std(axis=0, ddof=1) / math.sqrt(len(studies))
+    distance = np.abs(studies[0].window - truth[:, np.newaxis]).min(axis=1)
+    return truth, distance > KNOWN * error

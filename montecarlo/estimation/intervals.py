@@ -1,0 +1,160 @@
+"""Intervals for means and for smooth functions of means, one or a million at once.
+
+In: values by replicate along the last axis.  Out: value, standard error and skewness;
+from these the ends of an interval at any error rate.
+"""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from montecarlo.attention.softmax import Array
+
+#: Skewness over the root of the number of replicates that makes no difference.
+SYMMETRIC = 1e-7
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+
+class Moments(NamedTuple):
+    """What an interval is made of.
+
+    Attributes
+    ----------
+    value, std_error, skewness : ndarray
+        NaN for a standard error of fewer than two replicates, and 0 for the skewness
+        of replicates that agree.
+    """
+
+    value: Array
+    std_error: Array
+    skewness: Array
+
+
+@lru_cache(maxsize=4096)
+def t_quantile(error_rate: float, n_replicates: int) -> float:
+    """Return the upper quantile of Student's t with n - 1 degrees of freedom."""
+    if n_replicates < 2:
+        return math.nan
+    return -float(stdtrit(n_replicates - 1, error_rate))
+
+
+def mean_moments(values: Array) -> Moments:
+    """Return the mean over the last axis, with its standard error and skewness.
+
+    Parameters
+    ----------
+    values : ndarray, shape (..., n_replicates)
+    """
+    n = values.shape[-1]
+    centre = values.mean(axis=-1)
+    deviations = values - centre[..., np.newaxis]
+    spread, skewness = _spread_and_skewness(deviations)
+    error = spread / math.sqrt(n - 1) if n > 1 else np.full_like(centre, np.nan)
+    return Moments(centre, error, skewness)
+
+
+def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Moments:
+    """Return a smooth function of several means, with standard error and skewness.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_means, ..., n_replicates)
+    function : callable
+        (n_means, ...) -> (...), evaluated at the means over all replicates but one.
+
+    Returns
+    -------
+    Moments
+        With the jackknife's first-order correction of bias and its standard error.
+
+    References
+    ----------
+    Efron and Stein (1981), The jackknife estimate of variance, Ann. Statist. 9.
+    """
+    n = values.shape[-1]
+    total = values.sum(axis=-1, keepdims=True)
+    whole = function(total / n)[..., 0]
+    if n < 2:
+        return Moments(whole, np.full_like(whole, np.nan), np.zeros_like(whole))
+    left_out = function((total - values) / (n - 1))
+    centre = left_out.mean(axis=-1)
+    # what a replicate adds is what the value loses without it
+    spread, skewness = _spread_and_skewness(centre[..., np.newaxis] - left_out)
+    error = math.sqrt(n - 1) * spread
+    return Moments(n * whole - (n - 1) * centre, error, skewness)
+
+
+def _spread_and_skewness(deviations: Array) -> tuple[Array, Array]:
+    """Return the root mean square and the skewness of deviations from their mean."""
+    largest = np.abs(deviations).max(axis=-1)
+    scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
+    units = deviations / scale[..., np.newaxis]  # powers neither underflow nor overflow
+    squares = np.square(units)
+    second = squares.mean(axis=-1)
+    third = np.multiply(squares, units, out=squares).mean(axis=-1)
+    skewness = third / np.where(second > 0.0, second * np.sqrt(second), 1.0)
+    return np.sqrt(second) * scale, skewness
+
+
+def interval_ends(
+    moments: Moments, n_replicates: int, error_rate: float
+) -> tuple[Array, Array]:
+    """Return the ends of intervals that miss on each side with this probability.
+
+    Parameters
+    ----------
+    moments : Moments
+    n_replicates : int
+    error_rate : float
+        One-sided, between 0 and 0.5.
+
+    Returns
+    -------
+    low, high : ndarray
+
+    Notes
+    -----
+    On each side the wider of Student's interval and Hall's: Student's misses too often
+    on one side where replicates are skewed, Hall's on both where they have heavy tails.
+    """
+    t = t_quantile(error_rate, n_replicates)
+    per_root = moments.skewness / math.sqrt(n_replicates)
+    above = np.maximum(t, undo_skewness(t, per_root))
+    below = np.minimum(-t, undo_skewness(-t, per_root))
+    low = moments.value - above * moments.std_error
+    return low, moments.value - below * moments.std_error
+
+
+def undo_skewness(quantile: float, per_root: Array) -> Array:
+    """Return the quantile of a Studentised mean that skewness made of Student's.
+
+    Parameters
+    ----------
+    quantile : float
+        Of Student's t.
+    per_root : ndarray
+        Skewness over the root of the number of replicates, a.
+
+    Notes
+    -----
+    Inverts g(T) = T + a T²/3 + a² T³/27 + a/6, which increases, and has no skewness to
+    the first order in a.
+
+    References
+    ----------
+    Hall (1992), On the removal of skewness by transformation, J. R. Statist. Soc. B 54.
+    """
+    skewed = np.abs(per_root) > SYMMETRIC
+    a = np.where(skewed, per_root, 1.0)
+    undone = 3.0 / a * (np.cbrt(1.0 + a * (quantile - a / 6.0)) - 1.0)
+    return np.where(skewed, undone, quantile)

@@ -1,0 +1,190 @@
+"""The map of saturation: the largest weight of a row over d_k and n."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PathCollection
+from matplotlib.colors import BoundaryNorm, ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.path import Path
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from numpy.typing import NDArray
+
+from montecarlo.report.figures.drawing import (
+    MOST_TICKS,
+    legend_above,
+    limit_key,
+    panels,
+    plot_limit,
+)
+from montecarlo.report.figures.palette import (
+    DIVISOR_LOOKS,
+    INK,
+    LIGHT_PAGE,
+    MUTED,
+    SHADES,
+)
+from montecarlo.report.figures.rows import saturation_cells
+
+#: Inches of a row of cells, and of what stands above and below the rows of a panel.
+ROW, AROUND = 0.33, 0.45
+NUMBER_SIZE = 10.0
+#: From this shade on, numbers have the colour of the page.
+MIDDLE = len(SHADES) // 2
+#: Octaves of d_k between a line and a number that it is not drawn through.
+NEAR = 0.35
+LINE_POINTS = 17
+#: The line runs off at n = 1, where a cell of n = 2 may end.
+LEAST_KEYS = 1.05
+
+
+def build_saturation(
+    measurements: pd.DataFrame,
+    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+) -> Figure | None:
+    """Build the maps of undivided and of divided rows, with the limit 2 ln n."""
+    cells = saturation_cells(measurements)
+    divisors = [d for d in ("none", "sqrt") if cells["divisor"].eq(d).any()]
+    if not divisors:
+        return None
+    height = ROW * cells["n_keys"].nunique() + AROUND
+    figure, axes = panels(len(divisors), 1, height)
+    for one, divisor in zip(axes, divisors, strict=True):
+        mine = cells[cells["divisor"].eq(divisor)]
+        plot_saturation(one, mine, limit=divisor == "none")
+        one.set_title(DIVISOR_LOOKS[divisor].symbol)
+        one.set_ylabel("$n$")
+    for one in axes[:-1]:
+        one.tick_params(labelbottom=False)
+    axes[-1].set_xlabel("$d_k$")
+    shades = ScalarMappable(
+        BoundaryNorm(np.linspace(0.0, 100.0, len(SHADES) + 1), len(SHADES)),
+        ListedColormap(SHADES),
+    )
+    bar = figure.colorbar(shades, ax=axes, ticks=(0, 50, 100), aspect=30, pad=0.02)
+    bar.outline.set(edgecolor=MUTED, linewidth=0.7)
+    bar.ax.tick_params(length=0)
+    bar.set_label(r"$\mathrm{E}\,p_{\max}\;/\;\%$")
+    if "none" in divisors:
+        legend_above(figure, [limit_key(r"$d_k = 2\,\ln n$")])
+    return figure
+
+
+def plot_saturation(axes: Axes, table: pd.DataFrame, *, limit: bool) -> Axes:
+    """Draw mean largest weights as shades, with their percentages.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of one divisor of measurements.csv; a combination of d_k and n that it does
+        not have stays empty.
+    limit : bool
+        Whether to draw the line d_k = 2 ln n, behind the numbers.
+
+    Returns
+    -------
+    Axes
+        Both logarithmic, with cells of one size.
+    """
+    table = table.sort_values(["n_keys", "d_k"])
+    value = table["estimate"].to_numpy()
+    shade = np.minimum((value * len(SHADES)).astype(int), len(SHADES) - 1)
+    corners = _corners(table)
+    present = np.unique(shade)
+    axes.add_collection(
+        PathCollection(
+            [Path.make_compound_path_from_polys(corners[shade == s]) for s in present],
+            facecolors=[SHADES[s] for s in present],
+            edgecolors=LIGHT_PAGE,
+            linewidths=0.8,
+        ),
+        autolim=False,
+    )
+    _set_scales(axes, table, corners)
+    if limit:
+        _draw_limit(axes)
+    for d_k, n_keys, part, number in zip(
+        table["d_k"], table["n_keys"], value, shade, strict=True
+    ):
+        text = axes.text(
+            d_k,
+            n_keys,
+            percent(part),
+            color=INK if number < MIDDLE else LIGHT_PAGE,
+            fontsize=NUMBER_SIZE,
+            ha="center",
+            va="center_baseline",
+            zorder=3.0,
+            in_layout=False,
+        )
+        if limit and abs(np.log2(2.0 * np.log(n_keys) / d_k)) < NEAR:
+            text.set_bbox(
+                {"facecolor": SHADES[number], "edgecolor": "none", "pad": 1.0}
+            )
+    return axes
+
+
+def _set_scales(axes: Axes, table: pd.DataFrame, corners: NDArray[np.float64]) -> None:
+    """Make both axes logarithmic, with labels at what was measured."""
+    d_ks = sorted(set(table["d_k"]))
+    step = -(-len(d_ks) // MOST_TICKS[1])
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    for axis, ticks in (
+        (axes.xaxis, d_ks[::step]),
+        (axes.yaxis, sorted(set(table["n_keys"]))),
+    ):
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:.0f}"))
+        axis.set_minor_locator(NullLocator())
+    axes.set_xlim(corners[..., 0].min(), corners[..., 0].max())
+    axes.set_ylim(corners[..., 1].min(), corners[..., 1].max())
+    axes.grid(visible=False)
+
+
+def _draw_limit(axes: Axes) -> None:
+    """Draw d_k = 2 ln n, on a ground of its own that tells it from every shade."""
+    low, high = axes.get_ylim()
+    n = np.geomspace(max(low, LEAST_KEYS), high, LINE_POINTS)
+    axes.plot(2.0 * np.log(n), n, color=LIGHT_PAGE, linewidth=3.0, zorder=1.6)
+    plot_limit(axes, 2.0 * np.log(n), n)
+
+
+def percent(part: float) -> str:
+    """Write a part as a percentage: whole, but never 0 or 100 for what is not."""
+    value = 100.0 * part
+    return f"{value:.0f}" if 0.95 <= value < 99.5 else f"{value:.1f}"
+
+
+def cell_ends(
+    sizes: Iterable[float],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return where the cells around sizes begin and end on a logarithmic scale.
+
+    Parameters
+    ----------
+    sizes : iterable of float
+        Two or more different ones.
+
+    Returns
+    -------
+    low, high : ndarray
+        All cells are equally wide and the nearest two meet: what lies between sizes
+        further apart was not measured, and stays empty.
+    """
+    logs = np.log2(np.asarray(list(sizes), dtype=float))
+    half = 0.5 * np.diff(np.unique(logs)).min()
+    return 2.0 ** (logs - half), 2.0 ** (logs + half)
+
+
+def _corners(table: pd.DataFrame) -> NDArray[np.float64]:
+    """Return the corners of each row's cell, shape (rows, 4, 2)."""
+    left, right = cell_ends(table["d_k"])
+    low, high = cell_ends(table["n_keys"])
+    x = np.stack((left, right, right, left), axis=-1)
+    y = np.stack((low, low, high, high), axis=-1)
+    return np.stack((x, y), axis=-1)

@@ -1,0 +1,122 @@
+"""Intervals of means against SciPy, closed forms, and how often they miss."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from montecarlo.estimation.intervals import (
+    Moments,
+    interval_ends,
+    jackknife_moments,
+    mean_moments,
+    t_quantile,
+    undo_skewness,
+)
+
+VALUES = np.random.default_rng(41).lognormal(size=23)
+#: Relative: the two sides differ by rounding.
+CLOSE = 1e-12
+
+
+@pytest.mark.parametrize("error_rate", [0.3, 0.025, 1e-4, 1e-9])
+@pytest.mark.parametrize("n", [2, 3, 128, 10_000])
+def test_quantile_is_that_of_students_t(n, error_rate):
+    """One-sided quantiles are SciPy's, with one degree of freedom less than n."""
+    expected = scipy.stats.t.isf(error_rate, n - 1)
+
+    assert t_quantile(error_rate, n) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("error_rate", [0.025, 0.001])
+def test_interval_of_symmetric_replicates(error_rate):
+    """Without skewness the interval is Student's, as SciPy gives it."""
+    values = np.concatenate([VALUES, -VALUES])
+    found = interval_ends(mean_moments(values), len(values), error_rate)
+    expected = scipy.stats.ttest_1samp(values, 0.0).confidence_interval(
+        1.0 - 2.0 * error_rate
+    )
+
+    assert found == pytest.approx(tuple(expected), rel=1e-9)
+
+
+def test_moments_of_a_mean():
+    """Mean, standard error and skewness are SciPy's; a million go through at once."""
+    many = np.stack([VALUES, -3.0 * VALUES, VALUES**2])
+    found = mean_moments(many)
+
+    assert found.value == pytest.approx(many.mean(axis=1), rel=CLOSE)
+    assert found.std_error == pytest.approx(scipy.stats.sem(many, axis=1), rel=CLOSE)
+    assert found.skewness == pytest.approx(scipy.stats.skew(many, axis=1), rel=1e-10)
+    one = mean_moments(VALUES)
+    assert [float(part) for part in one] == [float(part[0]) for part in found]
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+def test_moments_of_tiny_and_huge_values(factor):
+    """Powers of the values neither underflow nor overflow."""
+    found, plain = mean_moments(factor * VALUES), mean_moments(VALUES)
+
+    assert float(found.skewness) == pytest.approx(float(plain.skewness), rel=1e-9)
+
+
+def test_replicates_that_agree_have_no_skewness():
+    """Nothing is divided by 0; the interval is a point."""
+    moments = mean_moments(np.full(8, 0.25))
+
+    assert [float(part) for part in moments] == [0.25, 0.0, 0.0]
+    assert interval_ends(moments, 8, 1e-6) == (0.25, 0.25)
+
+
+def test_jackknife_of_a_mean_has_its_skewness():
+    """For a mean the jackknife gives value, error and skewness, sign and all."""
+    one = mean_moments(VALUES)
+    other = jackknife_moments(VALUES[np.newaxis], lambda m: m[0])
+
+    assert [float(part) for part in other] == pytest.approx(
+        [float(part) for part in one], rel=1e-9
+    )
+
+
+@pytest.mark.parametrize("skewness", [-2.0, -0.3, 0.0, 0.3, 2.0])
+@pytest.mark.parametrize("n", [32, 128, 1024])
+def test_undoing_skewness_inverts_halls_transformation(n, skewness):
+    """g(T) of what comes out is the quantile that went in."""
+    a = skewness / math.sqrt(n)
+    for quantile in (-5.0, -2.0, 0.5, 4.0):
+        t = float(undo_skewness(quantile, np.asarray(a)))
+        back = t + a * t**2 / 3.0 + a**2 * t**3 / 27.0 + a / 6.0
+        assert back == pytest.approx(quantile, abs=1e-6)
+
+
+def test_interval_is_never_narrower_than_students():
+    """Skewness widens one side and leaves the other."""
+    t = t_quantile(1e-3, 64)
+    for skewness in (-3.0, -0.5, 0.5, 3.0):
+        moments = Moments(*map(np.asarray, (1.0, 0.1, skewness)))
+        low, high = interval_ends(moments, 64, 1e-3)
+        below, above = float(1.0 - low) / 0.1, float(high - 1.0) / 0.1
+        assert min(below, above) == pytest.approx(t, rel=CLOSE)
+        assert (above > below) == (skewness > 0.0)
+
+
+def test_skewed_replicates_are_missed_as_often_as_stated():
+    """Of 200,000 means of 128 gamma values of skewness 1, at most 1.5 times the stated
+    1 in 1,000 lie above their interval; Student's misses more than twice as many.
+
+    The share measured in a long run is 1.14 in 1,000; that of 200,000 has a standard
+    error of 0.08 in 1,000: false alarm below 1e-5.
+    """
+    rng = np.random.default_rng(7)
+    n, error_rate, mean, runs = 128, 1e-3, 4.0, 200_000
+    missed = students = 0
+    for _ in range(20):
+        moments = mean_moments(rng.gamma(mean, size=(runs // 20, n)))
+        _, high = interval_ends(moments, n, error_rate)
+        missed += int((high < mean).sum())
+        plain = moments.value + t_quantile(error_rate, n) * moments.std_error
+        students += int((plain < mean).sum())
+
+    assert missed <= 1.5 * error_rate * runs
+    assert students > 1.8 * error_rate * runs
