@@ -16,16 +16,29 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m montecarlo.judge",
         usage="%(prog)s FILE.toml [options]",
-        description="Judge claims of your own by measurement, for use in CI.",
+        description="Judge claims of your own by measurement, for use in CI and, with "
+        "--report, for readers in several languages.",
     )
     add = parser.add_argument
-    add("file", metavar="FILE.toml", help="claims, in the format of the catalogue")
+    add(
+        "file",
+        metavar="FILE.toml",
+        help="claims, in the format of the catalogue; texts in one or several "
+        "languages (docs/own-claim.toml)",
+    )
     add("--fail-on", metavar="VERDICTS", default="refuted,inconclusive")
     add("--preset", metavar="NAME", default="quick", help="grid and budgets (quick)")
     add("--seed", metavar="N", default="1")
     add("--error-rate", metavar="X", default="0.01", help="of the whole file (0.01)")
     add("--jobs", metavar="N", help="workers (default: one per core)")
     add("--json", action="store_true", help="print one JSON object")
+    add("--report", metavar="DIR", help="write pages and data to this folder as well")
+    add(
+        "--lang",
+        action="append",
+        metavar="CODE",
+        help="a language of the report, or all (default); repeatable",
+    )
     return parser
 
 
@@ -34,14 +47,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     from montecarlo.own_claims_query import answer
 
+    typed = list(sys.argv[1:] if argv is None else argv)
     try:
-        lines, failing = answer(arguments)
+        lines, failing = answer(arguments, typed)
     except ValueError as error:
         return complain("judge", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
         return complain("judge", error, FAILED)
     except KeyboardInterrupt:
-        return complain("judge", "interrupted", INTERRUPTED)
+        return complain("judge", "interrupted, nothing was written", INTERRUPTED)
     print(lines)
     return FAILING if failing else DONE
 

@@ -1,59 +1,43 @@
-"""A user's own claims: read, sampled as far as they need, judged by the same rule."""
+"""A user's own claims: sampled as far as they need, judged by the same rule."""
 
 from collections.abc import Iterator
-from concurrent.futures import Executor
-from pathlib import Path
 
 import msgspec
 
-from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.cells import cells_of
 from montecarlo.claims.schema import Catalogue, Check
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS, Block, Grid
-from montecarlo.study import Advance, Study, StudyResults, run_study
+from montecarlo.study import Study
 
 
-def judge_file(  # noqa: PLR0913 - the options of the command
-    path: Path,
-    executor: Executor,
+def own_study(
+    catalogue: Catalogue,
     *,
     preset: str = "quick",
     seed: int = 1,
     error_rate: float = 0.01,
-    advance: Advance = lambda *_: None,
-) -> StudyResults:
-    """Judge the claims of a file.
+) -> Study:
+    """Return the study that judges a user's claims.
 
     Parameters
     ----------
-    path : Path
-        TOML, in the format of the catalogue; sentences for the verdicts may be left
-        out.
-    executor : concurrent.futures.Executor
-        The workers.
+    catalogue : Catalogue
+        The user's.
     preset : str
         Whose grid and budgets to use; places that a claim speaks of and the grid lacks
         are added to it.
     seed : int
     error_rate : float
         Probability that any decided check is wrong, at most.
-    advance : callable
-        For a progress bar.
-
-    Returns
-    -------
-    StudyResults
 
     Raises
     ------
-    montecarlo.claims.catalogue.CatalogueError
-        If the file is not a catalogue; one line with file, claim and field.
+    ValueError
+        If the preset is not known.
     """
-    catalogue = read_catalogue(path)
     grid = fitting_grid(catalogue, look_up("preset", preset, PRESETS))
-    study = Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
-    return run_study(study, executor, advance)
+    return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
 
 
 def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:

@@ -1,24 +1,37 @@
-"""From the arguments of ``python -m montecarlo.judge`` to verdicts and its lines."""
+"""From the arguments of ``python -m montecarlo.judge`` to verdicts and a report."""
 
 import argparse
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import available_cores, make_executor
 from montecarlo.names import decimal_number, look_up, whole_number
-from montecarlo.own_claims import judge_file
+from montecarlo.own_claims import own_study
+from montecarlo.report.command import Target, write_report
+from montecarlo.report.options import choose_languages, configured
+from montecarlo.report.own_words import read_own_claims
+from montecarlo.study import run_study
 
 
-def answer(arguments: argparse.Namespace) -> tuple[str, bool]:
+def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bool]:
     """Judge a file; returns what to print and whether a verdict is failing.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+    typed : sequence of str
+        The command line, for timing.json.
 
     Raises
     ------
     ValueError
         One line: name, requirement, what came.
+    OSError, RuntimeError
+        If the run could not finish; a previous report is as it was.
     """
     verdicts = {verdict.value: verdict for verdict in Verdict}
     named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
@@ -30,20 +43,29 @@ def answer(arguments: argparse.Namespace) -> tuple[str, bool]:
     jobs = available_cores()
     if arguments.jobs is not None:
         jobs = whole_number("jobs", arguments.jobs)
-    with make_executor(jobs) as executor:
-        results = judge_file(
-            Path(arguments.file),
-            executor,
-            preset=arguments.preset,
-            seed=seed,
-            error_rate=error_rate,
-        )
-    claims = results.claims["claims"]
+    configured({"seed": seed, "jobs": jobs})
+    catalogue, content = read_own_claims(Path(arguments.file))
+    study = own_study(
+        catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
+    )
+    if arguments.report is not None:
+        languages = choose_languages(arguments.lang or ("all",))
+        target = Target(Path(arguments.report), languages, typed, jobs, quiet=False)
+        results, _ = write_report(study, target, own_file=content)
+        claims = results.claims["claims"]
+    elif arguments.lang is not None:
+        raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
+    else:
+        with make_executor(jobs) as executor:
+            claims = run_study(study, executor).claims["claims"]
     failing = any(claim["verdict"] in fail_on for claim in claims)
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}
         return json.dumps(record, ensure_ascii=False), failing
-    return "\n".join(line for claim in claims for line in _lines(claim)), failing
+    lines = [line for claim in claims for line in _lines(claim)]
+    if arguments.report is not None:
+        lines.append(str(Path(arguments.report) / "index.html"))
+    return "\n".join(lines), failing
 
 
 def _lines(claim: dict[str, Any]) -> list[str]:

@@ -26,10 +26,10 @@ STAGES = (
     "point_query",
     "study",
     "own_claims",
-    "own_claims_query",
     "calibration",
     "observation",
     "report",
+    "own_claims_query",
 )
 #: Arguments in, one call, lines out; `__main__` modules are commands as well.
 COMMANDS = ("judge", "measure", "calibrate", "observe", "figures")

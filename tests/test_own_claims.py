@@ -1,11 +1,16 @@
-"""A user's own claims are judged by the rule of the catalogue."""
+"""A user's own claims are judged by the rule of the catalogue, and reported."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+import montecarlo.report.command as report_command
 from montecarlo.judge import main
+from montecarlo.report.__main__ import main as report_main
+from montecarlo.results.folder import STAGING, TIMING_FILE, files_of, read_run
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "own-claim.toml"
 CLAIM = """
@@ -74,7 +79,10 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     [
         ({"quantity": "score_varianc"}, "Did you mean 'score_variance'"),
         ({"expected": "1e999"}, "expected"),
-        ({"statement": "a\\u0007b"}, "statement"),
+        ({"statement": "a\\u0007b"}, "claim mine: must have no control character"),
+        ({"statement": "a\\u202eb"}, "claim mine: must have no control character"),
+        ({"statement": "costs $5"}, "claim mine, field en: a dollar"),
+        ({"statement": "$\\\\sqrtt{x}$"}, "not understood"),
         ({"d_k": "99999999999"}, "d_k"),
         ({"expected": '"{{ 7*7 }}"'}, "expected"),
     ],
@@ -118,3 +126,163 @@ def test_markup_stays_text(tmp_path, capsys):
     path = write(tmp_path / "claim.toml", statement="<script>alert(1)</script>")
     assert main([path, "--json", "--jobs", "1"]) == 0
     assert "<script>" not in capsys.readouterr().out
+
+
+# --- The report -----------------------------------------------------------------------
+
+
+def contents(folder):
+    """Return the bytes of every file of a folder, but what may differ."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in files_of(folder)
+        if path.name != TIMING_FILE
+    }
+
+
+def forbidden(*_):
+    """Stand in for sampling where nothing must be sampled."""
+    pytest.fail("sampled before the input was found wrong")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The report of the documented example, in two languages."""
+    output = tmp_path_factory.mktemp("finished") / "own"
+    languages = ["--lang", "de", "--lang", "es"]
+    assert main([str(EXAMPLE), "--report", str(output), *languages, "--jobs", "1"]) == 1
+    return output
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A finished report to spoil."""
+    folder = tmp_path / "copied"
+    folder.mkdir()
+    for name, content in contents(finished).items():
+        (folder / name).write_bytes(content)
+    return folder
+
+
+def test_report_is_that_of_the_report_command(finished):
+    """Pages in the languages asked for, data, and the user's file; no erratum and, as
+    each claim is about one size, no figure.
+    """
+    assert set(contents(finished)) == {
+        *("index.html", "de.html", "es.html", "claims.toml", "run.json"),
+        *("measurements.csv", "curves.csv", "claims.json"),
+    }
+    record = read_run(finished)
+    assert (record["languages"], record["only"]) == (["de", "es"], [])
+    assert (finished / "claims.toml").read_bytes() == EXAMPLE.read_bytes()
+    assert not (finished / STAGING).exists()
+    page = (finished / "de.html").read_text(encoding="utf-8")
+    assert "Mit Köpfen der Größe" in page
+    assert "<img" not in page
+    assert "(auf Englisch)" in page  # the other claim is in one language
+
+
+@pytest.mark.parametrize("json_too", [False, True])
+def test_status_and_lines_are_the_same_with_a_report(json_too, tmp_path, capsys):
+    """A report changes neither verdicts nor the exit status; its index is named."""
+    path = write(tmp_path / "claim.toml", expected="20.0")
+    arguments = [path, "--jobs", "1", *["--json"] * json_too]
+    assert main(arguments) == 1
+    alone = capsys.readouterr().out
+    output = tmp_path / "own"
+    assert main([*arguments, "--report", str(output), "--lang", "en"]) == 1
+    printed = capsys.readouterr().out
+    index = f"{output / 'index.html'}\n"
+    assert printed == alone + ("" if json_too else index)
+    assert output.joinpath("index.html").exists()
+
+
+def test_report_is_rendered_again(finished, tmp_path):
+    """The report command renders the same bytes from the folder, without sampling."""
+    again = tmp_path / "again"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report_command, "run_study", forbidden)
+        given = ["--from", str(finished), "--output", str(again), "--quiet"]
+        assert report_main(given) == 0
+    assert contents(again) == contents(finished)
+
+
+@pytest.mark.parametrize("text", [None, "", "[[claim]]"])
+def test_report_with_another_file_is_not_rendered(text, copied, tmp_path, capsys):
+    """Without the claims that the results were judged by, there is one line."""
+    file = copied / "claims.toml"
+    file.unlink() if text is None else file.write_text(text, encoding="utf-8")
+    output = tmp_path / "again"
+    assert report_main(["--from", str(copied), "--output", str(output)]) == 2
+    error = capsys.readouterr().err
+    assert "claims.toml" in error
+    assert error.count("\n") == 1
+    assert not output.exists()
+
+
+def test_claims_that_are_gone_are_named(copied, tmp_path, capsys):
+    """A record of other claims than the file's is refused."""
+    record = json.loads((copied / "run.json").read_bytes())
+    record["claims"] = ["no-such-claim"]
+    (copied / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    given = ["--from", str(copied), "--output", str(tmp_path / "again")]
+    assert report_main(given) == 2
+    assert "claims of this version" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--lang", "de"], "--lang must stand with --report"),
+        (["--report", "OUTPUT", "--lang", "fr"], "language must be one of"),
+        (["--report", "OUTPUT", "--preset", "quik"], "Did you mean 'quick'"),
+        (["--report", "OUTPUT", "--jobs", "0"], "jobs"),
+        (["--report", "OUTPUT", "--seed", "-1"], "seed"),
+        (["--report", "OUTPUT", "--error-rate", "nan"], "error-rate"),
+        (["--report", "FOREIGN"], "output must be empty or hold an earlier report"),
+        (["--report", "FILE"], "output must be a folder"),
+    ],
+)
+def test_report_that_cannot_be_is_refused(more, message, tmp_path, capsys, monkeypatch):
+    """Found before anything is sampled, and nothing is written."""
+    monkeypatch.setattr(report_command, "run_study", forbidden)
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("mine", encoding="utf-8")
+    path = write(tmp_path / "claim.toml")
+    places = {"OUTPUT": tmp_path / "own", "FOREIGN": foreign, "FILE": path}
+    before = contents(tmp_path)
+    assert main([path, *(str(places.get(word, word)) for word in more)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert contents(tmp_path) == before
+    assert not (tmp_path / "own").exists()
+
+
+def test_failure_leaves_the_old_report(copied, tmp_path, capsys, monkeypatch):
+    """A page that cannot be made costs the new report, not the old one."""
+    before = contents(copied)
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report_command, "make_report", fail)
+    path = write(tmp_path / "claim.toml")
+    assert main([path, "--report", str(copied), "--jobs", "1"]) == 3
+    assert "No space left" in capsys.readouterr().err
+    assert contents(copied) == before
+
+
+def test_page_tells_how_to_judge_again(copied, monkeypatch):
+    """What stands under "Reproduce this report" gives the same data."""
+    page = (copied / "de.html").read_text(encoding="utf-8")
+    typed = re.search("<pre><code>(.*?)</code></pre>", page)[1]
+    python, flag, module, *arguments = shlex.split(typed)
+    assert (python, flag, module) == ("python", "-m", "montecarlo.judge")
+    monkeypatch.chdir(copied)
+    monkeypatch.setattr(report_command, "make_report", lambda *_: None)
+    assert main([*arguments, "--jobs", "1"]) == 1
+    for name in ("measurements.csv", "claims.json", "claims.toml"):
+        again = copied / arguments[-1] / name
+        assert again.read_bytes() == (copied / name).read_bytes()

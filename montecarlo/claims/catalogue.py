@@ -2,41 +2,28 @@
 
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from montecarlo.attention.divisors import DIVISORS, pairs_of
-from montecarlo.attention.number_formats import (
-    FORMAT_QUANTITIES,
-    NUMBER_FORMATS,
-    SOFTMAXES,
+from montecarlo.claims.rules import (
+    CatalogueError,
+    placed,
+    validate_check,
+    validate_words,
 )
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.claims.cells import canonical_laws
 from montecarlo.claims.schema import (
     Catalogue,
-    Check,
     Claim,
-    Level,
     ModelSize,
     SelfCheck,
     TextEntry,
 )
 from montecarlo.claims.shapes import SHAPE_CHECKS
-from montecarlo.estimation.summaries import SPREAD
 from montecarlo.names import look_up
-from montecarlo.sampling.dependence import parse_dependence
-from montecarlo.sampling.setups import parse_setup
-
-
-class CatalogueError(ValueError):
-    """A catalogue that cannot be used; one line with file, claim and field."""
 
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
@@ -56,13 +43,32 @@ def read_catalogue(path: Path | None = None) -> Catalogue:
     CatalogueError
         If the file cannot be read or is not a catalogue; names file, claim and field.
     """
-    source = path or files("montecarlo.claims").joinpath("catalogue.toml")
-    name = path.name if path else "catalogue.toml"
+    if path is not None:
+        return read_own_catalogue(path)[0]
+    source = files("montecarlo.claims").joinpath("catalogue.toml")
+    return parse_catalogue(_read_toml(source)[0], source.name)
+
+
+def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
+    """Read and validate a user's catalogue; returns it with the bytes of its file.
+
+    Raises
+    ------
+    CatalogueError
+        As `read_catalogue`.
+    """
+    data, content = _read_toml(path)
+    return parse_catalogue(data, path.name, own=True), content
+
+
+def _read_toml(source: Traversable) -> tuple[dict[str, Any], bytes]:
     try:
-        data = tomllib.loads(source.read_text(encoding="utf-8"))
+        content = source.read_bytes()
+        return tomllib.loads(content.decode()), content
     except (OSError, ValueError, RecursionError) as error:
-        raise CatalogueError(f"{name}: cannot be read as TOML: {error}") from error
-    return parse_catalogue(data, name, own=path is not None)
+        raise CatalogueError(
+            f"{source.name}: cannot be read as TOML: {error}"
+        ) from error
 
 
 def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:
@@ -75,37 +81,38 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     name : str
         Its name, for messages.
     own : bool
-        Whether it is a user's own: sentences for the verdicts may then be left out.
+        Whether it is a user's own: sentences for the verdicts may then be left out,
+        texts may be in several languages, and ``language`` says which one plain
+        texts are in, English by default.
 
     Raises
     ------
     CatalogueError
         With one line: file, claim, field, requirement and what came.
     """
-    unknown = set(data) - {"text", "claim", "self_check", "model"}
-    if unknown:
+    known = ["text", "claim", "self_check", "model", *["language"] * own]
+    if unknown := set(data) - set(known):
         raise CatalogueError(
-            f"{name}: tables must be text, claim, self_check and model, "
-            f"got {min(unknown)!r}"
+            f"{name}: entries must be {', '.join(known)}, got {min(unknown)!r}"
         )
     texts = tuple(_entries(data, "text", "key", TextEntry, name))
     claims = tuple(_entries(data, "claim", "id", Claim, name))
     self_checks = tuple(_entries(data, "self_check", "id", SelfCheck, name))
     models = tuple(_entries(data, "model", "name", ModelSize, name))
-    keys = {text.key: text for text in texts}
+    language = data.get("language", "en") if own else None
+    if not isinstance(language, str | None):
+        raise CatalogueError(f"{name}: language must be a text, got {language!r}")
+    catalogue = Catalogue(texts, claims, self_checks, models, language)
+    if own and not claims:
+        raise CatalogueError(f"{name}: there must be a claim ([[claim]]), got none")
+    for words, place in catalogue.words():
+        validate_words(words, f"{name}: {place}", own=own)
     for claim in claims:
-        where = f"{name}: claim {claim.id!r}"
-        _validate_kind(claim, where, own=own)
-        for source in claim.source:
-            with _placed(where, "source.text"):
-                look_up("text", source.text, keys)
-        _validate_readings(claim, where)
-        for check in claim.right.check if claim.right else ():
-            _validate_check(check, f"{where}, right")
+        _validate_claim(claim, texts, f"{name}: claim {claim.id!r}", own=own)
     for self_check in self_checks:
         for check in self_check.check:
-            _validate_check(check, f"{name}: self_check {self_check.id!r}")
-    return Catalogue(texts, claims, self_checks, models)
+            validate_check(check, f"{name}: self_check {self_check.id!r}")
+    return catalogue
 
 
 def _entries(
@@ -126,31 +133,49 @@ def _entries(
     _unique([entry[key] for entry in entries], f"{name}: {table}.{key}")
 
 
-def _require_canonical(canonical: str, given: str) -> None:
-    if given != canonical:
-        raise ValueError(f"must be {canonical!r}, got {given!r}")
-
-
 def _unique(values: list[str], where: str) -> None:
     for value in values:
         if values.count(value) > 1:
             raise CatalogueError(f"{where} must be unique, got {value!r} twice")
 
 
-@contextmanager
-def _placed(where: str, field: str) -> Iterator[None]:
-    """Name the place in the message of a `ValueError`."""
-    try:
-        yield
-    except ValueError as error:
-        raise CatalogueError(f"{where}, field {field}: {error}") from None
+def _validate_claim(
+    claim: Claim, texts: tuple[TextEntry, ...], where: str, *, own: bool
+) -> None:
+    _validate_kind(claim, where, own=own)
+    keys = {text.key: text for text in texts}
+    for source in claim.source:
+        with placed(where, "source.text"):
+            look_up("text", source.text, keys)
+    _validate_readings(claim, where)
+    for check in claim.right.check if claim.right else ():
+        validate_check(check, f"{where}, right")
+
+
+def _validate_readings(claim: Claim, where: str) -> None:
+    """Require readings with ids and checks, and sentences that speak of these alone."""
+    readings = {reading.id: reading for reading in claim.reading}
+    _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
+    for when in claim.sentences.when if claim.sentences else ():
+        for named in when.readings:
+            with placed(where, "sentences.when.readings"):
+                look_up("reading", named, readings)
+    for reading in claim.reading:
+        for check in reading.check:
+            validate_check(check, f"{where}, reading {reading.id!r}")
+        # a figure shows the outcomes of a reading over one threshold
+        if sum(check.threshold is not None for check in reading.check) > 1:
+            raise CatalogueError(
+                f"{where}, reading {reading.id!r}, field threshold: must stand in one "
+                "check at most, got several"
+            )
 
 
 def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
     """Require what a claim of its kind must have, and nothing else."""
     measured, shape = claim.kind == "measured", claim.kind == "shape"
     if shape:
-        with _placed(where, "id"):
+        with placed(where, "id"):
             look_up("claim of kind shape", claim.id, SHAPE_CHECKS)
     for field, given, needed in (
         ("reading", bool(claim.reading), measured),
@@ -162,128 +187,3 @@ def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
             raise CatalogueError(
                 f"{where}, field {field}: must {verb} for the kind {claim.kind!r}"
             )
-
-
-def _validate_readings(claim: Claim, where: str) -> None:
-    """Require readings with ids and checks, and sentences that speak of these alone."""
-    readings = {reading.id: reading for reading in claim.reading}
-    _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
-    for when in claim.sentences.when if claim.sentences else ():
-        for named in when.readings:
-            with _placed(where, "sentences.when.readings"):
-                look_up("reading", named, readings)
-    for reading in claim.reading:
-        for check in reading.check:
-            _validate_check(check, f"{where}, reading {reading.id!r}")
-
-
-#: Fields that a relation needs, beside those that every check has.
-_FIELDS = {
-    "equals": {"expected", "tolerance"},
-    "at_least": {"low"},
-    "at_most": {"high"},
-    "between": {"low", "high"},
-    "slope_between": {"low", "high"},
-    "ratio_of_ends_between": {"low", "high"},
-}
-#: These may be open on one side.
-_HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
-
-
-def _validate_check(check: Check, where: str) -> None:
-    with _placed(where, "quantity"):
-        look_up("quantity", check.quantity, QUANTITIES)
-    with _placed(where, "divisor"):
-        look_up("divisor", check.divisor, {name: name for name in _divisors(check)})
-    allowed = {name: name for name in _summaries(check)}
-    with _placed(where, "summary"):
-        look_up("summary", check.summary, allowed)
-    for law in check.domain.laws:
-        with _placed(where, "domain.laws"):
-            canonical = canonical_laws(law)
-        if law != canonical:
-            raise CatalogueError(
-                f"{where}, field domain.laws: must be {canonical!r}, got {law!r}"
-            )
-    for name in check.domain.dependence:
-        with _placed(where, "domain.dependence"):
-            _require_canonical(parse_dependence(name).name, name)
-    for name in check.domain.setup:
-        with _placed(where, "domain.setup"):
-            setup = parse_setup(name)
-            _require_canonical(setup.name if setup else "", name)
-    with _placed(where, "number_format"):
-        look_up("number_format", check.number_format, NUMBER_FORMATS)
-    with _placed(where, "softmax"):
-        look_up("softmax", check.softmax, dict.fromkeys(SOFTMAXES))
-    for field in ("d_k", "n_keys"):
-        low, high = getattr(check.domain, field)
-        if low > high:
-            raise CatalogueError(
-                f"{where}, field domain.{field}: must rise, got [{low}, {high}]"
-            )
-    _validate_levels(check, where)
-    given = {
-        field
-        for field in ("expected", "tolerance", "low", "high")
-        if getattr(check, field) is not None
-    }
-    needs = _FIELDS[check.relation]
-    open_sided = check.relation in _HALF_OPEN and given and given < needs
-    if given != needs and not open_sided:
-        needed = " and ".join(sorted(needs))
-        got = ", ".join(sorted(given)) or "none"
-        raise CatalogueError(
-            f"{where}, field relation: {check.relation} needs {needed}, got {got}"
-        )
-    if check.threshold is not None and check.threshold.bound not in given:
-        raise CatalogueError(
-            f"{where}, field threshold.bound: must be one of the bounds given, "
-            f"got {check.threshold.bound!r}"
-        )
-
-
-def _validate_levels(check: Check, where: str) -> None:
-    """Bounds rise, and depend on sizes that a cell has."""
-    pairs = check.quantity in PAIR_QUANTITIES
-    for field in ("expected", "low", "high"):
-        level = getattr(check, field)
-        for power, lacking in (("d_k_power", check.along_d_k), ("n_keys_power", pairs)):
-            if isinstance(level, Level) and lacking and getattr(level, power) != 0.0:
-                raise CatalogueError(
-                    f"{where}, field {field}.{power}: must be 0 where a cell has no "
-                    f"such size, got {getattr(level, power)!r}"
-                )
-    bounds = {"low": check.low, "high": check.high}
-    if check.threshold is not None:
-        bounds |= {"start": check.threshold.start, "stop": check.threshold.stop}
-    for first, last in (("low", "high"), ("start", "stop")):
-        low, high = bounds.get(first), bounds.get(last)
-        if isinstance(low, float) and isinstance(high, float) and low > high:
-            raise CatalogueError(
-                f"{where}, field {first}: must be at most {last}, {high!r}, got {low!r}"
-            )
-
-
-def _divisors(check: Check) -> tuple[str, ...]:
-    """Name the divisors under which the table has rows of a check's quantity."""
-    pair = PAIR_QUANTITIES.get(check.quantity)
-    if pair is not None:
-        return tuple(DIVISORS) if pair.divided else ("none",)
-    if check.quantity in FORMAT_QUANTITIES:
-        return tuple(DIVISORS)
-    compared = ROW_QUANTITIES[check.quantity].compared
-    pairs = pairs_of(tuple(DIVISORS)) if compared else ()
-    return (*DIVISORS, *pairs)
-
-
-def _summaries(check: Check) -> tuple[str, ...]:
-    """Name the summaries that a check's quantity has under its divisor."""
-    if check.quantity in PAIR_QUANTITIES:
-        return ("value",)
-    if check.quantity in FORMAT_QUANTITIES:
-        return ("mean",)
-    quantity = ROW_QUANTITIES[check.quantity]
-    if "/" in check.divisor:
-        return ("mean", SPREAD)
-    return (*quantity.summaries, SPREAD) if quantity.grid else quantity.summaries

@@ -19,7 +19,7 @@ from montecarlo.claims.cells import (
     statistic_of,
     window_in,
 )
-from montecarlo.claims.schema import Catalogue, Check, Reading
+from montecarlo.claims.schema import Catalogue, Check, Reading, Words
 from montecarlo.claims.shapes import SHAPE_CHECKS
 from montecarlo.claims.verdicts import (
     Border,
@@ -67,7 +67,7 @@ class ReadingOutcome:
 
     id: str
     scope: str
-    label: str | None
+    label: Words | None
     verdict: Verdict
     checks: tuple[CheckOutcome, ...]
     places: tuple[tuple[Place, Verdict], ...]
@@ -120,7 +120,7 @@ class Judge:
         claims = []
         for claim in self.catalogue.claim:
             readings = [self._reading(reading, summaries) for reading in claim.reading]
-            if claim.id in SHAPE_CHECKS:
+            if claim.kind == "shape":
                 verdict = SHAPE_CHECKS[claim.id](self.catalogue)
             elif readings:
                 verdict = claim_verdict([reading.verdict for reading in readings])

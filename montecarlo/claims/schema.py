@@ -8,15 +8,22 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, get_args
 
+import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.names import look_up
 
-Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}$")]
-#: No control characters: texts reach terminals and pages.
-Text = Annotated[
-    str, Meta(min_length=1, max_length=2000, pattern=r"^[^\x00-\x1f\x7f]*$")
-]
+Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,59}\Z")]
+#: Control characters, those that break a line or turn the direction of writing among
+#: them: texts reach terminals and pages.
+CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+Text = Annotated[str, Meta(min_length=1, max_length=2000, pattern=rf"^[^{CONTROL}]*\Z")]
+#: Control characters are left to `validate_words`: msgspec 0.22 frees the pattern of a
+#: string twice where something else may stand in its place.
+Unchecked = Annotated[str, Meta(min_length=1, max_length=2000)]
+#: What pages show: a text, or of a user's own one for each of several languages, by
+#: code.
+Words = Unchecked | dict[str, Unchecked]
 Finite = Annotated[float, Meta(ge=-1e30, le=1e30)]
 Power = Annotated[float, Meta(ge=-4, le=4)]
 Size = Annotated[int, Meta(ge=1, le=2**24)]
@@ -95,7 +102,7 @@ class Reading(Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Name
     check: Annotated[tuple[Check, ...], Meta(min_length=1)]
-    label: Text | None = None  # none: the quantity and summary of its first check
+    label: Words | None = None  # none: the quantity and summary of its first check
     scope: Literal["everywhere", "somewhere", "compare"] = "everywhere"
 
 
@@ -103,7 +110,9 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a text says it."""
 
     text: Name
-    section: Annotated[str, Meta(min_length=1, max_length=20)]
+    section: Annotated[
+        str, Meta(min_length=1, max_length=20, pattern=rf"^[^{CONTROL}]*\Z")
+    ]
 
 
 Spoken = Literal["supported", "refuted", "conditional", "inconclusive"]
@@ -113,7 +122,7 @@ class When(Struct, frozen=True, forbid_unknown_fields=True):
     """What a page says of a conditional claim when these readings came out so."""
 
     readings: Annotated[dict[Name, Spoken], Meta(min_length=1)]
-    sentence: Text
+    sentence: Words
 
 
 class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
@@ -123,13 +132,13 @@ class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
     sentence that is true of the readings takes its place.
     """
 
-    supported: Text
-    refuted: Text
-    conditional: Text
-    inconclusive: Text
+    supported: Words
+    refuted: Words
+    conditional: Words
+    inconclusive: Words
     when: tuple[When, ...] = ()
 
-    def chosen(self, verdict: str, readings: Mapping[str, str]) -> str | None:
+    def chosen(self, verdict: str, readings: Mapping[str, str]) -> Words | None:
         """Return the sentence for a verdict; None for one that has no sentence.
 
         Parameters
@@ -144,8 +153,16 @@ class Sentences(Struct, frozen=True, forbid_unknown_fields=True):
                 if when.readings.items() <= readings.items():
                     return when.sentence
         spoken = verdict in get_args(Spoken)
-        sentence: str | None = getattr(self, verdict) if spoken else None
+        sentence: Words | None = getattr(self, verdict) if spoken else None
         return sentence
+
+    def words(self, place: str) -> Iterator[tuple[Words, str]]:
+        """Yield each of them with its place, below that of the claim."""
+        for verdict in get_args(Spoken):
+            yield getattr(self, verdict), f"{place}, {verdict}"
+        for when in self.when:
+            readings = ", ".join(f"{r} {v}" for r, v in when.readings.items())
+            yield when.sentence, f"{place}, when {readings}"
 
 
 Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "practice"]
@@ -154,8 +171,8 @@ Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "pr
 class Right(Struct, frozen=True, forbid_unknown_fields=True):
     """The sentence that would be right, with its own checks, and a line to redo."""
 
-    sentence: Text
-    arithmetic: Text
+    sentence: Words
+    arithmetic: Words
     check: Annotated[tuple[Check, ...], Meta(min_length=1)]
 
 
@@ -164,12 +181,12 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Name
     topic: Topic
-    statement: Text
-    source: tuple[Source, ...]  # none: asked by readers, no text says it
+    statement: Words
+    source: tuple[Source, ...] = ()  # none: asked by readers, no text says it
     sentences: Sentences | None = None
     reading: tuple[Reading, ...] = ()
     kind: Literal["measured", "shape", "practice", "citation"] = "measured"
-    note: Text | None = None  # what a page says where nothing is measured
+    note: Words | None = None  # what a page says where nothing is measured
     right: Right | None = None
 
 
@@ -177,7 +194,7 @@ class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
     """Something that must hold if the simulator is right, whatever the texts say."""
 
     id: Name
-    statement: Text
+    statement: Words
     check: Annotated[tuple[Check, ...], Meta(min_length=1)]
 
 
@@ -194,17 +211,26 @@ class TextEntry(Struct, frozen=True, forbid_unknown_fields=True):
     """One of the judged texts."""
 
     key: Name
-    name: Text
+    name: Words
     language: Annotated[str, Meta(min_length=2, max_length=10)]
 
 
 class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that is judged."""
+    """Everything that is judged.
+
+    Attributes
+    ----------
+    text, claim, self_check, model : tuple
+    language : str or None
+        The language that a user's own words are in where they do not say.  None for
+        the catalogue of the five texts: its words are messages, to be translated.
+    """
 
     text: tuple[TextEntry, ...] = ()
     claim: tuple[Claim, ...] = ()
     self_check: tuple[SelfCheck, ...] = ()
     model: tuple[ModelSize, ...] = ()
+    language: str | None = None
 
     def checks(self) -> Iterator[Check]:
         """Yield every check of every claim and self-check."""
@@ -230,7 +256,27 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         """
         by_id = {claim.id: claim for claim in self.claim}
         kept = tuple(look_up("claim", name, by_id) for name in dict.fromkeys(ids))
-        return Catalogue(self.text, kept, self.self_check, self.model)
+        return msgspec.structs.replace(self, claim=kept)
+
+    def words(self) -> Iterator[tuple[Words, str]]:
+        """Yield every text that pages show, with the place where it stands."""
+        for text in self.text:
+            yield text.name, f"text {text.key}"
+        for claim in self.claim:
+            place = f"claim {claim.id}"
+            yield claim.statement, place
+            if claim.sentences is not None:
+                yield from claim.sentences.words(place)
+            if claim.right is not None:
+                yield claim.right.sentence, f"{place}, right"
+                yield claim.right.arithmetic, f"{place}, arithmetic"
+            if claim.note is not None:
+                yield claim.note, f"{place}, note"
+            for reading in claim.reading:
+                if reading.label is not None:
+                    yield reading.label, f"{place}, reading {reading.id}"
+        for self_check in self.self_check:
+            yield self_check.statement, f"self-check {self_check.id}"
 
 
 def level_at(

@@ -1,19 +1,25 @@
-"""The three things that the report command does: list, run, render again."""
+"""The three things that the report command does: list, run, render again.
+
+A report of a user's own claims is written, and rendered again, in the same way.
+"""
 
 import argparse
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.names import look_up
-from montecarlo.report.findings import gather, read_results
+from montecarlo.report.findings import Results, gather, read_results
 from montecarlo.report.language import read_language
 from montecarlo.report.making import make_report
 from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages, read_options
+from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.folder import (
     TIMING_FILE,
@@ -38,6 +44,28 @@ _NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "prese
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a report is written, in which languages, and by which command.
+
+    Attributes
+    ----------
+    output : Path
+    languages : sequence of str
+    typed : sequence of str
+        The command line, for timing.json.
+    jobs : int
+    quiet : bool
+        Whether to show no progress.
+    """
+
+    output: Path
+    languages: Sequence[str]
+    typed: Sequence[str]
+    jobs: int
+    quiet: bool
+
+
 def list_kind(kind: str) -> None:
     """Print what there is of one kind; raises ValueError for an unknown one."""
     print_list(kind)
@@ -59,11 +87,7 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    started = time.perf_counter()
     options = read_options(arguments)
-    for code in options.languages:
-        require_complete(read_language(code))
-    staging = open_staging(options.output)
     study = Study(
         options.catalogue,
         options.grid,
@@ -72,34 +96,76 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         options.preset,
         whole_grid=not options.only,
     )
+    target = Target(
+        options.output, options.languages, typed, options.jobs, arguments.quiet
+    )
+    results, written = write_report(study, target, only=options.only)
+    if not arguments.quiet:
+        print_outcome(gather(results, options.catalogue), written)
+
+
+def write_report(
+    study: Study,
+    target: Target,
+    *,
+    only: Sequence[str] = (),
+    own_file: bytes | None = None,
+) -> tuple[Results, list[Path]]:
+    """Run a study and write its report.
+
+    Parameters
+    ----------
+    study : Study
+    target : Target
+    only : sequence of str
+        The claims that were asked for, if not all.
+    own_file : bytes, optional
+        The user's file that the study's claims are from.
+
+    Returns
+    -------
+    Results, list of Path
+        What the pages were made from, and the files written.
+
+    Raises
+    ------
+    ValueError
+        If the output folder is not usable.
+    OSError, RuntimeError
+        If the run could not finish; the previous output is as it was.
+    """
+    started = time.perf_counter()
+    for code in target.languages:
+        require_complete(read_language(code))
+    staging = open_staging(target.output)
     try:
-        divisors = len(options.grid.divisors)
         with (
-            progress_bar(divisors, quiet=arguments.quiet) as advance,
-            make_executor(options.jobs) as executor,
+            progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance,
+            make_executor(target.jobs) as executor,
         ):
             results = run_study(study, executor, advance)
         sampled = time.perf_counter()
         record = write_results(results, staging)
-        record |= {"only": list(options.only), "languages": list(options.languages)}
+        record |= {"only": list(only), "languages": list(target.languages)}
+        if own_file is not None:
+            (staging / OWN_FILE).write_bytes(own_file)
+            record["own_claims"] = OWN_FILE
         read_back = read_results(staging, record)
-        make_report(read_back, options.catalogue, options.languages, staging)
+        make_report(read_back, study.catalogue, target.languages, staging)
         timing = {
-            "command": list(typed),
-            "jobs": options.jobs,
+            "command": list(target.typed),
+            "jobs": target.jobs,
             "seconds": {
                 "sampling": round(sampled - started, 3),
                 "rendering": round(time.perf_counter() - sampled, 3),
             },
         }
         write_json(staging / TIMING_FILE, timing)
-        finish_staging(options.output, record)
+        finish_staging(target.output, record)
     except BaseException:
-        discard_staging(options.output)
+        discard_staging(target.output)
         raise
-    written = commit(options.output)
-    if not arguments.quiet:
-        print_outcome(gather(read_back, options.catalogue), written)
+    return read_back, commit(target.output)
 
 
 def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
@@ -120,19 +186,12 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
     if missing := _NEEDED - set(record):
         raise ResultsError(f"results must have {min(missing)!r} in their run.json")
-    catalogue = read_catalogue()
-    by_id = {claim.id: claim for claim in catalogue.claim}
-    try:
-        for name in record["claims"]:
-            look_up("claim", name, by_id)
-    except ValueError as error:
-        raise ResultsError(
-            f"results must be of claims of this version: {error}"
-        ) from None
+    catalogue = _judged_by(record, source)
     languages = choose_languages(arguments.lang or record["languages"])
     for code in languages:
         require_complete(read_language(code))
-    held: dict[str, Any] = {name: (source / name).read_bytes() for name in DATA_FILES}
+    files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
+    held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
     staging = open_staging(output)
     try:
         for name, content in held.items():
@@ -150,3 +209,18 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     written = commit(output)
     if not arguments.quiet:
         print_outcome(gather(results, catalogue), written)
+
+
+def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
+    """Read what results were judged by: the catalogue of the five texts, or a file."""
+    own = "own_claims" in record
+    catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
+    by_id = {claim.id: claim for claim in catalogue.claim}
+    try:
+        for name in record["claims"]:
+            look_up("claim", name, by_id)
+    except ValueError as error:
+        raise ResultsError(
+            f"results must be of claims of this version: {error}"
+        ) from None
+    return catalogue

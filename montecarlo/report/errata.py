@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.language import Language, decimals_in_formulas
+from montecarlo.report.own_words import Shown
 from montecarlo.report.views import CellView, ClaimView, Findings
 
 FAILING = ("refuted", "conditional")
@@ -23,7 +24,7 @@ class Erratum:
 def make_errata(
     findings: Findings, catalogue: Catalogue, languages: Sequence[str]
 ) -> list[Erratum]:
-    """Return the errata of the texts whose languages are written.
+    """Return the errata of the texts whose languages are written; none of a user's.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def make_errata(
     return [
         Erratum(
             text.key,
-            text.name,
+            str(text.name),
             text.language,
             tuple(
                 (claim, sections)
@@ -46,7 +47,7 @@ def make_errata(
             ),
         )
         for text in catalogue.text
-        if text.language in languages
+        if text.language in languages and not findings.own
     ]
 
 
@@ -59,7 +60,10 @@ def erratum_markdown(erratum: Erratum, language: Language) -> str:
     language : Language
         That of the text.
     """
-    say = language.translate
+
+    def say(words: Shown) -> str:
+        return language.translate(str(words))  # of the five texts: a message
+
     lines = [f"# {say('Erratum')}{say(': ')}{say(erratum.text)}", ""]
     for claim, sections in erratum.entries:
         named = [say("summary") if s == "summary" else f"§ {s}" for s in sections]

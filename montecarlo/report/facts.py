@@ -5,7 +5,13 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from montecarlo.report.figures.rows import largest_scores, saturation_cells
+from montecarlo.report.figures.rows import (
+    FEWEST_POINTS,
+    largest_scores,
+    nearest,
+    saturation_cells,
+)
+from montecarlo.report.figures.weights import RANK_D_K
 from montecarlo.report.tables import N_KEYS, plain_gaussian
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 from montecarlo.sampling.laws import LAWS
@@ -32,7 +38,9 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     gaussian = plain_gaussian(measurements)
     gaussian = gaussian[gaussian["d_k"] <= MOST_D_K]
     rows = gaussian[gaussian["n_keys"].notna()]
-    rows = rows[rows["n_keys"] == _nearest(rows["n_keys"])]
+    points = rows.groupby("n_keys")["d_k"].transform("nunique")
+    rows = rows[points >= FEWEST_POINTS]  # others have no panel
+    rows = rows[rows["n_keys"] == nearest(rows["n_keys"], N_KEYS)]
     pairs = gaussian[gaussian["n_keys"].isna()]
     found = {
         "variance": _two(
@@ -66,11 +74,6 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
         "z-scores": _z_scores(measurements),
     }
     return {name: fact for name, fact in found.items() if fact is not None}
-
-
-def _nearest(sizes: pd.Series) -> float:
-    """Return the number of keys of the grid that figures without panels are of."""
-    return min(sizes.unique(), key=lambda n: abs(n - N_KEYS), default=0)
 
 
 def _two(
@@ -111,9 +114,9 @@ def _first_rank(curves: pd.DataFrame) -> Fact | None:
     first = plain[
         (plain["curve"] == "weight_by_rank")
         & (plain["x"] == 1.0)
-        & (plain["d_k"] <= MOST_D_K)
+        & plain["d_k"].isin(RANK_D_K)
     ]
-    first = first[first["n_keys"] == _nearest(first["n_keys"])]
+    first = first[first["n_keys"] == nearest(first["n_keys"], N_KEYS)]
     first = first[first["d_k"] == first["d_k"].max()].set_index("divisor")
     if not {"none", "sqrt"} <= set(first.index):
         return None
@@ -130,7 +133,7 @@ def _saturation(measurements: pd.DataFrame) -> Fact | None:
     """Pick the ends of an undivided line of the map, in percent as it shows them."""
     cells = saturation_cells(measurements)
     cells = cells[(cells["divisor"] == "none") & (cells["d_k"] <= MOST_D_K)]
-    line = cells[cells["n_keys"] == _nearest(cells["n_keys"])].sort_values("d_k")
+    line = cells[cells["n_keys"] == nearest(cells["n_keys"], N_KEYS)].sort_values("d_k")
     if line.empty:
         return None
     first, last = line.iloc[0], line.iloc[-1]
@@ -148,7 +151,7 @@ def _saturation(measurements: pd.DataFrame) -> Fact | None:
 def _largest_score(measurements: pd.DataFrame) -> Fact | None:
     """Pick the largest score and the asymptotic formula for it at one n."""
     rows = largest_scores(measurements)
-    rows = rows[rows["n_keys"] == _nearest(rows["n_keys"])]
+    rows = rows[rows["n_keys"] == nearest(rows["n_keys"], N_KEYS)]
     if rows.empty:
         return None
     (row,) = rows.to_dict("records")
@@ -211,10 +214,11 @@ def threshold_panels(
     findings : Findings
     """
     names = curves["curve"][curves["curve"].str.endswith("/used")]
+    claims = {claim.id: claim for claim in findings.claims}
     panels = []
     for name in dict.fromkeys(names):
         _, claim_id, reading_id, _ = name.split("/")
-        claim = findings.claim(claim_id)
+        claim = claims.get(claim_id)
         if claim is not None:
             panels += [(claim, r) for r in claim.readings if r.id == reading_id]
     return panels

@@ -6,15 +6,17 @@ verdicts, numbers and their rows come from the results and nowhere else.
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import Catalogue, Claim
+from montecarlo.claims.schema import Catalogue, Claim, Words
+from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
 from montecarlo.report.views import (
     VERDICTS,
@@ -82,16 +84,17 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
     """
     catalogue = catalogue or read_catalogue()
     by_id = {claim.id: claim for claim in catalogue.claim}
-    names = {text.key: text.name for text in catalogue.text}
+    words = partial(shown_words, language=catalogue.language)
+    names = {text.key: words(text.name) for text in catalogue.text}
     claims = tuple(
-        _claim(record, by_id[record["id"]], names)
+        _claim(record, by_id[record["id"]], names, words)
         for record in results.claims["claims"]
     )
     statements = {check.id: check.statement for check in catalogue.self_check}
     self_checks = tuple(
         SelfCheckView(
             record["id"],
-            statements[record["id"]],
+            words(statements[record["id"]]),
             record["verdict"],
             _outcomes(record["checks"]),
             tuple(_check(check) for check in record["checks"]),
@@ -108,13 +111,21 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         results.claims["decision_error"],
         results.run,
         tuple(results.claims["models"]),
+        catalogue.language is not None,
     )
 
 
 def _claim(
-    record: Mapping[str, Any], claim: Claim, names: Mapping[str, str]
+    record: Mapping[str, Any],
+    claim: Claim,
+    names: Mapping[str, Shown],
+    words: Callable[[Words], Shown],
 ) -> ClaimView:
-    labels = {reading.id: reading.label for reading in claim.reading}
+    labels = {
+        reading.id: words(reading.label)
+        for reading in claim.reading
+        if reading.label is not None
+    }
     verdict = record["verdict"]
     readings = tuple(_reading(r, labels.get(r["id"])) for r in record["readings"])
     sentence = claim.note
@@ -124,14 +135,16 @@ def _claim(
     right = None
     if claim.right is not None and verdict in ("refuted", "conditional"):
         view = _reading(record["right"], None)
-        right = RightView(claim.right.sentence, claim.right.arithmetic, view)
+        right = RightView(
+            words(claim.right.sentence), words(claim.right.arithmetic), view
+        )
     return ClaimView(
         claim.id,
         claim.topic,
-        claim.statement,
+        words(claim.statement),
         tuple((names[s["text"]], s["text"], s["section"]) for s in record["sources"]),
         verdict,
-        sentence,
+        None if sentence is None else words(sentence),
         readings,
         right,
         _counterexample(readings) if verdict in ("refuted", "conditional") else None,
@@ -152,7 +165,7 @@ def _counterexample(readings: Sequence[ReadingView]) -> CellView | None:
     )
 
 
-def _reading(record: Mapping[str, Any], label: str | None) -> ReadingView:
+def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:
     first = record["checks"][0]
     return ReadingView(
         record["id"],

@@ -7,6 +7,7 @@ through.  How it looks is the business of ``math`` in the style sheet and of its
 
 import html
 import re
+from collections.abc import Callable
 from functools import lru_cache
 
 from markupsafe import Markup, escape
@@ -82,13 +83,15 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     return found
 
 
-def prose(text: str) -> Markup:
+def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     r"""Replace every ``$…$`` in a text by inline MathML.
 
     Parameters
     ----------
     text : str or Markup
         Markup is taken as it is, anything else is escaped.  ``\$`` is a dollar.
+    rewrite : callable
+        What is done to the LaTeX of each formula before it is set.
 
     Returns
     -------
@@ -112,7 +115,7 @@ def prose(text: str) -> Markup:
             return piece["dollar"] or piece["tag"]
         if "<" in piece["formula"]:
             raise ValueError(rf"a formula must write < as \lt in {str(text)!r}")
-        return math_ml(html.unescape(piece["formula"]))
+        return math_ml(rewrite(html.unescape(piece["formula"])))
 
     found = _PIECES.sub(replace, escape(text))
     # a formula and the punctuation after it stay on one line

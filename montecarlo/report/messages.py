@@ -11,14 +11,12 @@ from collections.abc import Iterator, Sequence
 from importlib.resources.abc import Traversable
 from io import BytesIO
 from pathlib import Path
-from typing import get_args
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import Catalogue, Sentences, Spoken
 from montecarlo.names import look_up
 from montecarlo.report.language import LANGUAGES, SOURCE, Language, catalogue_path
 from montecarlo.report.templates import template_folder
@@ -42,7 +40,8 @@ _NOISE = (
 def source_messages() -> dict[str, list[str]]:
     """Return every message with the places where it stands."""
     found: dict[str, list[str]] = {}
-    for message, place in (*_in_templates(), *_in_catalogue(read_catalogue())):
+    in_catalogue = [(str(words), place) for words, place in read_catalogue().words()]
+    for message, place in (*_in_templates(), *in_catalogue):
         places = found.setdefault(message, [])
         if place not in places:
             places.append(place)
@@ -77,34 +76,6 @@ def _template_files(folder: Traversable) -> Iterator[Traversable]:
             yield from _template_files(entry)
         elif entry.name.endswith(".html.j2"):
             yield entry
-
-
-def _in_catalogue(catalogue: Catalogue) -> Iterator[tuple[str, str]]:
-    for text in catalogue.text:
-        yield text.name, f"text {text.key}"
-    for claim in catalogue.claim:
-        place = f"claim {claim.id}"
-        yield claim.statement, place
-        if claim.sentences is not None:
-            yield from _in_sentences(claim.sentences, place)
-        if claim.right is not None:
-            yield claim.right.sentence, f"{place}, right"
-            yield claim.right.arithmetic, f"{place}, arithmetic"
-        if claim.note is not None:
-            yield claim.note, f"{place}, note"
-        for reading in claim.reading:
-            if reading.label is not None:
-                yield reading.label, f"{place}, reading {reading.id}"
-    for self_check in catalogue.self_check:
-        yield self_check.statement, f"self-check {self_check.id}"
-
-
-def _in_sentences(sentences: Sentences, place: str) -> Iterator[tuple[str, str]]:
-    for verdict in get_args(Spoken):
-        yield getattr(sentences, verdict), f"{place}, {verdict}"
-    for when in sentences.when:
-        readings = ", ".join(f"{r} {v}" for r, v in when.readings.items())
-        yield when.sentence, f"{place}, when {readings}"
 
 
 def updated_catalogue(code: str, old: bytes) -> bytes:

@@ -92,7 +92,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
         typed = getattr(arguments, name)
         if typed is not None:
             settings[name] = typed
-    configuration = _convert(settings, arguments.config)
+    configuration = configured(settings, arguments.config)
     preset = "" if configuration.grid else configuration.preset
     grid = configuration.grid or look_up("preset", preset, PRESETS)
     grid.conditions()
@@ -138,7 +138,14 @@ def _read_file(path: str) -> dict[str, object]:
         raise ValueError(f"config must be TOML, got {path!r}: {error}") from None
 
 
-def _convert(settings: dict[str, object], path: str | None) -> Configuration:
+def configured(settings: dict[str, object], path: str | None = None) -> Configuration:
+    """Validate settings, of a file where a path is given.
+
+    Raises
+    ------
+    ValueError
+        One line: the file, what was expected, and where.
+    """
     try:
         return msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:

@@ -10,18 +10,15 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
+from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from montecarlo.report.errata import Erratum
 from montecarlo.report.formulas import math_ml, prose
-from montecarlo.report.language import (
-    LANGUAGES,
-    Language,
-    decimals_in_formulas,
-    localised,
-)
+from montecarlo.report.language import LANGUAGES, Language, localised
 from montecarlo.report.options import Configuration
+from montecarlo.report.own_words import OWN_FILE, OwnWords, Shown, set_own_words
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
 from montecarlo.report.views import ClaimView, Findings, ReadingView
@@ -180,6 +177,7 @@ def _functions(language: Language) -> dict[str, Callable[..., object]]:
     return {
         "_": partial(_say, language),
         "translated": partial(_translated, language),
+        "other_language": partial(_other_language, language),
         "plain": partial(_plain, language),
         "num": numbers.number,
         "pm": numbers.with_error,
@@ -190,26 +188,39 @@ def _functions(language: Language) -> dict[str, Callable[..., object]]:
     }
 
 
-def _say(language: Language, message: str, **values: object) -> Markup:
+def _say(language: Language, message: str, /, **values: object) -> Markup:
     """Translate a message, fill in its placeholders, set its formulas."""
     return _localised_prose(language, language.say(message, **values))
 
 
-def _plain(language: Language, message: str, **values: object) -> str:
+def _plain(language: Language, message: str, /, **values: object) -> str:
     """Translate a message for an attribute or a title: no markup, escaped on use."""
     return str(language.say(message, **values))
 
 
-def _translated(language: Language, message: str) -> Markup:
-    """Translate a message of the catalogue of claims, which has no placeholders."""
-    text = Markup(language.translate(message))  # noqa: S704 - checked when read
+def _translated(language: Language, words: Shown) -> Markup:
+    """Translate a message of the catalogue of claims, which has no placeholders.
+
+    What a user wrote is shown in the page's language, or else in another.
+    """
+    if isinstance(words, OwnWords):
+        return set_own_words(*words.in_language(language.code))
+    text = Markup(language.translate(words))  # noqa: S704 - checked when read
     return _localised_prose(language, text)
+
+
+def _other_language(language: Language, words: Shown) -> tuple[str, str] | None:
+    """Return tag and name of the language that is shown where it is not the page's."""
+    if not isinstance(words, OwnWords):
+        return None
+    code, _ = words.in_language(language.code)
+    name = Locale.parse(code).get_language_name(language.code)
+    return None if code == language.code else (LANGUAGES[code][0], name or code)
 
 
 def _localised_prose(language: Language, text: Markup) -> Markup:
     """Set the formulas of a text with the language's decimal sign."""
-    shown = decimals_in_formulas(language, str(text))
-    return prose(Markup(shown))  # noqa: S704 - it was markup before
+    return prose(text, partial(localised, language))
 
 
 def _tex(language: Language, latex: str) -> Markup:
@@ -236,6 +247,12 @@ def canonical_command(run: Mapping[str, Any]) -> str:
 
     Where flags cannot say it, that begins with a configuration file.
     """
+    if "own_claims" in run:
+        words = [f"python -m montecarlo.judge {OWN_FILE} --preset {run['preset']}"]
+        words.append(f"--seed {run['seed']}")
+        if run["error_rate"] != Configuration().error_rate:
+            words.append(f"--error-rate {run['error_rate']!r}")
+        return " ".join([*words, "--report output"])
     words = ["python -m montecarlo.report"]
     file = _configuration(run)
     if file:

@@ -106,5 +106,6 @@ def level_formula(level: Mapping[str, float] | float | None) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return a bound as it was written, without an exponent."""
-    return f"{value:.6g}"
+    """Return a bound as it was written; one that is huge or tiny with a power of 10."""
+    mantissa, _, exponent = f"{value:.6g}".partition("e")
+    return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa

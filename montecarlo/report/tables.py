@@ -156,9 +156,9 @@ def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
             (row["quantity"], row["divisor"]): _cell(row)
             for row in group.to_dict("records")
         }
-        entry = cells["entry_variance_q", "none"]
+        entry = cells.get(("entry_variance_q", "none"))
         score = cells.get(("score_variance", "sqrt"))
-        if score is not None:
+        if entry is not None and score is not None:
             frozen_below = math.exp(0.5 * score.value)
             rows.append(AuditRow(str(setup), entry, score, frozen_below))
     return sorted(rows, key=lambda row: row.score.value)

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from montecarlo.report.own_words import Shown
+
 #: Verdicts in the order in which a page counts them.
 VERDICTS = (
     "supported",
@@ -94,10 +96,10 @@ class BorderView:
 
 @dataclass(frozen=True, slots=True)
 class ReadingView:
-    """One reading; ``label`` is a message, or None and ``symbol`` names it."""
+    """One reading; ``label`` is None where ``symbol`` names it."""
 
     id: str
-    label: str | None
+    label: Shown | None
     symbol: str
     scope: str
     verdict: str
@@ -109,23 +111,23 @@ class ReadingView:
 
 @dataclass(frozen=True, slots=True)
 class RightView:
-    """The sentence that would be right: messages, and its own verdict."""
+    """The sentence that would be right, and its own verdict."""
 
-    sentence: str
-    arithmetic: str
+    sentence: Shown
+    arithmetic: Shown
     reading: ReadingView
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim, with the messages that its verdict and its readings choose."""
+    """One claim, with the words that its verdict and its readings choose."""
 
     id: str
     topic: str
-    statement: str
-    sources: tuple[tuple[str, str, str], ...]  # text's name (a message), key, section
+    statement: Shown
+    sources: tuple[tuple[Shown, str, str], ...]  # text's name, key, section
     verdict: str
-    sentence: str | None  # a message; None where nothing was measured
+    sentence: Shown | None  # None where nothing was measured, or no sentence is given
     readings: tuple[ReadingView, ...]
     right: RightView | None
     counterexample: CellView | None  # the smallest cell that refutes it
@@ -136,7 +138,7 @@ class SelfCheckView:
     """One check of the simulator itself."""
 
     id: str
-    statement: str
+    statement: Shown
     verdict: str
     outcomes: Mapping[str, int]
     checks: tuple[CheckView, ...]
@@ -144,7 +146,7 @@ class SelfCheckView:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that the pages of all languages show."""
+    """Everything that the pages of all languages show; ``own``: a user's claims."""
 
     claims: tuple[ClaimView, ...]
     self_checks: tuple[SelfCheckView, ...]
@@ -153,10 +155,15 @@ class Findings:
     decision_error: float
     run: Mapping[str, Any]
     models: tuple[Mapping[str, Any], ...]
+    own: bool = False
 
     def claim(self, name: str) -> ClaimView | None:
-        """Return a claim by id, None where it was left out."""
-        return next((claim for claim in self.claims if claim.id == name), None)
+        """Return a claim of the five texts by id, None where it was left out.
+
+        A user's claim is none of them, whatever its id.
+        """
+        found = (claim for claim in self.claims if claim.id == name and not self.own)
+        return next(found, None)
 
     def by_topic(self, topic: str) -> list[ClaimView]:
         """Return the claims of a topic, in the order of the catalogue."""

@@ -104,6 +104,7 @@ WRONG_CHECKS = [
     ({"threshold": {"bound": "high", "start": 0, "stop": 1}}, "threshold", "high"),
     ({"threshold": {"bound": "low", "start": NAN, "stop": 1}}, "threshold", "1e+30"),
     ({"threshold": {"bound": "low", "start": 2.0, "stop": 1.0}}, "start", "2.0"),
+    ({"threshold": {"bound": "low", "start": 1.0, "stop": 1.0}}, "start", "below"),
     ({"relation": "between", "low": 2.0, "high": 1.0}, "low", "2.0"),
     ({"comment": "hello"}, "check[0]", "comment"),
     ({"divisor": "none/sqrt"}, "divisor", "none/sqrt"),
@@ -159,9 +160,14 @@ WRONG_CLAIMS = [
     ({"id": "The Claim"}, "`id`", "regex"),
     ({"id": 7}, "`id`", "int"),
     ({"id": "x" * 61}, "`id`", "regex"),
+    ({"id": "x\n"}, "`id`", "regex"),
     ({"topic": "gradient"}, "`topic`", "gradient"),
     ({"statement": ""}, "`statement`", "1"),
     ({"statement": "x" * 2001}, "`statement`", "2000"),
+    ({"statement": "x\n"}, "the claim", "no control character"),
+    ({"statement": "x\u202ey"}, "the claim", "no control character"),
+    ({"statement": {"en": "x"}}, "the claim", "must be a text"),
+    ({"source": [{"text": "a", "section": "1\n"}]}, "section", "regex"),
     ({"source": [{"text": "b", "section": "1"}]}, "source.text", "'b'"),
     ({"sentences": {"supported": "x"}}, "`sentences`", "refuted"),
     ({"sentences": None}, "sentences", "must be there for the kind 'measured'"),
@@ -201,6 +207,15 @@ def test_wrong_claim(change, field, said):
     assert message.startswith("my.toml: claim ")
     assert field == "the claim" or field in message
     assert said in message
+
+
+def test_reading_has_one_threshold():
+    """Outcomes of a reading are drawn over one threshold; a second one is refused."""
+    check = {**CHECK, "low": 1.0, "threshold": {"bound": "low", "start": 0, "stop": 2}}
+    message = message_of(make(reading={"check": [check, check]}))
+
+    assert message.startswith("my.toml: claim 'the-claim', reading 'the-reading', ")
+    assert "field threshold: must stand in one check" in message
 
 
 def test_kinds_that_are_not_measured():

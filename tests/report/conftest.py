@@ -1,7 +1,8 @@
 """One small real study, its results on disk, and its pages, parsed once."""
 
 import json
-from collections.abc import Iterator, Mapping
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -14,7 +15,8 @@ import pytest
 from babel import Locale
 from babel.numbers import get_decimal_symbol, parse_decimal
 
-from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
+from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.presets import Block, Grid
 from montecarlo.report import making
@@ -22,6 +24,7 @@ from montecarlo.report.errata import make_errata
 from montecarlo.report.facts import threshold_panels
 from montecarlo.report.findings import gather, read_results
 from montecarlo.report.language import SOURCE, Language, read_language
+from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.pages import (
     Contents,
     render_erratum,
@@ -55,6 +58,9 @@ SMALL = Grid(
 )
 INDEX = "index"
 ERRATUM = "erratum-"
+#: Three languages: with most texts of its own, with some, with next to none.
+OWN_PAGES = ("own_report/de", "own_report/ja", "own_report/zh", "own_report/index")
+OWN_CLAIMS = Path(__file__).with_name("own_claims.toml")
 ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
 
 
@@ -72,9 +78,10 @@ class Number:
 class Page:
     """A page, parsed as a browser parses it."""
 
-    def __init__(self, text: str, code: str) -> None:
+    def __init__(self, text: str, code: str, home: "Report | None" = None) -> None:
         self.text = text
         self.code = code
+        self.home = home
         self.root = html5lib.parse(text, namespaceHTMLElements=False)
 
     @cached_property
@@ -166,9 +173,9 @@ class Gathered(Exception):  # noqa: N818 - not an error
 class Report:
     """The results of the study, and its pages as they are asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, catalogue: Catalogue) -> None:
         self.folder = folder
-        self.catalogue = read_catalogue()
+        self.catalogue = catalogue
         self.results = read_results(folder)
         self.contents = self._gathered()
         self.facts = self.contents.facts
@@ -195,7 +202,7 @@ class Report:
         if name not in self._pages:
             text, code = self._rendered(name)
             (self.folder / f"{name}.html").write_text(text, encoding="utf-8")
-            self._pages[name] = Page(text, code)
+            self._pages[name] = Page(text, code, self)
         return self._pages[name]
 
     def _rendered(self, name: str) -> tuple[str, str]:
@@ -220,6 +227,14 @@ class Report:
             threshold_panels=threshold_panels(results.curves, findings),
         )
 
+    def with_words(self, change: Callable[[str], str]) -> Contents:
+        """Return the contents of own claims, had the user written each text so."""
+        data = tomllib.loads(OWN_CLAIMS.read_text(encoding="utf-8"))
+        catalogue = parse_catalogue(_rewritten(data, change), "own.toml", own=True)
+        findings = gather(self.results, catalogue)
+        panels = threshold_panels(self.results.curves, findings)
+        return replace(self.contents, findings=findings, threshold_panels=panels)
+
     @staticmethod
     def key_of(check: Mapping[str, Any]) -> str:
         """Return what tells a check of some cells from others: a page shows it once."""
@@ -233,16 +248,51 @@ class Report:
         return Page(render_page(contents, language), language.code)
 
 
+#: Fields that hold texts; below one of them may stand a table of languages.
+TEXTS = {"statement", "label", "note", "sentence", "arithmetic", "name"} | {
+    "supported",
+    "refuted",
+    "conditional",
+    "inconclusive",
+}
+
+
+def _rewritten(value: Any, change: Callable[[str], str], field: str = "") -> Any:
+    """Return a file's tables with each text changed."""
+    if isinstance(value, dict):
+        return {
+            key: _rewritten(inner, change, field if field in TEXTS else key)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list):
+        return [_rewritten(inner, change, field) for inner in value]
+    return change(value) if field in TEXTS else value
+
+
+def sampled(study: Study, folder: Path, **more: str) -> Report:
+    """Sample, judge and write as the command would, but for the pages."""
+    with make_executor(1) as executor:
+        results = run_study(study, executor)
+    record = write_results(results, folder)
+    record |= {"only": [], "languages": list(CODES), "sha256": {}, "schema": 1, **more}
+    write_json(folder / "run.json", {"program": "montecarlo", **record})
+    return Report(folder, study.catalogue)
+
+
 @pytest.fixture(scope="session")
 def report(tmp_path_factory):
-    """The small study, sampled, judged and written as the command would."""
-    folder = tmp_path_factory.mktemp("report")
-    with make_executor(1) as executor:
-        results = run_study(Study(read_catalogue(), SMALL), executor)
-    record = write_results(results, folder)
-    record |= {"only": [], "languages": list(CODES), "sha256": {}, "schema": 1}
-    write_json(folder / "run.json", {"program": "montecarlo", **record})
-    return Report(folder)
+    """The small study of the five texts."""
+    return sampled(Study(read_catalogue(), SMALL), tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def own_report(tmp_path_factory):
+    """A small study of a user's own claims."""
+    folder = tmp_path_factory.mktemp("own")
+    catalogue, content = read_own_claims(OWN_CLAIMS)
+    (folder / OWN_FILE).write_bytes(content)
+    study = Study(catalogue, SMALL, preset="quick", whole_grid=False)
+    return sampled(study, folder, own_claims=OWN_FILE)
 
 
 @pytest.fixture(params=CODES)
@@ -251,7 +301,8 @@ def page(report, request):
     return report.page(request.param)
 
 
-@pytest.fixture(params=(*CODES, INDEX, *ERRATA))
-def any_page(report, request):
-    """The report in each language, the index, and the errata."""
-    return report.page(request.param)
+@pytest.fixture(params=(*CODES, INDEX, *ERRATA, *OWN_PAGES))
+def any_page(request):
+    """The report in each language, the index, the errata; and one of own claims."""
+    fixture, _, name = request.param.rpartition("/")
+    return request.getfixturevalue(fixture or "report").page(name)

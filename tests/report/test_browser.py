@@ -7,7 +7,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("en", "de", "zh", "ja", "es", "index", "erratum-de")
+PAGES = ("en", "de", "zh", "ja", "es", "index", "erratum-de", "own_report/ja")
 WIDTHS = (320, 1280)
 HEIGHT = 900
 #: Collects what the policy blocked, from the first byte on.
@@ -118,11 +118,11 @@ def visit(browser):
 
 
 @pytest.fixture(params=PAGES)
-def visited(visit, report, request):
-    """Each page of the report, opened."""
-    page = report.page(request.param)
-    found = visit(report.folder / f"{request.param}.html")
-    return page, found, request.param
+def visited(visit, request):
+    """Each page of the report, and one about a user's claims, opened."""
+    fixture, _, name = request.param.rpartition("/")
+    page = request.getfixturevalue(fixture or "report").page(name)
+    return page, visit(page.home.folder / f"{name}.html"), name
 
 
 def test_page_in_a_browser(visited):

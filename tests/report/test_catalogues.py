@@ -301,6 +301,14 @@ def test_every_attribute_is_a_message(marked):
     assert seen["nav"] == 2
 
 
+def test_every_word_about_own_claims_is_a_message(own_report, sources):
+    """Nor does one of a page about a user's claims: the rest is what the user wrote."""
+    contents = own_report.with_words(lambda text: f"⟦{text}⟧")
+    page = own_report.render(contents, pseudo(sources))
+    assert untranslated(page, {"3.1"}) == []
+    assert any("⟦ (in Japanisch)⟧" in text for text, _ in page.texts())
+
+
 def test_untranslated_word_is_seen(report, sources):
     """A word that a template says by itself would not pass."""
     page = report.render(report.contents, pseudo(sources))

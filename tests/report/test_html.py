@@ -15,10 +15,11 @@ from markupsafe import Markup
 
 from montecarlo.report import pages
 from montecarlo.report.language import LANGUAGES
+from montecarlo.report.own_words import OWN_FILE
 
 MOST_BYTES = 1_500_000
 PICTURE = "data:image/svg+xml,"
-DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json"}
+DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json", OWN_FILE}
 #: A page of nothing but what the checks below look for, each thing done wrong.
 FAULTY = """<!DOCTYPE html><html><head><title>x</title></head><body>
 <h1>a</h1><h3>b</h3><a href="#none">c</a><a href="none.html">d</a>
@@ -203,9 +204,9 @@ def test_ids_are_unique_and_the_same(page, report):
         assert f"claim-{claim.id}" in page.by_id
 
 
-def test_links_lead_somewhere(any_page, report):
+def test_links_lead_somewhere(any_page):
     """Every link leads to a file that is written or to a place of the page."""
-    assert bad_links(any_page, report) == []
+    assert bad_links(any_page, any_page.home) == []
     assert bad_references(any_page) == []
 
 
@@ -219,11 +220,11 @@ def test_images_have_words(any_page):
     assert bad_images(any_page) == []
 
 
-def test_images_are_the_figures(any_page, report):
+def test_images_are_the_figures(any_page):
     """Each picture is the file of its figure, to the last stroke."""
     for image in any_page.root.iter("img"):
         name = any_page.parents[image].get("id").removeprefix("figure-")
-        file = report.folder / "figures" / f"{name}.svg"
+        file = any_page.home.folder / "figures" / f"{name}.svg"
         assert plain_tree(picture(image.get("src"))) == plain_tree(file.read_text())
 
 

@@ -34,6 +34,8 @@ ENDS, BETWEEN = 25, 160
 Scores = NDArray[np.float64]
 #: Rows of one condition share their draws.  These, one per condition, do not.
 ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
+#: With fewer of these, the others are the same few draws over and over.
+FEWEST_ALONE = 10
 ALL_LOOK = Look(MUTED, "o", filled=False, size=4.0)
 ALONE_LOOK = Look(BLUE, "s", size=4.5)
 
@@ -111,7 +113,7 @@ def build_z_scores(
         & measurements["std_error"].gt(0.0)
         & measurements["summary"].isin(("mean", "value"))
     ]
-    if len(rows) < 2 * ENDS:
+    if len(rows) < 2 * ENDS or len(_one_each(rows)) < FEWEST_ALONE:
         return None
     figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
     plot_z_scores(figure.subplots(), rows)
@@ -131,11 +133,8 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
     -------
     Axes
     """
-    alone = pd.concat(
-        [table[table["quantity"].eq(q) & table["divisor"].eq(d)] for q, d in ONE_EACH]
-    )
     limit = 0.0
-    for rows, look in ((table, ALL_LOOK), (alone, ALONE_LOOK)):
+    for rows, look in ((table, ALL_LOOK), (_one_each(table), ALONE_LOOK)):
         if rows.empty:
             continue
         normal, z = _ordered_scores(rows)
@@ -159,6 +158,13 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
     axes.set_xlabel(r"$\Phi^{-1}$")
     axes.set_ylabel("$z$")
     return axes
+
+
+def _one_each(table: pd.DataFrame) -> pd.DataFrame:
+    """Pick about one estimate for each condition: these share no draws."""
+    return pd.concat(
+        [table[table["quantity"].eq(q) & table["divisor"].eq(d)] for q, d in ONE_EACH]
+    )
 
 
 def _ordered_scores(table: pd.DataFrame) -> tuple[Scores, Scores]:

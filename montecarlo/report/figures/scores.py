@@ -28,6 +28,7 @@ from montecarlo.report.figures.palette import (
     MUTED,
 )
 from montecarlo.report.figures.rows import (
+    FEWEST_POINTS,
     gaussian_rows,
     largest_scores,
     plain_rows,
@@ -53,7 +54,7 @@ def build_variance(
     rows = plain_rows(measurements, quantity="score_variance", summary="value")
     rows = with_interval(rows[rows["law_q"].eq(rows["law_k"])])
     rows = rows[rows["law_q"].isin(ALL_LAWS)]
-    if gaussian_rows(rows).empty:
+    if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure = Figure(figsize=(WIDTH, 6.0), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 1.0))

@@ -1,0 +1,196 @@
+"""What checks and texts must be beyond their types, and the error that says so."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from montecarlo.attention.divisors import DIVISORS, pairs_of
+from montecarlo.attention.number_formats import (
+    FORMAT_QUANTITIES,
+    NUMBER_FORMATS,
+    SOFTMAXES,
+)
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.claims.cells import canonical_laws
+from montecarlo.claims.schema import CONTROL, Check, Level, Words
+from montecarlo.estimation.summaries import SPREAD
+from montecarlo.names import look_up
+from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.setups import parse_setup
+
+
+class CatalogueError(ValueError):
+    """A catalogue that cannot be used; one line with file, claim and field."""
+
+
+@contextmanager
+def placed(where: str, field: str) -> Iterator[None]:
+    """Name the place in the message of a `ValueError`."""
+    try:
+        yield
+    except ValueError as error:
+        raise CatalogueError(f"{where}, field {field}: {error}") from None
+
+
+_CONTROL = re.compile(f"[{CONTROL}]")
+
+
+def validate_words(words: Words, where: str, *, own: bool) -> None:
+    """Make sure that a text can be shown.
+
+    Parameters
+    ----------
+    words : str or dict
+    where : str
+        File and claim, for the message.
+    own : bool
+        Whether it is a user's, which may be in several languages.
+
+    Raises
+    ------
+    CatalogueError
+        With one line: where, requirement and what came.
+    """
+    texts = [words] if isinstance(words, str) else list(words.values())
+    if not texts or (words not in texts and not own):
+        raise CatalogueError(f"{where}: must be a text, got {words!r}")
+    for text in texts:
+        if found := _CONTROL.search(text):
+            raise CatalogueError(
+                f"{where}: must have no control character, got {found[0]!a}"
+            )
+
+
+#: Fields that a relation needs, beside those that every check has.
+_FIELDS = {
+    "equals": {"expected", "tolerance"},
+    "at_least": {"low"},
+    "at_most": {"high"},
+    "between": {"low", "high"},
+    "slope_between": {"low", "high"},
+    "ratio_of_ends_between": {"low", "high"},
+}
+#: These may be open on one side.
+_HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
+
+
+def validate_check(check: Check, where: str) -> None:
+    """Make sure that a check can be decided.
+
+    Parameters
+    ----------
+    check : Check
+    where : str
+        File, claim and reading, for the message.
+
+    Raises
+    ------
+    CatalogueError
+        With one line: where, field, requirement and what came.
+    """
+    with placed(where, "quantity"):
+        look_up("quantity", check.quantity, QUANTITIES)
+    with placed(where, "divisor"):
+        look_up("divisor", check.divisor, {name: name for name in _divisors(check)})
+    allowed = {name: name for name in _summaries(check)}
+    with placed(where, "summary"):
+        look_up("summary", check.summary, allowed)
+    for law in check.domain.laws:
+        with placed(where, "domain.laws"):
+            canonical = canonical_laws(law)
+        if law != canonical:
+            raise CatalogueError(
+                f"{where}, field domain.laws: must be {canonical!r}, got {law!r}"
+            )
+    for name in check.domain.dependence:
+        with placed(where, "domain.dependence"):
+            _require_canonical(parse_dependence(name).name, name)
+    for name in check.domain.setup:
+        with placed(where, "domain.setup"):
+            setup = parse_setup(name)
+            _require_canonical(setup.name if setup else "", name)
+    with placed(where, "number_format"):
+        look_up("number_format", check.number_format, NUMBER_FORMATS)
+    with placed(where, "softmax"):
+        look_up("softmax", check.softmax, dict.fromkeys(SOFTMAXES))
+    for field in ("d_k", "n_keys"):
+        low, high = getattr(check.domain, field)
+        if low > high:
+            raise CatalogueError(
+                f"{where}, field domain.{field}: must rise, got [{low}, {high}]"
+            )
+    _validate_levels(check, where)
+    given = {
+        field
+        for field in ("expected", "tolerance", "low", "high")
+        if getattr(check, field) is not None
+    }
+    needs = _FIELDS[check.relation]
+    open_sided = check.relation in _HALF_OPEN and given and given < needs
+    if given != needs and not open_sided:
+        needed = " and ".join(sorted(needs))
+        got = ", ".join(sorted(given)) or "none"
+        raise CatalogueError(
+            f"{where}, field relation: {check.relation} needs {needed}, got {got}"
+        )
+    if check.threshold is not None and check.threshold.bound not in given:
+        raise CatalogueError(
+            f"{where}, field threshold.bound: must be one of the bounds given, "
+            f"got {check.threshold.bound!r}"
+        )
+
+
+def _require_canonical(canonical: str, given: str) -> None:
+    if given != canonical:
+        raise ValueError(f"must be {canonical!r}, got {given!r}")
+
+
+def _validate_levels(check: Check, where: str) -> None:
+    """Bounds rise, and depend on sizes that a cell has."""
+    pairs = check.quantity in PAIR_QUANTITIES
+    for field in ("expected", "low", "high"):
+        level = getattr(check, field)
+        for power, lacking in (("d_k_power", check.along_d_k), ("n_keys_power", pairs)):
+            if isinstance(level, Level) and lacking and getattr(level, power) != 0.0:
+                raise CatalogueError(
+                    f"{where}, field {field}.{power}: must be 0 where a cell has no "
+                    f"such size, got {getattr(level, power)!r}"
+                )
+    bounds = {"low": check.low, "high": check.high}
+    if check.threshold is not None:
+        bounds |= {"start": check.threshold.start, "stop": check.threshold.stop}
+    for first, last in (("low", "high"), ("start", "stop")):
+        low, high = bounds.get(first), bounds.get(last)
+        if not isinstance(low, float) or not isinstance(high, float):
+            continue
+        if low > high or (first == "start" and low == high):
+            limit = "at most" if first == "low" else "below"
+            raise CatalogueError(
+                f"{where}, field {first}: must be {limit} {last}, {high!r}, got {low!r}"
+            )
+
+
+def _divisors(check: Check) -> tuple[str, ...]:
+    """Name the divisors under which the table has rows of a check's quantity."""
+    pair = PAIR_QUANTITIES.get(check.quantity)
+    if pair is not None:
+        return tuple(DIVISORS) if pair.divided else ("none",)
+    if check.quantity in FORMAT_QUANTITIES:
+        return tuple(DIVISORS)
+    compared = ROW_QUANTITIES[check.quantity].compared
+    pairs = pairs_of(tuple(DIVISORS)) if compared else ()
+    return (*DIVISORS, *pairs)
+
+
+def _summaries(check: Check) -> tuple[str, ...]:
+    """Name the summaries that a check's quantity has under its divisor."""
+    if check.quantity in PAIR_QUANTITIES:
+        return ("value",)
+    if check.quantity in FORMAT_QUANTITIES:
+        return ("mean",)
+    quantity = ROW_QUANTITIES[check.quantity]
+    if "/" in check.divisor:
+        return ("mean", SPREAD)
+    return (*quantity.summaries, SPREAD) if quantity.grid else quantity.summaries

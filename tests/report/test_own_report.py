@@ -1,0 +1,174 @@
+"""A report of a user's own claims: the same pages, without what is about the texts."""
+
+from dataclasses import replace
+
+import pytest
+
+from montecarlo.report.facts import figure_facts
+from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.language import LANGUAGES
+from montecarlo.report.pages import canonical_command
+from montecarlo.report.symbols import decimal, level_formula
+from montecarlo.report.tables import audit_rows
+
+
+def words(element):
+    """Return the words of an element."""
+    return " ".join("".join(element.itertext()).split())
+
+
+@pytest.fixture(params=LANGUAGES)
+def own_page(own_report, request):
+    """The report of own claims in each language."""
+    return own_report.page(request.param)
+
+
+def test_sections_are_those_of_the_claims(own_page):
+    """Each section of the contents is there, in order, and has something to say."""
+    sections = list(own_page.root.iter("section"))
+    (contents,) = [e for e in own_page.root.iter("nav") if e.get("class") == "contents"]
+    links = [e.get("href") for e in contents.iter("a")]
+    assert links == [f"#{section.get('id')}" for section in sections]
+    for section in sections:
+        headings = [words(e) for e in section if e.tag in {"h2", "h3"}]
+        assert len(words(section)) > sum(map(len, headings)) + 20
+    for table in own_page.root.iter("table"):
+        assert table.findall("tbody/tr")
+    for items in (*own_page.root.iter("ul"), *own_page.root.iter("ol")):
+        assert list(items)
+
+
+def test_claims_are_those_of_the_file(own_page, own_report):
+    """Every claim of the file has its verdict in the list and in its section."""
+    for record in own_report.results.claims["claims"]:
+        article = own_page.by_id[f"claim-{record['id']}"]
+        assert own_page.verdicts(article)[0] == record["verdict"]
+        (section,) = [e for e in own_page.above(article) if e.tag == "section"]
+        assert section.get("id") == record["topic"]
+    articles = [e.get("id") for e in own_page.root.iter("article")]
+    assert len(articles) == len(own_report.results.claims["claims"])
+
+
+def test_nothing_is_said_of_the_texts(own_report, report):
+    """Neither title nor paragraphs of the other report: they are about other claims,
+    also where the user's have the same ids.
+    """
+    own, other = own_report.page("en"), report.page("en")
+    for page, there in ((own, False), (other, True)):
+        classes = {e.get("class") for e in page.elements()}
+        assert ("answer" in classes) == there
+        assert ("table-family" in page.by_id) == there
+        assert ("five texts" in words(page.root)) == there
+        assert ("Before the texts" in words(page.root)) == there
+        assert ("start from independent entries" in words(page.root)) == there
+    assert own.root.find("head/title").text != other.root.find("head/title").text
+    assert own_report.contents.errata == []
+
+
+def test_table_of_models_is_the_users(own_report):
+    """Sizes of models come from the file, once."""
+    table = own_report.page("en").by_id["table-models"]
+    assert [words(e) for e in table.iter("th")][4:] == ["tiny"]
+
+
+def test_claim_is_judged_by_its_kind(own_report):
+    """A measured claim is measured, though a shape of the catalogue has its id."""
+    claims = {c["id"]: c for c in own_report.results.claims["claims"]}
+    measured = claims["product-shape"]
+    assert measured["readings"][0]["places"]
+    assert measured["verdict"] == measured["readings"][0]["verdict"]
+    assert claims["input-dimension"]["verdict"] == "refuted"
+    assert claims["input-dimension"]["readings"] == []
+
+
+def test_readings_choose_the_sentence(own_report):
+    """A sentence that asks for a reading's verdict is shown, in its own language."""
+    article = own_report.page("es").by_id["claim-scaled-variance-one"]
+    assert "Depende de" in words(article)
+    assert "Teils" not in words(article)
+
+
+def test_sources_are_left_out_where_there_are_none(own_report):
+    """With texts the list has a column for them; without any, it has none."""
+    findings = own_report.contents.findings
+    bare = tuple(replace(claim, sources=()) for claim in findings.claims)
+    without = replace(own_report.contents, findings=replace(findings, claims=bare))
+    for page, columns in ((own_report.page("de"), 3), (own_report.render(without), 2)):
+        (table,) = [e for e in page.root.iter("table") if e.get("class") == "claims"]
+        assert {len(line) for line in table.iter("tr")} == {columns}
+        named = [e for e in page.elements() if e.get("class") == "sources"]
+        assert len(named) == (columns == 3)
+    assert "Ein Lehrbuch § 3.1" in words(own_report.page("de").by_id["claims"])
+
+
+def test_figures_are_those_that_there_are_data_for(own_report):
+    """Each figure of a page was drawn, stands once, and shows more than one size."""
+    page = own_report.page("en")
+    shown = [e.get("id") for e in page.root.iter("figure")]
+    assert {f"figure-{name}" for name in own_report.contents.figures} == set(shown)
+    assert len(set(shown)) == len(shown) > 4
+    assert "figure-thresholds" in {e.get("id") for e in page.by_id["claims"]}
+
+
+@pytest.mark.parametrize("name", ["variance", "effective-keys", "weight-max"])
+def test_one_size_makes_no_figure(own_report, name):
+    """A figure against d_k needs two of them."""
+    results = own_report.results
+    for sizes, drawn in ([64], False), ([64, 256], True):
+        rows = results.measurements[results.measurements["d_k"].isin(sizes)]
+        svg = render_svg(FIGURES[name], rows, results.curves)
+        assert (svg is not None) == drawn
+
+
+def test_few_conditions_make_no_figure_of_z_scores(own_report):
+    """Many estimates from the same few draws say nothing about theory."""
+    rows = own_report.results.measurements
+    few = rows[rows["d_k"].eq(64) & rows["law_q"].eq("gaussian")]
+    assert len(few) > 100
+    assert render_svg(FIGURES["z-scores"], few, own_report.results.curves) is None
+
+
+def test_alternative_text_speaks_of_a_panel(own_report):
+    """Sizes without a panel of their own are not what a figure is described by."""
+    rows = own_report.results.measurements
+    lone = rows[rows["n_keys"].eq(128) & rows["d_k"].ne(64)]
+    facts = figure_facts(rows.drop(lone.index), own_report.results.curves)
+    assert facts["effective-keys"]["n"] == 32
+    assert figure_facts(rows, own_report.results.curves)["effective-keys"]["n"] == 128
+
+
+def test_audit_needs_entries(own_report):
+    """A projection that is sampled for rows alone has no line in the table."""
+    rows = own_report.results.measurements
+    assert len(audit_rows(rows)) == 1
+    assert audit_rows(rows[rows["quantity"].ne("entry_variance_q")]) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "command"),
+    [
+        ({}, "python -m montecarlo.judge claims.toml --preset quick --seed 1 --report"),
+        ({"error_rate": 0.05, "seed": 7}, "--seed 7 --error-rate 0.05 --report output"),
+    ],
+)
+def test_page_tells_how_to_judge_again(own_report, change, command):
+    """The command names the file that lies beside the page."""
+    assert command in canonical_command({**own_report.results.run, **change})
+    links = [e.get("href") for e in own_report.page("en").root.iter("a")]
+    assert "claims.toml" in links
+
+
+@pytest.mark.parametrize(
+    ("value", "latex"),
+    [
+        (0.05, "0.05"),
+        (32.0, "32"),
+        (1e-9, r"1\cdot 10^{-9}"),
+        (-2.5e30, r"-2.5\cdot 10^{30}"),
+    ],
+)
+def test_bound_of_any_size_is_a_formula(value, latex):
+    """A bound is written as a reader would, not as Python does."""
+    assert decimal(value) == latex
+    level = {"times": value, "d_k_power": 0.0, "n_keys_power": 0.0}
+    assert level_formula(level) == latex
