@@ -6,7 +6,7 @@ rate of 1 in 10,000, is no part of it.  How the bank lies to an exact value is a
 of its own.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,13 +30,11 @@ from montecarlo.estimation.row_distribution import (
 )
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.replicates import count_bins
+from montecarlo.sampling.resampling import Indices
 
-#: Samples that go through NumPy together.
-CHUNK = 2048
 #: Bins on either side of a quantile in which its intervals are looked for.
 NEAR = 24
 
-Indices = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 #: One-sided error rate -> both ends of the interval of each sample.
 Ends = Callable[[float], tuple[Array, Array]]
 
@@ -55,16 +53,6 @@ class Statistic:
 
     truth: float
     sampled: Callable[[Indices], Ends]
-
-
-def index_chunks(
-    size: int, n_replicates: int, samples: int, seed: int
-) -> Iterator[Indices]:
-    """Yield which replicates of a bank each sample holds, in chunks of samples."""
-    rng = np.random.Generator(np.random.SFC64(seed))
-    for first in range(0, samples, CHUNK):
-        shape = (min(CHUNK, samples - first), n_replicates)
-        yield rng.integers(size, size=shape)
 
 
 def statistic(bank: Bank, key: RowKey) -> Statistic:

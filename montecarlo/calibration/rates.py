@@ -4,6 +4,8 @@ In: a bank.  Out: one record per row, with counts and not shares, so that whoeve
 them can put an error on them.
 """
 
+import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -13,7 +15,6 @@ import numpy as np
 from montecarlo.calibration.bank import Bank, row_keys
 from montecarlo.calibration.judged import (
     estimate,
-    index_chunks,
     pooled_value,
     statistic,
 )
@@ -21,6 +22,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, has_interval
 from montecarlo.presets import PRESETS
+from montecarlo.sampling.resampling import index_chunks
 from montecarlo.study import find_reference
 
 #: Nominal one-sided error rates at which misses are counted.
@@ -116,13 +118,15 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
     ----------
     bank : Bank
     samples : int
-        Judged samples of each row.
+        Judged samples of each quantity, shared by its rows.
     draws : int
         Samples that are estimated as the report does it, for the coverage.
     """
     keys = list(row_keys(bank.condition))
     n = first_look(bank)
-    missed = _count_misses(bank, keys, n, samples)
+    rows = Counter(key.quantity for key in keys)
+    shares = {key: math.ceil(samples / rows[key.quantity]) for key in keys}
+    missed = _count_misses(bank, keys, n, shares)
     pooled = {key: pooled_value(bank, key) for key in keys}
     exact = {key: find_reference(bank.condition, key) for key in keys}
     truth = {key: e.value if e else pooled[key][0] for key, e in exact.items()}
@@ -136,22 +140,31 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
         judged = has_interval(bank.condition, key.quantity)
         records.append(
             Rates(
-                _row(bank, key), judged, n, samples, low, high, draws, covered[key], z
+                _row(bank, key),
+                judged,
+                n,
+                shares[key],
+                low,
+                high,
+                draws,
+                covered[key],
+                z,
             )
         )
     return records
 
 
 def _count_misses(
-    bank: Bank, keys: list[RowKey], n_replicates: int, samples: int
+    bank: Bank, keys: list[RowKey], n_replicates: int, samples: dict[RowKey, int]
 ) -> dict[RowKey, Counts]:
     """Count the samples whose interval lies above, and below the truth, by `RATES`."""
     statistics = {key: statistic(bank, key) for key in keys}
     missed: dict[RowKey, Counts] = {
         key: np.zeros((2, len(RATES)), dtype=np.int64) for key in keys
     }
-    for indices in index_chunks(len(bank.means), n_replicates, samples, SEED_MISSES):
-        for key, row in statistics.items():
+    for key, row in statistics.items():
+        wanted = samples[key]
+        for indices in index_chunks(len(bank.means), n_replicates, wanted, SEED_MISSES):
             ends = row.sampled(indices)
             for number, rate in enumerate(RATES):
                 low, high = ends(rate)

@@ -199,9 +199,7 @@ class Tally:
     inconclusive: float
 
 
-def tally(
-    error_rate: float, studies: list[Judged], truth: Array, known: Array
-) -> Tally:
+def tally(error_rate: float, studies: list[Judged]) -> Tally:
     """Count the studies that are wrong somewhere.
 
     Parameters
