@@ -32,8 +32,9 @@ from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.replicates import count_bins
 from montecarlo.sampling.resampling import Indices
 
-#: Bins on either side of a quantile in which its intervals are looked for.
-NEAR = 24
+#: Bins on either side of a quantile that are counted: whether an interval misses it is
+#: decided in the bin of the quantile and the one below.
+NEAR = 4
 
 #: One-sided error rate -> both ends of the interval of each sample.
 Ends = Callable[[float], tuple[Array, Array]]
@@ -117,8 +118,7 @@ def _used(quantity: PairQuantity) -> tuple[str, ...]:
 def _quantile(bank: Bank, key: RowKey) -> Statistic:
     """Return a quantile of rows, on the scale of bins.
 
-    An end in the bin of the truth does not miss it.  Only bins near the truth are
-    counted: whether an interval misses is decided there.
+    An end in the bin of the truth does not miss it.
     """
     bins = bank.bins[key.divisor, key.quantity]
     level = QUANTILES[key.summary]
