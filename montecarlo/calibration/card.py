@@ -119,6 +119,24 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(context=table["context"].fillna("")).astype({"n_keys": "Int64"})
 
 
+def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
+    """Add up the rows of each law, d_k and quantity: what the card judges.
+
+    Parameters
+    ----------
+    rates : DataFrame
+
+    Returns
+    -------
+    DataFrame
+        One line per law, context, d_k and quantity, with the sums of all counts.
+    """
+    names = ["judged", "law", "context", "d_k", "quantity"]
+    misses = [f"{side}_{rate:g}" for side in SIDES for rate in RATES]
+    grouped = rates.groupby(names, sort=False)[["samples", *misses]]
+    return grouped.sum().reset_index()
+
+
 def actual_over_nominal(rates: pd.DataFrame) -> pd.DataFrame:
     """Return how many times as often as stated each row misses, on the worse side.
 

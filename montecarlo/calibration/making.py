@@ -3,6 +3,7 @@
 import argparse
 import platform
 from collections.abc import Iterator
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -77,15 +78,13 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     work.mkdir(parents=True, exist_ok=True)
     error_rate = decision_error_of(Study(read_catalogue(), PRESETS["standard"]))
     with make_executor(jobs) as executor:
-        # the longest first: rows of many keys
-        todo = [
-            (condition, seed, sizes, error_rate, work) for condition in conditions()
-        ]
-        futures = [executor.submit(judge_bank, *one) for one in reversed(todo)]
-        found = []
-        for future, (condition, *_) in zip(reversed(futures), todo, strict=True):
-            found.append(future.result())
-            yield f"bank    {condition.name}"
+        todo = [(one, seed, sizes, error_rate, work) for one in conditions()]
+        # rows take longest, so that no worker is left alone with one at the end
+        futures = {executor.submit(judge_bank, *one): one[0] for one in reversed(todo)}
+        for future in as_completed(futures):
+            future.result()
+            yield f"bank    {futures[future].name}"
+        found = [future.result() for future in reversed(futures)]
         yield f"studies {sizes.studies}"
         seeds = range(seed, seed + sizes.studies)
         studies = judge_studies(seeds, executor, work)

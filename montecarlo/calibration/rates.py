@@ -28,7 +28,7 @@ from montecarlo.study import find_reference
 #: Nominal one-sided error rates at which misses are counted.
 RATES = (1e-2, 1e-3, 1e-4)
 #: Distances of what is claimed from the truth, in tolerances.
-DISTANCES = tuple(step / 4 for step in range(13))
+DISTANCES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)
 #: Judged samples of each claim whose power is measured.
 POWER_SAMPLES = 2**13
 #: Streams of judged samples, apart from each other and from the bank's.
