@@ -12,6 +12,7 @@ from montecarlo.report.figures.rows import (
     saturation_cells,
 )
 from montecarlo.report.figures.weights import RANK_D_K
+from montecarlo.report.report_card import view_card
 from montecarlo.report.tables import N_KEYS, plain_gaussian
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 from montecarlo.sampling.laws import LAWS
@@ -59,6 +60,7 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
         ),
         "saturation": _saturation(measurements),
         "largest-score": _largest_score(measurements),
+        "report-card": _report_card(),
         "gradients": _two(
             rows,
             ("jacobian_frobenius", "mean", "none"),
@@ -127,6 +129,15 @@ def _first_rank(curves: pd.DataFrame) -> Fact | None:
         "second": float(first.loc["sqrt", "estimate"]),
         "second_error": float(first.loc["sqrt", "std_error"]),
     }
+
+
+def _report_card() -> Fact | None:
+    """Pick the worst ratios at the largest and the smallest rate that was counted."""
+    card = view_card()
+    if card is None:
+        return None
+    worst = card.worst()
+    return {"first": worst[0], "second": worst[-1]}
 
 
 def _saturation(measurements: pd.DataFrame) -> Fact | None:

@@ -19,6 +19,7 @@ from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
 from montecarlo.report.options import Configuration
 from montecarlo.report.own_words import OWN_FILE, OwnWords, Shown, set_own_words
+from montecarlo.report.report_card import CardView
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
 from montecarlo.report.views import ClaimView, Findings, ReadingView
@@ -95,6 +96,8 @@ class Contents:
         Those that the figure of variances shows.
     threshold_panels : sequence of (ClaimView, ReadingView)
         What the panels of the figure of thresholds show, in their order.
+    card : CardView or None
+        The judge's report card, None where the package has none.
     languages : sequence of str
         Codes of the pages that are written together.
     """
@@ -108,6 +111,7 @@ class Contents:
     tails: TailTable | None
     laws: Sequence[str]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
+    card: CardView | None
     languages: Sequence[str]
 
 
@@ -149,6 +153,7 @@ def _render(
         tails=contents.tails,
         laws=contents.laws,
         threshold_panels=contents.threshold_panels,
+        card=contents.card,
         command=canonical_command(contents.findings.run),
         policy=POLICY.format(style=style_hash(style)),
         style=Markup(style),  # noqa: S704 - our own file, no message in it

@@ -4,6 +4,7 @@ Axes and legends carry symbols and numbers only, so that one set serves all lang
 A new figure is one builder and one entry in `FIGURES`.
 """
 
+from montecarlo.report.figures.card import build_report_card
 from montecarlo.report.figures.drawing import FigureSpec, render_svg
 from montecarlo.report.figures.gradients import build_gradient_ratio, build_gradients
 from montecarlo.report.figures.judgement import build_thresholds, build_z_scores
@@ -30,5 +31,6 @@ FIGURES = {
         FigureSpec("gradient-ratio", build_gradient_ratio),
         FigureSpec("thresholds", build_thresholds),
         FigureSpec("z-scores", build_z_scores),
+        FigureSpec("report-card", build_report_card),
     )
 }

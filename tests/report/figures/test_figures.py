@@ -111,9 +111,12 @@ def test_words_are_found(text):
     assert words_in(text)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "report-card"])
 def test_missing_data_give_no_figure(results, name):
-    """Without its rows a figure is left out; no error, no empty axes."""
+    """Without its rows a figure is left out; no error, no empty axes.
+
+    The report card is that of the package, whatever the results.
+    """
     measurements, curves = results
     assert FIGURES[name].build(measurements.iloc[:0], curves.iloc[:0]) is None
     other = measurements[measurements["quantity"].eq("entry_variance_q")]
@@ -445,7 +448,7 @@ def test_tick_labels_do_not_overlap(build, name):
                 for text in labels
                 if text.get_text() and low <= text.get_position()[0] <= high
             ]
-            for left, right in pairwise(boxes):
+            for left, right in pairwise(sorted(boxes, key=lambda box: box.x0)):
                 assert left.x1 + 2.0 < right.x0
 
 
