@@ -23,6 +23,8 @@ FOLDER = Path(__file__).with_name("report_card")
 #: A judged row may miss so many times as often as stated.
 ALLOWED = 1.5
 SIDES = ("low", "high")
+#: Columns of numbers that may be empty; an empty context is one.
+EMPTY = {"n_keys": [""], "bank_z": [""]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ def read_card(folder: Path = FOLDER) -> Card | None:
     if not (folder / "about.json").exists():
         return None
     rates, power, studies = (
-        pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=[""])
+        pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values=EMPTY)
         for name in ("rates", "power", "studies")
     )
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
@@ -116,7 +118,7 @@ def read_card(folder: Path = FOLDER) -> Card | None:
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(context=table["context"].fillna("")).astype({"n_keys": "Int64"})
+    return table.astype({"context": "str", "n_keys": "Int64"})
 
 
 def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:

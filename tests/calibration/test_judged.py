@@ -1,0 +1,112 @@
+"""Judged samples are judged as the report judges, and misses counted as they are."""
+
+import numpy as np
+import pytest
+
+from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.calibration.bank import DIVISORS, Bank, read_or_draw, row_keys
+from montecarlo.calibration.judged import (
+    columns_of,
+    estimate,
+    pooled_value,
+    statistic,
+)
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import sample
+from montecarlo.sampling.resampling import index_chunks
+
+SIZE, SEED = 192, 5
+PAIRS = Condition("laplace", "laplace", 4)
+ROWS = Condition("gaussian", "gaussian", 16, 32)
+PLANTED = Condition("gaussian", "gaussian", 16, 32, "planted(0.5)")
+CONDITIONS = (PAIRS, ROWS, PLANTED)
+
+
+@pytest.fixture(scope="module")
+def banks():
+    """A small bank of each kind of condition."""
+    return {c: read_or_draw(c, SEED, SIZE, None) for c in CONDITIONS}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda c: c.name)
+def test_estimates_are_those_of_the_report(banks, condition):
+    """All of a bank gives every row the estimate that a study of its size gives."""
+    store = SampleStore()
+    store.add(condition, 0, sample(condition, SEED, 0, SIZE, DIVISORS))
+    summaries = Summaries(condition, store.samples(condition), DIVISORS)
+    for key in row_keys(condition):
+        found = estimate(banks[condition], key, np.arange(SIZE))
+        expected = summaries.estimate(key)
+        assert found.value == pytest.approx(expected.value, rel=1e-12), key
+        assert found.interval(1e-4) == pytest.approx(expected.interval(1e-4)), key
+        assert pooled_value(banks[condition], key)[0] == found.value
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda c: c.name)
+def test_many_samples_at_once_are_judged_as_one(banks, condition):
+    """Samples that go through NumPy together miss where each alone misses."""
+    bank = banks[condition]
+    for key in row_keys(condition):
+        row = statistic(bank, key)
+        (indices,) = index_chunks(SIZE, 24, 60, seed=9)
+        low, high = row.sampled(indices)(0.1)
+        truth = row.truth if key.summary not in QUANTILES else edge_of(key, row)
+        for number, some in enumerate(indices):
+            alone = estimate(bank, key, some).interval(0.1)
+            if key.summary in QUANTILES:
+                missed = (alone.low >= truth[1], alone.high <= truth[0])
+            else:
+                missed = (alone.low > truth, alone.high < truth)
+            together = (low[number] > row.truth, high[number] < row.truth)
+            assert together == missed, key
+
+
+def edge_of(key, row):
+    """The lower and upper edge of the bin that a quantile of a bank lies in."""
+    edges = ROW_QUANTITIES[key.quantity].grid.edges()
+    return edges[int(row.truth) - 1], edges[int(row.truth)]
+
+
+def test_misses_are_found(banks):
+    """A truth that is off by five standard errors is missed on the right side."""
+    key = RowKey("none", "score_variance", "value")
+    row = statistic(banks[PAIRS], key)
+    (indices,) = index_chunks(SIZE, 48, 200, seed=3)
+    low, high = row.sampled(indices)(0.01)
+    _, error = pooled_value(banks[PAIRS], key)
+    shift = 5.0 * error * np.sqrt(SIZE / 48)
+
+    assert (high < row.truth + shift).mean() > 0.9
+    assert (low > row.truth - shift).mean() > 0.9
+    assert (low > row.truth).mean() < 0.1
+    assert (high < row.truth).mean() < 0.1
+
+
+def test_only_the_means_that_are_used(banks):
+    """A variance is made of two means, an excess kurtosis of four."""
+    sizes = {
+        name: len(columns_of(banks[PAIRS], RowKey("none", name, "value"))[0])
+        for name in ("score_abs", "score_variance", "score_excess_kurtosis")
+    }
+    assert sizes == {
+        "score_abs": 1,
+        "score_variance": 2,
+        "score_excess_kurtosis": 4,
+    }
+
+
+def test_bank_is_kept(tmp_path):
+    """What is kept in a folder is read back as it was drawn, and not drawn again."""
+    drawn = read_or_draw(ROWS, SEED, 8, tmp_path)
+    (path,) = tmp_path.iterdir()
+    before = path.stat().st_mtime_ns
+    kept = read_or_draw(ROWS, SEED, 8, tmp_path)
+
+    assert isinstance(kept, Bank)
+    assert np.array_equal(kept.means, drawn.means)
+    assert all(np.array_equal(kept.bins[c], drawn.bins[c]) for c in drawn.bins)
+    assert path.stat().st_mtime_ns == before
+    read_or_draw(ROWS, SEED + 1, 8, tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
