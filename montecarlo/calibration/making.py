@@ -41,18 +41,21 @@ class Sizes:
     bank : int
         Replicates of a bank, at most.
     samples, draws : int
-        Judged samples of a row, and those estimated as the report does it.
+        Judged samples of a quantity, and those of a row estimated as the report does.
     studies : int
+    step : int
+        Every which condition has a bank.
     """
 
     bank: int
     samples: int
     draws: int
     studies: int
+    step: int = 1
 
 
 WHOLE = Sizes(SIZE, 2**20, 2000, 300)
-SHORT = Sizes(512, 2**12, 200, 2)
+SHORT = Sizes(256, 2**11, 50, 2, step=5)
 
 
 def make_card(arguments: argparse.Namespace) -> Iterator[str]:
@@ -78,7 +81,9 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     work.mkdir(parents=True, exist_ok=True)
     error_rate = decision_error_of(Study(read_catalogue(), PRESETS["standard"]))
     with make_executor(jobs) as executor:
-        todo = [(one, seed, sizes, error_rate, work) for one in conditions()]
+        todo = [
+            (one, seed, sizes, error_rate, work) for one in conditions()[:: sizes.step]
+        ]
         # rows take longest, so that no worker is left alone with one at the end
         futures = {executor.submit(judge_bank, *one): one[0] for one in reversed(todo)}
         for future in as_completed(futures):
