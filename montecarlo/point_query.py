@@ -93,13 +93,28 @@ def format_point(point: Point, seconds: float, *, as_json: bool) -> str:
         return json.dumps({**record, "seconds": round(seconds, 3)}, ensure_ascii=False)
     lines = [
         f"{point.quantity} ({point.summary}), divisor {point.divisor}",
-        f"estimate   {point.estimate:.8g} ± {point.std_error:.2g}",
-        f"95 %       [{point.ci_low:.8g}, {point.ci_high:.8g}]",
+        f"estimate   {point.estimate:.8g}{_error(point)}",
+        f"95 %       {_interval(point)}",
     ]
     if point.reference is not None:
         z = math.nan
         if point.std_error > 0.0:
             z = (point.estimate - point.reference) / point.std_error
-        lines.append(f"exact      {point.reference:.8g} (z = {z:+.2f})")
+        distance = "" if math.isnan(z) else f" (z = {z:+.2f})"
+        lines.append(f"exact      {point.reference:.8g}{distance}")
     lines.append(f"replicates {point.n_replicates}, {seconds:.1f} s, {point.row_id}")
     return "\n".join(lines)
+
+
+def _interval(point: Point) -> str:
+    """Return the interval, or why there is none."""
+    if math.isnan(point.ci_low):
+        return "none: the law lacks the moments that it needs"
+    if math.isinf(point.ci_low) and math.isinf(point.ci_high):
+        return "none: nearly all of the spread comes from fewer than four replicates"
+    return f"[{point.ci_low:.8g}, {point.ci_high:.8g}]"
+
+
+def _error(point: Point) -> str:
+    """Return the standard error, nothing where there is none."""
+    return "" if math.isnan(point.std_error) else f" ± {point.std_error:.2g}"

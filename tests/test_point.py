@@ -95,3 +95,25 @@ def test_bad_input_is_one_line(arguments, message, capsys):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_law_without_an_interval_is_told_at_once(capsys):
+    """A law that lacks moments gives a value, no interval, and why; sampling stops."""
+    wanted = ["--law", "student_t3", "--d-k", "4", "--divisor", "none"]
+    assert main([*wanted, "--quantity", "score_variance", "--seed", "7"]) == 0
+    text = capsys.readouterr().out
+    assert "none: the law lacks the moments that it needs" in text
+    assert "±" not in text
+    assert "nan" not in text
+    assert "replicates 128," in text
+
+
+def test_mean_of_rare_replicates_has_no_interval(capsys):
+    """An estimate that hangs on a few replicates says so, in words and as null."""
+    wanted = ["--law", "gaussian", "--d-k", "256", "--keys", "32", "--divisor", "none"]
+    wanted += ["--dependence", "planted(0.5)", "--quantity", "weight_max"]
+    assert main([*wanted, "--relative-error", "0.01", "--seed", "7"]) == 0
+    assert "fewer than four replicates" in capsys.readouterr().out
+    assert main([*wanted, "--relative-error", "0.01", "--seed", "7", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ci_low"], found["ci_high"]) == (None, None)

@@ -123,7 +123,7 @@ class Summaries:
         if key not in self._made:
             made = self._make(key)
             if not has_interval(self.condition, key.quantity):
-                made = replace(made, std_error=math.nan, bounds=None)
+                made = replace(made, std_error=math.nan, skewness=0.0, bounds=None)
             self._made[key] = made
         return self._made[key]
 

@@ -42,8 +42,9 @@ def gaussian_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose interval is valid: no point without its error bar."""
-    return table[table["ci_low"].notna() & table["ci_high"].notna()]
+    """Return the rows whose interval is bounded: no point without its error bar."""
+    low, high = (table[end].abs() < np.inf for end in ("ci_low", "ci_high"))
+    return table[low & high]
 
 
 def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[int]:
