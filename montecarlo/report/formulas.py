@@ -34,9 +34,11 @@ _PIECES = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 
-#: A formula right before a sign that must not begin a line.
-_CLOSED = re.compile(r"</math>(?=[.,;:!?)\]…’”»])")
-WORD_JOINER = "\N{WORD JOINER}"
+#: A formula and the signs right after it, which must not begin a line.
+_CLOSED = re.compile(
+    r"(<math\b(?:(?!</math>).)*</math>)([.,;:!?)\]…’”»，。、；：！？）」』】》]+)",
+    re.DOTALL,
+)
 
 
 @lru_cache(maxsize=4096)
@@ -118,6 +120,6 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
         return math_ml(rewrite(html.unescape(piece["formula"])))
 
     found = _PIECES.sub(replace, escape(text))
-    # a formula and the punctuation after it stay on one line
-    found = _CLOSED.sub(f"</math>{WORD_JOINER}", found)
+    # browsers break a line after a formula whatever follows, even a word joiner
+    found = _CLOSED.sub(r'<span class="kept">\1\2</span>', found)
     return Markup(found)  # noqa: S704 - escaped above, and math_ml escapes

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.report.formulas import WORD_JOINER, math_ml, prose
+from montecarlo.report.formulas import math_ml, prose
 
 ROOT = Path(__file__).parents[2]
 FONTS = ROOT / "report_templates" / "fonts"
@@ -243,7 +243,7 @@ def test_prose_keeps_what_is_around():
     """Words, tags and dollars in attributes stay; formulas are put in their place."""
     text = Markup('<b title="$1$">at</b> $d_k$, $n$ &amp; more')
     assert prose(text) == (
-        f'<b title="$1$">at</b> {math_ml("d_k")}{WORD_JOINER}, '
+        f'<b title="$1$">at</b> <span class="kept">{math_ml("d_k")},</span> '
         f"{math_ml('n')} &amp; more"
     )
 
