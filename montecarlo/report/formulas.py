@@ -40,6 +40,9 @@ _CLOSED = re.compile(
     re.DOTALL,
 )
 
+#: A root over one low letter, which would hang below the line and cut the letter.
+_LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
+
 
 @lru_cache(maxsize=4096)
 def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
@@ -82,7 +85,7 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
         raise ValueError(
             f"formula ${latex}$ needs what a page must not hold: {refused.group()}"
         )
-    return found
+    return _LOW_ROOT.sub(r'<msqrt><mpadded height="0.68em">\1</mpadded></msqrt>', found)
 
 
 def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:

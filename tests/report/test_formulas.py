@@ -239,6 +239,13 @@ def test_empty_formula_is_refused(latex):
             convert(latex)
 
 
+def test_root_of_a_low_letter_is_raised():
+    """A root over one low letter gets the height of others; others stay as they are."""
+    assert "mpadded" in math_ml(r"\sqrt{n}")
+    assert "mpadded" not in math_ml(r"\sqrt{d_k}")
+    assert "mpadded" not in math_ml(r"\sqrt{2\ln n}")
+
+
 def test_prose_keeps_what_is_around():
     """Words, tags and dollars in attributes stay; formulas are put in their place."""
     text = Markup('<b title="$1$">at</b> $d_k$, $n$ &amp; more')
