@@ -13,6 +13,7 @@ from montecarlo.calibration.card import (
     ALLOWED,
     FOLDER,
     actual_over_nominal,
+    by_quantity,
     read_card,
     write_card,
 )
@@ -133,12 +134,14 @@ def _lines(folder: Path) -> Iterator[str]:
     card = read_card(folder)
     if card is None:
         raise RuntimeError(f"card must have been written to {folder}")
-    worst = actual_over_nominal(card.rates[card.rates["judged"]]).max()
-    for rate, ratio in worst.items():
+    ratios = actual_over_nominal(by_quantity(card.rates[card.rates["judged"]]))
+    for rate, ratio in ratios.max().items():
         yield f"worst   {ratio:.2f} times as often as stated at {rate:g}"
+    beyond = int((ratios > ALLOWED).any(axis=1).sum())
+    yield f"beyond  {beyond} of {len(ratios)} judged combinations, asked is {ALLOWED}"
     for one in card.studies.to_dict("records"):
         yield (
             f"studies {one['missed']} of {one['studies']} miss somewhere, "
             f"{one['wrong']} decide wrongly, at an error rate of {one['error_rate']:g}"
         )
-    yield f"written {folder}; at most {ALLOWED} is asked of judged rows"
+    yield f"written {folder}"

@@ -17,8 +17,8 @@ from montecarlo.estimation.intervals import (
     Moments,
     interval_ends,
     jackknife_moments,
-    mean_ends,
     mean_moments,
+    one_interval,
     t_quantile,
 )
 
@@ -63,8 +63,9 @@ class Estimate:
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
-        low, high = mean_ends(self.moments(), self.n_replicates, error_rate)
-        return Interval(float(low), float(high))
+        return one_interval(
+            self.value, self.std_error, self.skewness, self.n_replicates, error_rate
+        )
 
     def moments(self) -> Moments:
         """Return what the interval is made of."""

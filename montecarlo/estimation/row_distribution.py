@@ -35,6 +35,8 @@ class RowDistribution:
     skewness : ndarray, shape (n_bins,)
         Of the replicates' own shares.
     n_replicates : int
+    inside : slice
+        The bins that hold rows, and one on either side: beyond, nothing changes.
     """
 
     edges: Array
@@ -42,6 +44,7 @@ class RowDistribution:
     error: Array
     skewness: Array
     n_replicates: int
+    inside: slice
 
 
 def row_distribution(
@@ -68,7 +71,9 @@ def row_distribution(
     """
     sums = counts.cumsum(axis=1).astype(np.float64)
     found = shares(sums, sums[0, -1], n_replicates)
-    return RowDistribution(grid.edges(), *found, n_replicates)
+    first, full = (int((sums[0] >= rows).argmax()) for rows in (1.0, sums[0, -1]))
+    inside = slice(max(0, first - 1), full + 1)
+    return RowDistribution(grid.edges(), *found, n_replicates, inside)
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
@@ -130,12 +135,28 @@ def _bounds(rows: RowDistribution, level: float, error_rate: float) -> Interval:
 
     Where in a bin its values lie is not known: all of them may be equal.
     """
-    moments = Moments(rows.share, rows.error, rows.skewness)
-    first, last = bins_around(moments, rows.n_replicates, level, error_rate)
-    return Interval(
-        float(rows.edges[int(first) - 1]) if first > 1 else 0.0,
-        float(rows.edges[int(last)]) if last < len(rows.edges) - 1 else math.inf,
+    inside = rows.inside
+    parts = (rows.share, rows.error, rows.skewness)
+    moments = Moments(*(part[inside] for part in parts))
+    first, last = (
+        _place(int(bin_), rows)
+        for bin_ in bins_around(moments, rows.n_replicates, level, error_rate)
     )
+    return Interval(
+        float(rows.edges[first - 1]) if first > 1 else 0.0,
+        float(rows.edges[last]) if last < len(rows.edges) - 1 else math.inf,
+    )
+
+
+def _place(bin_: int, rows: RowDistribution) -> int:
+    """Turn a bin counted from the first inside into one of the whole grid.
+
+    The first inside stands for all below it, and one past the last for none at all.
+    """
+    if bin_ == 0:
+        return 0
+    place = rows.inside.start + bin_
+    return len(rows.edges) if place >= rows.inside.stop else int(place)
 
 
 def bins_around(

@@ -135,8 +135,7 @@ def write_report(
         If the run could not finish; the previous output is as it was.
     """
     started = time.perf_counter()
-    for code in target.languages:
-        require_complete(read_language(code))
+    require_complete(read_language(code) for code in target.languages)
     staging = open_staging(target.output)
     try:
         with (
@@ -188,8 +187,7 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         raise ResultsError(f"results must have {min(missing)!r} in their run.json")
     catalogue = _judged_by(record, source)
     languages = choose_languages(arguments.lang or record["languages"])
-    for code in languages:
-        require_complete(read_language(code))
+    require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
     staging = open_staging(output)

@@ -7,7 +7,7 @@ of claims.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources.abc import Traversable
 from io import BytesIO
 from pathlib import Path
@@ -48,16 +48,22 @@ def source_messages() -> dict[str, list[str]]:
     return found
 
 
-def require_complete(language: Language) -> None:
-    """Make sure that a language has every message, before anything is sampled.
+def require_complete(languages: Iterable[Language]) -> None:
+    """Make sure that languages have every message, before anything is sampled.
+
+    Parameters
+    ----------
+    languages : iterable of Language
 
     Raises
     ------
     montecarlo.report.language.LanguageError
         If one is missing.
     """
-    for message in source_messages():
-        language.translate(message)
+    messages = source_messages()
+    for language in languages:
+        for message in messages:
+            language.translate(message)
 
 
 def _in_templates() -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from montecarlo.estimation.intervals import (
     jackknife_moments,
     mean_ends,
     mean_moments,
+    one_interval,
     t_quantile,
     undo_skewness,
 )
@@ -100,6 +101,18 @@ def test_interval_is_never_narrower_than_students():
         below, above = float(1.0 - low) / 0.1, float(high - 1.0) / 0.1
         assert min(below, above) == pytest.approx(t, rel=CLOSE)
         assert (above > below) == (skewness > 0.0)
+
+
+@pytest.mark.parametrize("skewness", [-40.0, -3.0, -0.2, 0.0, 1e-9, 0.7, 2.5, 9.0])
+@pytest.mark.parametrize("n", [1, 2, 32, 128])
+def test_one_interval_is_one_of_many(skewness, n):
+    """One estimate gets the interval that it gets among many."""
+    moments = Moments(*map(np.asarray, (1.5, 0.25, skewness)))
+    for error_rate in (0.3, 0.025, 1e-6):
+        low, high = mean_ends(moments, n, error_rate)
+        found = one_interval(1.5, 0.25, skewness, n, error_rate)
+        expected = pytest.approx((float(low), float(high)), rel=1e-12, nan_ok=True)
+        assert tuple(found) == expected
 
 
 def test_flat_function_is_not_believed():
