@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import scipy.stats
 
-from montecarlo.estimation import estimates
+from montecarlo.estimation import intervals
 from montecarlo.sampling.conditions import Condition
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "coverage.py"
@@ -121,8 +121,8 @@ def test_limits():
 
 def test_intervals_half_as_wide_are_seen(coverage, monkeypatch):
     """The test above can fail: intervals less than half as wide cover too seldom."""
-    original = estimates.t_quantile
-    monkeypatch.setattr(estimates, "t_quantile", lambda *args: 0.4 * original(*args))
+    original = intervals.t_quantile
+    monkeypatch.setattr(intervals, "t_quantile", lambda *args: 0.4 * original(*args))
     counts = measured(coverage, RUNS, {("rademacher", 4, 32)})
 
     assert counts

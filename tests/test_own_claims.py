@@ -160,17 +160,19 @@ def copied(finished, tmp_path):
     folder = tmp_path / "copied"
     folder.mkdir()
     for name, content in contents(finished).items():
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
     return folder
 
 
 def test_report_is_that_of_the_report_command(finished):
     """Pages in the languages asked for, data, and the user's file; no erratum and, as
-    each claim is about one size, no figure.
+    each claim is about one size, no figure but the judge's report card.
     """
     assert set(contents(finished)) == {
         *("index.html", "de.html", "es.html", "claims.toml", "run.json"),
         *("measurements.csv", "curves.csv", "claims.json"),
+        "figures/report-card.svg",
     }
     record = read_run(finished)
     assert (record["languages"], record["only"]) == (["de", "es"], [])
@@ -178,7 +180,7 @@ def test_report_is_that_of_the_report_command(finished):
     assert not (finished / STAGING).exists()
     page = (finished / "de.html").read_text(encoding="utf-8")
     assert "Mit Köpfen der Größe" in page
-    assert "<img" not in page
+    assert page.count("<img") == 1
     assert "(auf Englisch)" in page  # the other claim is in one language
 
 

@@ -149,21 +149,22 @@ def drop_saturated_rows(monkeypatch):
     """Rows whose largest weight prints as 1.00 are left out of its histogram, as being
     saturated, where others are left: medians from d_k = 256 on are 12 % too small.
     """
-    count = replicates._count
+    count = replicates.count_bins
+    one, nearly = (int(FINE.bins(np.array(value))) for value in (1.0, 0.995))
 
-    def without_saturated(values, grid):
-        if grid is not FINE or values.max() > 1.0:  # more than 1: effective keys
-            return count(values, grid)
-        bins = np.sort(grid.bins(values), axis=-1)
-        rises = np.broadcast_to(2.0 * np.arange(bins.shape[-1]) + 1.0, bins.shape)
-        kept = bins <= grid.bins(np.array(0.995))
+    def without_saturated(bins, n_bins):
+        if n_bins != FINE.n_bins or bins.max() > one:  # more than 1: effective keys
+            return count(bins, n_bins)
+        ordered = np.sort(bins, axis=-1)
+        kept = ordered <= nearly
         if not kept.any():
-            return count(values, grid)
-        number = np.bincount(bins[kept], minlength=grid.n_bins)
-        squares = np.bincount(bins[kept], rises[kept], minlength=grid.n_bins)
-        return np.stack([number, squares.astype(np.int64)])
+            return count(bins, n_bins)
+        rank = np.broadcast_to(np.arange(1, bins.shape[-1] + 1.0), bins.shape)[kept]
+        rises = [rank**power - (rank - 1.0) ** power for power in (1, 2, 3)]
+        counts = [np.bincount(ordered[kept], rise, n_bins) for rise in rises]
+        return np.stack(counts).astype(np.int64)
 
-    monkeypatch.setattr(replicates, "_count", without_saturated)
+    monkeypatch.setattr(replicates, "count_bins", without_saturated)
 
 
 def compare_printed_weights(monkeypatch):

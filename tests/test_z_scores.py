@@ -52,7 +52,7 @@ MIXED = [
     Condition(law, "gaussian", d_k, n_keys)
     for law in ("rademacher", "uniform")
     for d_k in DIMENSIONS
-    for n_keys in (None, 4, 10, 16)
+    for n_keys in (None, 4, 10, 16, 28)
 ]
 
 
