@@ -193,11 +193,9 @@ def test_no_line_begins_with_what_closes_a_formula(visit, report, code):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_whole_page_is_accessible(visit, report, name, scheme):
+def test_whole_page_is_accessible(visited, scheme):
     """No rule of axe is broken anywhere on a page, with all of its details open."""
-    report.page(name)
-    found = visit(report.folder / f"{name}.html")
+    _, found, _ = visited
     found.page.emulate_media(color_scheme=scheme)
     found.page.evaluate(OPEN)
     assert found.faults() == []
