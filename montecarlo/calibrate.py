@@ -24,7 +24,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--short", action="store_true", help="a small card, to see that all works")
     add("--jobs", metavar="N", help="workers (default: one per core)")
     add("--seed", metavar="N", default="1", help="of the banks and studies (1)")
-    add("--work", metavar="DIR", default="output/calibration", help="kept draws")
+    add("--work", metavar="DIR", default="calibration", help="kept draws (calibration)")
     add("--output", metavar="DIR", help="the card (default: the one of the package)")
     return parser
 

@@ -7,6 +7,7 @@ c**degree.  A new one is one entry in `PAIR_QUANTITIES`.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class PairQuantity:
         Whether it has a value under each divisor, or one for all.
     same_as : str
         The quantity it is a known function of: one check, not two.
+    interval_scale : Scale or None
+        Where its interval is made, if not as it is.
     """
 
     name: str
@@ -48,6 +51,14 @@ class PairQuantity:
     moments: float
     divided: bool = True
     same_as: str = ""
+    interval_scale: "Scale | None" = None
+
+
+class Scale(NamedTuple):
+    """An increasing function and its inverse."""
+
+    forward: Callable[[Array], Array]
+    back: Callable[[Array], Array]
 
 
 def score_variance(means: Means, d_k: int) -> Array:
@@ -77,6 +88,17 @@ def _excess_kurtosis(means: Means, d_k: int) -> Array:
     mean, second = means["s"], means["s2"]
     fourth = means["s4"] - 4 * mean * means["s3"] + 6 * mean**2 * second - 3 * mean**4
     return fourth / score_variance(means, d_k) ** 2 - 3.0
+
+
+def _from_reciprocal(reciprocal: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        kurtosis = -1.0 / np.asarray(reciprocal)
+    return np.where(reciprocal < 0.0, kurtosis, np.inf) - 3.0
+
+
+#: Where few large scores make a fourth moment, replicates that lack them give a small
+#: kurtosis and a standard error that is too small with it; one over it does not.
+RECIPROCAL = Scale(lambda excess: -1.0 / (excess + 3.0), _from_reciprocal)
 
 
 PAIR_QUANTITIES = {
@@ -135,6 +157,7 @@ PAIR_QUANTITIES = {
             0,
             12.0,
             divided=False,
+            interval_scale=RECIPROCAL,
         ),
         PairQuantity(
             "score_law_gap",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES, PairQuantity
+from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES, PairQuantity, Scale
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank
@@ -67,15 +67,24 @@ def statistic(bank: Bank, key: RowKey) -> Statistic:
     if key.summary in QUANTILES:
         return _quantile(bank, key)
     values, function = columns_of(bank, key)
+    scale = _interval_scale(key)
     truth = float(function(values.mean(axis=1)))
+
+    def on_scale(means: Array) -> Array:
+        return function(means) if scale is None else scale.forward(function(means))
 
     def sampled(indices: Indices) -> Ends:
         n = indices.shape[-1]
         if len(values) == 1:
             moments = mean_moments(values[0][indices])
         else:
-            moments = jackknife_moments(values[:, indices], function)
-        return lambda error_rate: mean_ends(moments, n, error_rate)
+            moments = jackknife_moments(values[:, indices], on_scale)
+
+        def ends(error_rate: float) -> tuple[Array, Array]:
+            low, high = mean_ends(moments, n, error_rate)
+            return (low, high) if scale is None else (scale.back(low), scale.back(high))
+
+        return ends
 
     return Statistic(truth, sampled)
 
@@ -100,6 +109,11 @@ def columns_of(bank: Bank, key: RowKey) -> tuple[Array, Callable[[Array], Array]
         columns = [bank.column(d, key.quantity) for d in key.divisor.split("/")]
         return np.stack(columns), lambda means: means[0] / means[1]
     return bank.column(key.divisor, key.quantity)[np.newaxis], lambda means: means[0]
+
+
+def _interval_scale(key: RowKey) -> Scale | None:
+    pairs = PAIR_QUANTITIES.get(key.quantity)
+    return None if pairs is None else pairs.interval_scale
 
 
 def _used(quantity: PairQuantity) -> tuple[str, ...]:
@@ -167,7 +181,7 @@ def estimate(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
     values, function = columns_of(bank, key)
     if len(values) == 1:
         return mean_estimate(values[0][indices])
-    return jackknife(values[:, indices], function)
+    return jackknife(values[:, indices], function, _interval_scale(key))
 
 
 def pooled_value(bank: Bank, key: RowKey) -> tuple[float, float]:

@@ -46,9 +46,10 @@ class Remembering(Executor):
     ) -> Future[T]:
         """Answer with what was drawn before, or draw."""
         future: Future[T] = Future()
-        if args not in self.results:
-            self.results[args] = fn(*args, **kwargs)
-        future.set_result(self.results[args])
+        asked = (fn, *args)
+        if asked not in self.results:
+            self.results[asked] = fn(*args, **kwargs)
+        future.set_result(self.results[asked])
         return future
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import betaincinv
 
+from montecarlo.attention.pairs import Scale
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import (
     Interval,
@@ -141,7 +142,9 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     return Estimate(estimate.value, error, estimate.n_replicates, bounds=bounds)
 
 
-def jackknife(values: Array, function: Callable[[Array], Array]) -> Estimate:
+def jackknife(
+    values: Array, function: Callable[[Array], Array], scale: Scale | None = None
+) -> Estimate:
     """Estimate a smooth function of several means.
 
     Parameters
@@ -149,6 +152,8 @@ def jackknife(values: Array, function: Callable[[Array], Array]) -> Estimate:
     values : ndarray, shape (n_means, n_replicates)
     function : callable
         (n_means, any) -> (any,), evaluated at the means over all replicates but one.
+    scale : Scale, optional
+        Where the interval is made; by default that of the function itself.
 
     Returns
     -------
@@ -159,7 +164,18 @@ def jackknife(values: Array, function: Callable[[Array], Array]) -> Estimate:
     ----------
     Efron and Stein (1981), The jackknife estimate of variance, Ann. Statist. 9.
     """
-    return _estimate(jackknife_moments(values, function), values.shape[-1])
+    n = values.shape[-1]
+    plain = _estimate(jackknife_moments(values, function), n)
+    if scale is None:
+        return plain
+    scaled = jackknife_moments(values, lambda means: scale.forward(function(means)))
+    inner = _estimate(scaled, n)
+
+    def bounds(error_rate: float) -> Interval:
+        ends = inner.interval(error_rate)
+        return Interval(*(float(scale.back(np.asarray(end))) for end in ends))
+
+    return replace(plain, bounds=bounds)
 
 
 def product(parts: Sequence[tuple[Estimate, int]]) -> Estimate:

@@ -16,8 +16,8 @@ from montecarlo.attention.softmax import Array
 
 #: Skewness over the root of the number of replicates that makes no difference.
 SYMMETRIC = 1e-7
-#: The same, beyond which a mean hangs on fewer than about four replicates.
-RARE = 0.5
+#: The same, beyond which a mean hangs on fewer than about eleven replicates.
+RARE = 0.3
 
 
 class Interval(NamedTuple):
@@ -157,8 +157,8 @@ def mean_ends(
     Notes
     -----
     k equal outliers among n have a skewness of about the root of n/k.  Where fewer
-    than four replicates make nearly all of the spread, rarer ones are still to come,
-    and what they add is not known.
+    than eleven replicates make nearly all of the spread, rarer ones are still to come,
+    and what they add is not known: the report card shows what is gained by that.
     """
     low, high = interval_ends(moments, n_replicates, error_rate)
     rare = np.abs(moments.skewness) > RARE * math.sqrt(n_replicates)

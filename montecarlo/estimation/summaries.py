@@ -154,8 +154,8 @@ class Summaries:
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
 
         divisor = DIVISORS[key.divisor].value(d_k)
-        raw = jackknife(self.samples.means.T, function)
-        return raw.scaled(divisor**-quantity.degree)
+        raw = jackknife(self.samples.means.T, function, quantity.interval_scale)
+        return raw.scaled(divisor**-quantity.degree) if quantity.divided else raw
 
     def _ratio(self, key: RowKey) -> Estimate:
         over, under = key.divisor.split("/")

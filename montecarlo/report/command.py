@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import make_executor
@@ -20,6 +21,7 @@ from montecarlo.report.making import make_report
 from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages, read_options
 from montecarlo.report.own_words import OWN_FILE, read_own_claims
+from montecarlo.report.report_card import with_card
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.folder import (
     TIMING_FILE,
@@ -142,7 +144,7 @@ def write_report(
             progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance,
             make_executor(target.jobs) as executor,
         ):
-            results = run_study(study, executor, advance)
+            results = with_card(run_study(study, executor, advance), read_card())
         sampled = time.perf_counter()
         record = write_results(results, staging)
         record |= {"only": list(only), "languages": list(target.languages)}

@@ -7,13 +7,16 @@ import pandas as pd
 
 from montecarlo.report.figures.rows import (
     FEWEST_POINTS,
+    gaussian_rows,
     largest_scores,
     nearest,
+    plain_rows,
     saturation_cells,
+    with_interval,
 )
 from montecarlo.report.figures.weights import RANK_D_K
-from montecarlo.report.report_card import view_card
-from montecarlo.report.tables import N_KEYS, plain_gaussian
+from montecarlo.report.report_card import RATE_CURVE
+from montecarlo.report.tables import N_KEYS
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 from montecarlo.sampling.laws import LAWS
 
@@ -36,7 +39,7 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     dict
         Figure id to ``first``, ``second``, their errors, and ``d_k`` and ``n``.
     """
-    gaussian = plain_gaussian(measurements)
+    gaussian = gaussian_rows(measurements)
     gaussian = gaussian[gaussian["d_k"] <= MOST_D_K]
     rows = gaussian[gaussian["n_keys"].notna()]
     points = rows.groupby("n_keys")["d_k"].transform("nunique")
@@ -60,7 +63,7 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
         ),
         "saturation": _saturation(measurements),
         "largest-score": _largest_score(measurements),
-        "report-card": _report_card(),
+        "report-card": _report_card(curves),
         "gradients": _two(
             rows,
             ("jacobian_frobenius", "mean", "none"),
@@ -112,7 +115,7 @@ def _two(
 
 
 def _first_rank(curves: pd.DataFrame) -> Fact | None:
-    plain = plain_gaussian(curves)
+    plain = gaussian_rows(curves)
     first = plain[
         (plain["curve"] == "weight_by_rank")
         & (plain["x"] == 1.0)
@@ -131,13 +134,13 @@ def _first_rank(curves: pd.DataFrame) -> Fact | None:
     }
 
 
-def _report_card() -> Fact | None:
+def _report_card(curves: pd.DataFrame) -> Fact | None:
     """Pick the worst ratios at the largest and the smallest rate that was counted."""
-    card = view_card()
-    if card is None:
+    judged = curves[curves["curve"] == f"{RATE_CURVE}/judged"]
+    if judged.empty:
         return None
-    worst = card.worst()
-    return {"first": worst[0], "second": worst[-1]}
+    worst = judged.groupby("x")["estimate"].max().sort_index(ascending=False)
+    return {"first": float(worst.iloc[0]), "second": float(worst.iloc[-1])}
 
 
 def _saturation(measurements: pd.DataFrame) -> Fact | None:
@@ -203,13 +206,9 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
 
 def laws_with_variance(measurements: pd.DataFrame) -> list[str]:
     """Return the laws whose variance of q·k has an interval, as the table has them."""
-    rows = measurements[
-        (measurements["quantity"] == "score_variance")
-        & (measurements["law_q"] == measurements["law_k"])
-        & (measurements["dependence"] == "none")
-        & measurements["setup"].isna()
-    ]
-    there = set(rows.dropna(subset=["std_error"])["law_k"])
+    rows = plain_rows(measurements, quantity="score_variance")
+    rows = rows[rows["law_q"].eq(rows["law_k"])]
+    there = set(with_interval(rows)["law_k"])
     return [name for name in LAWS if name in there]
 
 

@@ -18,7 +18,7 @@ from montecarlo.report.pages import (
     render_index,
     render_page,
 )
-from montecarlo.report.report_card import view_card
+from montecarlo.report.report_card import read_view
 from montecarlo.report.tables import audit_rows, tail_table, topic_tables
 
 
@@ -51,7 +51,7 @@ def make_report(
         tail_table(results.measurements),
         laws_with_variance(results.measurements),
         threshold_panels(results.curves, findings),
-        view_card(),
+        read_view(results.claims),
         languages,
     )
     for code in languages:

@@ -1,8 +1,11 @@
 """What the pages show of the judge's report card."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
+import msgspec
 import pandas as pd
 
 from montecarlo.calibration.card import (
@@ -11,10 +14,12 @@ from montecarlo.calibration.card import (
     actual_over_nominal,
     by_quantity,
     extrapolated,
-    read_card,
 )
 from montecarlo.calibration.rates import RATES
+from montecarlo.calibration.studies import Tally
 from montecarlo.report.symbols import row_symbol
+from montecarlo.results.table import CURVE_COLUMNS
+from montecarlo.study import StudyResults
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)
@@ -25,6 +30,8 @@ SHOWN_ROWS = (
     ("entropy", "sqrt"),
 )
 SHOWN_LAW, SHOWN_D_K = "gaussian", 64
+#: How the curves of its figure begin.
+RATE_CURVE, POWER_CURVE = "miss_rate", "power"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +73,6 @@ class PowerLine:
 
 
 @dataclass(frozen=True, slots=True)
-class StudyLine:
-    """Whole studies at one error rate."""
-
-    error_rate: float
-    studies: int
-    missed: int
-    wrong: int
-    cells: int
-    inconclusive: float
-
-
-@dataclass(frozen=True, slots=True)
 class CardView:
     """The card as the pages show it."""
 
@@ -87,30 +82,79 @@ class CardView:
     samples: int
     draws: int
     grades: tuple[Grade, ...]
-    studies: tuple[StudyLine, ...]
+    studies: tuple[Tally, ...]
     distances: tuple[float, ...]
     power: tuple[PowerLine, ...]
 
-    def worst(self) -> tuple[float, ...]:
-        """Return the largest ratio of a judged law, by nominal rate."""
-        judged = [grade.worst for grade in self.grades if grade.judged]
-        return tuple(max(column) for column in zip(*judged, strict=True))
 
-
-def view_card(card: Card | None = None) -> CardView | None:
-    """Turn a card into what the pages show, None where there is none.
+def with_card(results: StudyResults, card: Card | None) -> StudyResults:
+    """Put a report card into results: numbers of pages come from results files.
 
     Parameters
     ----------
-    card : Card, optional
-        By default the one that came with the package.
+    results : StudyResults
+    card : Card or None
+        None: results as they are.
+
+    Returns
+    -------
+    StudyResults
+        With ``report_card`` in the claims, and the curves of its figure.
     """
-    card = card or read_card()
     if card is None:
-        return None
+        return results
+    view = view_card(card)
+    curves = pd.DataFrame.from_records(
+        [*_rate_curves(view), *_power_curves(card.power)], columns=list(CURVE_COLUMNS)
+    )
+    curves = curves.astype({"d_k": "Int64", "n_keys": "Int64"})
+    return replace(
+        results,
+        curves=pd.concat([results.curves, curves], ignore_index=True),
+        claims={**results.claims, "report_card": msgspec.to_builtins(view)},
+    )
+
+
+def read_view(claims: Mapping[str, Any]) -> CardView | None:
+    """Return the card that claims.json holds, None where it has none."""
+    record = claims.get("report_card")
+    return None if record is None else msgspec.convert(record, CardView)
+
+
+def _rate_curves(view: CardView) -> Iterator[tuple[object, ...]]:
+    """Yield how many times as often as stated a law's worst intervals miss."""
+    for grade in view.grades:
+        name = f"{RATE_CURVE}/{'judged' if grade.judged else 'shown'}"
+        place = (grade.law, grade.law, grade.context or "none", "", None, None, "")
+        for rate, ratio in zip(view.rates, grade.worst, strict=True):
+            yield (*place, name, rate, ratio, math.nan)
+        last = (view.decision_error, grade.extrapolated, math.nan)
+        yield (*place, f"{name}/extrapolated", *last)
+
+
+def _power_curves(power: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+    """Yield the shares of claims supported and refuted, by distance from the truth."""
+    here = power[power["law"].eq(SHOWN_LAW) & power["d_k"].eq(SHOWN_D_K)]
+    quantity, divisor = SHOWN_ROWS[0]
+    here = here[here["quantity"].eq(quantity) & here["divisor"].eq(divisor)]
+    for one in here.to_dict("records"):
+        place = (SHOWN_LAW, SHOWN_LAW, "none", "", SHOWN_D_K, None, divisor)
+        for outcome in ("supported", "refuted"):
+            name = f"{POWER_CURVE}/{one['replicates']}/{outcome}"
+            share = _short(one[outcome] / one["samples"])
+            yield (*place, name, float(one["distance"]), share, math.nan)
+
+
+def view_card(card: Card) -> CardView:
+    """Turn a card into what the pages show.
+
+    Parameters
+    ----------
+    card : Card
+    """
     error_rate = float(card.about["decision_error"])
     studies = tuple(
-        StudyLine(**{str(name): value for name, value in one.items()})
+        Tally(**{str(name): value for name, value in one.items()})
         for one in card.studies.to_dict("records")
     )
     return CardView(

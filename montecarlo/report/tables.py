@@ -8,7 +8,11 @@ from typing import Any
 import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.report.figures.rows import largest_scores, saturation_cells
+from montecarlo.report.figures.rows import (
+    gaussian_rows,
+    largest_scores,
+    saturation_cells,
+)
 from montecarlo.report.symbols import row_symbol
 
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
@@ -50,16 +54,6 @@ class TopicTable:
     head: str = "d_k"
 
 
-def plain_gaussian(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Pick the rows of independent Gaussian entries with nothing before them."""
-    return measurements[
-        (measurements["law_q"] == "gaussian")
-        & (measurements["law_k"] == "gaussian")
-        & (measurements["dependence"] == "none")
-        & measurements["setup"].isna()
-    ]
-
-
 def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
     """Pick the tables of all topics.
 
@@ -73,7 +67,7 @@ def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
     dict
         Topic to its table; topics that the results have no rows for are left out.
     """
-    gaussian = plain_gaussian(measurements)
+    gaussian = gaussian_rows(measurements)
     pairs = gaussian[gaussian["n_keys"].isna()]
     sizes = sorted(gaussian["n_keys"].dropna().unique())
     tables = {}

@@ -51,7 +51,6 @@ def test_error_rates_see_the_same_draws():
     assert there.sum() > 100
     assert (loose.low[there] >= strict.low[there]).all()
     assert (loose.high[there] <= strict.high[there]).all()
-    assert (loose.low < strict.low - 1e-9).sum() == 0 or (~there).any()
 
 
 def test_studies_are_kept(tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from montecarlo.attention.pairs import RECIPROCAL
 from montecarlo.estimation.estimates import (
     POINTWISE,
     Estimate,
@@ -86,6 +87,24 @@ def test_jackknife_is_leaving_one_out():
     expected = math.sqrt((n - 1) / n * spread + bias**2)
     assert estimate.std_error == pytest.approx(expected)
     assert estimate.n_replicates == n
+
+
+def test_interval_is_made_on_its_scale():
+    """On the scale of one over the kurtosis the ends are those of that estimate, turned
+    back; where it may be 0 there is no upper end.  Value and error stay.
+    """
+    values = np.tile(VALUES, 8)
+    moments = np.stack([values + 5.0, np.ones_like(values)])
+    plain = jackknife(moments, lambda m: m[0] / m[1] ** 2)
+    reciprocal = jackknife(moments, lambda m: -1.0 / (m[0] / m[1] ** 2 + 3.0))
+    scaled = jackknife(moments, lambda m: m[0] / m[1] ** 2, RECIPROCAL)
+    low, high = reciprocal.interval(0.05)
+
+    assert (scaled.value, scaled.std_error) == (plain.value, plain.std_error)
+    expected = (-1.0 / low - 3.0, -1.0 / high - 3.0)
+    assert scaled.interval(0.05) == pytest.approx(expected, rel=CLOSE)
+    assert scaled.interval(0.05).high > plain.interval(0.05).high
+    assert RECIPROCAL.back(np.array([0.0, 0.1])) == pytest.approx(math.inf)
 
 
 def test_scaling_is_exact():

@@ -15,6 +15,7 @@ import pytest
 from babel import Locale
 from babel.numbers import get_decimal_symbol, parse_decimal
 
+from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import make_executor
@@ -31,6 +32,7 @@ from montecarlo.report.pages import (
     render_index,
     render_page,
 )
+from montecarlo.report.report_card import with_card
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, run_study, write_results
 
@@ -272,7 +274,7 @@ def _rewritten(value: Any, change: Callable[[str], str], field: str = "") -> Any
 def sampled(study: Study, folder: Path, **more: str) -> Report:
     """Sample, judge and write as the command would, but for the pages."""
     with make_executor(1) as executor:
-        results = run_study(study, executor)
+        results = with_card(run_study(study, executor), read_card())
     record = write_results(results, folder)
     record |= {"only": [], "languages": list(CODES), "sha256": {}, "schema": 1, **more}
     write_json(folder / "run.json", {"program": "montecarlo", **record})

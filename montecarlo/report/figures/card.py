@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
-from montecarlo.calibration.card import ALLOWED, read_card
-from montecarlo.calibration.rates import RATES
+from montecarlo.calibration.card import ALLOWED
 from montecarlo.report.figures.drawing import key_of, level, panels
 from montecarlo.report.figures.palette import (
     GAUSSIAN_LOOK,
@@ -23,72 +21,74 @@ from montecarlo.report.figures.palette import (
     Dash,
     Look,
 )
-from montecarlo.report.report_card import Grade, view_card
+from montecarlo.report.report_card import POWER_CURVE, RATE_CURVE
 
 #: Below and above this a ratio is drawn on the edge.
 LEAST, MOST = 0.1, 1000.0
 MARK = 4.5
 #: Distances of a claim from the truth, in tolerances: farther off all are decided.
 SHOWN = (0.65, 1.35)
-SHARES_OF = ("score_variance", "none")
+COLOURS = {"supported": SUPPORTED, "refuted": REFUTED}
 DASHES: tuple[Dash, ...] = ((0, (2, 1.5)), "-")
 
 
 def build_report_card(
     measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-    curves: pd.DataFrame,  # noqa: ARG001
+    curves: pd.DataFrame,
 ) -> Figure | None:
-    """Build the card that came with the package, whatever the results."""
-    card = read_card()
-    view = view_card(card)
-    if card is None or view is None:
+    """Build actual over stated error rates by law, and power beside them."""
+    kinds = curves["curve"].str.split("/").str[0]
+    rates, power = (curves[kinds.eq(kind)] for kind in (RATE_CURVE, POWER_CURVE))
+    rates = rates[rates["dependence"].eq("none")]
+    if rates.empty or power.empty:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
     looks = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
     keys = []
-    for grade in view.grades:
-        look = looks.get(grade.law)
-        if look is None or grade.context:
-            continue
-        colour = INK if grade.judged else VERMILLION
-        shown = replace(look, colour=colour, size=MARK)
-        plot_grade(left, grade, shown, view.decision_error)
-        keys.append(key_of(shown))
+    for judged, colour in (("judged", INK), ("shown", VERMILLION)):
+        of_kind = rates[rates["curve"].str.split("/").str[1].eq(judged)]
+        for law, look in looks.items():
+            rows = of_kind[of_kind["law_k"].eq(law)]
+            if len(rows):
+                shown = replace(look, colour=colour, size=MARK)
+                plot_rates(left, rows, shown)
+                keys.append(key_of(shown))
     _finish_rates(left)
-    plot_power(right, card.power)
+    plot_power(right, power)
     figure.legend(handles=keys, loc="outside upper center", ncols=6)
     return figure
 
 
-def plot_grade(axes: Axes, grade: Grade, look: Look, error_rate: float) -> Axes:
+def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
     """Draw how many times as often as stated a law's worst intervals miss.
 
     Parameters
     ----------
     axes : Axes
-    grade : Grade
+    table : DataFrame
+        Rows of curves.csv: ``x`` is the stated rate, ``estimate`` the ratio; of those
+        that are extrapolated the curve's name says so.
     look : Look
-    error_rate : float
-        To where the model is drawn.
 
     Returns
     -------
     Axes
     """
-    worst = np.clip(grade.worst, LEAST, MOST)
+    table = table.sort_values("x", ascending=False)
+    ratio = table["estimate"].clip(LEAST, MOST)
+    counted = ~table["curve"].str.endswith("/extrapolated")
     axes.plot(
-        RATES,
-        worst,
+        table["x"][counted],
+        ratio[counted],
         color=look.colour,
         marker=look.marker,
         markersize=look.size,
         markerfacecolor=look.colour if look.filled else "none",
         linewidth=1.0,
     )
-    beyond = np.clip([grade.worst[-1], grade.extrapolated], LEAST, MOST)
     axes.plot(
-        [RATES[-1], error_rate],
-        beyond,
+        table["x"].iloc[-2:],
+        ratio.iloc[-2:],
         color=look.colour,
         linestyle=(0, (1.5, 1.5)),
         linewidth=1.0,
@@ -111,31 +111,29 @@ def _finish_rates(axes: Axes) -> None:
     axes.set_ylabel(r"$\hat\alpha\,/\,\alpha$")
 
 
-def plot_power(axes: Axes, power: pd.DataFrame) -> Axes:
+def plot_power(axes: Axes, table: pd.DataFrame) -> Axes:
     """Draw shares of claims supported and refuted, by distance from the truth.
 
     Parameters
     ----------
     axes : Axes
-    power : DataFrame
-        Of a card.
+    table : DataFrame
+        Rows of curves.csv: the curve's name holds replicates and outcome, ``x`` is the
+        distance in tolerances.
 
     Returns
     -------
     Axes
     """
-    quantity, divisor = SHARES_OF
-    here = power[power["law"].eq("gaussian") & power["d_k"].eq(64)]
-    here = here[here["quantity"].eq(quantity) & here["divisor"].eq(divisor)]
+    parts = table["curve"].str.split("/")
+    replicates, outcomes = parts.str[1].astype(int), parts.str[2]
     keys = []
-    groups = sorted(here.groupby("replicates"), key=lambda pair: int(str(pair[0])))
-    for (replicates, lines), dash in zip(groups, DASHES, strict=False):
-        ordered = lines.sort_values("distance")
-        for name, colour in (("supported", SUPPORTED), ("refuted", REFUTED)):
-            share = ordered[name] / ordered["samples"]
-            axes.plot(ordered["distance"], share, color=colour, linestyle=dash)
-        keys.append(Line2D([], [], color=INK, linestyle=dash, label=f"{replicates}"))
-    for colour, sign in ((SUPPORTED, "✓"), (REFUTED, "✗")):
+    for n, dash in zip(sorted(set(replicates)), DASHES, strict=False):
+        for name, colour in COLOURS.items():
+            line = table[replicates.eq(n) & outcomes.eq(name)].sort_values("x")
+            axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
+        keys.append(Line2D([], [], color=INK, linestyle=dash, label=f"{n}"))
+    for (_, colour), sign in zip(COLOURS.items(), "✓✗", strict=True):
         keys.append(Line2D([], [], color=colour, label=sign))
     axes.axvline(1.0, color=INK, linewidth=0.8)
     axes.set_xlim(*SHOWN)

@@ -3,11 +3,13 @@
 import pandas as pd
 import pytest
 
+from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.presets import Grid
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing import house_style
+from montecarlo.report.report_card import with_card
 from montecarlo.study import Study, run_study, write_results
 
 SMALL = Grid(
@@ -26,7 +28,8 @@ def results(tmp_path_factory):
     """Measurements and curves of a study of a few replicates, read from disk."""
     folder = tmp_path_factory.mktemp("results")
     with make_executor(1) as executor:
-        write_results(run_study(Study(read_catalogue(), SMALL), executor), folder)
+        found = run_study(Study(read_catalogue(), SMALL), executor)
+    write_results(with_card(found, read_card()), folder)
     return tuple(
         pd.read_csv(folder / f"{name}.csv") for name in ("measurements", "curves")
     )
