@@ -111,6 +111,9 @@ def _sample_round(
         advance(condition, 0, stop - have)
         seconds = replicate_seconds(condition, len(plan.divisors))
         for first, last in plan.batches(condition, have, stop):
+            if store.recall(condition, first, last):
+                advance(condition, last - first, 0)
+                continue
             tasks.append((seconds * (last - first), condition, first, last))
     # the longest first, so that no worker is left alone with one at the end
     tasks.sort(key=lambda task: -task[0])

@@ -41,6 +41,11 @@ class SampleStore:
         """Take a finished batch, in any order."""
         self._batches.setdefault(condition, {})[start] = batch
 
+    def recall(self, condition: Condition, start: int, stop: int) -> bool:
+        """Take a batch from what an earlier run left, if it did; here none does."""
+        del condition, start, stop
+        return False
+
     def n_replicates(self, condition: Condition) -> int:
         """Return how many replicates of a condition are there."""
         return sum(len(b.means) for b in self._batches.get(condition, {}).values())

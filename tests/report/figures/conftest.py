@@ -18,8 +18,8 @@ SMALL = Grid(
     laws=("laplace", "student_t3"),
     law_d_k=(16,),
     law_n_keys=(),
-    first=16,
-    most=16,
+    first=64,
+    most=64,
 )
 
 

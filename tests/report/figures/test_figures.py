@@ -400,7 +400,7 @@ def test_thresholds_have_one_letter_each(build, results):
     """There is one panel per reading, in the order of the table, with a letter."""
     figure = build("thresholds")
     curves = results[1]["curve"]
-    readings = curves[curves.str.endswith("/supported")].unique()
+    readings = curves[curves.str.fullmatch("threshold/.*/supported")].unique()
     assert [one.get_title(loc="left") for one in figure.axes] == [
         f"({chr(ord('a') + place)})" for place in range(len(readings))
     ]
