@@ -4,15 +4,14 @@ import math
 import platform
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.cells import cells_of
 from montecarlo.claims.judging import (
@@ -28,6 +27,7 @@ from montecarlo.claims.records import (
 )
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.fingerprint import cpu_kernel
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.presets import Grid
@@ -103,6 +103,12 @@ def run_study(
     -------
     StudyResults
         The same for any workers, batches and order of the grid.
+
+    Raises
+    ------
+    RuntimeError
+        If sampling failed in some conditions, at the end of the others: which, why,
+        and the commands that replay it.  Or if workers could not be replaced.
     """
     budgets = needed_budgets(study)
     divisors = study.grid.divisors
@@ -112,8 +118,16 @@ def run_study(
     store, cache = SampleStore(), _Cache(divisors)
 
     def undecided(store: SampleStore) -> set[Condition]:
-        claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
-        return undecided_conditions([*claims, *self_checks], most)
+        # a condition that failed may not have come to its first look
+        there = {
+            condition: most[condition]
+            for condition, budget in budgets.items()
+            if store.n_replicates(condition) >= budget.first
+        }
+        judged = replace(judge, budgets=there).judge(
+            lambda c: cache.summaries(store, c)
+        )
+        return undecided_conditions([*judged[0], *judged[1]], most)
 
     plan = Plan(budgets, study.seed, divisors, study.batch)
     with threadpool_limits(limits=1, user_api="blas"):
@@ -238,14 +252,3 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
         "kernel": cpu_kernel(),
         "replicates": results.replicates,
     }
-
-
-def cpu_kernel() -> str:
-    """Name what NumPy and BLAS chose for this processor: the bytes depend on it."""
-    blas = sorted(
-        str(info.get("architecture", info["internal_api"]))
-        for info in threadpool_info()
-        if info["user_api"] == "blas"
-    )
-    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-    return f"{'+'.join(dict.fromkeys(blas))}; {found[-1] if found else 'baseline'}"

@@ -22,6 +22,7 @@ STAGES = (
     "claims",
     "presets",
     "tails",
+    "replay",
     "point",
     "point_query",
     "study",

@@ -5,13 +5,15 @@ still undecided, a store for finished batches, and workers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor, Future, as_completed
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from montecarlo.estimation.failures import failed_batch, raise_failures
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.tasks import Task, finish
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.replicates import Batch, sample
+from montecarlo.sampling.replicates import sample
 
 #: Work sent to a worker at once, in seconds: long against the cost of sending it.
 BATCH_SECONDS = 0.15
@@ -80,8 +82,15 @@ def run(
         Store -> conditions that need more replicates; called after each round.
     advance : callable
         (condition, replicates finished, replicates newly wanted), for a progress bar.
+
+    Raises
+    ------
+    RuntimeError
+        If sampling failed in some conditions, at the end of the others: which, why,
+        and the commands that replay it.  Or if workers could not be replaced.
     """
     active = list(plan.budgets)
+    failures: dict[Condition, str] = {}
     looks = max((len(budget.looks()) for budget in plan.budgets.values()), default=0)
     for look in range(looks):
         wanted = {
@@ -89,23 +98,27 @@ def run(
             for condition in active
             if look < len(plan.budgets[condition].looks())
         }
-        _sample_round(plan, store, executor, wanted, advance)
-        remaining = set(undecided(store))
+        _sample_round(plan, store, executor, wanted, failures, advance)
+        if len(failures) == len(plan.budgets):
+            break
+        remaining = set(undecided(store)).difference(failures)
         # also those that were decided before: a slope changes with any of its places
         active = [condition for condition in plan.budgets if condition in remaining]
         if not active:
-            return
+            break
+    raise_failures(failures)
 
 
-def _sample_round(
+def _sample_round(  # noqa: PLR0913, PLR0917 - the five of `run`, and what has failed
     plan: Plan,
     store: SampleStore,
     executor: Executor,
     wanted: Mapping[Condition, int],
+    failures: dict[Condition, str],
     advance: Callable[[Condition, int, int], None],
 ) -> None:
-    """Bring each condition to its wanted number of replicates."""
-    tasks: list[tuple[float, Condition, int, int]] = []
+    """Bring each condition to its wanted number of replicates, but those that fail."""
+    batches: list[tuple[float, Condition, int, int]] = []
     for condition, stop in wanted.items():
         have = store.n_replicates(condition)
         advance(condition, 0, stop - have)
@@ -114,23 +127,18 @@ def _sample_round(
             if store.recall(condition, first, last):
                 advance(condition, last - first, 0)
                 continue
-            tasks.append((seconds * (last - first), condition, first, last))
+            batches.append((seconds * (last - first), condition, first, last))
     # the longest first, so that no worker is left alone with one at the end
-    tasks.sort(key=lambda task: -task[0])
-    pending: dict[Future[Batch], tuple[Condition, int, int]] = {
-        executor.submit(sample, condition, plan.seed, first, last, plan.divisors): (
-            condition,
-            first,
-            last,
-        )
-        for _, condition, first, last in tasks
-    }
-    try:
-        for future in as_completed(pending):
-            condition, first, last = pending[future]
-            store.add(condition, first, future.result())
-            advance(condition, last - first, 0)
-    except BaseException:
-        for future in pending:
-            future.cancel()
-        raise
+    batches.sort(key=lambda batch: -batch[0])
+    tasks = [
+        Task(sample, (condition, plan.seed, first, last, plan.divisors))
+        for _, condition, first, last in batches
+    ]
+    for task, future in finish(executor, tasks, lambda t: t.arguments[0] in failures):
+        condition, seed, first, last, _ = task.arguments
+        if error := future.exception():
+            told = failed_batch(condition, seed, range(first, last), error)
+            failures.setdefault(condition, told)
+            continue
+        store.add(condition, first, future.result())
+        advance(condition, last - first, 0)

@@ -26,6 +26,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--seed", metavar="N", help="seed of all random numbers (default 1)")
     add("--preset", metavar="NAME", help="quick, standard (default) or full")
     add("--jobs", metavar="N", help="workers (default: one per core)")
+    add(
+        "--executor",
+        metavar="NAME",
+        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+    )
     add("--output", metavar="DIR", help="folder to write (default: output)")
     add("--only", action="append", metavar="CLAIM", help="one claim; repeatable")
     add(

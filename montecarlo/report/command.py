@@ -56,16 +56,19 @@ class Target:
     languages : sequence of str
     typed : sequence of str
         The command line, for timing.json.
-    jobs : int
+    jobs : int or None
     quiet : bool
         Whether to show no progress.
+    executor : str or None
+        Kind of the workers, None: by their number.
     """
 
     output: Path
     languages: Sequence[str]
     typed: Sequence[str]
-    jobs: int
+    jobs: int | None
     quiet: bool
+    executor: str | None = None
 
 
 def list_kind(kind: str) -> None:
@@ -99,7 +102,12 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         whole_grid=not options.only,
     )
     target = Target(
-        options.output, options.languages, typed, options.jobs, arguments.quiet
+        options.output,
+        options.languages,
+        typed,
+        options.jobs,
+        arguments.quiet,
+        options.executor,
     )
     results, written = write_report(study, target, only=options.only)
     if not arguments.quiet:
@@ -142,7 +150,7 @@ def write_report(
     try:
         with (
             progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance,
-            make_executor(target.jobs) as executor,
+            make_executor(target.jobs, target.executor) as executor,
         ):
             results = with_card(run_study(study, executor, advance), read_card())
         sampled = time.perf_counter()
@@ -155,7 +163,8 @@ def write_report(
         make_report(read_back, study.catalogue, target.languages, staging)
         timing = {
             "command": list(target.typed),
-            "jobs": target.jobs,
+            "executor": executor.kind,
+            "jobs": executor.jobs,
             "seconds": {
                 "sampling": round(sampled - started, 3),
                 "rendering": round(time.perf_counter() - sampled, 3),
@@ -180,7 +189,7 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         If a file cannot be written; the previous output is as it was.
     """
     started = time.perf_counter()
-    for name in ("seed", "preset", "only", "jobs", "config"):
+    for name in ("seed", "preset", "only", "jobs", "executor", "config"):
         if getattr(arguments, name) is not None:
             raise ValueError(f"--from must stand without --{name}: it does not sample")
     source, output = Path(arguments.source), Path(arguments.output or "output")

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import available_cores
+from montecarlo.estimation.executors import check_executor
 from montecarlo.names import look_up, whole_number
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
@@ -34,6 +34,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     only: tuple[str, ...] = ()
     output: str = "output"
     jobs: Jobs | None = None
+    executor: str | None = None
     error_rate: Rate = 0.01
     grid: Grid | None = None
 
@@ -49,7 +50,7 @@ class Options:
     grid : Grid
     preset : str
         The preset that the grid is; empty for a grid of the user's own.
-    seed, error_rate, jobs
+    seed, error_rate, jobs, executor
         As in `Configuration`.
     languages : tuple of str
     only : tuple of str
@@ -61,7 +62,8 @@ class Options:
     preset: str
     seed: int
     error_rate: float
-    jobs: int
+    jobs: int | None
+    executor: str | None
     languages: tuple[str, ...]
     only: tuple[str, ...]
     output: Path
@@ -73,8 +75,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
     Parameters
     ----------
     arguments : argparse.Namespace
-        With ``seed``, ``preset``, ``lang``, ``only``, ``output``, ``jobs`` and
-        ``config`` as typed, None where not.
+        With ``seed``, ``preset``, ``lang``, ``only``, ``output``, ``jobs``,
+        ``executor`` and ``config`` as typed, None where not.
 
     Raises
     ------
@@ -88,7 +90,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
         typed = getattr(arguments, name)
         if typed is not None:
             settings[name] = whole_number(name, typed)
-    for name in ("preset", "lang", "only", "output"):
+    for name in ("preset", "lang", "only", "output", "executor"):
         typed = getattr(arguments, name)
         if typed is not None:
             settings[name] = typed
@@ -105,7 +107,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
         preset,
         configuration.seed,
         configuration.error_rate,
-        configuration.jobs or available_cores(),
+        configuration.jobs,
+        configuration.executor,
         choose_languages(configuration.lang),
         tuple(dict.fromkeys(configuration.only)),
         Path(configuration.output),
@@ -147,8 +150,11 @@ def configured(settings: dict[str, object], path: str | None = None) -> Configur
         One line: the file, what was expected, and where.
     """
     try:
-        return msgspec.convert(settings, Configuration, strict=True)
+        configuration = msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:
         message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
         where = f"{path}: " if path else ""
         raise ValueError(f"{where}{message}") from None
+    if configuration.executor is not None:
+        check_executor(configuration.executor, configuration.jobs)
+    return configuration
