@@ -16,6 +16,7 @@ from montecarlo.estimation.fingerprint import Fingerprint, fingerprint
 from montecarlo.estimation.workers import Pool
 
 T = TypeVar("T")
+LOOPBACK = "127.0.0.1"
 #: Seconds that a scheduler has to answer, and to have a worker.
 PATIENCE = 10
 #: Seconds that workers of this machine have to end.
@@ -60,8 +61,8 @@ def start_local(jobs: int) -> Pool:
         cluster = LocalCluster(
             n_workers=jobs,
             threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
+            host=LOOPBACK,
+            dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
             silence_logs=logging.CRITICAL,
         )
         client = Client(cluster, timeout=PATIENCE, set_as_default=False)

@@ -27,6 +27,8 @@ KINDS = (THREADS, PROCESSES, DASK, ADDRESS)
 #: Tasks that a process is given at once, the one it works on included: some, so that it
 #: never waits, and few, so that few are suspected when it dies.
 ROOM = 3
+#: Seconds in which processes that are to end at once may finish what they are at.
+GRACE = 1.0
 _ADDRESS = re.compile(r"tcp://[^\s:/]+:[0-9]{1,5}")
 
 
@@ -129,11 +131,16 @@ def _start_processes(jobs: int) -> Pool:
     started = set(multiprocessing.active_children()) - others
 
     def close(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
-        if at_once:
-            pool.shutdown(wait=False, cancel_futures=True)
+        if not at_once:
+            pool.shutdown()
+            return
+        ending = Thread(target=partial(pool.shutdown, cancel_futures=True))
+        ending.start()
+        ending.join(GRACE)
+        if ending.is_alive():
             for process in started:
                 process.terminate()
-        pool.shutdown()
+        ending.join()
 
     return Pool(pool.submit, close, jobs)
 
