@@ -9,9 +9,10 @@ from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.replicates import Batch, sample
+from montecarlo.sampling.replicates import sample
 
 #: Work sent to a worker at once, in seconds: long against the cost of sending it.
 BATCH_SECONDS = 0.15

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from montecarlo.estimation import engine
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.conditions import Condition
-from montecarlo.sampling.replicates import Batch
 
 SMALL = Condition("gaussian", "gaussian", 2, 4)
 MEDIUM = Condition("gaussian", "gaussian", 256, 32)
