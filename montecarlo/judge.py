@@ -59,8 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain("judge", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
         return complain("judge", error, FAILED)
-    except KeyboardInterrupt:
-        return complain("judge", "interrupted, nothing was written", INTERRUPTED)
+    except KeyboardInterrupt as stopped:
+        reason = str(stopped) or "interrupted, nothing was written"
+        return complain("judge", reason, INTERRUPTED)
     print(lines)
     return FAILING if failing else DONE
 

@@ -1,5 +1,6 @@
 """A study: samples what the claims and figures need, judges, and writes the results."""
 
+import hashlib
 import math
 import platform
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from montecarlo.claims.records import (
 )
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.engine import Budget, Plan, run
-from montecarlo.estimation.fingerprint import cpu_kernel
+from montecarlo.estimation.fingerprint import code_digest, cpu_kernel
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.presets import Grid
@@ -87,7 +88,10 @@ class StudyResults:
 
 
 def run_study(
-    study: Study, executor: Executor, advance: Advance = lambda *_: None
+    study: Study,
+    executor: Executor,
+    advance: Advance = lambda *_: None,
+    store: SampleStore | None = None,
 ) -> StudyResults:
     """Sample, estimate and judge.
 
@@ -98,6 +102,8 @@ def run_study(
         The workers.
     advance : callable
         (condition, replicates finished, replicates newly wanted), for a progress bar.
+    store : SampleStore, optional
+        What keeps the batches; by default memory.
 
     Returns
     -------
@@ -115,7 +121,7 @@ def run_study(
     alpha = decision_error_of(study)
     most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
     judge = Judge(study.catalogue, most, divisors, _exact, alpha)
-    store, cache = SampleStore(), _Cache(divisors)
+    store, cache = store or SampleStore(), _Cache(divisors)
 
     def undecided(store: SampleStore) -> set[Condition]:
         # a condition that failed may not have come to its first look
@@ -238,6 +244,11 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
         table.to_csv(folder / name, index=False, lineterminator="\n")
     write_json(folder / "claims.json", results.claims)
     study = results.study
+    return {**configuration(study), "replicates": results.replicates}
+
+
+def configuration(study: Study) -> dict[str, Any]:
+    """Return what a study is, for run.json: what its bytes depend on."""
     return {
         "seed": study.seed,
         "preset": study.preset,
@@ -250,5 +261,20 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
             **{name: version(name) for name in LIBRARIES},
         },
         "kernel": cpu_kernel(),
-        "replicates": results.replicates,
+    }
+
+
+def recipe(study: Study) -> dict[str, Any]:
+    """Return what tells the batches of a study from those of another.
+
+    Its configuration, what its checks ask for, and the code that draws: the version of
+    a checkout stays the same while its code changes.
+    """
+    checks = msgspec.json.encode(list(study.catalogue.checks()))
+    return {
+        **configuration(study),
+        "checks": hashlib.sha256(checks).hexdigest(),
+        "whole_grid": study.whole_grid,
+        "batch": study.batch,
+        "code": code_digest(),
     }

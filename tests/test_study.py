@@ -11,7 +11,8 @@ import pytest
 
 from montecarlo.claims import judging, verdicts
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.executors import limit_blas, make_executor
+from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.local_workers import limit_blas
 from montecarlo.presets import Block, Grid
 from montecarlo.results.folder import file_hash
 from montecarlo.results.table import IDENTITY

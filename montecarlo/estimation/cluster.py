@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from distributed import Client, LocalCluster
 
-from montecarlo.estimation.executors import interrupt_blocked, limit_blas
 from montecarlo.estimation.fingerprint import Fingerprint, fingerprint
+from montecarlo.estimation.local_workers import interrupt_blocked, limit_blas
 from montecarlo.estimation.workers import Pool
 
 T = TypeVar("T")

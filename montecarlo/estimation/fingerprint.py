@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_info
 
-PACKAGE = Path(__file__).parents[1]
-#: The part of the package that draws and reduces.
-CODE = ("attention", "sampling")
+from montecarlo import attention, sampling
+
+#: Digits of the code's hash that are shown.
+SHOWN = 8
 Fingerprint = dict[str, str]
 
 
@@ -18,21 +19,20 @@ Fingerprint = dict[str, str]
 def fingerprint() -> Fingerprint:
     """Return versions and the processor's kernels by name: equal ones, equal bytes."""
     return {
-        "montecarlo": f"{version('montecarlo')} (code {code_hash()})",
+        "montecarlo": f"{version('montecarlo')} (code {code_digest()[:SHOWN]})",
         "numpy": version("numpy"),
         "scipy": version("scipy"),
         "kernel": cpu_kernel(),
     }
 
 
-def code_hash(package: Path = PACKAGE) -> str:
-    """Return a short hash of the code that draws: a version may have several."""
-    digest = hashlib.sha256()
-    for folder in CODE:
-        for path in sorted((package / folder).rglob("*.py")):
-            digest.update(path.relative_to(package).as_posix().encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:8]
+def code_digest() -> str:
+    """Return a hash of the code that draws and of what it is made of."""
+    found = hashlib.sha256()
+    for package in (attention, sampling):
+        for path in sorted(Path(package.__path__[0]).glob("*.py")):
+            found.update(path.name.encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
 
 
 def cpu_kernel() -> str:

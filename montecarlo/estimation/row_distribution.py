@@ -15,7 +15,7 @@ from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import Estimate, half_width_error
 from montecarlo.estimation.intervals import Interval, Moments, interval_ends
-from montecarlo.sampling.replicates import Counts
+from montecarlo.sampling.batches import Counts
 
 Bins = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 

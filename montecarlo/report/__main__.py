@@ -39,6 +39,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="print laws, claims, languages, quantities or presets, and stop",
     )
     add("--from", dest="source", metavar="DIR", help="render these results again")
+    add(
+        "--fresh",
+        action="store_true",
+        help="start anew, whatever an interrupted run left in the folder",
+    )
     add("--config", metavar="FILE", help="a TOML file; flags go before it")
     add("--quiet", action="store_true", help="print nothing but errors")
     add("--version", action="store_true", help="print the version, and stop")
@@ -78,8 +83,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain("report", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
         return complain("report", error, FAILED)
-    except KeyboardInterrupt:
-        return complain("report", "interrupted, nothing was written", INTERRUPTED)
+    except KeyboardInterrupt as stopped:
+        reason = str(stopped) or "interrupted, nothing was written"
+        return complain("report", reason, INTERRUPTED)
     return DONE
 
 

@@ -26,6 +26,7 @@ from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.folder import (
     TIMING_FILE,
     ResultsError,
+    claim_folder,
     commit,
     discard_staging,
     finish_staging,
@@ -33,7 +34,13 @@ from montecarlo.results.folder import (
     read_run,
     write_json,
 )
-from montecarlo.study import Study, run_study, write_results
+from montecarlo.results.journal import (
+    Journal,
+    JournaledStore,
+    locked,
+    open_journal,
+)
+from montecarlo.study import Study, recipe, run_study, write_results
 
 DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
 #: What `finish_staging` adds to a record.
@@ -59,6 +66,8 @@ class Target:
     jobs : int or None
     quiet : bool
         Whether to show no progress.
+    fresh : bool
+        Whether to drop what an interrupted run left.
     executor : str or None
         Kind of the workers, None: by their number.
     """
@@ -68,6 +77,7 @@ class Target:
     typed: Sequence[str]
     jobs: int | None
     quiet: bool
+    fresh: bool = False
     executor: str | None = None
 
 
@@ -107,6 +117,7 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         typed,
         options.jobs,
         arguments.quiet,
+        arguments.fresh,
         options.executor,
     )
     results, written = write_report(study, target, only=options.only)
@@ -144,15 +155,47 @@ def write_report(
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    started = time.perf_counter()
     require_complete(read_language(code) for code in target.languages)
+    claim_folder(target.output)
+    with open_journal(target.output, recipe(study), fresh=target.fresh) as journal:
+        try:
+            read_back = _write(study, target, journal, only, own_file)
+            journal.finish()
+            written = commit(target.output)
+            journal.remove()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(_goes_on(journal)) from None
+    return read_back, written
+
+
+def _goes_on(journal: Journal) -> str:
+    """Say how to continue after an interruption."""
+    kept = journal.n_batches()
+    return (
+        f"interrupted; {kept} finished batches are kept, the same command goes on "
+        "from there"
+        if kept
+        else "interrupted, nothing was written"
+    )
+
+
+def _write(
+    study: Study,
+    target: Target,
+    journal: Journal,
+    only: Sequence[str],
+    own_file: bytes | None,
+) -> Results:
+    """Sample, judge, and write all files of the report aside."""
+    started = time.perf_counter()
+    store = JournaledStore(journal=journal)
     staging = open_staging(target.output)
     try:
         with (
             progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance,
             make_executor(target.jobs, target.executor) as executor,
         ):
-            results = with_card(run_study(study, executor, advance), read_card())
+            results = with_card(run_study(study, executor, advance, store), read_card())
         sampled = time.perf_counter()
         record = write_results(results, staging)
         record |= {"only": list(only), "languages": list(target.languages)}
@@ -175,7 +218,7 @@ def write_report(
     except BaseException:
         discard_staging(target.output)
         raise
-    return read_back, commit(target.output)
+    return read_back
 
 
 def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
@@ -201,21 +244,23 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
-    staging = open_staging(output)
-    try:
-        for name, content in held.items():
-            (staging / name).write_bytes(content)
-        record["languages"] = list(languages)
-        results = read_results(staging, record)
-        make_report(results, catalogue, languages, staging)
-        seconds = {"rendering": round(time.perf_counter() - started, 3)}
-        timing = {"command": list(typed), "jobs": 1, "seconds": seconds}
-        write_json(staging / TIMING_FILE, timing)
-        finish_staging(output, record)
-    except BaseException:
-        discard_staging(output)
-        raise
-    written = commit(output)
+    claim_folder(output)
+    with locked(output):
+        staging = open_staging(output)
+        try:
+            for name, content in held.items():
+                (staging / name).write_bytes(content)
+            record["languages"] = list(languages)
+            results = read_results(staging, record)
+            make_report(results, catalogue, languages, staging)
+            seconds = {"rendering": round(time.perf_counter() - started, 3)}
+            timing = {"command": list(typed), "jobs": 1, "seconds": seconds}
+            write_json(staging / TIMING_FILE, timing)
+            finish_staging(output, record)
+        except BaseException:
+            discard_staging(output)
+            raise
+        written = commit(output)
     if not arguments.quiet:
         print_outcome(gather(results, catalogue), written)
 

@@ -7,7 +7,6 @@ at once.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,34 +30,18 @@ from montecarlo.attention.softmax import (
     softmax_rows,
     weights_by_rank,
 )
+from montecarlo.sampling.batches import Batch, Counts
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.dependence import correlate, parse_dependence
 from montecarlo.sampling.laws import parse_law
 from montecarlo.sampling.setups import parse_setup, project
 
 Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
 
 #: Scores that go through NumPy at once; more replicates than this are looped over.
 SCORES_AT_ONCE = 2**15
 #: Values of one replicate whose cubed counts are kept: sums of more are not exact.
 MOST_CUBED = 2**12
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What some consecutive replicates of a condition came to.
-
-    Attributes
-    ----------
-    means : ndarray, shape (n_replicates, n_columns)
-        One line per replicate; the columns are those of `mean_columns`.
-    counts : tuple of ndarray of int64, shape (3, n_bins)
-        For each of `count_columns`: what `count_bins` returns.
-    """
-
-    means: Array
-    counts: tuple[Counts, ...]
 
 
 def mean_columns(
