@@ -23,7 +23,7 @@ from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.tasks import Task, finish
 from montecarlo.presets import Block, Grid
 from montecarlo.report.__main__ import main
-from montecarlo.results.folder import file_hash
+from montecarlo.results.folder import file_hash, files_of
 from montecarlo.study import Study, run_study, write_results
 
 ROOT = Path(__file__).parents[1]
@@ -60,14 +60,14 @@ def study_hashes(executor, folder, advance=lambda *_: None):
 
 def start(folder, *arguments, **environment):
     """Start a part of a cluster in a process of its own."""
-    command = [sys.executable, "-m", "dask", *map(str, arguments)]
-    return subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
-        command,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=(folder / "log.txt").open("ab"),
-    )
+    with (folder / "log.txt").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+            [sys.executable, "-m", "dask", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            stdout=log,
+            stderr=log,
+        )
 
 
 @contextlib.contextmanager
@@ -211,7 +211,7 @@ def test_a_worker_with_other_bytes_is_refused(scheduler):
 
 @pytest.mark.slow
 def test_a_scheduler_that_ends_is_told(scheduler):
-    """When the scheduler is gone in mid-run and stays gone, the run ends with a line."""
+    """When the scheduler goes in mid-run and stays away, the run ends with a line."""
     address, start_worker = scheduler
     start_worker()
     found = psutil.Process().children()
@@ -235,14 +235,14 @@ def free_port():
 
 
 def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
-    """The command says in one line that nobody answers, and leaves no folder."""
+    """The command says in one line that nobody answers, and writes nothing."""
     monkeypatch.setattr(cluster, "PATIENCE", 1)
     output = tmp_path / "output"
     address = f"tcp://127.0.0.1:{free_port()}"
     assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"montecarlo.report: executor {address} must be a running")
-    assert not output.exists()
+    assert files_of(output) == []
 
 
 @pytest.mark.slow
