@@ -11,7 +11,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 import pytest
@@ -93,35 +96,30 @@ def wait_until(said, seconds=60):
         time.sleep(0.05)
 
 
+class Scheduler(NamedTuple):
+    """A scheduler: its address, how to start a worker of it, and its process."""
+
+    address: str
+    start_worker: Callable[..., subprocess.Popen]
+    process: subprocess.Popen
+
+
 @pytest.fixture
 def scheduler(tmp_path):
-    """A scheduler without workers: its address, and how to start a worker of it."""
+    """A scheduler without workers."""
     file = tmp_path / "scheduler.json"
-    options = ("--host", "127.0.0.1", "--port", 0, "--no-dashboard")
+    plain = ("--no-dashboard", "--host", "127.0.0.1")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(
-            ended(start(tmp_path, "scheduler", *options, "--scheduler-file", file))
-        )
+
+        def begin(*arguments, **environment):
+            process = start(tmp_path, *arguments, *plain, **environment)
+            return stack.enter_context(ended(process))
+
+        process = begin("scheduler", "--port", 0, "--scheduler-file", file)
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         address = json.loads(file.read_text())["address"]
-
-        def start_worker(*more, **environment):
-            local = ("--local-directory", tmp_path / "local", "--nthreads", 1)
-            return stack.enter_context(
-                ended(
-                    start(
-                        tmp_path,
-                        "worker",
-                        address,
-                        *local,
-                        "--no-dashboard",
-                        *more,
-                        **environment,
-                    )
-                )
-            )
-
-        yield address, start_worker
+        worker = ("worker", address, "--nthreads", 1, "--local-directory", tmp_path)
+        yield Scheduler(address, partial(begin, *worker), process)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +154,7 @@ def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, m
     """A worker that is killed in mid-run changes no byte: where a nanny watches over it
     another takes its place, where none does the other worker does it all.
     """
-    address, start_worker = scheduler
+    address, start_worker, _ = scheduler
     first, _ = start_worker(*more), start_worker(*more)
     wait_until(has_workers(address, 2))
     # a nanny's last child is the worker
@@ -183,7 +181,7 @@ def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, m
 @pytest.mark.slow
 def test_a_task_that_kills_workers_is_found(scheduler):
     """A task whose workers die again and again fails alone; the others are done."""
-    address, start_worker = scheduler
+    address, start_worker, _ = scheduler
     start_worker()
     tasks = [Task(abs, (-n,)) for n in range(8)] + [Task(os._exit, (1,))]
     with make_executor(kind=address) as executor:
@@ -197,7 +195,7 @@ def test_a_worker_with_other_bytes_is_refused(scheduler):
     """A worker of another kind of processor is named, with what it has and what was
     expected, also if it joins later.
     """
-    address, start_worker = scheduler
+    address, start_worker, _ = scheduler
     start_worker()
     with make_executor(kind=address) as executor:
         start_worker(**OTHER_KERNEL)
@@ -212,9 +210,8 @@ def test_a_worker_with_other_bytes_is_refused(scheduler):
 @pytest.mark.slow
 def test_a_scheduler_that_ends_is_told(scheduler):
     """When the scheduler goes in mid-run and stays away, the run ends with a line."""
-    address, start_worker = scheduler
+    address, start_worker, process = scheduler
     start_worker()
-    found = psutil.Process().children()
     tasks = (Task(time.sleep, (0.05 + 1e-6 * n,)) for n in range(99))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "PATIENCE", 3)
@@ -222,7 +219,7 @@ def test_a_scheduler_that_ends_is_told(scheduler):
             done = finish(executor, tasks)
             next(done)
             patch.setattr(cluster, "PATIENCE", 1)
-            found[0].kill()
+            process.kill()
             with pytest.raises(ConnectionError, match="must be a running Dask sched"):
                 list(done)
 
@@ -242,7 +239,7 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
     assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"montecarlo.report: executor {address} must be a running")
-    assert files_of(output) == []
+    assert list(files_of(output)) == []
 
 
 @pytest.mark.slow
@@ -250,7 +247,7 @@ def test_a_scheduler_without_workers(monkeypatch, scheduler):
     """A scheduler that has no workers is one line as well."""
     monkeypatch.setattr(cluster, "PATIENCE", 2)
     with pytest.raises(ConnectionError, match="must have workers, none came within 2"):
-        make_executor(kind=scheduler[0])
+        make_executor(kind=scheduler.address)
 
 
 @pytest.mark.parametrize(
@@ -277,10 +274,14 @@ def test_a_task_is_not_done_by_an_unlike_worker():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["threads", "processes", "dask"])
-def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind):
-    """Ctrl-C, which a terminal sends to every process: within two seconds the command
-    ends with status 130 and one line, and no process is left.
+@pytest.mark.parametrize(
+    ("kind", "after"),
+    [("threads", 8), ("processes", 0), ("processes", 8), ("dask", 0), ("dask", 8)],
+)
+def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
+    """Ctrl-C, which a terminal sends to every process, while workers are starting and
+    in mid-run: within two seconds the command ends with status 130 and one line, and no
+    process is left.
     """
     arguments = f"-m montecarlo.report --jobs 2 --executor {kind} --quiet --output"
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
@@ -291,9 +292,9 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind):
     )
     with ended(process):
         parent = psutil.Process(process.pid)
-        least = 1 if kind == "threads" else 3  # two workers, and the resource tracker
-        wait_until(lambda: len([parent, *parent.children(recursive=True)]) >= least)
-        time.sleep(8)  # far enough for sampling, far from its end
+        least = 0 if kind == "threads" else 3  # two workers, and the resource tracker
+        wait_until(lambda: len(parent.children(recursive=True)) >= least)
+        time.sleep(after)
         family = parent.children(recursive=True)
         begun = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
