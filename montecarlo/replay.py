@@ -36,6 +36,9 @@ def replay(arguments: argparse.Namespace) -> str:
         raise ValueError(f"seed must be at least 0, got {seed}")
     indices = _indices(arguments.replicates)
     look_up("number-format", arguments.number_format, NUMBER_FORMATS)
+    for name, allowed in (("quantity", {None, OVERFLOW}), ("row", {None})):
+        if (typed := getattr(arguments, name)) not in allowed:
+            raise ValueError(f"{name} must be left out with replicates, got {typed!r}")
     if arguments.quantity == OVERFLOW:
         task, which = _tail(arguments, seed, indices), OVERFLOW
     else:

@@ -198,11 +198,9 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
 
         def get(self):
             """Take one."""
-            at = {"first": 0, "last": -1}.get(order)
-            if at is None:
-                at = (48271 * len(self)) % len(self) if len(self) % 2 else -1
-            taken.append(at)
-            return self.pop(at)
+            at = {"first": 0, "last": -1, "shuffled": rng.integers(len(self))}
+            taken.append(at[order])
+            return self.pop(at[order])
 
     monkeypatch.setattr(tasks, "SimpleQueue", Done)
     store = SampleStore()
