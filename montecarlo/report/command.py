@@ -178,19 +178,8 @@ def write_report(
             written = commit(target.output)
             journal.remove()
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_goes_on(journal)) from None
+            raise KeyboardInterrupt(journal.goes_on()) from None
     return read_back, written
-
-
-def _goes_on(journal: Journal) -> str:
-    """Say how to continue after an interruption."""
-    kept = journal.n_batches()
-    return (
-        f"interrupted; {kept} finished batches are kept, the same command goes on "
-        "from there"
-        if kept
-        else "interrupted, nothing was written"
-    )
 
 
 def _write(
