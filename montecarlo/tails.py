@@ -48,7 +48,8 @@ def tail_rows(
     found, failures = {}, {}
     for task, future in finish(executor, asked):
         d_k, blocks, name = asked[task]
-        if error := future.exception():
+        error = future.exception()
+        if isinstance(error, Exception):  # others end the run
             failures[task] = failed_tail(d_k, name, seed, blocks, error)
         else:
             found[task] = future.result()

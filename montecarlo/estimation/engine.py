@@ -136,7 +136,8 @@ def _sample_round(  # noqa: PLR0913, PLR0917 - the five of `run`, and what has f
     ]
     for task, future in finish(executor, tasks, lambda t: t.arguments[0] in failures):
         condition, seed, first, last, _ = task.arguments
-        if error := future.exception():
+        error = future.exception()
+        if isinstance(error, Exception):  # others end the run
             told = failed_batch(condition, seed, range(first, last), error)
             failures.setdefault(condition, told)
             continue
