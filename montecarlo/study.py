@@ -1,13 +1,9 @@
-"""A study: samples what the claims and figures need, judges, and writes the results."""
+"""A study: samples what the claims and figures need, and judges."""
 
-import hashlib
 import math
-import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -27,12 +23,10 @@ from montecarlo.claims.records import (
     threshold_curves,
 )
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.engine import Budget, Plan, run
-from montecarlo.estimation.fingerprint import code_digest, cpu_kernel
+from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.presets import Grid
-from montecarlo.results.folder import write_json
 from montecarlo.results.table import (
     CURVE_COLUMNS,
     curves_by_rank,
@@ -44,8 +38,6 @@ from montecarlo.tails import tail_rows
 from montecarlo.theory.references import Reference, reference
 
 Advance = Callable[[Condition, int, int], None]
-#: Libraries whose versions the bytes of a result depend on.
-LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +57,11 @@ class Study:
         Whether to sample all of the grid, or only what the claims' checks need.
     batch : int or None
         Replicates sent to a worker at once; changes no byte.
+    replicates : mapping or None
+        Name of each condition to how many replicates an earlier run took, to take as
+        many; None: until nothing is undecided or the budget is spent.
+    time_limit_reached : bool
+        Whether it was a time limit that ended that run, for the record.
     """
 
     catalogue: Catalogue
@@ -74,17 +71,31 @@ class Study:
     preset: str = ""
     whole_grid: bool = True
     batch: int | None = None
+    replicates: Mapping[str, int] | None = None
+    time_limit_reached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """What a study found."""
+    """What a study found.
+
+    Attributes
+    ----------
+    study : Study
+    measurements, curves : DataFrame
+    claims : dict
+    replicates : dict
+        Name of each condition to how many were taken.
+    time_limit_reached : bool
+        Whether sampling ended before all was decided or the budget spent.
+    """
 
     study: Study
     measurements: pd.DataFrame
     curves: pd.DataFrame
     claims: dict[str, Any]
     replicates: dict[str, int] = field(default_factory=dict)
+    time_limit_reached: bool = False
 
 
 def run_study(
@@ -92,6 +103,7 @@ def run_study(
     executor: Executor,
     advance: Advance = lambda *_: None,
     store: SampleStore | None = None,
+    in_time: Callable[[], bool] | None = None,
 ) -> StudyResults:
     """Sample, estimate and judge.
 
@@ -104,6 +116,8 @@ def run_study(
         (condition, replicates finished, replicates newly wanted), for a progress bar.
     store : SampleStore, optional
         What keeps the batches; by default memory.
+    in_time : callable, optional
+        Whether to go on; what is undecided when it says no is inconclusive.
 
     Returns
     -------
@@ -135,9 +149,16 @@ def run_study(
         )
         return undecided_conditions([*judged[0], *judged[1]], most)
 
-    plan = Plan(budgets, study.seed, divisors, study.batch)
+    plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
     with threadpool_limits(limits=1, user_api="blas"):
-        run(plan, store, executor, undecided, advance)
+        if study.replicates is None:
+            limited = not run(
+                plan, store, executor, undecided, advance, in_time or (lambda: True)
+            )
+        else:
+            wanted = {c: study.replicates[c.name] for c in budgets}
+            run_to(plan, store, executor, wanted, advance)
+            limited = study.time_limit_reached
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
     claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
@@ -156,6 +177,7 @@ def run_study(
             ],
         },
         {condition.name: store.n_replicates(condition) for condition in budgets},
+        limited,
     )
 
 
@@ -174,6 +196,25 @@ def needed_budgets(study: Study) -> dict[Condition, Budget]:
         for condition in cell.conditions
     }
     return {c: budget for c, budget in budgets.items() if c in needed}
+
+
+def require_replicates(study: Study) -> None:
+    """See that the numbers of replicates that a study names are those of its grid.
+
+    Raises
+    ------
+    ValueError
+        If a condition has none, or not between 1 and its budget, or is not there.
+    """
+    if study.replicates is None:
+        return
+    most = {c.name: budget.looks()[-1] for c, budget in needed_budgets(study).items()}
+    for name in sorted({*most, *study.replicates}):
+        number, limit = study.replicates.get(name), most.get(name, 0)
+        if not (isinstance(number, int) and 1 <= number <= limit):
+            raise ValueError(
+                f"replicates of {name} must lie between 1 and {limit}, got {number}"
+            )
 
 
 def decision_error_of(study: Study) -> float:
@@ -221,60 +262,3 @@ def _curves(summaries: list[Summaries], claims: list[ClaimOutcome]) -> pd.DataFr
     ]
     table = pd.DataFrame.from_records(rows, columns=list(CURVE_COLUMNS))
     return table.astype({"d_k": "Int64", "n_keys": "Int64"})
-
-
-def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
-    """Write the tables and claims.json, and return the record for run.json.
-
-    Parameters
-    ----------
-    results : StudyResults
-    folder : Path
-        An existing folder.
-
-    Returns
-    -------
-    dict
-        Seed, grid, configuration, versions and replicates; nothing of how it ran.
-    """
-    for name, table in (
-        ("measurements.csv", results.measurements),
-        ("curves.csv", results.curves),
-    ):
-        table.to_csv(folder / name, index=False, lineterminator="\n")
-    write_json(folder / "claims.json", results.claims)
-    study = results.study
-    return {**configuration(study), "replicates": results.replicates}
-
-
-def configuration(study: Study) -> dict[str, Any]:
-    """Return what a study is, for run.json: what its bytes depend on."""
-    return {
-        "seed": study.seed,
-        "preset": study.preset,
-        "error_rate": study.error_rate,
-        "claims": [claim.id for claim in study.catalogue.claim],
-        "grid": msgspec.to_builtins(study.grid),
-        "versions": {
-            "montecarlo": version("montecarlo"),
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES},
-        },
-        "kernel": cpu_kernel(),
-    }
-
-
-def recipe(study: Study) -> dict[str, Any]:
-    """Return what tells the batches of a study from those of another.
-
-    Its configuration, what its checks ask for, and the code that draws: the version of
-    a checkout stays the same while its code changes.
-    """
-    checks = msgspec.json.encode(list(study.catalogue.checks()))
-    return {
-        **configuration(study),
-        "checks": hashlib.sha256(checks).hexdigest(),
-        "whole_grid": study.whole_grid,
-        "batch": study.batch,
-        "code": code_digest(),
-    }

@@ -48,8 +48,7 @@ def tail_rows(
     found, failures = {}, {}
     for task, future in finish(executor, asked):
         d_k, blocks, name = asked[task]
-        error = future.exception()
-        if isinstance(error, Exception):  # others end the run
+        if error := future.exception():
             failures[task] = failed_tail(d_k, name, seed, blocks, error)
         else:
             found[task] = future.result()

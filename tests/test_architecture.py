@@ -26,6 +26,7 @@ STAGES = (
     "point",
     "point_query",
     "study",
+    "recording",
     "own_claims",
     "calibration",
     "observation",

@@ -25,9 +25,10 @@ from montecarlo.estimation.cluster import checked, ready, require_alike
 from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.tasks import Task, finish
 from montecarlo.presets import Block, Grid
+from montecarlo.recording import write_results
 from montecarlo.report.__main__ import main
 from montecarlo.results.folder import file_hash, files_of
-from montecarlo.study import Study, run_study, write_results
+from montecarlo.study import Study, run_study
 
 ROOT = Path(__file__).parents[1]
 #: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.

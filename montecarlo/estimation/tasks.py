@@ -71,6 +71,7 @@ def finish(
             future = done.get()
             if not _is_lost(future):
                 renewals = 0
+                _raise_interruption(future)
                 yield pending.pop(future), future
                 continue
             renewals += 1
@@ -88,6 +89,13 @@ def finish(
     finally:
         for future in pending:
             future.cancel()
+
+
+def _raise_interruption(future: Future[Any]) -> None:
+    """Raise what ended a task without being an outcome of it: Ctrl-C in a thread."""
+    error = future.exception()
+    if error is not None and not isinstance(error, Exception):
+        raise error
 
 
 def _room(

@@ -40,6 +40,16 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add("--from", dest="source", metavar="DIR", help="render these results again")
     add(
+        "--max-seconds",
+        metavar="N",
+        help="end sampling after so long; what is undecided then is inconclusive",
+    )
+    add(
+        "--replicates-from",
+        metavar="FILE",
+        help="a run.json: sample as many replicates as that run did, for equal bytes",
+    )
+    add(
         "--fresh",
         action="store_true",
         help="start anew, whatever an interrupted run left in the folder",

@@ -5,7 +5,7 @@ A report of a user's own claims is written, and rendered again, in the same way.
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.names import look_up
+from montecarlo.recording import recipe, write_results
 from montecarlo.report.findings import Results, gather, read_results
 from montecarlo.report.language import read_language
 from montecarlo.report.making import make_report
 from montecarlo.report.messages import require_complete
-from montecarlo.report.options import choose_languages, read_options
+from montecarlo.report.options import choose_languages, read_options, repeated_options
 from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.report_card import with_card
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
@@ -40,11 +41,16 @@ from montecarlo.results.journal import (
     locked,
     open_journal,
 )
-from montecarlo.study import Study, recipe, run_study, write_results
+from montecarlo.study import Study, require_replicates, run_study
 
 DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
 #: What `finish_staging` adds to a record.
 _ADDED = ("program", "schema", "sha256")
+#: Flags that mean nothing where nothing is sampled.
+_OF_SAMPLING = (
+    *("seed", "preset", "only", "jobs", "executor", "config"),
+    *("max_seconds", "replicates_from"),
+)
 #: What pages show of a record.
 _NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "preset"} | {
     "replicates",
@@ -70,6 +76,8 @@ class Target:
         Whether to drop what an interrupted run left.
     executor : str or None
         Kind of the workers, None: by their number.
+    max_seconds : float or None
+        After which sampling ends, whatever is undecided.
     """
 
     output: Path
@@ -79,6 +87,7 @@ class Target:
     quiet: bool
     fresh: bool = False
     executor: str | None = None
+    max_seconds: float | None = None
 
 
 def list_kind(kind: str) -> None:
@@ -102,7 +111,8 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    options = read_options(arguments)
+    repeating = arguments.replicates_from is not None
+    options = (repeated_options if repeating else read_options)(arguments)
     study = Study(
         options.catalogue,
         options.grid,
@@ -110,15 +120,19 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         options.error_rate,
         options.preset,
         whole_grid=not options.only,
+        replicates=options.replicates,
+        time_limit_reached=options.time_limit_reached,
     )
+    require_replicates(study)
     target = Target(
         options.output,
         options.languages,
         typed,
         options.jobs,
         arguments.quiet,
-        arguments.fresh,
-        options.executor,
+        fresh=arguments.fresh,
+        executor=options.executor,
+        max_seconds=options.max_seconds,
     )
     results, written = write_report(study, target, only=options.only)
     if not arguments.quiet:
@@ -164,19 +178,8 @@ def write_report(
             written = commit(target.output)
             journal.remove()
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_goes_on(journal)) from None
+            raise KeyboardInterrupt(journal.goes_on()) from None
     return read_back, written
-
-
-def _goes_on(journal: Journal) -> str:
-    """Say how to continue after an interruption."""
-    kept = journal.n_batches()
-    return (
-        f"interrupted; {kept} finished batches are kept, the same command goes on "
-        "from there"
-        if kept
-        else "interrupted, nothing was written"
-    )
 
 
 def _write(
@@ -195,7 +198,9 @@ def _write(
             progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance,
             make_executor(target.jobs, target.executor) as executor,
         ):
-            results = with_card(run_study(study, executor, advance, store), read_card())
+            in_time = _until(started, target.max_seconds)
+            found = run_study(study, executor, advance, store, in_time)
+            results = with_card(found, read_card())
         sampled = time.perf_counter()
         record = write_results(results, staging)
         record |= {"only": list(only), "languages": list(target.languages)}
@@ -221,6 +226,13 @@ def _write(
     return read_back
 
 
+def _until(started: float, seconds: float | None) -> Callable[[], bool] | None:
+    """Return what tells whether so many seconds have not yet passed."""
+    if seconds is None:
+        return None
+    return lambda: time.perf_counter() - started < seconds
+
+
 def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     """Render an earlier run's results without sampling or judging.
 
@@ -232,9 +244,10 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         If a file cannot be written; the previous output is as it was.
     """
     started = time.perf_counter()
-    for name in ("seed", "preset", "only", "jobs", "executor", "config"):
+    for name in _OF_SAMPLING:
         if getattr(arguments, name) is not None:
-            raise ValueError(f"--from must stand without --{name}: it does not sample")
+            flag = name.replace("_", "-")
+            raise ValueError(f"--from must stand without --{flag}: it does not sample")
     source, output = Path(arguments.source), Path(arguments.output or "output")
     record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
     if missing := _NEEDED - set(record):

@@ -5,8 +5,8 @@ Every problem is a `ValueError` of one line, found before anything is sampled.
 
 import argparse
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +16,10 @@ from msgspec import Meta, Struct
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import check_executor
-from montecarlo.names import look_up, whole_number
+from montecarlo.names import decimal_number, look_up, whole_number
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
+from montecarlo.results.folder import read_record
 
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Jobs = Annotated[int, Meta(ge=1, le=1024)]
@@ -55,6 +56,11 @@ class Options:
     languages : tuple of str
     only : tuple of str
     output : Path
+    max_seconds : float or None
+        Of sampling.
+    replicates : mapping or None
+        As in `montecarlo.study.Study`, like the next.
+    time_limit_reached : bool
     """
 
     catalogue: Catalogue
@@ -67,6 +73,9 @@ class Options:
     languages: tuple[str, ...]
     only: tuple[str, ...]
     output: Path
+    max_seconds: float | None = None
+    replicates: Mapping[str, int] | None = None
+    time_limit_reached: bool = False
 
 
 def read_options(arguments: argparse.Namespace) -> Options:
@@ -76,7 +85,7 @@ def read_options(arguments: argparse.Namespace) -> Options:
     ----------
     arguments : argparse.Namespace
         With ``seed``, ``preset``, ``lang``, ``only``, ``output``, ``jobs``,
-        ``executor`` and ``config`` as typed, None where not.
+        ``executor``, ``max_seconds`` and ``config`` as typed, None where not.
 
     Raises
     ------
@@ -86,6 +95,59 @@ def read_options(arguments: argparse.Namespace) -> Options:
     settings = dict(_read_file(arguments.config)) if arguments.config else {}
     if arguments.preset is not None:
         settings.pop("grid", None)
+    settings |= _typed(arguments)
+    configuration = configured(settings, arguments.config)
+    preset = "" if configuration.grid else configuration.preset
+    grid = configuration.grid or look_up("preset", preset, PRESETS)
+    seconds = arguments.max_seconds
+    options = _options(configuration, grid, preset)
+    return replace(options, max_seconds=None if seconds is None else _seconds(seconds))
+
+
+def repeated_options(arguments: argparse.Namespace) -> Options:
+    """Take from a run.json what was sampled, and from the arguments how to sample it.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        As for `read_options`; ``replicates_from`` names the file.
+
+    Raises
+    ------
+    ValueError
+        One line: name, requirement, what came.
+    """
+    for name in ("seed", "preset", "only", "config", "max_seconds"):
+        if getattr(arguments, name) is not None:
+            raise ValueError(
+                f"--replicates-from must stand without --{name.replace('_', '-')}: "
+                "run.json says it"
+            )
+    path = Path(arguments.replicates_from)
+    record = read_record(path)
+    if "own_claims" in record:
+        raise ValueError(
+            "replicates-from must be the run.json of a report on the five texts, got "
+            f"one on claims of one's own: {str(path)!r}"
+        )
+    taken = ("seed", "error_rate", "only", "grid", "preset", "languages", "replicates")
+    if missing := set(taken) - set(record):
+        raise ValueError(f"replicates-from must hold {min(missing)!r}")
+    settings = {name: record[name] for name in taken[:4]}
+    settings["lang"] = record["languages"]
+    configuration = configured(settings | _typed(arguments), str(path))
+    if configuration.grid is None:
+        raise ValueError(f"replicates-from must hold a grid, got {str(path)!r}")
+    return replace(
+        _options(configuration, configuration.grid, record["preset"]),
+        replicates=record["replicates"],
+        time_limit_reached=bool(record.get("time_limit_reached")),
+    )
+
+
+def _typed(arguments: argparse.Namespace) -> dict[str, object]:
+    """Return what the command line says itself."""
+    settings: dict[str, object] = {}
     for name in ("seed", "jobs"):
         typed = getattr(arguments, name)
         if typed is not None:
@@ -94,9 +156,17 @@ def read_options(arguments: argparse.Namespace) -> Options:
         typed = getattr(arguments, name)
         if typed is not None:
             settings[name] = typed
-    configuration = configured(settings, arguments.config)
-    preset = "" if configuration.grid else configuration.preset
-    grid = configuration.grid or look_up("preset", preset, PRESETS)
+    return settings
+
+
+def _seconds(typed: str) -> float:
+    seconds = decimal_number("max-seconds", typed)
+    if not seconds > 0.0:
+        raise ValueError(f"max-seconds must be more than 0, got {typed}")
+    return seconds
+
+
+def _options(configuration: Configuration, grid: Grid, preset: str) -> Options:
     grid.conditions()
     catalogue = read_catalogue()
     if configuration.only:

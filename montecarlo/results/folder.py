@@ -193,6 +193,29 @@ def read_run(folder: Path) -> dict[str, Any]:
     return dict(run)
 
 
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a run.json wherever it lies, without the files that it speaks of.
+
+    Raises
+    ------
+    ResultsError
+        If it is none, or of another schema.
+    """
+    try:
+        record = dict(json.loads(path.read_bytes()))
+        program, schema = record["program"], record["schema"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(
+            f"replicates-from must be a readable {RUN_FILE}, got {str(path)!r}"
+        ) from error
+    if (program, schema) != ("montecarlo", SCHEMA):
+        raise ResultsError(
+            f"replicates-from must be of montecarlo's schema {SCHEMA}, "
+            f"got {program!r} {schema!r}"
+        )
+    return record
+
+
 def files_of(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, in a canonical order."""
     yield from sorted(path for path in folder.rglob("*") if path.is_file())

@@ -101,6 +101,16 @@ class Journal:
         ((number,),) = self._execute("SELECT count(*) FROM batches")
         return int(number)
 
+    def goes_on(self) -> str:
+        """Say, after an interruption, how to continue."""
+        kept = self.n_batches()
+        if not kept:
+            return "interrupted, nothing was written"
+        return (
+            f"interrupted; {kept} finished batches are kept, the same command goes on "
+            "from there"
+        )
+
     def take_up(self, recipe: Mapping[str, object], *, finished: bool) -> None:
         """Check what an earlier run left, or drop it where nothing is lost by that.
 
