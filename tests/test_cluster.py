@@ -1,6 +1,6 @@
 """Clusters: a real scheduler and real workers on loopback, some of which are killed.
 
-The commands are those of docs/cluster.md.
+Started by the commands of docs/cluster.md.
 """
 
 import contextlib

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import subprocess
 
 import pytest
 
@@ -59,6 +60,17 @@ def test_every_condition_can_be_replayed(asked):
         assert set(divisors) >= set(PRESETS["full"].divisors)
     assert any(condition.formats for condition in conditions)
     assert any("mean" in condition.law_q for condition in conditions)
+
+
+def test_a_shell_reads_the_command_as_it_stands():
+    """Names with brackets and commas are quoted for a shell."""
+    for condition in PRESETS["quick"].conditions():
+        command = batch_command(condition, 1, range(2))
+        shown = command.replace("python -m montecarlo.measure", "printf '%s\\n'")
+        read = subprocess.run(  # noqa: S602 - a command of our own
+            shown, shell=True, check=True, capture_output=True, text=True
+        )
+        assert read.stdout.splitlines() == words_of(command)
 
 
 @pytest.fixture

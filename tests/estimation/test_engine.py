@@ -1,5 +1,6 @@
 """The engine: which replicates it asks for, when it stops, and what stops it."""
 
+from collections import Counter
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import numpy as np
@@ -222,8 +223,15 @@ def test_others_finish_when_a_condition_fails():
         seen.append(set(store.conditions()))
         return [SMALL, MEDIUM]
 
+    wanted = Counter()
     with pytest.raises(RuntimeError) as caught:
-        run(plan_of(SMALL, MEDIUM), store, FailingExecutor(MEDIUM), undecided)
+        run(
+            plan_of(SMALL, MEDIUM),
+            store,
+            FailingExecutor(MEDIUM),
+            undecided,
+            lambda condition, _, more: wanted.update({condition: more}),
+        )
 
     message = str(caught.value)
     assert message.startswith(f"replicates 0 to 2 of {MEDIUM.name} failed (ZeroDiv")
@@ -234,6 +242,7 @@ def test_others_finish_when_a_condition_fails():
     assert store.n_replicates(SMALL) == 16
     assert store.n_replicates(MEDIUM) == 1  # of its first look, and of no other
     assert len(seen) == 3
+    assert wanted == {SMALL: 16, MEDIUM: 4}
 
 
 def test_failures_of_several_conditions_are_one_line():

@@ -45,10 +45,11 @@ def results(found):
 class Mortal:
     """Starts pools of workers of this process, some of which die."""
 
-    def __init__(self, dies, room=4):
+    def __init__(self, dies, room=4, seconds=0.05):
         self.started = 0
         self.begun = Counter()
         self.dies = dies  # (task's number, times it was begun) -> bool
+        self.seconds = seconds  # that a task takes
         self.lock = threading.Lock()
         self.workers = Workers("mortal", self.start, room)
 
@@ -64,9 +65,11 @@ class Mortal:
             if self.dies(number, self.begun[number]):
                 for one in given:
                     end(one, one.set_exception, BrokenExecutor("planted"))
+            elif self.seconds:
+                done = (future, future.set_result, fn(number))
+                threading.Timer(self.seconds, end, done).start()
             else:
-                value = fn(number)
-                threading.Timer(0.05, end, (future, future.set_result, value)).start()
+                end(future, future.set_result, fn(number))
             return future
 
         def end(future, how, what):
@@ -103,6 +106,15 @@ def test_what_was_lost_is_done_again():
     assert mortal.started == 2
     assert mortal.begun[7] == 2
     assert mortal.begun[0] == 1
+
+
+def test_what_was_done_when_workers_died_is_kept():
+    """Tasks that were done, but not yet yielded when a death was seen, count."""
+    mortal = Mortal(lambda number, times: number == 0 and times == 1, seconds=0)
+    found = results(finish(mortal.workers, work(range(4))))
+
+    assert found == {n: n * n for n in range(4)}
+    assert mortal.begun == {0: 2, 1: 1, 2: 1, 3: 1}
 
 
 def test_a_task_that_kills_is_found():

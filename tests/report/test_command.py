@@ -146,6 +146,7 @@ KNOWN = {
     "claim": ["unscaled-one-hot", "scaled-balanced", "linear-variance"],
     "law": list(LAWS),
     "divisor": ["none", "sqrt", "2sqrt", "linear"],
+    "executor": ["threads", "processes", "dask", "tcp://HOST:PORT"],
 }
 
 
@@ -156,6 +157,7 @@ KNOWN = {
         (["--preset", "qiuck"], "preset", "quick"),
         (["--list", "law"], "list", "laws"),
         (["--only", "unscaled-onehot"], "claim", "unscaled-one-hot"),
+        (["--executor", "procesess"], "executor", "processes"),
     ],
 )
 def test_unknown_name_is_refused(refused, config, arguments, kind, near):
@@ -175,6 +177,7 @@ def test_unknown_name_is_refused(refused, config, arguments, kind, near):
         (('"laplace"', '"studentt5(std=2.0)"'), "law", "student_t5"),
         (("first = 4", 'divisors = ["sqr"]\nfirst = 4'), "divisor", "sqrt"),
         (('["en"]', '["en", "jaa"]'), "language", "ja"),
+        (("jobs = 1", 'executor = "dusk"'), "executor", "dask"),
         (('["en"]', '["en"]\nonly = ["linear-varianc"]'), "claim", "linear-variance"),
     ],
 )
@@ -473,6 +476,7 @@ def test_record_that_is_none_is_refused(refused, copied, text):
         ["--preset", "quick"],
         ["--only", "unscaled-one-hot"],
         ["--jobs", "2"],
+        ["--executor", "threads"],
         ["--config", "study.toml"],
     ],
 )
@@ -694,7 +698,8 @@ def test_workers_change_no_byte(run, config, finished, tmp_path):
         for folder in (finished, other)
     ]
     assert hashes[0] == hashes[1]
-    assert json.loads((other / TIMING_FILE).read_bytes())["jobs"] == 2
+    timing = json.loads((other / TIMING_FILE).read_bytes())
+    assert (timing["jobs"], timing["executor"]) == (2, "processes")
     assert {"en.html", "de.html", "index.html", "run.json"} < set(hashes[0])
 
 
