@@ -312,7 +312,8 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
         _, complaint = process.communicate(timeout=60)
         seconds = time.monotonic() - begun
         assert process.returncode == 130, complaint
-        (line,) = complaint.splitlines()
-        assert line.startswith("montecarlo.report: ")
-        assert seconds < PROMPT * slow
+        assert complaint.count("\n") == 1, complaint
+        assert complaint.startswith("montecarlo.report: ")
+        # the farewell goes to and fro between processes that all wait for a core
+        assert seconds < PROMPT * (2.0 * slow - 1.0)
         assert not psutil.wait_procs(family, timeout=5)[1]

@@ -76,6 +76,7 @@ def start_local(jobs: int) -> Pool:
         except TimeoutError:  # what is wanted of them is here, or not wanted any more
             for process in set(multiprocessing.active_children()) - others:
                 process.kill()
+            cluster.shutdown_on_close = False  # or the interpreter waits for them again
 
     return _pool(client, close, "dask")
 
