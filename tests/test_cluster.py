@@ -52,6 +52,7 @@ BATCH = 4
 #: Another kind of processor, as far as OpenBLAS knows.
 OTHER_KERNEL = {"OPENBLAS_CORETYPE": "Nehalem"}
 FINGERPRINT = {"montecarlo": "1.0", "numpy": "2.0", "kernel": "Zen"}
+#: Seconds in which an interrupted command ends where nothing else is at work.
 PROMPT = 2.0
 
 
@@ -86,6 +87,14 @@ def ended(process):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     one.kill()
         process.wait()
+
+
+def slowness():
+    """How many times longer things take here now, by what else the machine does."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    while time.process_time() - cpu < 0.3:
+        pass
+    return max(1.0, (time.perf_counter() - wall) / 0.3)
 
 
 def wait_until(said, seconds=60):
@@ -296,13 +305,15 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
         least = 0 if kind == "threads" else 3  # two workers, and the resource tracker
         wait_until(lambda: len(parent.children(recursive=True)) >= least)
         time.sleep(after)
+        slow = slowness()
         family = parent.children(recursive=True)
         begun = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
         _, complaint = process.communicate(timeout=60)
         seconds = time.monotonic() - begun
         assert process.returncode == 130, complaint
-        (line,) = complaint.splitlines()
-        assert line.startswith("montecarlo.report: ")
-        assert seconds < PROMPT
+        assert complaint.count("\n") == 1, complaint
+        assert complaint.startswith("montecarlo.report: ")
+        # the farewell goes to and fro between processes that all wait for a core
+        assert seconds < PROMPT * (2.0 * slow - 1.0)
         assert not psutil.wait_procs(family, timeout=5)[1]

@@ -4,6 +4,7 @@ Imported only where it is asked for: it needs the extra ``[cluster]``.
 """
 
 import logging
+import multiprocessing
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Future
 from functools import cache
@@ -19,7 +20,7 @@ T = TypeVar("T")
 LOOPBACK = "127.0.0.1"
 #: Seconds that a scheduler has to answer, and to have a worker.
 PATIENCE = 10
-#: Seconds that workers of this machine have to end.
+#: Seconds that workers of this machine have to end by themselves.
 FAREWELL = 1
 
 
@@ -57,6 +58,7 @@ def start_local(jobs: int) -> Pool:
         If they do not come up.
     """
     _keep_quiet()
+    others = set(multiprocessing.active_children())
     with interrupt_blocked():
         cluster = LocalCluster(
             n_workers=jobs,
@@ -69,7 +71,12 @@ def start_local(jobs: int) -> Pool:
 
     def close() -> None:
         client.close()
-        cluster.close(FAREWELL)
+        try:
+            cluster.close(FAREWELL)
+        except TimeoutError:  # what is wanted of them is here, or not wanted any more
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
+            cluster.shutdown_on_close = False  # or the interpreter waits for them again
 
     return _pool(client, close, "dask")
 
