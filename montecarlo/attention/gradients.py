@@ -17,6 +17,7 @@ from montecarlo.attention.softmax import (
     RowSums,
     Scores,
     SoftmaxRows,
+    add_up,
     put,
     widen,
 )
@@ -66,7 +67,6 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
     Parameters
     ----------
     rows : SoftmaxRows
-        In float64.
 
     Notes
     -----
@@ -93,10 +93,11 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
     shift = 1.0 - others / sums.z
     y = 0.5 * np.minimum(gap / np.maximum(p2, SMALLEST), others)
     for _ in range(SECULAR_STEPS):
-        share = 1.0 / (y[..., np.newaxis] + behind)
+        share = y.astype(r.dtype)[..., np.newaxis] + behind
+        np.reciprocal(share, out=share)
         terms = squares * share
-        value = terms.sum(axis=-1)
-        b = y * y * np.vecdot(terms, share)
+        value = add_up(terms)
+        b = y * y * widen(np.vecdot(terms, share))
         c = value - b / y
         half = 0.5 * (shift - gap * c + p2 * b)
         root = np.sqrt(half * half + (1.0 + p2 * c) * gap * b)

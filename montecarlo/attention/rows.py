@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
-from montecarlo.attention.softmax import Array, Gaps, RowSums, SoftmaxRows
+from montecarlo.attention.softmax import Array, RowSums, Scores, SoftmaxRows
 
 #: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
 #: the sorted weights, and the elements p(1 - p).
@@ -57,10 +57,13 @@ class RowBlock:
         The key of the largest score.
     matching : ndarray
         From `softmax.matching_gaps`; 0 where no key is planted.
-    scores : ndarray, shape (n_replicates, some rows, n_keys)
+    scores : ndarray of float32, shape (n_replicates, some rows, n_keys)
         Raw scores of the first rows.
-    first : SoftmaxRows
-        These rows, in float64.
+    spectral : SoftmaxRows
+        The first of these rows, for the spectral norm.
+    elements : SoftmaxRows
+        The first of these rows in float64, for what is looked at key by key: single
+        exponentials of float32 end at 1e-38.
     """
 
     sums: RowSums
@@ -70,37 +73,14 @@ class RowBlock:
     variance: Array
     where: NDArray[np.intp]
     matching: Array
-    scores: Array
-    first: SoftmaxRows
+    scores: Scores
+    spectral: SoftmaxRows
+    elements: SoftmaxRows
 
     @cached_property
     def entropy(self) -> Array:
         """Entropy of each row in nats."""
         return softmax.entropy(self.sums)
-
-    def costly(self, most: int) -> SoftmaxRows:
-        """Return the first rows, as many as a costly quantity is evaluated on."""
-        cut = slice(None, costly_rows(most, self.first.e.shape[-1]))
-        gaps, sums = self.first.gaps, self.first.sums
-        return SoftmaxRows(
-            Gaps(
-                gaps.largest[:, cut],
-                gaps.where[:, cut],
-                gaps.second[:, cut],
-                gaps.rest[:, cut],
-                gaps.variance[:, cut],
-            ),
-            RowSums(
-                sums.divisor,
-                sums.raw_largest[:, cut],
-                sums.second[:, cut],
-                sums.s1[:, cut],
-                sums.s2[:, cut],
-                sums.s3[:, cut],
-                sums.weighted[:, cut],
-            ),
-            self.first.e[:, cut],
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +192,7 @@ ROW_QUANTITIES = {
         RowQuantity(
             "jacobian_spectral",
             r"\lVert J\rVert_2",
-            lambda b: gradients.jacobian_spectral(b.costly(SPECTRAL_ROWS)),
+            lambda b: gradients.jacobian_spectral(b.spectral),
             SKEWED,
             grid=DEEP,
             compared=True,
@@ -236,7 +216,7 @@ ROW_QUANTITIES = {
         RowQuantity(
             "element_gradient",
             "p(1-p)",
-            lambda b: gradients.element_gradient(b.costly(ELEMENT_ROWS)),
+            lambda b: gradients.element_gradient(b.elements),
             SKEWED,
             grid=DEEP,
         ),

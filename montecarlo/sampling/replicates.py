@@ -20,10 +20,12 @@ from montecarlo.attention.number_formats import (
     NumberFormat,
     combinations,
     compared_rows,
+    exponentials_in,
     softmax_in,
+    weights_in,
 )
 from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, SORTED_ROWS, RowBlock
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, RowBlock
 from montecarlo.attention.softmax import Array, weights_by_rank
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.dependence import parse_dependence
@@ -169,7 +171,7 @@ def row_values(
             means.append(values.mean(axis=-1))
             if quantity.grid is not None:
                 counted.append(values)
-        by_rank = weights_by_rank(block.costly(SORTED_ROWS))[..., ranks].mean(axis=1)
+        by_rank = weights_by_rank(block.elements)[..., ranks].mean(axis=1)
         means.extend(by_rank.T)
         if condition.formats:
             means.extend(_format_means(condition, block))
@@ -178,10 +180,15 @@ def row_values(
 
 def _format_means(condition: Condition, block: RowBlock) -> Iterator[Array]:
     """Yield the means of the quantities of number formats, by replicate."""
-    divided = block.scores[:, : compared_rows(*condition.shape)] / block.sums.divisor
+    divided = block.scores[:, : compared_rows(*condition.shape)].astype(np.float64)
+    divided /= block.sums.divisor
     exact = softmax_in(divided, NUMBER_FORMATS["float64"], "shifted_wide")
+    before = "", False
     for number_format, softmax in format_combinations(condition):
-        weights = softmax_in(divided, number_format, softmax)
+        shifted = softmax.startswith("shifted")
+        if before != (before := (number_format.name, shifted)):
+            e = exponentials_in(divided, number_format, shifted=shifted)
+        weights = weights_in(e, number_format, wide=softmax.endswith("_wide"))
         for quantity in FORMAT_QUANTITIES.values():
             yield quantity.evaluate(weights, exact).mean(axis=-1)
 

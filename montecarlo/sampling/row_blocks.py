@@ -1,8 +1,7 @@
 """Rows: some replicates, drawn and reduced to what their rows come to.
 
 Replicates go through NumPy in stacks small enough for the cache.  All rows are
-exponentiated in float32, which is what scores come in; the first rows of each
-replicate, on which the costly quantities are evaluated, once more in float64.
+exponentiated in float32, which is what scores come in.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,11 +17,10 @@ from montecarlo.attention.gradients import (
     jacobian_times,
 )
 from montecarlo.attention.number_formats import compared_rows
-from montecarlo.attention.rows import SPECTRAL_ROWS, RowBlock, costly_rows
+from montecarlo.attention.rows import ELEMENT_ROWS, SPECTRAL_ROWS, RowBlock, costly_rows
 from montecarlo.attention.softmax import (
     Array,
     RowSums,
-    Scores,
     matching_gaps,
     measure_gaps,
     softmax_rows,
@@ -38,7 +36,7 @@ from montecarlo.sampling.matrices import (
 )
 
 #: Scores that go through NumPy at once; more replicates than this are looped over.
-SCORES_AT_ONCE = 2**15
+SCORES_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class Stack:
     squared_norm, variance, where, matching : ndarray
         As in `RowBlock`.
     scores : ndarray, shape (n_replicates, some rows, n_keys)
-        Raw scores of the first rows, in float64.
+        Raw scores of the first rows.
     """
 
     sums: list[RowSums]
@@ -79,7 +77,7 @@ class Stack:
     variance: Array
     where: NDArray[np.intp]
     matching: Array
-    scores: Array
+    scores: Floats
 
 
 def row_blocks(
@@ -109,7 +107,8 @@ def row_blocks(
         for i in range(0, len(indices), at_once)
     ]
     scores = np.concatenate([stack.scores for stack in stacks])
-    gaps = measure_gaps(scores)
+    spectral = measure_gaps(scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)])
+    elements = measure_gaps(widen(scores[:, : costly_rows(ELEMENT_ROWS, n_keys)]))
     whole = [
         np.concatenate(parts)
         for parts in zip(
@@ -124,7 +123,8 @@ def row_blocks(
             np.concatenate([stack.gradient_query[number] for stack in stacks]),
             *whole,
             scores,
-            softmax_rows(gaps, divisor),
+            softmax_rows(spectral, divisor),
+            softmax_rows(elements, divisor),
         )
 
 
@@ -169,7 +169,7 @@ def _reduce(
         gaps.variance,
         gaps.where,
         matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest),
-        widen(scores[:, : _first_rows(condition)]),
+        scores[:, : _first_rows(condition)],
     )
 
 
