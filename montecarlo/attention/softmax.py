@@ -76,8 +76,9 @@ def measure_gaps(scores: Scores) -> Gaps:
 def _variance_about_zero(gaps: Scores) -> Array:
     """Return the variance of each row; of gaps, whose mean is not much larger."""
     n = gaps.shape[-1]
-    squares = widen(np.vecdot(gaps, gaps))
-    return (squares - add_up(gaps) ** 2 / n) / (n - 1)
+    squares, total = widen(np.vecdot(gaps, gaps)), add_up(gaps)
+    variance: Array = (squares - total**2 / n) / (n - 1)
+    return variance
 
 
 def widen(values: Scores) -> Array:

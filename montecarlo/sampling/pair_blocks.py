@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL
 from montecarlo.attention.softmax import Scores, add_up, widen
@@ -27,6 +26,8 @@ def pair_means(condition: Condition, seed: int, index: int) -> list[float]:
     Where entries have a mean, squares are much larger than the variance that is made of
     them, so all is float64.
     """
+    q: Scores
+    k: Scores
     q, k = draw_matrices(condition, seed, index)
     scores = _scores(condition, q, k)
     if not _is_standard(condition):
@@ -51,13 +52,11 @@ def pair_means(condition: Condition, seed: int, index: int) -> list[float]:
     return [*(float(rows.mean()) for rows in sums), below - GAP_NORMAL]
 
 
-def _scores(
-    condition: Condition, q: NDArray[np.float32], k: NDArray[np.float32]
-) -> Scores:
+def _scores(condition: Condition, q: Scores, k: Scores) -> Scores:
     """Return the scores that count: those of all pairs, or of matching ones only."""
-    if condition.dependence == "none":
-        return q @ k.T
-    return (q * k).sum(axis=1, keepdims=True)
+    scores: Scores
+    scores = q @ k.T if condition.dependence == "none" else np.vecdot(q, k)[:, None]
+    return scores
 
 
 def _is_standard(condition: Condition) -> bool:

@@ -29,10 +29,13 @@ from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, RowBlock
 from montecarlo.attention.softmax import Array, weights_by_rank
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.memory import keep_freed_memory
 from montecarlo.sampling.pair_blocks import pair_means
 from montecarlo.sampling.row_blocks import row_blocks
 
 Counts = NDArray[np.int64]
+
+keep_freed_memory()  # on import: once in every worker
 
 #: Scores of the replicates of rows that are evaluated together.
 SCORES_TOGETHER = 2**20

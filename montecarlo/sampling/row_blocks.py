@@ -109,19 +109,19 @@ def row_blocks(
     scores = np.concatenate([stack.scores for stack in stacks])
     spectral = measure_gaps(scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)])
     elements = measure_gaps(widen(scores[:, : costly_rows(ELEMENT_ROWS, n_keys)]))
-    whole = [
-        np.concatenate(parts)
-        for parts in zip(
-            *((s.squared_norm, s.variance, s.where, s.matching) for s in stacks),
-            strict=True,
-        )
-    ]
+    squared_norm, variance, where, matching = (
+        np.concatenate([getattr(stack, name) for stack in stacks])
+        for name in ("squared_norm", "variance", "where", "matching")
+    )
     for number, divisor in enumerate(divisors):
         yield RowBlock(
             _join([stack.sums[number] for stack in stacks]),
             np.concatenate([stack.gradient_scores[number] for stack in stacks]),
             np.concatenate([stack.gradient_query[number] for stack in stacks]),
-            *whole,
+            squared_norm,
+            variance,
+            where,
+            matching,
             scores,
             softmax_rows(spectral, divisor),
             softmax_rows(elements, divisor),

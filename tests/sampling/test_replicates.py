@@ -26,13 +26,9 @@ from montecarlo.attention.rows import (
 )
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS, parse_law
-from montecarlo.sampling.replicates import (
-    SCORES_AT_ONCE,
-    count_columns,
-    draw_matrices,
-    mean_columns,
-    sample,
-)
+from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.replicates import count_columns, mean_columns, sample
+from montecarlo.sampling.row_blocks import SCORES_AT_ONCE
 
 SEED = 5
 ALL = tuple(DIVISORS)
