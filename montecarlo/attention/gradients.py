@@ -184,6 +184,7 @@ def gradient_query(
     sums: Sequence[RowSums],
     products: Sequence[Scores],
     keys: Iterable[NDArray[np.float32]],
+    most: int | None = None,
 ) -> list[Array]:
     """Return ‖Kᵀ J v‖/divisor for each divisor: the gradient of v·p by the query.
 
@@ -195,19 +196,24 @@ def gradient_query(
         From `jacobian_times`: in units in which float32 loses nothing.
     keys : iterable of ndarray of float32, shape (..., some keys, d_k)
         Chunks of the keys, in order; gone through once.
+    most : int or None
+        Of the first rows alone, so many at most.
+
+    Returns
+    -------
+    list of ndarray, shape (..., n_rows)
     """
     start = 0
     gradients: list[Scores] = []
     for chunk in keys:
-        stop = start + chunk.shape[-2]
-        parts = [
-            p[..., start:stop].astype(np.float32, copy=False) @ chunk for p in products
-        ]
+        part = np.s_[..., :most, start : start + chunk.shape[-2]]
+        added = [p[part].astype(np.float32, copy=False) @ chunk for p in products]
         if start:
-            parts = [a + b for a, b in zip(gradients, parts, strict=True)]
-        gradients = parts
-        start = stop
+            added = [a + b for a, b in zip(gradients, added, strict=True)]
+        gradients, start = added, start + chunk.shape[-2]
     return [
-        np.sqrt(widen(np.vecdot(gradient, gradient))) * one.unit / one.divisor
+        np.sqrt(widen(np.vecdot(gradient, gradient)))
+        * one.unit[..., :most]
+        / one.divisor
         for one, gradient in zip(sums, gradients, strict=True)
     ]

@@ -15,10 +15,11 @@ from montecarlo.attention.grids import DEEP, FINE, LogGrid
 from montecarlo.attention.softmax import Array, RowSums, Scores, SoftmaxRows
 
 #: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
-#: the sorted weights, and the elements p(1 - p).
+#: and what is looked at key by key (the sorted weights, the elements p(1 - p)).
 SPECTRAL_ROWS = 16
-SORTED_ROWS = 4
 ELEMENT_ROWS = 8
+#: And for the gradient by the query, which costs d_k products a score: half of them.
+QUERY_ROWS = 64
 #: And scores on which they are, if that is fewer: rows longer than 512 keys.
 COSTLY_SCORES = 2**13
 #: Moments of the entries that the intervals of rows need.  Weights are bounded, but
@@ -48,7 +49,7 @@ class RowBlock:
     sums : RowSums
         Shape (n_replicates, n_queries), as all that follows.
     gradient_scores, gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate.
+        Of one v ~ N(0, I) per replicate; the second of the first `QUERY_ROWS` only.
     squared_norm : ndarray
         |q|².
     variance : ndarray

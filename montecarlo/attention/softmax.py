@@ -64,7 +64,7 @@ def measure_gaps(scores: Scores) -> Gaps:
     where = scores.argmax(axis=-1)
     largest = pick(scores, where)
     rest = scores - largest[..., np.newaxis]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN if squares overflow
         variance = _variance_about_zero(rest)
     put(rest, where, -np.inf)
     second = pick(rest, rest.argmax(axis=-1))

@@ -7,6 +7,7 @@ here depends on how many replicates are asked for at once.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ class Batch:
     counts: tuple[Counts, ...]
 
 
+@lru_cache(maxsize=1024)
 def mean_columns(
     condition: Condition, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
@@ -90,6 +92,7 @@ def format_column(quantity: str, number_format: str, softmax: str) -> str:
     return f"{quantity}@{number_format}@{softmax}"
 
 
+@lru_cache(maxsize=1024)
 def row_quantities(condition: Condition) -> tuple[str, ...]:
     """Name the quantities of rows that mean something in a condition."""
     kind = parse_dependence(condition.dependence).kind

@@ -17,7 +17,13 @@ from montecarlo.attention.gradients import (
     jacobian_times,
 )
 from montecarlo.attention.number_formats import compared_rows
-from montecarlo.attention.rows import ELEMENT_ROWS, SPECTRAL_ROWS, RowBlock, costly_rows
+from montecarlo.attention.rows import (
+    ELEMENT_ROWS,
+    QUERY_ROWS,
+    SPECTRAL_ROWS,
+    RowBlock,
+    costly_rows,
+)
 from montecarlo.attention.softmax import (
     Array,
     RowSums,
@@ -164,7 +170,7 @@ def _reduce(
     return Stack(
         sums,
         [gradient_scores(*pair) for pair in zip(sums, products, strict=True)],
-        gradient_query(sums, products, drawn.chunks()),
+        gradient_query(sums, products, drawn.chunks(), QUERY_ROWS),
         widen(np.vecdot(drawn.queries, drawn.queries)),
         gaps.variance,
         gaps.where,
