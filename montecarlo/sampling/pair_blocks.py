@@ -1,24 +1,46 @@
-"""Pairs: a block of queries and keys, drawn and reduced to means over its scores."""
+"""Pairs: blocks of queries and keys, drawn and reduced to means over their scores.
+
+Small blocks go through NumPy in stacks: a call costs as much as a thousand scores.
+"""
 
 import math
 
 import numpy as np
 
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL
-from montecarlo.attention.softmax import Scores, add_up, widen
-from montecarlo.sampling.conditions import Condition
+from montecarlo.attention.softmax import Array, Scores
+from montecarlo.sampling.conditions import PAIR_BLOCK, Condition
 from montecarlo.sampling.laws import parse_law
 from montecarlo.sampling.matrices import draw_matrices
 
+#: Entries of Q, or scores if these are more, that go through NumPy at once.
+ENTRIES_AT_ONCE = 2**18
 
-def pair_means(condition: Condition, seed: int, index: int) -> list[float]:
-    """Return `PAIR_MEANS` of one block of pairs.
+
+def pair_means(condition: Condition, seed: int, indices: range) -> Array:
+    """Draw some replicates of pairs and reduce them.
 
     Parameters
     ----------
     condition : Condition
         Without rows.
-    seed, index : int
+    seed : int
+    indices : range
+        Of the replicates.
+
+    Returns
+    -------
+    ndarray, shape (n_replicates, n_means)
+        `PAIR_MEANS` of each block.
+    """
+    larger = PAIR_BLOCK * max(PAIR_BLOCK, condition.d_k)
+    at_once = max(1, ENTRIES_AT_ONCE // larger)
+    stacks = [indices[i : i + at_once] for i in range(0, len(indices), at_once)]
+    return np.concatenate([_reduce(condition, seed, some) for some in stacks])
+
+
+def _reduce(condition: Condition, seed: int, indices: range) -> Array:
+    """Return `PAIR_MEANS` of the replicates of one stack.
 
     Notes
     -----
@@ -26,37 +48,36 @@ def pair_means(condition: Condition, seed: int, index: int) -> list[float]:
     Where entries have a mean, squares are much larger than the variance that is made of
     them, so all is float64.
     """
-    q: Scores
-    k: Scores
-    q, k = draw_matrices(condition, seed, index)
-    scores = _scores(condition, q, k)
+    drawn = [draw_matrices(condition, seed, index) for index in indices]
+    q: Scores = np.stack([q for q, _ in drawn])
+    k: Scores = np.stack([k for _, k in drawn])
+    matching = condition.dependence != "none"  # only matching pairs count
+    scores: Scores
+    scores = np.vecdot(q, k)[..., np.newaxis] if matching else q @ k.transpose(0, 2, 1)
     if not _is_standard(condition):
         q, k, scores = (x.astype(np.float64) for x in (q, k, scores))
-    unit = math.sqrt(condition.d_k * _entry_scale(condition))
-    below = np.count_nonzero(scores <= GAP_AT * unit) / scores.size
+    at = GAP_AT * math.sqrt(condition.d_k * _entry_scale(condition))
+    below = np.array([np.count_nonzero(block <= at) for block in scores])
     squares = scores * scores
-    sums = (
-        *(add_up(q) / q.shape[1], widen(np.vecdot(q, q)) / q.shape[1]),
-        *(add_up(k) / k.shape[1], widen(np.vecdot(k, k)) / k.shape[1]),
-        *(
-            total / scores.shape[1]
-            for total in (
-                add_up(scores),
-                add_up(np.abs(scores)),
-                add_up(squares),
-                widen(np.vecdot(squares, scores)),
-                widen(np.vecdot(squares, squares)),
-            )
-        ),
-    )
-    return [*(float(rows.mean()) for rows in sums), below - GAP_NORMAL]
+    means = [
+        *(_mean(q), _mean_product(q, q), _mean(k), _mean_product(k, k)),
+        *(_mean(scores), _mean(np.abs(scores)), _mean(squares)),
+        *(_mean_product(squares, scores), _mean_product(squares, squares)),
+        below / scores[0].size - GAP_NORMAL,
+    ]
+    return np.stack(means, axis=-1)
 
 
-def _scores(condition: Condition, q: Scores, k: Scores) -> Scores:
-    """Return the scores that count: those of all pairs, or of matching ones only."""
-    scores: Scores
-    scores = q @ k.T if condition.dependence == "none" else np.vecdot(q, k)[:, None]
-    return scores
+def _mean(values: Scores) -> Array:
+    """Return the mean of each matrix."""
+    return _mean_product(values, np.ones(values.shape[-1], values.dtype))
+
+
+def _mean_product(one: Scores, other: Scores) -> Array:
+    """Return the mean of the elementwise product, for each matrix."""
+    total: Array = np.vecdot(one, other).sum(axis=-1, dtype=np.float64)
+    mean: Array = total / one[0].size
+    return mean
 
 
 def _is_standard(condition: Condition) -> bool:

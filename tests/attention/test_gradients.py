@@ -4,8 +4,8 @@ Bounds.  J = Σ p_i p_j (e_i - e_j)(e_i - e_j)ᵀ over pairs i < j: a sum of pos
 matrices.  If each weight has a relative error of at most δ, J lies between (1 - δ)² J
 and (1 + δ)² J, so its trace, norms and eigenvalues have a relative error of at most 2δ
 whatever the row: the problem is well conditioned and only a formula can spoil it.
-With u = 2**-53, δ = 2(3u|gap| + 4u + nu): two subtractions and a division of a gap, exp,
-the sum, once in the weight's numerator and once in its denominator.
+With u = 2**-53, δ = 2(3u|gap| + 4u + nu): subtractions and division of a gap, exp, the
+sum, once in the weight's numerator and once in its denominator.
 """
 
 import math
@@ -131,12 +131,12 @@ def exact_quantities(scores, divisor=1.0):
 
 
 def exact_product(scores, vector, divisor=1.0):
-    """J v in 60-digit arithmetic, and how far from it each entry may end.
+    """J v in long arithmetic, and how far from it each entry may end.
 
     J v is made of differences u to the largest key's value: a term of entry i has at
     most the size p_i(|u_i| + Σ p|u|).
     """
-    with mpmath.workdps(60):
+    with mpmath.workdps(160):  # v - p·v cancels as far as a gap of 160 goes
         p, v = exact_weights(scores, divisor), [mpmath.mpf(x) for x in vector]
         mean = mpmath.fdot(p, v)
         product = [w * (x - mean) for w, x in zip(p, v, strict=True)]
