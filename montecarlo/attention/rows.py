@@ -18,10 +18,12 @@ from montecarlo.attention.softmax import Array, RowSums, Scores, SoftmaxRows
 #: and what is looked at key by key (the sorted weights, the elements p(1 - p)).
 SPECTRAL_ROWS = 16
 ELEMENT_ROWS = 8
-#: And for the gradient by the query, which costs d_k products a score: half of them.
+#: Keys up to which these are so many rows; of longer ones they are fewer.
+COSTLY_KEYS = 512
+#: Rows, and scores of these, for the gradient by the query, which costs d_k products a
+#: score.
 QUERY_ROWS = 64
-#: And scores on which they are, if that is fewer: rows longer than 512 keys.
-COSTLY_SCORES = 2**13
+QUERY_SCORES = 2**18
 #: Moments of the entries that the intervals of rows need.  Weights are bounded, but
 #: near uniform they vary like squared scores, whose third powers make the skewness.
 SQUARES = 6.0
@@ -37,7 +39,12 @@ QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 
 def costly_rows(most: int, n_keys: int) -> int:
     """Return how many of ``most`` rows a costly quantity is evaluated on."""
-    return max(1, min(most, COSTLY_SCORES // n_keys))
+    return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
+
+
+def query_rows(n_keys: int) -> int:
+    """Return how many rows the gradient by the query is evaluated on, at most."""
+    return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
 
 
 @dataclass(frozen=True)
@@ -49,7 +56,7 @@ class RowBlock:
     sums : RowSums
         Shape (n_replicates, n_queries), as all that follows.
     gradient_scores, gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate; the second of the first `QUERY_ROWS` only.
+        Of one v ~ N(0, I) per replicate; the second of the first `query_rows` only.
     squared_norm : ndarray
         |q|².
     variance : ndarray

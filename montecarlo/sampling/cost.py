@@ -5,7 +5,7 @@ for batches, and no result depends on them.
 """
 
 from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
-from montecarlo.attention.rows import QUERY_ROWS
+from montecarlo.attention.rows import query_rows
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import parse_law
 from montecarlo.sampling.setups import parse_setup
@@ -53,7 +53,9 @@ def replicate_seconds(condition: Condition, n_divisors: int) -> float:
     if condition.n_keys is None:
         product = scores * condition.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
-    pulled = n_divisors * min(n_queries, QUERY_ROWS)  # products of gradients and keys
+    pulled = n_divisors * min(
+        n_queries, query_rows(n_keys)
+    )  # products of gradients and keys
     products = (n_queries + pulled) * n_keys * condition.d_k * PRODUCT_SECONDS
     rows = n_divisors * (DIVISOR_SECONDS + scores * ROW_SECONDS)
     if condition.formats:

@@ -39,7 +39,7 @@ Counts = NDArray[np.int64]
 keep_freed_memory()  # on import: once in every worker
 
 #: Scores of the replicates of rows that are evaluated together.
-SCORES_TOGETHER = 2**20
+SCORES_TOGETHER = 2**21
 #: Values of one replicate whose cubed counts are kept: sums of more are not exact.
 MOST_CUBED = 2**12
 

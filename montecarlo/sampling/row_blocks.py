@@ -19,10 +19,10 @@ from montecarlo.attention.gradients import (
 from montecarlo.attention.number_formats import compared_rows
 from montecarlo.attention.rows import (
     ELEMENT_ROWS,
-    QUERY_ROWS,
     SPECTRAL_ROWS,
     RowBlock,
     costly_rows,
+    query_rows,
 )
 from montecarlo.attention.softmax import (
     Array,
@@ -108,6 +108,8 @@ def row_blocks(
     """
     n_queries, n_keys = condition.shape
     at_once = max(1, SCORES_AT_ONCE // (n_queries * n_keys))
+    if keys_at_once(condition) < n_keys:
+        at_once = 1
     stacks = [
         _reduce(condition, seed, indices[i : i + at_once], divisors)
         for i in range(0, len(indices), at_once)
@@ -161,7 +163,7 @@ def _reduce(
         ]
     )
     differences = differences_to_largest(vector.astype(np.float32), gaps)
-    planted = condition.dependence != "none"
+    planted, most = condition.dependence != "none", query_rows(condition.shape[1])
     sums, products = [], []
     for divisor in divisors:
         rows = softmax_rows(gaps, divisor)
@@ -170,7 +172,7 @@ def _reduce(
     return Stack(
         sums,
         [gradient_scores(*pair) for pair in zip(sums, products, strict=True)],
-        gradient_query(sums, products, drawn.chunks(), QUERY_ROWS),
+        gradient_query(sums, products, drawn.chunks(), most),
         widen(np.vecdot(drawn.queries, drawn.queries)),
         gaps.variance,
         gaps.where,
@@ -190,7 +192,7 @@ def _first_rows(condition: Condition) -> int:
 
 def _draw(condition: Condition, seed: int, indices: range) -> Drawn:
     if keys_at_once(condition) < condition.shape[1]:
-        (index,) = indices  # rows this long are one replicate each
+        (index,) = indices  # keys that come in chunks are those of one replicate
         queries = draw_queries(condition, seed, index)[np.newaxis]
         return Drawn(
             queries, lambda: (k[np.newaxis] for k in draw_keys(condition, seed, index))

@@ -143,7 +143,7 @@ def test_gridded_quantities_fit_their_grid(drawn, name):
 def test_costly_rows():
     """Costly quantities see the rows asked for, up to so many scores, at least one."""
     assert costly_rows(16, 8) == costly_rows(16, 512) == 16
-    assert costly_rows(8, 2048) == costly_rows(4, 2048) == 4
+    assert costly_rows(16, 2048) == costly_rows(8, 1024) == 4
     assert costly_rows(16, 2**13 + 1) == costly_rows(16, 2**20) == 1
 
 

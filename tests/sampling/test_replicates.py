@@ -19,11 +19,11 @@ from montecarlo.attention.number_formats import (
 from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import (
     ELEMENT_ROWS,
-    QUERY_ROWS,
     RANKS,
     ROW_QUANTITIES,
     SPECTRAL_ROWS,
     costly_rows,
+    query_rows,
 )
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS, parse_law
@@ -412,7 +412,7 @@ def test_every_row_is_counted_once(condition):
         most = {
             "jacobian_spectral": costly_rows(SPECTRAL_ROWS, condition.n_keys),
             "element_gradient": costly_rows(ELEMENT_ROWS, condition.n_keys),
-            "gradient_query": QUERY_ROWS,
+            "gradient_query": query_rows(condition.n_keys),
         }.get(name, n_queries)
         values = n * min(most, n_queries)
         if name == "element_gradient":  # each element of the first rows
