@@ -24,6 +24,7 @@ DIMENSIONS = (1, 4, 16, 64, 256, 1024, 4096)
 LENGTHS = (8, 32, 128, 512, 2048, 8192, 32768)
 TOLERANCES = (0.02, 0.01, 0.005, 0.0025, 0.00125)
 ERROR_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+Line = tuple[str, ...]
 #: Where the tolerance and the error rate are varied, and what stays while the other is.
 PLACE = Condition("gaussian", "gaussian", 64)
 TOLERANCE, ERROR_RATE = 0.005, 1e-3
@@ -67,7 +68,7 @@ def replicates_needed(samples: Samples, tolerance: float, error_rate: float) -> 
     raise ValueError(f"tolerance must be wide enough for {MOST}, got {tolerance!r}")
 
 
-def by_dimension(dimensions: Sequence[int]) -> Iterator[tuple[str, ...]]:
+def by_dimension(dimensions: Sequence[int]) -> Iterator[Line]:
     """Yield d_k, time of a block of pairs, and of 128 rows of 128 keys."""
     yield "$d_k$", "block of pairs, ms", "128 rows of 128 keys, ms"
     for d_k in dimensions:
@@ -75,7 +76,7 @@ def by_dimension(dimensions: Sequence[int]) -> Iterator[tuple[str, ...]]:
         yield str(d_k), *(f"{replicate_milliseconds(place):.2f}" for place in places)
 
 
-def by_length(lengths: Sequence[int]) -> Iterator[tuple[str, ...]]:
+def by_length(lengths: Sequence[int]) -> Iterator[Line]:
     """Yield n, rows of a replicate, its time, and nanoseconds per score."""
     yield "$n$", "rows", "ms", "ns per score"
     for n_keys in lengths:
@@ -90,9 +91,7 @@ def by_length(lengths: Sequence[int]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def by_tolerance(
-    samples: Samples, tolerances: Sequence[float]
-) -> Iterator[tuple[str, ...]]:
+def by_tolerance(samples: Samples, tolerances: Sequence[float]) -> Iterator[Line]:
     """Yield the tolerance, replicates needed, and these times its square."""
     yield "tolerance", "replicates", "replicates × tolerance²"
     for tolerance in tolerances:
@@ -100,9 +99,7 @@ def by_tolerance(
         yield f"{tolerance:.3%}", str(count), f"{count * tolerance**2:.4f}"
 
 
-def by_error_rate(
-    samples: Samples, rates: Sequence[float]
-) -> Iterator[tuple[str, ...]]:
+def by_error_rate(samples: Samples, rates: Sequence[float]) -> Iterator[Line]:
     """Yield the error rate, replicates needed, and these over -ln of it."""
     yield "error rate", "replicates", "replicates / ln(1/rate)"
     for rate in rates:
@@ -110,7 +107,7 @@ def by_error_rate(
         yield f"{rate:g}", str(count), f"{count / -math.log(rate):.1f}"
 
 
-def markdown(lines: Iterator[tuple[str, ...]]) -> str:
+def markdown(lines: Iterator[Line]) -> str:
     """Return a table, numbers to the right."""
     head, *body = lines
     rule = ["--:"] * len(head)

@@ -18,9 +18,8 @@ from montecarlo.sampling.setups import parse_setup
 
 #: Queries and keys of a block of pairs: best standard error per second (measured).
 PAIR_BLOCK = 256
-#: Scores of one block of rows at most, unless one query has more keys: drawing these
-#: keys is a small part of the work.
-ROW_BLOCK = 2**20
+#: Scores of one block of rows at most, unless one query has more keys.
+ROW_BLOCK = 2**18
 MOST_QUERIES = 128
 #: Children of a replicate's seed.
 STREAMS = ("q", "k", "v", "copy", "tail")
