@@ -16,7 +16,7 @@ from montecarlo.sampling.replicates import sample
 
 
 def mean_of(units, claimed):
-    """A contender that estimates a mean and says its error is ``claimed`` the true one."""
+    """A contender that says its mean's error is ``claimed`` times the true one."""
 
     def run(seed):
         values = 5.0 + np.random.default_rng(seed).normal(size=units)
@@ -58,24 +58,23 @@ def test_ratios_are_of_seconds_to_the_same_error():
     assert ratios(one, other) == pytest.approx([12.0, 3.0])
 
 
-@pytest.mark.parametrize(
-    "contenders",
-    [
-        list(variance_contenders(16, 16, 4096))[:1]
-        + list(variance_contenders(16, 16, 4096))[2:],
-        list(row_contenders(32, 8, 4)),
-    ],
-    ids=["variance", "rows"],
-)
-def test_contenders_estimate_the_same(contenders):
-    """What is timed against ours comes to the same values, within six errors."""
+@pytest.mark.parametrize("family", ["variance", "rows"])
+def test_contenders_estimate_the_same(family):
+    """What is timed against ours comes to the same values, within its errors, which few
+    blocks do not tell well.
+    """
+    if family == "variance":
+        plain, _, *others = variance_contenders(16, 16, 4096)
+        contenders = [plain, *others]
+    else:
+        contenders = list(row_contenders(32, 8, 4))
     found = [contender.run(3) for contender in contenders]
 
     for one, other in itertools.combinations(found, 2):
         assert one.keys() == other.keys()
         for name, (value, error) in one.items():
-            limit = 6.0 * math.hypot(error, other[name][1])
-            assert abs(value - other[name][0]) < 3.0 * limit, name
+            limit = 12.0 * math.hypot(error, other[name][1])
+            assert abs(value - other[name][0]) < limit, name
 
 
 def test_table_is_made(tmp_path, capsys):
