@@ -33,7 +33,7 @@ MOST = 4096
 
 def replicate_milliseconds(condition: Condition) -> float:
     """Return the CPU time of a replicate under all divisors, in milliseconds."""
-    count = max(2, min(64, 2**23 // (math.prod(condition.shape) * condition.d_k)))
+    count = max(4, min(64, 2**26 // (math.prod(condition.shape) * condition.d_k)))
     divisors = tuple(DIVISORS)
     seconds = median_seconds(lambda seed: sample(condition, seed, 0, count, divisors))
     return 1e3 * seconds / count
