@@ -10,7 +10,13 @@ import pytest
 import montecarlo.report.command as report_command
 from montecarlo.judge import main
 from montecarlo.report.__main__ import main as report_main
-from montecarlo.results.folder import STAGING, TIMING_FILE, files_of, read_run
+from montecarlo.results.folder import (
+    JOURNAL,
+    STAGING,
+    TIMING_FILE,
+    files_of,
+    read_run,
+)
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "own-claim.toml"
 CLAIM = """
@@ -136,7 +142,7 @@ def contents(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in files_of(folder)
-        if path.name != TIMING_FILE
+        if path.name not in (TIMING_FILE, JOURNAL)
     }
 
 

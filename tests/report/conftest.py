@@ -56,8 +56,8 @@ SMALL = Grid(
         Block((64,), (128,), pairs=False, formats=True),
     ),
     tails=((16, 4), (64, 4)),
-    first=16,
-    most=16,
+    first=64,
+    most=64,
 )
 INDEX = "index"
 ERRATUM = "erratum-"
