@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.observation.opening import Head, Model
-from montecarlo.observation.row_values import Rows, RowSum, spread, sum_rows
+from montecarlo.observation.row_values import (
+    SPECTRAL_ROWS,
+    Rows,
+    RowSum,
+    spread,
+    sum_rows,
+)
 from montecarlo.sampling.other_keys import keys_of_others, pooled_positions
 
 #: Scores that are held at once, unless one row has more.
@@ -122,7 +128,8 @@ def sum_head(model: Model, head: Head, plan: Plan) -> HeadSums:
     for sequence in range(n):
         q, k = model.read(head, sequence)
         group = group_of(sequence, n)
-        _sum_pairs(q, k, sums, group, causal=model.causal)
+        with np.errstate(over="ignore", invalid="ignore"):  # it looks for these itself
+            _sum_pairs(q, k, sums, group, causal=model.causal)
         _sum_softmax(q, k, plan.rows, sums, group, causal=model.causal, permuted=False)
         if n > 1:
             drawn = keys_of_others(plan.seed, head, sequence, pool.owners, len(k))
@@ -230,11 +237,13 @@ def _sum_softmax(  # noqa: PLR0913 - a sequence, what to sum, and where to
     """Add what softmax makes of rows evenly spread over a sequence."""
     # the first causal row sees one key, and has nothing to choose
     chosen = spread(1 if causal else 0, len(q), MOST_ROWS)
+    few = chosen[spread(0, len(chosen), SPECTRAL_ROWS)]
     mine = [one for one in asked if one.permuted == permuted]
     step = max(1, BLOCK // len(k))
     for start in range(0, len(chosen), step):
         numbers = chosen[start : start + step]
         seen = numbers + 1 if causal else np.full(len(numbers), len(k))
-        found = sum_rows(Rows(q[numbers] @ k.T, seen), mine)
+        rows = Rows(q[numbers] @ k.T, seen)
+        found = sum_rows(rows, mine, np.isin(numbers, few))
         for name, added in found.items():
             sums.rows[name][group] += added

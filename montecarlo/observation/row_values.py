@@ -101,9 +101,8 @@ class Rows:
             self._values[key] = ROW_FUNCTIONS[quantity](rows)
         return self._values[key]
 
-    def few(self) -> "Rows":
-        """Return rows evenly spread among these."""
-        chosen = spread(0, len(self.seen), SPECTRAL_ROWS)
+    def few(self, chosen: NDArray[np.bool_]) -> "Rows":
+        """Return some of these rows."""
         return Rows(self.scores[chosen], self.seen[chosen])
 
 
@@ -114,9 +113,19 @@ def spread(start: int, stop: int, count: int) -> NDArray[np.intp]:
     return np.linspace(start, stop - 1, count).round().astype(np.intp)
 
 
-def sum_rows(rows: Rows, asked: Iterable[RowSum]) -> dict[str, tuple[float, int]]:
-    """Return sum and number of rows for each mean that is asked for."""
-    few = rows.few()
+def sum_rows(
+    rows: Rows, asked: Iterable[RowSum], chosen: NDArray[np.bool_]
+) -> dict[str, tuple[float, int]]:
+    """Return sum and number of rows for each mean that is asked for.
+
+    Parameters
+    ----------
+    rows : Rows
+    asked : iterable of RowSum
+    chosen : ndarray of bool, shape (n_rows,)
+        The rows that quantities of `FEW_ROWS` are found for.
+    """
+    few = rows.few(chosen)
     sums = {}
     for one in asked:
         found = few if one.quantity in FEW_ROWS else rows
