@@ -220,9 +220,18 @@ def judge_readings(
     for (claim, reading, scope), numbers in places.items():
         heads = [all_of(head[number] for number in numbers) for head in outcomes]
         counts = {str(v): heads.count(v) for v in Verdict if v in heads}
-        verdict = reading_verdict(scope, heads)
+        verdict = _join(scope, heads)
         judged.append(ReadingHere(claim, reading, verdict, counts))
     return judged
+
+
+def _join(scope: str, heads: Sequence[Verdict]) -> Verdict:
+    """Join heads: what is said of every head fails by one, if no head supports it."""
+    votes = set(heads)
+    refuted = Verdict.REFUTED in votes and Verdict.SUPPORTED not in votes
+    if refuted and scope != "somewhere":
+        return Verdict.REFUTED
+    return reading_verdict(scope, heads)
 
 
 def error_rate_of(n_checks: int, n_heads: int) -> float:

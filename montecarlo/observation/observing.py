@@ -92,6 +92,11 @@ class Observation:
     readings: tuple[ReadingHere, ...]
 
     @property
+    def error_rate(self) -> float:
+        """Error rate of each interval that a check is decided by, on each side."""
+        return error_rate_of(len(self.checks), len(self.heads))
+
+    @property
     def n_sequences(self) -> int:
         """Sequences, which intervals are made over."""
         return len(self.model.sequences)

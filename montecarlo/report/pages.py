@@ -136,11 +136,9 @@ def _render(
     language: Language,
     erratum: Erratum | None = None,
 ) -> str:
-    environment = _environment()
-    style = stylesheet()
-    page = environment.get_template(template).render(
-        **_functions(language),
-        language=language,
+    return render_template(
+        template,
+        language,
         erratum=erratum,
         errata=contents.errata,
         languages=[(code, *LANGUAGES[code]) for code in contents.languages],
@@ -155,6 +153,16 @@ def _render(
         threshold_panels=contents.threshold_panels,
         card=contents.card,
         command=canonical_command(contents.findings.run),
+    )
+
+
+def render_template(template: str, language: Language, **values: object) -> str:
+    """Render a template in a language, with the style and policy of every page."""
+    style, found = stylesheet(), _environment().get_template(template)
+    page = found.render(
+        **_functions(language),
+        **values,
+        language=language,
         policy=POLICY.format(style=style_hash(style)),
         style=Markup(style),  # noqa: S704 - our own file, no message in it
     )
