@@ -92,7 +92,7 @@ def build_maps(
         )
         ticks = levels[[0, len(SHADES) // 2, -1]]
         bar = figure.colorbar(shades, ax=one, ticks=ticks, aspect=9, pad=0.02)
-        bar.ax.yaxis.set_major_formatter(FixedFormatter([f"{t:.2g}" for t in ticks]))
+        bar.ax.yaxis.set_major_formatter(FixedFormatter([f"{t:.3g}" for t in ticks]))
         bar.outline.set(edgecolor=MUTED, linewidth=0.7)
         bar.ax.tick_params(length=0)
         bar.set_label(symbol)

@@ -56,7 +56,7 @@ def print_observed(view: ObservedView, written: Sequence[Path]) -> None:
     for line in view.lines[:MOST_LINES]:
         names = ("score_variance", "score_row_variance", "scaled_row_variance")
         values = [line.cells[name].value for name in (*names, "unit_divisor")]
-        causes = ", ".join(f"{name} {factor:.3g}" for name, factor in line.causes)
+        causes = ", ".join(f"{name} {cell.value:.3g}" for name, cell in line.causes)
         shown = [f"{value:.4g}" for value in values]
         table.add_row(line.layer, line.head, *shown, line.state, causes or "-")
     console.print(table)

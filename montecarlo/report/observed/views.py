@@ -17,6 +17,8 @@ from montecarlo.report.symbols import row_symbol
 
 #: Heads in the table of heads: those whose divisor is farthest off.
 MOST_HEADS = 24
+#: What a number without an error is over its digits: it is shown with four.
+UNKNOWN = 100.0
 #: Assumptions that a line of a head names.
 MOST_CAUSES = 3
 #: How a reading may come out in a head.
@@ -31,6 +33,11 @@ class Cell:
     error: float | None
     row: str
 
+    @property
+    def digits(self) -> float:
+        """The error that its digits are cut to, where the error is not shown."""
+        return abs(self.value) / UNKNOWN if self.error is None else self.error
+
 
 @dataclass(frozen=True, slots=True)
 class HeadLine:
@@ -40,7 +47,7 @@ class HeadLine:
     head: str
     cells: Mapping[str, Cell]
     state: str
-    causes: tuple[tuple[str, float], ...]
+    causes: tuple[tuple[str, Cell], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +55,7 @@ class AssumptionLine:
     """An assumption over all heads: range of factors, outcomes, where it is worst."""
 
     name: str
-    factors: tuple[float, float, float]
+    factors: tuple[Cell, Cell, Cell]
     holds: int
     fails: int
     open: int
@@ -109,7 +116,7 @@ class ObservedView:
     states: Sequence[tuple[str, int]]
     too_weak: int
     too_strong: int
-    ranges: Mapping[str, tuple[float, float, float]]
+    ranges: Mapping[str, tuple[Cell, Cell, Cell]]
     lines: Sequence[HeadLine]
     assumptions: Sequence[AssumptionLine]
     parts: Sequence[tuple[str, Cell, float]]
@@ -150,11 +157,9 @@ def view_of(observed: Observed) -> ObservedView:
     overall = by_head.pop((ALL, ALL))
     record = observed.record
     symbols = {d.value(record["d_k"]): d.symbol for d in DIVISORS.values()}
-    ranges = {}
-    for name in overall:
-        values = [c[name].value for c in by_head.values() if name in c]
-        if values and not any(math.isnan(v) for v in values):
-            ranges[name] = (min(values), statistics.median(values), max(values))
+    ranges = {
+        name: _range([cells[name] for cells in by_head.values()]) for name in overall
+    }
     counts = Counter(head["state"] for head in record["heads"])
     return ObservedView(
         record,
@@ -165,7 +170,7 @@ def view_of(observed: Observed) -> ObservedView:
         sum(_spread(cells) < 1.0 for cells in by_head.values()),
         ranges,
         _head_lines(record, by_head),
-        _assumptions(record),
+        _assumptions(record, ranges),
         _parts(overall, by_head),
         [
             _compared(name, overall)
@@ -175,6 +180,12 @@ def view_of(observed: Observed) -> ObservedView:
         _readings(record),
         symbols.get(record["divisor"], ""),
     )
+
+
+def _range(cells: Sequence[Cell]) -> tuple[Cell, Cell, Cell]:
+    """Return the smallest, the middle and the largest of the heads' cells."""
+    ordered = sorted(cells, key=lambda cell: cell.value)
+    return ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]
 
 
 def _spread(cells: Mapping[str, Cell]) -> float:
@@ -189,7 +200,7 @@ def _head_lines(
     for head in record["heads"]:
         cells = by_head[str(head["layer"]), str(head["head"])]
         causes = [
-            (one["name"], one["factor"])
+            (one["name"], cells[f"factor_{one['name']}"])
             for one in head["assumptions"]
             if one["verdict"] == "refuted"
         ]
@@ -206,7 +217,9 @@ def _head_lines(
     return lines[:MOST_HEADS]
 
 
-def _assumptions(record: Mapping[str, Any]) -> list[AssumptionLine]:
+def _assumptions(
+    record: Mapping[str, Any], ranges: Mapping[str, tuple[Cell, Cell, Cell]]
+) -> list[AssumptionLine]:
     lines = []
     for name in FACTORS:
         found = [
@@ -217,13 +230,12 @@ def _assumptions(record: Mapping[str, Any]) -> list[AssumptionLine]:
         ]
         if not found:
             continue
-        factors = [one["factor"] for one, _ in found]
         verdicts = Counter(one["verdict"] for one, _ in found)
         first = sum(place == 0 and one["verdict"] == "refuted" for one, place in found)
         lines.append(
             AssumptionLine(
                 name,
-                (min(factors), statistics.median(factors), max(factors)),
+                ranges[f"factor_{name}"],
                 verdicts["supported"],
                 verdicts["refuted"],
                 verdicts["inconclusive"],
