@@ -56,8 +56,8 @@ PART_LOOKS = {
     ),
     "mean_q": (r"$\mu_q^{\top}\Sigma_k\mu_q$", VERMILLION),
     "mean_k": (r"$\mu_k^{\top}\Sigma_q\mu_k$", PURPLE),
-    "sequence": (r"$\Delta_{\rightleftharpoons}$", GREEN),
-    "mask": (r"$\Delta_{\triangleleft}$", MUTED),
+    "sequence": (r"$\Delta_{=}$", GREEN),
+    "mask": (r"$\Delta_{\leq}$", MUTED),
 }
 #: Bars beside each other at most; of more heads the mean of each layer is shown.
 MOST_BARS = 128

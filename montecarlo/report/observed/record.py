@@ -48,7 +48,7 @@ def write_observation(observation: Observation, folder: Path) -> None:
 def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
     """Read what `write_observation` wrote."""
     kinds = {"layer": str, "head": str}
-    table = pd.read_csv(folder / TABLE, dtype=kinds, float_precision="round_trip")
+    table = pd.read_csv(folder / TABLE, dtype=kinds)
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     return Observed(table, record, dict(run))
 
