@@ -44,7 +44,7 @@ MAPS = (
     ("saturated_rows", r"$P(p_{\max} \geq 0.9)$", False),
 )
 #: Inches of a layer's row of cells, of what is around them, and of all rows at most.
-ROW, AROUND, MOST_HEIGHT = 0.17, 0.45, 3.0
+ROW, AROUND, MOST_HEIGHT = 0.17, 0.45, 2.2
 #: Numbers on an axis of layers or heads at most.
 MOST_NUMBERS = 12
 #: Parts of the variance: symbol and colour.
@@ -90,8 +90,10 @@ def build_maps(
         shades = ScalarMappable(
             BoundaryNorm(levels, len(SHADES)), ListedColormap(SHADES)
         )
-        ticks = levels[[0, len(SHADES) // 2, -1]]
-        bar = figure.colorbar(shades, ax=one, ticks=ticks, aspect=9, pad=0.02)
+        ticks = _ticks(levels, 1.0 if is_log else 0.5)
+        bar = figure.colorbar(
+            shades, ax=one, ticks=ticks, aspect=6.5 * height, pad=0.02
+        )
         bar.ax.yaxis.set_major_formatter(FixedFormatter([f"{t:.3g}" for t in ticks]))
         bar.outline.set(edgecolor=MUTED, linewidth=0.7)
         bar.ax.tick_params(length=0)
@@ -168,6 +170,12 @@ def _levels(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if high / low < 1.2:
         low, high = low / 1.1, high * 1.1
     return np.geomspace(low, high, len(SHADES) + 1)
+
+
+def _ticks(levels: NDArray[np.float64], between: float) -> list[float]:
+    """Return the ends of a scale, and what is marked between them if it is."""
+    low, high = float(levels[0]), float(levels[-1])
+    return [low, between, high] if low < between < high else [low, high]
 
 
 def build_predicted(
