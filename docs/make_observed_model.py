@@ -1,4 +1,4 @@
-"""Write docs/observed-model.md, and its figures, from the report of the example.
+"""Write docs/observed-model.md, its figures, and the column of the table of claims.
 
 python examples/sentence_encoder.py && python docs/make_observed_model.py observed
 """
@@ -13,6 +13,8 @@ import pandas as pd
 
 from montecarlo.observation.head_quantities import PARTS
 from montecarlo.report.figures.observed import heads_of
+from montecarlo.report.trained import TRAINED_FILE
+from montecarlo.results.folder import write_json
 
 DOCS = Path(__file__).parent
 FIGURES = ("observed-maps", "observed-parts")
@@ -191,6 +193,13 @@ def main() -> None:
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     page = text_of(table, record, run)
     (DOCS / "observed-model.md").write_text(page, encoding="utf-8", newline="\n")
+    readings = [
+        {name: one[name] for name in ("claim", "reading", "verdict", "heads")}
+        for one in record["readings"]
+    ]
+    kept = {"d_k": record["d_k"], "n_heads": len(record["heads"])}
+    kept |= {"n_sequences": record["n_sequences"], "readings": readings}
+    write_json(DOCS.parent / "montecarlo" / "report" / TRAINED_FILE, kept)
     for name in FIGURES:
         shutil.copyfile(folder / "figures" / f"{name}.svg", DOCS / f"{name}.svg")
 

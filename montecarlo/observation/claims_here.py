@@ -8,13 +8,14 @@ which is a mean over sequences.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import UNBOUNDED, Check, Domain, Level
+from montecarlo.claims.schema import UNBOUNDED, Check, Claim, Domain, Level, Reading
 from montecarlo.claims.verdicts import (
     Verdict,
     all_of,
@@ -200,6 +201,22 @@ def outcomes_of_head(
             verdict = decide(made.interval(error_rate), one.window)
         outcomes.append((verdict, made))
     return outcomes
+
+
+def label_here(claim: Claim, name: str) -> str | None:
+    """Return what tells a reading from others on a model; None where nothing does.
+
+    Readings that differ in laws alone are one on a model, whose law is its own.
+    """
+
+    def asked(reading: Reading) -> list[Check]:
+        domains = [Domain(one.domain.d_k, one.domain.n_keys) for one in reading.check]
+        pairs = zip(reading.check, domains, strict=True)
+        return [msgspec.structs.replace(one, domain=domain) for one, domain in pairs]
+
+    chosen = next(reading for reading in claim.reading if reading.id == name)
+    others = [reading for reading in claim.reading if asked(reading) != asked(chosen)]
+    return str(chosen.label) if others and chosen.label is not None else None
 
 
 def judge_readings(

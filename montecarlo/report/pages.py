@@ -22,6 +22,7 @@ from montecarlo.report.own_words import OWN_FILE, OwnWords, Shown, set_own_words
 from montecarlo.report.report_card import CardView
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
+from montecarlo.report.trained import read_trained
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 
 #: The one place where the policy of the pages is written: no script, no request.
@@ -153,6 +154,7 @@ def _render(
         threshold_panels=contents.threshold_panels,
         card=contents.card,
         command=canonical_command(contents.findings.run),
+        trained=None if contents.findings.own else read_trained(),
     )
 
 

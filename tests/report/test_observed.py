@@ -4,12 +4,16 @@ import hashlib
 import json
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from fontTools.ttLib import TTFont
 
+import montecarlo.report.trained
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.observation.claims_here import checks_here, label_here
 from montecarlo.observe import main
 from montecarlo.report.figures import palette, render_svg
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
@@ -18,6 +22,7 @@ from montecarlo.report.messages import source_messages
 from montecarlo.report.observed import command
 from montecarlo.report.observed.record import RECORD, TABLE
 from montecarlo.report.templates import template_folder
+from montecarlo.report.trained import TRAINED_FILE, read_trained
 from montecarlo.results.folder import STAGING, read_run
 
 CODES = tuple(LANGUAGES)
@@ -263,3 +268,43 @@ def test_a_folder_of_others_is_left_alone(files, tmp_path, capsys):
     assert run(files, "--output", output) == 2
     assert "must be empty or hold an earlier report" in capsys.readouterr().err
     assert [path.name for path in output.iterdir()] == ["thesis.tex"]
+
+
+def test_claims_are_shown_on_a_trained_model(report):
+    """The table of claims has a column for it: what was kept, and of how many heads."""
+    trained = read_trained()
+    page = report.page("en")
+    (table,) = [t for t in page.root.iter("table") if t.get("class") == "claims"]
+    assert "in a trained model" in "".join(table.find("thead").itertext())
+    shown = {}
+    for line in table.findall("tbody/tr"):
+        claim = line.find("th/a").get("href").removeprefix("#claim-")
+        shown[claim] = [number.value for number in page.numbers(line[2])]
+    for claim, readings in trained.readings.items():
+        expected = [n for one in readings for n in (one.holds, trained.n_heads)]
+        assert shown[claim] == expected
+    assert sum(map(len, trained.readings.values())) > 10
+
+
+def test_what_was_kept_fits_the_catalogue():
+    """Each reading that a model of that size can decide is kept, and no other."""
+    trained = read_trained()
+    path = Path(montecarlo.report.trained.__file__).with_name(TRAINED_FILE)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    kept = {(one["claim"], one["reading"]) for one in record["readings"]}
+    assert kept == {(one.claim, one.reading) for one in checks_here(trained.d_k)}
+    assert len(kept) == sum(map(len, trained.readings.values()))
+
+
+def test_own_claims_are_not_shown_on_it(own_report):
+    """A report of one's own claims has no such column."""
+    text = "".join(own_report.page("de").root.find("body").itertext())
+    assert "trainierten Modell" not in text
+
+
+def test_labels_that_name_a_law_are_left_out():
+    """Readings that differ by the law of the entries alone have no label on a model."""
+    claims = {claim.id: claim for claim in read_catalogue().claim}
+    assert label_here(claims["scaled-mean-zero"], "premise") is None
+    assert label_here(claims["unscaled-one-hot"], "typically") is not None
+    assert label_here(claims["scaled-variance-one"], "equals") is None

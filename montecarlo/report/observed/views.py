@@ -9,6 +9,7 @@ from typing import Any
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.observation.claims_here import label_here
 from montecarlo.observation.diagnosis import LEAST, STATES
 from montecarlo.observation.head_quantities import COMPARED, FACTORS, PARTS
 from montecarlo.observation.observing import ALL
@@ -273,13 +274,11 @@ def _readings(record: Mapping[str, Any]) -> list[ReadingLine]:
     lines = []
     for one in record["readings"]:
         claim = claims[one["claim"]]
-        reading = next(r for r in claim.reading if r.id == one["reading"])
-        label = reading.label if len(claim.reading) > 1 else None
         lines.append(
             ReadingLine(
                 claim.id,
                 str(claim.statement),
-                None if label is None else str(label),
+                label_here(claim, one["reading"]),
                 one["verdict"],
                 {name: one["heads"].get(name, 0) for name in OUTCOMES},
             )
