@@ -235,9 +235,8 @@ def _sum_softmax(  # noqa: PLR0913 - a sequence, what to sum, and where to
     permuted: bool,
 ) -> None:
     """Add what softmax makes of rows evenly spread over a sequence."""
-    # the first causal row sees one key, and has nothing to choose
-    chosen = spread(1 if causal else 0, len(q), MOST_ROWS)
-    few = chosen[spread(0, len(chosen), SPECTRAL_ROWS)]
+    chosen = spread(len(q), MOST_ROWS)
+    few = chosen[spread(len(chosen), SPECTRAL_ROWS)]
     mine = [one for one in asked if one.permuted == permuted]
     step = max(1, BLOCK // len(k))
     for start in range(0, len(chosen), step):

@@ -59,7 +59,8 @@ class RowSum:
     below : float or None
         If given, the share of rows whose value lies below it is meant.
     n_keys : (float, float)
-        Only rows that see so many keys count.
+        Only rows that see so many keys count: one that sees a single key, as the
+        first causal one does, has nothing to choose.
     permuted : bool
         Whether keys are those of other sequences.
     """
@@ -106,11 +107,11 @@ class Rows:
         return Rows(self.scores[chosen], self.seen[chosen])
 
 
-def spread(start: int, stop: int, count: int) -> NDArray[np.intp]:
-    """Return numbers evenly spread from start to stop, all where there are few."""
-    if stop - start <= count:
-        return np.arange(start, stop)
-    return np.linspace(start, stop - 1, count).round().astype(np.intp)
+def spread(size: int, count: int) -> NDArray[np.intp]:
+    """Return numbers evenly spread below a size, all where there are few."""
+    if size <= count:
+        return np.arange(size)
+    return np.linspace(0, size - 1, count).round().astype(np.intp)
 
 
 def sum_rows(
