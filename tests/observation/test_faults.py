@@ -1,11 +1,17 @@
 """Sampled data with known faults comes back with the right diagnosis."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from montecarlo.claims.verdicts import Verdict
+from montecarlo.observation.claims_here import (
+    checks_here,
+    error_rate_of,
+    judge_readings,
+)
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
 
@@ -168,3 +174,34 @@ def test_quantiles_are_shares_of_rows():
         readings(q * 20.0, k)["unscaled-one-hot", "typically"].verdict
         is Verdict.SUPPORTED
     )
+
+
+@pytest.mark.parametrize(
+    ("scope", "heads", "verdict"),
+    [
+        ("everywhere", "SSS", Verdict.SUPPORTED),
+        ("everywhere", "RRI", Verdict.REFUTED),
+        ("everywhere", "RSI", Verdict.CONDITIONAL),
+        ("everywhere", "SSI", Verdict.INCONCLUSIVE),
+        ("everywhere", "III", Verdict.INCONCLUSIVE),
+        ("somewhere", "RSI", Verdict.SUPPORTED),
+        ("somewhere", "RRI", Verdict.INCONCLUSIVE),
+        ("somewhere", "RRR", Verdict.REFUTED),
+    ],
+)
+def test_heads_are_joined(scope, heads, verdict):
+    """What is said of every head fails by one; what may be somewhere fails by all."""
+    letters = {
+        "S": Verdict.SUPPORTED,
+        "R": Verdict.REFUTED,
+        "I": Verdict.INCONCLUSIVE,
+    }
+    check = replace(checks_here(D_K)[0], scope=scope)
+    (joined,) = judge_readings([check], [[letters[letter]] for letter in heads])
+    assert joined.verdict is verdict
+    assert sum(joined.counts.values()) == len(heads)
+
+
+def test_error_rate_is_split():
+    """All checks of all heads miss on either side with one probability together."""
+    assert 2 * 18 * 72 * error_rate_of(18, 72) == pytest.approx(0.01)

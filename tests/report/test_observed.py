@@ -83,6 +83,37 @@ def test_parts_add_up(observed, page):
     assert sum(shares) == pytest.approx(1.0)
 
 
+def test_assumptions_are_counted(observed, page):
+    """Each assumption has the heads in which it holds, fails and cannot be told."""
+    record = json.loads((observed.folder / RECORD).read_text())
+    found = Counter(
+        (one["name"], one["verdict"])
+        for head in record["heads"]
+        for one in head["assumptions"]
+    )
+    lines = page.by_id["table-assumptions"].findall("tbody/tr")
+    assert len(lines) == len({name for name, _ in found}) == 6
+    for line in lines:
+        (name,) = {n.row.partition("/factor_")[2] for n in page.numbers(line) if n.row}
+        shown = [page.numbers(cell)[0].value for cell in line[4:7]]
+        verdicts = ("supported", "refuted", "inconclusive")
+        assert shown == [found[name, verdict] for verdict in verdicts]
+    assert {verdict for _, verdict in found} >= {"supported", "refuted"}
+
+
+def test_rows_are_compared_with_keys_from_elsewhere(page):
+    """Each line has the quantity, that of drawn keys, and the difference."""
+    lines = page.by_id["table-dependence"].findall("tbody/tr")
+    assert len(lines) == 6
+    for line in lines:
+        cells = [page.numbers(cell)[0] for cell in line[1:]]
+        name = cells[0].row
+        rows = [name, f"{name}_permuted", f"{name}_dependence"]
+        assert [cell.row for cell in cells] == rows
+        first, second, third = (cell.value for cell in cells)
+        assert first - second == pytest.approx(third, rel=1e-9)
+
+
 def test_few_sequences_say_so(observed_few):
     """Without intervals no error is shown and no claim is decided."""
     page = observed_few.page("en")
