@@ -31,6 +31,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--seed", metavar="N", default="1")
     add("--error-rate", metavar="X", default="0.01", help="of the whole file (0.01)")
     add("--jobs", metavar="N", help="workers (default: one per core)")
+    add(
+        "--executor",
+        metavar="NAME",
+        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+    )
     add("--json", action="store_true", help="print one JSON object")
     add("--report", metavar="DIR", help="write pages and data to this folder as well")
     add(
@@ -54,8 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain("judge", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
         return complain("judge", error, FAILED)
-    except KeyboardInterrupt:
-        return complain("judge", "interrupted, nothing was written", INTERRUPTED)
+    except KeyboardInterrupt as stopped:
+        reason = str(stopped) or "interrupted, nothing was written"
+        return complain("judge", reason, INTERRUPTED)
     print(lines)
     return FAILING if failing else DONE
 

@@ -5,6 +5,7 @@ Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 130 inter
 
 import argparse
 import sys
+import traceback
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
@@ -35,6 +36,12 @@ def build_parser() -> argparse.ArgumentParser:
     add("--most", metavar="N", help="replicates at most")
     add("--row", metavar="ID", help="a row of a report, measured again, alone")
     add("--from", dest="source", metavar="DIR", default="output", help="that report")
+    add(
+        "--replicates",
+        metavar="A:B",
+        help="only sample the replicates A to B - 1, as a report does; for looking "
+        "into one that failed",
+    )
     add("--json", action="store_true", help="print one JSON object")
     return parser
 
@@ -43,13 +50,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     arguments = build_parser().parse_args(argv)
     from montecarlo.point_query import answer, answer_row, format_point
+    from montecarlo.replay import replay
 
     try:
+        if arguments.replicates is not None:
+            print(replay(arguments))
+            return DONE
         ask = answer if arguments.row is None else answer_row
         point, seconds = ask(arguments)
     except ValueError as error:
         return complain("measure", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
+        if arguments.replicates is not None and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)  # what a replay is for
         return complain("measure", error, FAILED)
     except KeyboardInterrupt:
         return complain("measure", "interrupted", INTERRUPTED)

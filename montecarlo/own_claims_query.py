@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.executors import available_cores, make_executor
+from montecarlo.estimation.executors import make_executor
 from montecarlo.names import decimal_number, look_up, whole_number
 from montecarlo.own_claims import own_study
 from montecarlo.report.command import Target, write_report
@@ -40,24 +40,24 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     if not 0.0 < error_rate < 0.5:
         raise ValueError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
     seed = whole_number("seed", arguments.seed)
-    jobs = available_cores()
-    if arguments.jobs is not None:
-        jobs = whole_number("jobs", arguments.jobs)
-    configured({"seed": seed, "jobs": jobs})
+    jobs = None if arguments.jobs is None else whole_number("jobs", arguments.jobs)
+    executor = arguments.executor
+    configured({"seed": seed, "jobs": jobs, "executor": executor})
     catalogue, content = read_own_claims(Path(arguments.file))
     study = own_study(
         catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
     )
     if arguments.report is not None:
         languages = choose_languages(arguments.lang or ("all",))
-        target = Target(Path(arguments.report), languages, typed, jobs, quiet=False)
+        folder = Path(arguments.report)
+        target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
         results, _ = write_report(study, target, own_file=content)
         claims = results.claims["claims"]
     elif arguments.lang is not None:
         raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
     else:
-        with make_executor(jobs) as executor:
-            claims = run_study(study, executor).claims["claims"]
+        with make_executor(jobs, executor) as workers:
+            claims = run_study(study, workers).claims["claims"]
     failing = any(claim["verdict"] in fail_on for claim in claims)
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}

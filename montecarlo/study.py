@@ -1,18 +1,14 @@
-"""A study: samples what the claims and figures need, judges, and writes the results."""
+"""A study: samples what the claims and figures need, and judges."""
 
 import math
-import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
-from importlib.metadata import version
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
-import numpy as np
 import pandas as pd
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.cells import cells_of
 from montecarlo.claims.judging import (
@@ -27,11 +23,10 @@ from montecarlo.claims.records import (
     threshold_curves,
 )
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.presets import Grid
-from montecarlo.results.folder import write_json
 from montecarlo.results.table import (
     CURVE_COLUMNS,
     curves_by_rank,
@@ -43,8 +38,6 @@ from montecarlo.tails import tail_rows
 from montecarlo.theory.references import Reference, reference
 
 Advance = Callable[[Condition, int, int], None]
-#: Libraries whose versions the bytes of a result depend on.
-LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +57,11 @@ class Study:
         Whether to sample all of the grid, or only what the claims' checks need.
     batch : int or None
         Replicates sent to a worker at once; changes no byte.
+    replicates : mapping or None
+        Name of each condition to how many replicates an earlier run took, to take as
+        many; None: until nothing is undecided or the budget is spent.
+    time_limit_reached : bool
+        Whether it was a time limit that ended that run, for the record.
     """
 
     catalogue: Catalogue
@@ -73,21 +71,39 @@ class Study:
     preset: str = ""
     whole_grid: bool = True
     batch: int | None = None
+    replicates: Mapping[str, int] | None = None
+    time_limit_reached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StudyResults:
-    """What a study found."""
+    """What a study found.
+
+    Attributes
+    ----------
+    study : Study
+    measurements, curves : DataFrame
+    claims : dict
+    replicates : dict
+        Name of each condition to how many were taken.
+    time_limit_reached : bool
+        Whether sampling ended before all was decided or the budget spent.
+    """
 
     study: Study
     measurements: pd.DataFrame
     curves: pd.DataFrame
     claims: dict[str, Any]
     replicates: dict[str, int] = field(default_factory=dict)
+    time_limit_reached: bool = False
 
 
 def run_study(
-    study: Study, executor: Executor, advance: Advance = lambda *_: None
+    study: Study,
+    executor: Executor,
+    advance: Advance = lambda *_: None,
+    store: SampleStore | None = None,
+    in_time: Callable[[], bool] | None = None,
 ) -> StudyResults:
     """Sample, estimate and judge.
 
@@ -98,26 +114,51 @@ def run_study(
         The workers.
     advance : callable
         (condition, replicates finished, replicates newly wanted), for a progress bar.
+    store : SampleStore, optional
+        What keeps the batches; by default memory.
+    in_time : callable, optional
+        Whether to go on; what is undecided when it says no is inconclusive.
 
     Returns
     -------
     StudyResults
         The same for any workers, batches and order of the grid.
+
+    Raises
+    ------
+    RuntimeError
+        If sampling failed in some conditions, at the end of the others: which, why,
+        and the commands that replay it.  Or if workers could not be replaced.
     """
     budgets = needed_budgets(study)
     divisors = study.grid.divisors
     alpha = decision_error_of(study)
     most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
     judge = Judge(study.catalogue, most, divisors, _exact, alpha)
-    store, cache = SampleStore(), _Cache(divisors)
+    store, cache = store or SampleStore(), _Cache(divisors)
 
     def undecided(store: SampleStore) -> set[Condition]:
-        claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
-        return undecided_conditions([*claims, *self_checks], most)
+        # a condition that failed may not have come to its first look
+        there = {
+            condition: most[condition]
+            for condition, budget in budgets.items()
+            if store.n_replicates(condition) >= budget.first
+        }
+        judged = replace(judge, budgets=there).judge(
+            lambda c: cache.summaries(store, c)
+        )
+        return undecided_conditions([*judged[0], *judged[1]], most)
 
-    plan = Plan(budgets, study.seed, divisors, study.batch)
+    plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
     with threadpool_limits(limits=1, user_api="blas"):
-        run(plan, store, executor, undecided, advance)
+        if study.replicates is None:
+            limited = not run(
+                plan, store, executor, undecided, advance, in_time or (lambda: True)
+            )
+        else:
+            wanted = {c: study.replicates[c.name] for c in budgets}
+            run_to(plan, store, executor, wanted, advance)
+            limited = study.time_limit_reached
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
     claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
@@ -136,6 +177,7 @@ def run_study(
             ],
         },
         {condition.name: store.n_replicates(condition) for condition in budgets},
+        limited,
     )
 
 
@@ -154,6 +196,25 @@ def needed_budgets(study: Study) -> dict[Condition, Budget]:
         for condition in cell.conditions
     }
     return {c: budget for c, budget in budgets.items() if c in needed}
+
+
+def require_replicates(study: Study) -> None:
+    """See that the numbers of replicates that a study names are those of its grid.
+
+    Raises
+    ------
+    ValueError
+        If a condition has none, or not between 1 and its budget, or is not there.
+    """
+    if study.replicates is None:
+        return
+    most = {c.name: budget.looks()[-1] for c, budget in needed_budgets(study).items()}
+    for name in sorted({*most, *study.replicates}):
+        number, limit = study.replicates.get(name), most.get(name, 0)
+        if not (isinstance(number, int) and 1 <= number <= limit):
+            raise ValueError(
+                f"replicates of {name} must lie between 1 and {limit}, got {number}"
+            )
 
 
 def decision_error_of(study: Study) -> float:
@@ -201,51 +262,3 @@ def _curves(summaries: list[Summaries], claims: list[ClaimOutcome]) -> pd.DataFr
     ]
     table = pd.DataFrame.from_records(rows, columns=list(CURVE_COLUMNS))
     return table.astype({"d_k": "Int64", "n_keys": "Int64"})
-
-
-def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
-    """Write the tables and claims.json, and return the record for run.json.
-
-    Parameters
-    ----------
-    results : StudyResults
-    folder : Path
-        An existing folder.
-
-    Returns
-    -------
-    dict
-        Seed, grid, configuration, versions and replicates; nothing of how it ran.
-    """
-    for name, table in (
-        ("measurements.csv", results.measurements),
-        ("curves.csv", results.curves),
-    ):
-        table.to_csv(folder / name, index=False, lineterminator="\n")
-    write_json(folder / "claims.json", results.claims)
-    study = results.study
-    return {
-        "seed": study.seed,
-        "preset": study.preset,
-        "error_rate": study.error_rate,
-        "claims": [claim.id for claim in study.catalogue.claim],
-        "grid": msgspec.to_builtins(study.grid),
-        "versions": {
-            "montecarlo": version("montecarlo"),
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES},
-        },
-        "kernel": cpu_kernel(),
-        "replicates": results.replicates,
-    }
-
-
-def cpu_kernel() -> str:
-    """Name what NumPy and BLAS chose for this processor: the bytes depend on it."""
-    blas = sorted(
-        str(info.get("architecture", info["internal_api"]))
-        for info in threadpool_info()
-        if info["user_api"] == "blas"
-    )
-    found = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
-    return f"{'+'.join(dict.fromkeys(blas))}; {found[-1] if found else 'baseline'}"

@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.estimation.failures import OVERFLOW, failed_tail, raise_failures
 from montecarlo.estimation.summaries import RowKey
+from montecarlo.estimation.tasks import Task, finish
 from montecarlo.results.table import identity, row_id
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.rare_events import Tail, estimate_tail
 from montecarlo.theory.score_law import log_score_tail
 
-OVERFLOW = "overflow_probability"
 #: Formats whose exponential a single score may overflow with a probability that a
 #: table can show; in float64 it is below 1e-190 for every d_k of interest.
 FORMATS = ("float16", "bfloat16", "float32")
@@ -32,16 +33,34 @@ def tail_rows(
     ------
     tuple
         Rows of measurements.csv; the interval is the empirical Bernstein one.
+
+    Raises
+    ------
+    RuntimeError
+        If some failed, at the end of the others: which, why, and the commands that
+        replay it.  Or if workers could not be replaced.
     """
-    asked = [(d_k, blocks, name) for d_k, blocks in tails for name in FORMATS]
-    futures = [
-        executor.submit(
-            estimate_tail, NUMBER_FORMATS[name].log_largest, d_k, seed, blocks
-        )
-        for d_k, blocks, name in asked
-    ]
-    for (d_k, blocks, name), future in zip(asked, futures, strict=True):
-        yield _row(d_k, blocks, name, future.result())
+    asked = {
+        tail_task(d_k, name, seed, blocks): (d_k, blocks, name)
+        for d_k, blocks in tails
+        for name in FORMATS
+    }
+    found, failures = {}, {}
+    for task, future in finish(executor, asked):
+        d_k, blocks, name = asked[task]
+        if error := future.exception():
+            failures[task] = failed_tail(d_k, name, seed, blocks, error)
+        else:
+            found[task] = future.result()
+    raise_failures(failures)
+    for task, (d_k, blocks, name) in asked.items():
+        yield _row(d_k, blocks, name, found[task])
+
+
+def tail_task(d_k: int, number_format: str, seed: int, blocks: int) -> Task:
+    """Return the estimation of one overflow probability as a task."""
+    limit = NUMBER_FORMATS[number_format].log_largest
+    return Task(estimate_tail, (limit, d_k, seed, blocks))
 
 
 def _row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:

@@ -22,9 +22,11 @@ STAGES = (
     "claims",
     "presets",
     "tails",
+    "replay",
     "point",
     "point_query",
     "study",
+    "recording",
     "own_claims",
     "calibration",
     "observation",
@@ -38,8 +40,11 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core
     "misc",
 }
 PRESENTATION = {"matplotlib", "mpl_toolkits", "jinja2"}
+CLUSTER = {"dask", "distributed"}
 DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "urandom"}
 MOST_LINES = 300
+#: The one function beside a command's main() that imports, and what: it needs an extra.
+OPTIONAL = ("estimation.executors", "make_executor", "montecarlo.estimation.cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +165,15 @@ def presentation(modules: dict[str, Module]) -> Iterator[str]:
                 yield f"{module.name}:{item.line} imports {library}"
 
 
+def clusters(modules: dict[str, Module]) -> Iterator[str]:
+    """Only one module imports the extra for clusters."""
+    for module in modules.values():
+        for item in imports_of(module):
+            library = item.target.split(".")[0]
+            if library in CLUSTER and module.name != "estimation.cluster":
+                yield f"{module.name}:{item.line} imports {library}"
+
+
 def drawing(modules: dict[str, Module]) -> Iterator[str]:
     """Only sampling/ draws or makes a generator."""
     for module in modules.values():
@@ -179,9 +193,13 @@ def drawing(modules: dict[str, Module]) -> Iterator[str]:
 
 
 def late_imports(modules: dict[str, Module]) -> Iterator[str]:
-    """Only a command's main() imports inside a function; no import by a string."""
+    """Only a command's main() imports inside a function, and what needs an extra; no
+    import by a string.
+    """
     for module in modules.values():
         for item in imports_of(module):
+            if (module.name, *item.within, item.target) == OPTIONAL:
+                continue
             if item.within and not (module.is_command and item.within == ("main",)):
                 yield f"{module.name}:{item.line} imports inside {item.within[-1]}()"
         for node in ast.walk(module.tree):
@@ -228,6 +246,7 @@ RULES: dict[str, Rule] = {
         cycles,
         commands,
         presentation,
+        clusters,
         drawing,
         late_imports,
         length,
@@ -281,6 +300,8 @@ BAD = [
     ("commands", "judge", "import montecarlo.report.__main__", "report.__main__"),
     ("presentation", "study", "import matplotlib.pyplot as plt", "study:1"),
     ("presentation", "judge", "def main():\n    from jinja2 import Template", "jinja2"),
+    ("clusters", "study", "from distributed import Client", "study:1"),
+    ("clusters", "estimation/x", "import dask.config", "imports dask"),
     ("drawing", "study", "from numpy.random import Generator", "numpy.random"),
     ("drawing", "study", "from numpy import random", "numpy.random"),
     ("drawing", "study", "import random", "random"),
@@ -289,6 +310,18 @@ BAD = [
     ("drawing", "study", "def f(default_rng):\n    default_rng()", "default_rng"),
     ("late_imports", "study", "def f():\n    import json", "inside f()"),
     ("late_imports", "study", "def main():\n    import json", "inside main()"),
+    (
+        "late_imports",
+        "estimation/executors",
+        "def make_executor():\n    import distributed",
+        "inside make_executor()",
+    ),
+    (
+        "late_imports",
+        "estimation/executors",
+        "def f():\n    from montecarlo.estimation import cluster",
+        "inside f()",
+    ),
     ("late_imports", "judge", "def f():\n    import json", "inside f()"),
     ("late_imports", "study", "class A:\n    def f(self):\n        import json", "f()"),
     ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),

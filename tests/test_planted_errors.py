@@ -25,7 +25,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.presets import PRESETS
-from montecarlo.sampling import replicates
+from montecarlo.sampling import matrices, replicates, row_blocks
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS
 from montecarlo.study import Study, run_study
@@ -86,15 +86,17 @@ def plant_wrong_axis(monkeypatch):
     """
 
     def over_queries(gaps, divisor):
-        scores = (gaps.below + gaps.largest[..., np.newaxis]) / divisor
+        scores = gaps.rest + (gaps.second + gaps.largest)[..., np.newaxis]
+        softmax.put(scores, gaps.where, gaps.largest)
+        scores = scores / divisor
         p = np.exp(scores - scores.max(axis=-2, keepdims=True))
         p /= p.sum(axis=-2, keepdims=True)
-        wrong = measure_gaps(np.log(p))
+        wrong = measure_gaps(np.log(np.maximum(p, 1e-300)))
         one = softmax_rows(wrong, 1.0)
-        p_max = np.exp(wrong.largest)
-        return SoftmaxRows(gaps, divisor, one.e, 1.0 / p_max - 1.0, one.s2, one.s3)
+        sums = replace(one.sums, s1=1.0 / np.exp(wrong.largest) - 1.0, divisor=divisor)
+        return SoftmaxRows(gaps, sums, one.e.astype(gaps.rest.dtype))
 
-    monkeypatch.setattr(replicates, "softmax_rows", over_queries)
+    monkeypatch.setattr(row_blocks, "softmax_rows", over_queries)
 
 
 def plant_constant_normaliser(monkeypatch):
@@ -113,7 +115,7 @@ def plant_same_stream(monkeypatch):
     def same(seed, condition, index, which):
         return stream(seed, condition, index, "q" if which == "k" else which)
 
-    monkeypatch.setattr(replicates, "stream", same)
+    monkeypatch.setattr(matrices, "stream", same)
 
 
 def lose(name, formula) -> Plant:
@@ -225,7 +227,7 @@ def test_mistake_is_planted(monkeypatch, name):
 def test_terms_are_those_of_the_formula():
     """The terms that are lost one by one add up to the squared norm."""
     scores = np.random.default_rng(3).normal(scale=2.0, size=(4, 9))
-    row = softmax_rows(measure_gaps(scores), 1.0)
+    row = softmax_rows(measure_gaps(scores), 1.0).sums
 
     whole = gradients.jacobian_frobenius_squared(row)
     assert sum(frobenius_terms(row)) == pytest.approx(whole, rel=1e-12)

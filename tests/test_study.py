@@ -11,11 +11,13 @@ import pytest
 
 from montecarlo.claims import judging, verdicts
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.executors import limit_blas, make_executor
+from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.local_workers import limit_blas
 from montecarlo.presets import Block, Grid
+from montecarlo.recording import write_results
 from montecarlo.results.folder import file_hash
 from montecarlo.results.table import IDENTITY
-from montecarlo.study import Study, needed_budgets, run_study, write_results
+from montecarlo.study import Study, needed_budgets, run_study
 
 #: A condition of every kind: pairs and rows, several laws, one without fourth moments,
 #: one that may be looked at twice, large ones in d_k and in n, and what breaks the

@@ -39,7 +39,7 @@ from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims import cells
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
-from montecarlo.sampling import replicates
+from montecarlo.sampling import matrices, pair_blocks, replicates
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import Law
 from montecarlo.sampling.rare_events import tilt
@@ -82,12 +82,12 @@ def convert_rank_correlation(monkeypatch):
     """The correlation of a planted key is taken for Spearman's and converted to
     Pearson's, 2 sin(pi rho/6): 0.5 becomes 0.518, 0 and 1 stay.
     """
-    correlate = replicates.correlate
+    correlate = matrices.correlate
 
     def converted(queries, keys, rho, rng):
         return correlate(queries, keys, 2.0 * math.sin(math.pi * rho / 6.0), rng)
 
-    monkeypatch.setattr(replicates, "correlate", converted)
+    monkeypatch.setattr(matrices, "correlate", converted)
 
 
 def lose_a_degree_of_freedom(monkeypatch):
@@ -133,8 +133,8 @@ def approximate_normal_law(monkeypatch):
     """The normal distribution function that the law of the score is held against is
     1/(1 + exp(-1.702 x)), as in approximations of GELU: off by 0.0085 at x = 0.742.
     """
-    logistic = 1.0 / (1.0 + math.exp(-1.702 * replicates.GAP_AT))
-    monkeypatch.setattr(replicates, "GAP_NORMAL", logistic)
+    logistic = 1.0 / (1.0 + math.exp(-1.702 * pair_blocks.GAP_AT))
+    monkeypatch.setattr(pair_blocks, "GAP_NORMAL", logistic)
 
 
 def coarsen_grid(monkeypatch):
@@ -175,8 +175,8 @@ def compare_printed_weights(monkeypatch):
     """
 
     def first(block):
-        own = np.round(softmax.matching_weight(block.rows), 3)
-        largest = np.round(softmax.weight_max(block.rows), 3)
+        own = np.round(softmax.matching_weight(block.sums, block.matching), 3)
+        largest = np.round(softmax.weight_max(block.sums), 3)
         return (own >= largest).astype(np.float64)
 
     wrong = replace(ROW_QUANTITIES["planted_rank_first"], evaluate=first)

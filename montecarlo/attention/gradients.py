@@ -6,10 +6,21 @@ All of J is by the divided scores.  ``gradient_scores`` and ``gradient_query`` c
 the chain rule's factor 1/divisor: they are by q·k and by q.
 """
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo.attention.softmax import Array, SoftmaxRows
+from montecarlo.attention.softmax import (
+    Array,
+    Gaps,
+    RowSums,
+    Scores,
+    SoftmaxRows,
+    add_up,
+    put,
+    widen,
+)
 
 #: Steps of the secular iteration; it converges quadratically, and six steps leave a
 #: relative error below 1e-9 for every row tried.
@@ -20,7 +31,7 @@ TIED = 1e-14
 SMALLEST = float(np.finfo(np.float64).tiny)
 
 
-def jacobian_trace(rows: SoftmaxRows) -> Array:
+def jacobian_trace(sums: RowSums) -> Array:
     """Return tr J = 1 - Σ p².
 
     Notes
@@ -28,10 +39,10 @@ def jacobian_trace(rows: SoftmaxRows) -> Array:
     (2 s1 + s1² - s2)/z²; s1² - s2 is a sum of products of different terms, at least
     0, and at most as large as what it is subtracted from can resolve.
     """
-    return (2.0 * rows.s1 + (rows.s1**2 - rows.s2)) / rows.z**2
+    return (2.0 * sums.s1 + (sums.s1**2 - sums.s2)) / sums.z**2
 
 
-def jacobian_frobenius_squared(rows: SoftmaxRows) -> Array:
+def jacobian_frobenius_squared(sums: RowSums) -> Array:
     """Return ‖J‖_F² = Σ p² - 2 Σ p³ + (Σ p²)².
 
     Notes
@@ -40,18 +51,22 @@ def jacobian_frobenius_squared(rows: SoftmaxRows) -> Array:
     (p1(1 - p1))² + (a2 - 2 a3) + 2 p1² a2 + a2².  The textbook form is exactly 0 in
     many rows at large d_k, where this one keeps its relative precision.
     """
-    z2 = rows.z**2
-    a2, a3 = rows.s2 / z2, rows.s3 / (z2 * rows.z)
-    return (rows.s1 / z2) ** 2 + (a2 - 2.0 * a3) + 2.0 * a2 / z2 + a2**2
+    z2 = sums.z**2
+    a2, a3 = sums.s2 / z2, sums.s3 / (z2 * sums.z)
+    return (sums.s1 / z2) ** 2 + (a2 - 2.0 * a3) + 2.0 * a2 / z2 + a2**2
 
 
-def jacobian_frobenius(rows: SoftmaxRows) -> Array:
+def jacobian_frobenius(sums: RowSums) -> Array:
     """Return the Frobenius norm of J."""
-    return np.sqrt(jacobian_frobenius_squared(rows))
+    return np.sqrt(jacobian_frobenius_squared(sums))
 
 
 def jacobian_spectral(rows: SoftmaxRows) -> Array:
     """Return the largest eigenvalue of J, its spectral norm.
+
+    Parameters
+    ----------
+    rows : SoftmaxRows
 
     Notes
     -----
@@ -66,24 +81,23 @@ def jacobian_spectral(rows: SoftmaxRows) -> Array:
     Bunch, Nielsen and Sorensen (1978), Rank-one modification of the symmetric
     eigenproblem, Numer. Math. 31.
     """
-    second = rows.e.max(axis=-1)
-    alone = second == 0.0  # one-hot: J is 0
-    second = np.where(alone, 1.0, second)
-    p1, p2 = 1.0 / rows.z, second / rows.z
-    r = rows.e / second[..., np.newaxis]
+    sums, r = rows.sums, rows.e
+    alone = sums.second == 0.0  # one-hot: J is 0
+    second = np.where(alone, 1.0, sums.second)
+    p1, p2 = 1.0 / sums.z, second / sums.z
     squares, behind = r * r, 1.0 - r
-    gap = (1.0 - second) / rows.z
+    gap = (1.0 - second) / sums.z
     untied = second < 1.0 - TIED
     gap = np.where(untied, gap, 1.0)
-    others = np.maximum(rows.s1 / second, 1.0)  # at most n - 1
-    shift = 1.0 - others / rows.z
+    others = np.maximum(sums.s1 / second, 1.0)  # at most n - 1
+    shift = 1.0 - others / sums.z
     y = 0.5 * np.minimum(gap / np.maximum(p2, SMALLEST), others)
     for _ in range(SECULAR_STEPS):
-        apart = y[..., np.newaxis] + behind
-        terms = squares / apart
-        value = terms.sum(axis=-1)
-        terms /= apart
-        b = y * y * terms.sum(axis=-1)
+        share = y.astype(r.dtype)[..., np.newaxis] + behind
+        np.reciprocal(share, out=share)
+        terms = squares * share
+        value = add_up(terms)
+        b = y * y * widen(np.vecdot(terms, share))
         c = value - b / y
         half = 0.5 * (shift - gap * c + p2 * b)
         root = np.sqrt(half * half + (1.0 + p2 * c) * gap * b)
@@ -102,76 +116,104 @@ def element_gradient(rows: SoftmaxRows) -> Array:
     -------
     ndarray, shape (..., n_queries * n_keys)
     """
-    p = rows.e / rows.z[..., np.newaxis]
+    p = rows.e * rows.sums.unit[..., np.newaxis]
     elements = p * (1.0 - p)
-    at_largest = (rows.s1 / rows.z**2)[..., np.newaxis]
-    np.put_along_axis(elements, rows.gaps.where, at_largest, axis=-1)
+    put(elements, rows.gaps.where, rows.sums.s1 / rows.sums.z**2)
     return elements.reshape(*elements.shape[:-2], -1)
 
 
-def jacobian_times(rows: SoftmaxRows, vector: Array) -> Array:
-    """Return J v for each row.
+def differences_to_largest(vector: Scores, gaps: Gaps) -> Scores:
+    """Return v minus its value at the key of the largest score, for each row.
 
     Parameters
     ----------
-    rows : SoftmaxRows
     vector : ndarray, shape (..., 1, n_keys)
         One v per replicate.
+    gaps : Gaps
 
     Returns
     -------
     ndarray, shape (..., n_queries, n_keys)
+    """
+    v = np.broadcast_to(vector, gaps.rest.shape)
+    return v - np.take_along_axis(v, gaps.where[..., np.newaxis], axis=-1)
+
+
+def jacobian_times(rows: SoftmaxRows, differences: Scores) -> Scores:
+    """Return J v for each row, in units of the row's second largest weight.
+
+    Parameters
+    ----------
+    rows : SoftmaxRows
+    differences : ndarray, shape (..., n_queries, n_keys)
+        Of v, from `differences_to_largest`.
+
+    Returns
+    -------
+    ndarray, shape (..., n_queries, n_keys)
+        J v over `RowSums.unit`: no row is small.
 
     Notes
     -----
     J v = p (v - p·v).  Written with u = v - v at the largest key, p·v is replaced by
     the sum Σ' p u over the rest, which is small where J is small.
     """
-    v = np.broadcast_to(vector, rows.e.shape)
-    product = v - np.take_along_axis(v, rows.gaps.where, axis=-1)
-    mean = (rows.e * product).sum(axis=-1)[..., np.newaxis]
-    z = rows.z[..., np.newaxis]
-    mean /= z
-    product -= mean
-    product *= rows.e
-    np.put_along_axis(product, rows.gaps.where, -mean, axis=-1)
-    product /= z
+    sums, e = rows.sums, rows.e
+    mean = widen(np.vecdot(e, differences)) / sums.z  # Σ' p u, in the same units
+    kind = differences.dtype
+    product = differences - (sums.second * mean).astype(kind)[..., np.newaxis]
+    product *= e
+    put(product, rows.gaps.where, -mean)
     return product
 
 
-def gradient_scores(rows: SoftmaxRows, product: Array) -> Array:
+def gradient_scores(sums: RowSums, product: Scores) -> Array:
     """Return ‖J v‖/divisor: the gradient of v·p by the undivided scores.
 
     Parameters
     ----------
-    rows : SoftmaxRows
+    sums : RowSums
     product : ndarray, shape (..., n_queries, n_keys)
-        J v, from `jacobian_times`.
+        From `jacobian_times`.
     """
-    norm: Array = np.sqrt((product * product).sum(axis=-1)) / rows.divisor
-    return norm
+    squares = widen(np.vecdot(product, product))
+    return np.sqrt(squares) * sums.unit / sums.divisor
 
 
 def gradient_query(
-    rows: SoftmaxRows, product: Array, keys: NDArray[np.float32]
-) -> Array:
-    """Return ‖Kᵀ J v‖/divisor: the gradient of v·p by the query.
+    sums: Sequence[RowSums],
+    products: Sequence[Scores],
+    keys: Iterable[NDArray[np.float32]],
+    most: int | None = None,
+) -> list[Array]:
+    """Return ‖Kᵀ J v‖/divisor for each divisor: the gradient of v·p by the query.
 
     Parameters
     ----------
-    rows : SoftmaxRows
-    product : ndarray, shape (..., n_queries, n_keys)
-        J v, from `jacobian_times`.
-    keys : ndarray of float32, shape (..., n_keys, d_k)
+    sums : sequence of RowSums
+        One for each divisor.
+    products : sequence of ndarray, shape (..., n_queries, n_keys)
+        From `jacobian_times`: in units in which float32 loses nothing.
+    keys : iterable of ndarray of float32, shape (..., some keys, d_k)
+        Chunks of the keys, in order; gone through once.
+    most : int or None
+        Of the first rows alone, so many at most.
 
-    Notes
-    -----
-    Each row is brought to size 1 before the float32 product with the keys and back
-    after it, so that gradients far below float32's range keep their precision.
+    Returns
+    -------
+    list of ndarray, shape (..., n_rows)
     """
-    size = np.abs(product).max(axis=-1)[..., np.newaxis]
-    unit = np.divide(product, size, out=np.zeros_like(product), where=size > 0.0)
-    gradient = (unit.astype(np.float32) @ keys).astype(np.float64)
-    norm = np.sqrt((gradient * gradient).sum(axis=-1))
-    result: Array = norm * size[..., 0] / rows.divisor
-    return result
+    start = 0
+    gradients: list[Scores] = []
+    for chunk in keys:
+        part = np.s_[..., :most, start : start + chunk.shape[-2]]
+        added = [p[part].astype(np.float32, copy=False) @ chunk for p in products]
+        if start:
+            added = [a + b for a, b in zip(gradients, added, strict=True)]
+        gradients, start = added, start + chunk.shape[-2]
+    return [
+        np.sqrt(widen(np.vecdot(gradient, gradient)))
+        * one.unit[..., :most]
+        / one.divisor
+        for one, gradient in zip(sums, gradients, strict=True)
+    ]

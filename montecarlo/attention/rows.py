@@ -12,13 +12,18 @@ from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
-from montecarlo.attention.softmax import Array, SoftmaxRows
+from montecarlo.attention.softmax import Array, RowSums, Scores, SoftmaxRows
 
 #: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
-#: the sorted weights, and the elements p(1 - p).
+#: and what is looked at key by key (the sorted weights, the elements p(1 - p)).
 SPECTRAL_ROWS = 16
-SORTED_ROWS = 4
 ELEMENT_ROWS = 8
+#: Keys up to which these are so many rows; of longer ones they are fewer.
+COSTLY_KEYS = 512
+#: Rows, and scores of these, for the gradient by the query, which costs d_k products a
+#: score.
+QUERY_ROWS = 64
+QUERY_SCORES = 2**18
 #: Moments of the entries that the intervals of rows need.  Weights are bounded, but
 #: near uniform they vary like squared scores, whose third powers make the skewness.
 SQUARES = 6.0
@@ -32,53 +37,58 @@ SKEWED = ("mean", "median", "q10", "q90")
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 
 
+def costly_rows(most: int, n_keys: int) -> int:
+    """Return how many of ``most`` rows a costly quantity is evaluated on."""
+    return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
+
+
+def query_rows(n_keys: int) -> int:
+    """Return how many rows the gradient by the query is evaluated on, at most."""
+    return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
+
+
 @dataclass(frozen=True)
 class RowBlock:
-    """Rows of some replicates under one divisor, with what gradients need.
+    """Rows of some replicates under one divisor.
 
     Attributes
     ----------
-    rows : SoftmaxRows
-        Shape (n_replicates, n_queries, n_keys).
-    keys : ndarray of float32, shape (n_replicates, n_keys, d_k)
-    vector : ndarray, shape (n_replicates, 1, n_keys)
-        v ~ N(0, I), one per replicate.
-    squared_norm : ndarray, shape (n_replicates, n_queries)
+    sums : RowSums
+        Shape (n_replicates, n_queries), as all that follows.
+    gradient_scores, gradient_query : ndarray
+        Of one v ~ N(0, I) per replicate; the second of the first `query_rows` only.
+    squared_norm : ndarray
         |q|².
-    spread : ndarray, shape (n_replicates, n_queries)
+    variance : ndarray
         Variance of the raw scores within each row, n - 1 in the denominator.
+    where : ndarray of int
+        The key of the largest score.
+    matching : ndarray
+        From `softmax.matching_gaps`; 0 where no key is planted.
+    scores : ndarray of float32, shape (n_replicates, some rows, n_keys)
+        Raw scores of the first rows.
+    spectral : SoftmaxRows
+        The first of these rows, for the spectral norm.
+    elements : SoftmaxRows
+        The first of these rows in float64, for what is looked at key by key: single
+        exponentials of float32 end at 1e-38.
     """
 
-    rows: SoftmaxRows
-    keys: NDArray[np.float32]
-    vector: Array
+    sums: RowSums
+    gradient_scores: Array
+    gradient_query: Array
     squared_norm: Array
-    spread: Array
+    variance: Array
+    where: NDArray[np.intp]
+    matching: Array
+    scores: Scores
+    spectral: SoftmaxRows
+    elements: SoftmaxRows
 
     @cached_property
     def entropy(self) -> Array:
         """Entropy of each row in nats."""
-        return softmax.entropy(self.rows)
-
-    @cached_property
-    def product(self) -> Array:
-        """J v for each row."""
-        return gradients.jacobian_times(self.rows, self.vector)
-
-    def first(self, number: int) -> SoftmaxRows:
-        """Return the first rows only."""
-        rows, cut = self.rows, slice(None, number)
-        gaps = softmax.Gaps(
-            rows.gaps.largest[:, cut], rows.gaps.where[:, cut], rows.gaps.below[:, cut]
-        )
-        return SoftmaxRows(
-            gaps,
-            rows.divisor,
-            rows.e[:, cut],
-            rows.s1[:, cut],
-            rows.s2[:, cut],
-            rows.s3[:, cut],
-        )
+        return softmax.entropy(self.sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +130,7 @@ class RowQuantity:
 
 
 def _row_variance(block: RowBlock) -> Array:
-    return block.spread / block.rows.divisor**2
+    return block.variance / block.sums.divisor**2
 
 
 def _entropy_identity(block: RowBlock) -> Array:
@@ -129,28 +139,28 @@ def _entropy_identity(block: RowBlock) -> Array:
     Gaussian integration by parts, given q: E Σ p x = s² E Σ p (1 - p), and
     H = ln Z - Σ p x.  Holds at every n and d_k, so it needs no table.
     """
-    rows = block.rows
-    scale = block.squared_norm / rows.divisor**2
-    residual = block.entropy - softmax.log_partition(rows)
-    return residual + scale * gradients.jacobian_trace(rows)
+    sums = block.sums
+    scale = block.squared_norm / sums.divisor**2
+    residual = block.entropy - softmax.log_partition(sums)
+    return residual + scale * gradients.jacobian_trace(sums)
 
 
 ROW_QUANTITIES = {
     quantity.name: quantity
     for quantity in (
         RowQuantity("score_row_variance", r"S^2", _row_variance),
-        RowQuantity("score_max", r"s_{\max}", lambda b: b.rows.largest),
+        RowQuantity("score_max", r"s_{\max}", lambda b: b.sums.largest),
         RowQuantity(
             "weight_max",
             r"p_{\max}",
-            lambda b: softmax.weight_max(b.rows),
+            lambda b: softmax.weight_max(b.sums),
             SKEWED,
             grid=FINE,
         ),
         RowQuantity(
             "log_partition",
             r"\ln Z",
-            lambda b: softmax.log_partition(b.rows),
+            lambda b: softmax.log_partition(b.sums),
         ),
         RowQuantity("entropy", "H", lambda b: b.entropy),
         RowQuantity(
@@ -164,12 +174,12 @@ ROW_QUANTITIES = {
         RowQuantity(
             "inverse_participation",
             r"\sum p^2",
-            lambda b: softmax.inverse_participation(b.rows),
+            lambda b: softmax.inverse_participation(b.sums),
         ),
         RowQuantity(
             "jacobian_trace",
             r"\operatorname{tr} J",
-            lambda b: gradients.jacobian_trace(b.rows),
+            lambda b: gradients.jacobian_trace(b.sums),
             SKEWED,
             grid=DEEP,
             compared=True,
@@ -177,7 +187,7 @@ ROW_QUANTITIES = {
         RowQuantity(
             "jacobian_frobenius",
             r"\lVert J\rVert_F",
-            lambda b: gradients.jacobian_frobenius(b.rows),
+            lambda b: gradients.jacobian_frobenius(b.sums),
             SKEWED,
             grid=DEEP,
             compared=True,
@@ -185,12 +195,12 @@ ROW_QUANTITIES = {
         RowQuantity(
             "jacobian_frobenius_squared",
             r"\lVert J\rVert_F^2",
-            lambda b: gradients.jacobian_frobenius_squared(b.rows),
+            lambda b: gradients.jacobian_frobenius_squared(b.sums),
         ),
         RowQuantity(
             "jacobian_spectral",
             r"\lVert J\rVert_2",
-            lambda b: gradients.jacobian_spectral(b.first(SPECTRAL_ROWS)),
+            lambda b: gradients.jacobian_spectral(b.spectral),
             SKEWED,
             grid=DEEP,
             compared=True,
@@ -198,7 +208,7 @@ ROW_QUANTITIES = {
         RowQuantity(
             "gradient_scores",
             r"\lVert \lambda J v\rVert",
-            lambda b: gradients.gradient_scores(b.rows, b.product),
+            lambda b: b.gradient_scores,
             SKEWED,
             grid=DEEP,
             compared=True,
@@ -206,7 +216,7 @@ ROW_QUANTITIES = {
         RowQuantity(
             "gradient_query",
             r"\lVert \lambda K^{\top} J v\rVert",
-            lambda b: gradients.gradient_query(b.rows, b.product, b.keys),
+            lambda b: b.gradient_query,
             SKEWED,
             grid=DEEP,
             compared=True,
@@ -214,14 +224,14 @@ ROW_QUANTITIES = {
         RowQuantity(
             "element_gradient",
             "p(1-p)",
-            lambda b: gradients.element_gradient(b.first(ELEMENT_ROWS)),
+            lambda b: gradients.element_gradient(b.elements),
             SKEWED,
             grid=DEEP,
         ),
         RowQuantity(
             "planted_weight",
             r"p_{\ast}",
-            lambda b: softmax.matching_weight(b.rows),
+            lambda b: softmax.matching_weight(b.sums, b.matching),
             SKEWED,
             grid=FINE,
             compared=True,
@@ -230,7 +240,7 @@ ROW_QUANTITIES = {
         RowQuantity(
             "planted_rank_first",
             r"\mathbb{1}[p_{\ast} = p_{\max}]",
-            lambda b: softmax.matching_is_largest(b.rows),
+            lambda b: softmax.matching_is_largest(b.where),
             indicator=True,
             compared=True,
             planted=True,

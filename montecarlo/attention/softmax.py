@@ -4,6 +4,11 @@ Where one weight is close to 1, everything of interest (1 - p_max, the Jacobian,
 gradients) is a sum over the *other* weights.  Every formula of this package is
 therefore written with sums over all keys but the largest (marked ``rest``), each
 term of which is positive: the relative precision of the scores survives to the result.
+
+The rest is measured from the second largest score, so that no exponential of weight in
+these sums is small: they keep their relative precision in float32, too, which is what
+long arrays of scores come in.  Sums along rows are dot products: these go through an
+array once and leave none behind.
 """
 
 from dataclasses import dataclass
@@ -13,68 +18,124 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+#: Scores and their exponentials: float32 or float64, whichever came in.
+Scores = NDArray[np.floating]
+#: Stands for the largest score among the rest: its exponential is 0 for any divisor.
+FAR = -1e30
 
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Raw scores of rows, measured from the largest one.
+    """Raw scores of rows, the largest split off.
 
     Attributes
     ----------
     largest : ndarray, shape (..., n_queries)
         The largest score of each row.
-    where : ndarray of int, shape (..., n_queries, 1)
+    where : ndarray of int, shape (..., n_queries)
         The key that has it.
-    below : ndarray, shape (..., n_queries, n_keys)
-        Score minus largest score, at most 0.
+    second : ndarray, shape (..., n_queries)
+        Second largest score minus largest score, at most 0.
+    rest : ndarray of float32 or float64, shape (..., n_queries, n_keys)
+        Score minus second largest score, at most 0; `FAR` at the largest.
+    variance : ndarray, shape (..., n_queries)
+        Variance of the scores within each row, n - 1 in the denominator.
     """
 
     largest: Array
     where: NDArray[np.intp]
-    below: Array
+    second: Array
+    rest: Scores
+    variance: Array
 
 
-def measure_gaps(scores: Array) -> Gaps:
+def measure_gaps(scores: Scores) -> Gaps:
     """Split the largest score off each row.
 
     Parameters
     ----------
-    scores : ndarray, shape (..., n_queries, n_keys)
+    scores : ndarray of float32 or float64, shape (..., n_queries, n_keys)
         Raw scores, before any divisor.
 
     Returns
     -------
     Gaps
     """
-    where = scores.argmax(axis=-1)[..., np.newaxis]
-    largest = np.take_along_axis(scores, where, axis=-1)
-    return Gaps(largest[..., 0], where, scores - largest)
+    where = scores.argmax(axis=-1)
+    largest = pick(scores, where)
+    rest = scores - largest[..., np.newaxis]
+    with np.errstate(over="ignore", invalid="ignore"):  # NaN if squares overflow
+        variance = _variance_about_zero(rest)
+    put(rest, where, -np.inf)
+    second = pick(rest, rest.argmax(axis=-1))
+    rest -= second[..., np.newaxis]
+    put(rest, where, FAR)
+    return Gaps(largest.astype(np.float64), where, widen(second), rest, variance)
+
+
+def _variance_about_zero(gaps: Scores) -> Array:
+    """Return the variance of each row; of gaps, whose mean is not much larger."""
+    n = gaps.shape[-1]
+    squares, total = widen(np.vecdot(gaps, gaps)), add_up(gaps)
+    variance: Array = (squares - total**2 / n) / (n - 1)
+    return variance
+
+
+def widen(values: Scores) -> Array:
+    """Return sums in float64, whatever their terms were in."""
+    return values.astype(np.float64)
+
+
+def add_up(values: Scores) -> Array:
+    """Return the sum of each row, in float64."""
+    return widen(np.vecdot(values, np.ones(values.shape[-1], values.dtype)))
+
+
+def pick(values: Scores, where: NDArray[np.intp]) -> Scores:
+    """Return the value of each row at a key of its own."""
+    flat: Scores = values.reshape(-1)[_places(values, where)]
+    return flat.reshape(where.shape)
+
+
+def put(values: Scores, where: NDArray[np.intp], value: float | Scores) -> None:
+    """Set the value of each row at a key of its own, in place."""
+    values.reshape(-1)[_places(values, where)] = (
+        value if isinstance(value, float) else value.ravel()
+    )
+
+
+def _places(values: Scores, where: NDArray[np.intp]) -> NDArray[np.intp]:
+    return where.ravel() + np.arange(0, values.size, values.shape[-1])
 
 
 @dataclass(frozen=True)
-class SoftmaxRows:
-    """Softmax of rows of divided scores, as the sums that every quantity is made of.
+class RowSums:
+    """Softmax of rows of divided scores, as the sums that most quantities are made of.
 
-    ``e`` is exp(score - largest score) of all keys but the largest (0 there).
-    The weights are p_1 = 1/z for the largest and p = e/z for the rest.
+    The weights are p_1 = 1/z for the largest score and p = exp(score - largest)/z for
+    the rest.
 
     Attributes
     ----------
-    gaps : Gaps
-        The raw scores, measured from the largest.
     divisor : float
-        What they are divided by.
-    e : ndarray, shape (..., n_queries, n_keys)
+        What raw scores are divided by.
+    raw_largest : ndarray, shape (..., n_queries)
+        The largest raw score of each row.
+    second : ndarray, shape (..., n_queries)
+        exp(second largest score - largest score).
     s1, s2, s3 : ndarray, shape (..., n_queries)
-        Sums of e, e², e³ over the rest.
+        Sums of e, e², e³ over the rest, e being exp(score - largest score).
+    weighted : ndarray, shape (..., n_queries)
+        Sum of e times raw score minus largest raw score: at most 0.
     """
 
-    gaps: Gaps
     divisor: float
-    e: Array
+    raw_largest: Array
+    second: Array
     s1: Array
     s2: Array
     s3: Array
+    weighted: Array
 
     @cached_property
     def z(self) -> Array:
@@ -84,7 +145,31 @@ class SoftmaxRows:
     @cached_property
     def largest(self) -> Array:
         """The largest divided score of each row."""
-        return self.gaps.largest / self.divisor
+        return self.raw_largest / self.divisor
+
+    @property
+    def unit(self) -> Array:
+        """The second largest weight of each row, which the rest is measured in."""
+        return self.second / self.z
+
+
+@dataclass(frozen=True, slots=True)
+class SoftmaxRows:
+    """Softmax of rows of divided scores: the sums, and the exponentials themselves.
+
+    Attributes
+    ----------
+    gaps : Gaps
+        The raw scores.
+    sums : RowSums
+    e : ndarray of float32 or float64, shape (..., n_queries, n_keys)
+        exp(score - second largest score), 0 at the largest: weights are
+        e times `RowSums.unit`.
+    """
+
+    gaps: Gaps
+    sums: RowSums
+    e: Scores
 
 
 def normaliser(s1: Array) -> Array:
@@ -106,25 +191,33 @@ def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
     -------
     SoftmaxRows
     """
-    e = np.exp(gaps.below / divisor)
-    np.put_along_axis(e, gaps.where, 0.0, axis=-1)  # the largest is kept apart
-    squares = e * e
-    s1, s2 = e.sum(axis=-1), squares.sum(axis=-1)
-    squares *= e
-    return SoftmaxRows(gaps, divisor, e, s1, s2, squares.sum(axis=-1))
+    e = gaps.rest / divisor
+    np.exp(e, out=e)
+    second = np.exp(gaps.second / divisor)
+    total = add_up(e)
+    sums = RowSums(
+        divisor,
+        gaps.largest,
+        second,
+        second * total,
+        second**2 * widen(np.vecdot(e, e)),
+        second**3 * widen(np.vecdot(e * e, e)),
+        second * (widen(np.vecdot(e, gaps.rest)) + gaps.second * total),
+    )
+    return SoftmaxRows(gaps, sums, e)
 
 
-def weight_max(rows: SoftmaxRows) -> Array:
+def weight_max(sums: RowSums) -> Array:
     """Return the largest weight of each row, 1/z."""
-    return 1.0 / rows.z
+    return 1.0 / sums.z
 
 
-def log_partition(rows: SoftmaxRows) -> Array:
+def log_partition(sums: RowSums) -> Array:
     """Return ln Z of the divided scores, Z being the sum of their exponentials."""
-    return rows.largest + np.log1p(rows.s1)
+    return sums.largest + np.log1p(sums.s1)
 
 
-def entropy(rows: SoftmaxRows) -> Array:
+def entropy(sums: RowSums) -> Array:
     """Return the entropy of each row in nats.
 
     Notes
@@ -132,40 +225,43 @@ def entropy(rows: SoftmaxRows) -> Array:
     H = ln z - Σ' p g with g the divided gap to the largest score: both terms are at
     least 0, so nothing cancels where H is small.
     """
-    weighted = (rows.e * rows.gaps.below).sum(axis=-1)
-    result: Array = np.log1p(rows.s1) - weighted / (rows.z * rows.divisor)
+    result: Array = np.log1p(sums.s1) - sums.weighted / (sums.z * sums.divisor)
     return result
 
 
-def effective_keys(rows: SoftmaxRows) -> Array:
+def effective_keys(sums: RowSums) -> Array:
     """Return exp H: the number of keys a uniform row of the same entropy has."""
-    return np.exp(entropy(rows))
+    return np.exp(entropy(sums))
 
 
-def inverse_participation(rows: SoftmaxRows) -> Array:
+def inverse_participation(sums: RowSums) -> Array:
     """Return Σ p²: 1/n for a uniform row, 1 for a one-hot row."""
-    return (1.0 + rows.s2) / rows.z**2
+    return (1.0 + sums.s2) / sums.z**2
 
 
-def matching_weight(rows: SoftmaxRows) -> Array:
-    """Return the weight that query i gives to key i."""
-    n_queries = rows.e.shape[-2]
-    own = np.diagonal(rows.e[..., :n_queries], axis1=-2, axis2=-1)
-    return np.where(matching_is_largest(rows) > 0.0, 1.0, own) / rows.z
+def matching_gaps(scores: Scores, gaps: Gaps) -> Array:
+    """Return the score that query i gives to key i minus the largest of its row."""
+    n_queries = scores.shape[-2]
+    own = np.diagonal(scores[..., :n_queries], axis1=-2, axis2=-1)
+    return own - gaps.largest
 
 
-def matching_is_largest(rows: SoftmaxRows) -> Array:
+def matching_weight(sums: RowSums, matching: Array) -> Array:
+    """Return the weight that query i gives to key i, from `matching_gaps`."""
+    return np.exp(matching / sums.divisor) / sums.z
+
+
+def matching_is_largest(where: NDArray[np.intp]) -> Array:
     """Return 1 where key i has the largest score of query i, else 0.
 
     Dividing keeps the order, so that this is the same under every divisor.
     """
-    where = rows.gaps.where[..., 0]
     found: Array = (where == np.arange(where.shape[-1])).astype(np.float64)
     return found
 
 
 def weights_by_rank(rows: SoftmaxRows) -> Array:
     """Return the weights of each row in descending order, shape as ``rows.e``."""
-    weights = rows.e / rows.z[..., np.newaxis]
-    np.put_along_axis(weights, rows.gaps.where, weight_max(rows)[..., np.newaxis], -1)
+    weights = rows.e * rows.sums.unit[..., np.newaxis]
+    put(weights, rows.gaps.where, weight_max(rows.sums))
     return -np.sort(-weights, axis=-1)

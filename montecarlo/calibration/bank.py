@@ -87,7 +87,7 @@ class Bank:
     ----------
     condition : Condition
     means : ndarray, shape (size, n_columns)
-        As in `montecarlo.sampling.replicates.Batch`.
+        As in `montecarlo.sampling.batches.Batch`.
     bins : dict
         (divisor, quantity) to the bins of its row values, shape (size, n_rows).
     """

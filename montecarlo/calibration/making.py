@@ -27,10 +27,12 @@ from montecarlo.calibration.rates import (
 from montecarlo.calibration.studies import judge_studies, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import available_cores, make_executor
+from montecarlo.estimation.fingerprint import cpu_kernel
 from montecarlo.names import whole_number
 from montecarlo.presets import PRESETS
+from montecarlo.recording import LIBRARIES
 from montecarlo.sampling.conditions import Condition
-from montecarlo.study import LIBRARIES, Study, cpu_kernel, decision_error_of
+from montecarlo.study import Study, decision_error_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,22 @@ It knows nothing of claims: it is handed a function that says which conditions a
 still undecided, a store for finished batches, and workers.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Executor, Future, as_completed
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
 
+from montecarlo.estimation.failures import failed_batch, raise_failures
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.tasks import Task, finish
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.replicates import Batch, sample
+from montecarlo.sampling.replicates import sample
 
 #: Work sent to a worker at once, in seconds: long against the cost of sending it.
 BATCH_SECONDS = 0.15
+#: Replicates of every condition that a run takes, however short its time: of fewer
+#: there is no standard error.
+LEAST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,15 @@ class Plan:
     divisors : tuple of str
     batch : int or None
         Replicates sent to a worker at once; None: by cost.  Changes no byte.
+    limited : bool
+        Whether time may run out, so that every condition begins with a small batch.
     """
 
     budgets: Mapping[Condition, Budget]
     seed: int
     divisors: tuple[str, ...]
     batch: int | None = None
+    limited: bool = False
 
     def batches(
         self, condition: Condition, start: int, stop: int
@@ -57,17 +65,21 @@ class Plan:
         """Split the replicates ``start`` to ``stop - 1`` into batches."""
         seconds = replicate_seconds(condition, len(self.divisors))
         size = self.batch or max(1, round(BATCH_SECONDS / seconds))
+        if self.limited and start == 0:
+            yield 0, LEAST
+            start = LEAST
         for first in range(start, stop, size):
             yield first, min(first + size, stop)
 
 
-def run(
+def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     plan: Plan,
     store: SampleStore,
     executor: Executor,
     undecided: Callable[[SampleStore], Iterable[Condition]],
     advance: Callable[[Condition, int, int], None] = lambda *_: None,
-) -> None:
+    in_time: Callable[[], bool] = lambda: True,
+) -> bool:
     """Sample every condition of a plan until it is decided or its budget is spent.
 
     Parameters
@@ -80,57 +92,132 @@ def run(
         Store -> conditions that need more replicates; called after each round.
     advance : callable
         (condition, replicates finished, replicates newly wanted), for a progress bar.
+    in_time : callable
+        Whether to go on; asked after each batch.  A first batch of every condition is
+        sampled in any case.
+
+    Returns
+    -------
+    bool
+        Whether the time sufficed.  If not, the store has been rid of replicates that
+        others before them are missing of.
+
+    Raises
+    ------
+    RuntimeError
+        If sampling failed in some conditions, at the end of the others: which, why,
+        and the commands that replay it.  Or if workers could not be replaced.
     """
+    sampling = _Sampling(plan, store, executor, advance, in_time)
     active = list(plan.budgets)
     looks = max((len(budget.looks()) for budget in plan.budgets.values()), default=0)
+    sufficed = True
     for look in range(looks):
         wanted = {
             condition: plan.budgets[condition].looks()[look]
             for condition in active
             if look < len(plan.budgets[condition].looks())
         }
-        _sample_round(plan, store, executor, wanted, advance)
-        remaining = set(undecided(store))
+        sufficed = sampling.bring_to(wanted)
+        if not sufficed or len(sampling.failures) == len(plan.budgets):
+            break
+        remaining = set(undecided(store)).difference(sampling.failures)
         # also those that were decided before: a slope changes with any of its places
         active = [condition for condition in plan.budgets if condition in remaining]
         if not active:
-            return
+            break
+    raise_failures(sampling.failures)
+    return sufficed
 
 
-def _sample_round(
+def run_to(
     plan: Plan,
     store: SampleStore,
     executor: Executor,
     wanted: Mapping[Condition, int],
-    advance: Callable[[Condition, int, int], None],
+    advance: Callable[[Condition, int, int], None] = lambda *_: None,
 ) -> None:
-    """Bring each condition to its wanted number of replicates."""
-    tasks: list[tuple[float, Condition, int, int]] = []
-    for condition, stop in wanted.items():
-        have = store.n_replicates(condition)
-        advance(condition, 0, stop - have)
-        seconds = replicate_seconds(condition, len(plan.divisors))
-        for first, last in plan.batches(condition, have, stop):
-            if store.recall(condition, first, last):
-                advance(condition, last - first, 0)
+    """Sample a known number of replicates of each condition, whatever is undecided.
+
+    Parameters
+    ----------
+    plan : Plan
+    store : SampleStore
+    executor : concurrent.futures.Executor
+    wanted : mapping
+        Condition to its number of replicates.
+    advance : callable
+        As for `run`.
+
+    Raises
+    ------
+    RuntimeError
+        As for `run`.
+    """
+    sampling = _Sampling(plan, store, executor, advance, lambda: True)
+    sampling.bring_to(wanted)
+    raise_failures(sampling.failures)
+
+
+@dataclass(slots=True)
+class _Sampling:
+    """Sampling under way: the arguments of `run`, and what has failed."""
+
+    plan: Plan
+    store: SampleStore
+    executor: Executor
+    advance: Callable[[Condition, int, int], None]
+    in_time: Callable[[], bool]
+    failures: dict[Condition, str] = field(default_factory=dict)
+
+    def bring_to(self, wanted: Mapping[Condition, int]) -> bool:
+        """Bring each condition to its number, but those that fail, while there is time.
+
+        Returns
+        -------
+        bool
+            Whether the time sufficed.
+        """
+        batches = sorted(self._missing(wanted), key=self._order)
+        tasks = [
+            Task(sample, (condition, self.plan.seed, first, last, self.plan.divisors))
+            for condition, first, last in batches
+        ]
+        without = {c for c in wanted if not self.store.n_replicates(c)}
+        for task, future in finish(self.executor, tasks, self._has_failed):
+            condition, seed, first, last, _ = task.arguments
+            if error := future.exception():
+                told = failed_batch(condition, seed, range(first, last), error)
+                self.failures.setdefault(condition, told)
+                without.discard(condition)
                 continue
-            tasks.append((seconds * (last - first), condition, first, last))
-    # the longest first, so that no worker is left alone with one at the end
-    tasks.sort(key=lambda task: -task[0])
-    pending: dict[Future[Batch], tuple[Condition, int, int]] = {
-        executor.submit(sample, condition, plan.seed, first, last, plan.divisors): (
-            condition,
-            first,
-            last,
-        )
-        for _, condition, first, last in tasks
-    }
-    try:
-        for future in as_completed(pending):
-            condition, first, last = pending[future]
-            store.add(condition, first, future.result())
-            advance(condition, last - first, 0)
-    except BaseException:
-        for future in pending:
-            future.cancel()
-        raise
+            self.store.add(condition, first, future.result())
+            self.advance(condition, last - first, 0)
+            if first == 0:
+                without.discard(condition)
+            if not without and not self.in_time():
+                self.store.drop_after_gaps()
+                return False
+        return True
+
+    def _missing(
+        self, wanted: Mapping[Condition, int]
+    ) -> Iterator[tuple[Condition, int, int]]:
+        """Yield the batches that no earlier run has left."""
+        for condition, stop in wanted.items():
+            have = self.store.n_replicates(condition)
+            self.advance(condition, 0, stop - have)
+            for first, last in self.plan.batches(condition, have, stop):
+                if self.store.recall(condition, first, last):
+                    self.advance(condition, last - first, 0)
+                else:
+                    yield condition, first, last
+
+    def _order(self, batch: tuple[Condition, int, int]) -> tuple[bool, float]:
+        """First what every condition needs; then the longest, or one is last, alone."""
+        condition, first, last = batch
+        seconds = replicate_seconds(condition, len(self.plan.divisors))
+        return first > 0, -seconds * (last - first)
+
+    def _has_failed(self, task: Task) -> bool:
+        return task.arguments[0] in self.failures

@@ -1,14 +1,21 @@
-"""Workers: local processes or threads behind `concurrent.futures.Executor`.
+"""Workers: threads, local processes or a Dask cluster, behind one `Executor`."""
 
-BLAS runs on one thread in each, so that the bytes of a product do not depend on them.
-"""
-
-import multiprocessing
+import importlib.util
 import os
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+import re
+from functools import partial
 
-import numpy as np  # noqa: F401 - loads BLAS, or there would be nothing to limit
-from threadpoolctl import threadpool_limits
+from montecarlo.estimation.local_workers import start_processes, start_threads
+from montecarlo.estimation.workers import Workers
+from montecarlo.names import look_up
+
+THREADS, PROCESSES, DASK, ADDRESS = "threads", "processes", "dask", "tcp://HOST:PORT"
+#: What there is to choose from.
+KINDS = (THREADS, PROCESSES, DASK, ADDRESS)
+#: Tasks that a process is given at once, the one it works on included: some, so that it
+#: never waits, and few, so that few are suspected when it dies.
+ROOM = 3
+_ADDRESS = re.compile(r"tcp://[^\s:/]+:[0-9]{1,5}")
 
 
 def available_cores() -> int:
@@ -18,28 +25,69 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def make_executor(jobs: int) -> Executor:
-    """Return workers: one thread for one job, processes for more.
+def check_executor(kind: str, jobs: int | None = None) -> None:
+    """Refuse workers that there are none of.
 
     Parameters
     ----------
-    jobs : int
-        At least 1.
+    kind : str
+        One of `KINDS`, or an address like the last of them.
+    jobs : int, optional
+        How many were asked for.
 
     Raises
     ------
     ValueError
-        If jobs is below 1.
+        If the kind is not known, it needs an extra that is not installed, or a number
+        was asked for where the cluster has its own.
     """
-    if jobs < 1:
+    remote = _ADDRESS.fullmatch(kind) is not None
+    if not remote:
+        if kind == ADDRESS:
+            raise ValueError(f"executor must name a host and a port, got {kind!r}")
+        look_up("executor", kind, dict.fromkeys(KINDS))
+    if (remote or kind == DASK) and importlib.util.find_spec("distributed") is None:
+        raise ValueError(
+            f"executor {kind} needs the [cluster] extra, which is not installed: "
+            "python -m pip install 'montecarlo[cluster]'"
+        )
+    if remote and jobs is not None:
+        raise ValueError(
+            f"jobs must be left out with executor {kind}, which has workers of its "
+            f"own, got {jobs}"
+        )
+
+
+def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
+    """Return workers.
+
+    Parameters
+    ----------
+    jobs : int, optional
+        At least 1; by default one for each core.  A cluster has its own.
+    kind : str, optional
+        One of `KINDS`; by default a thread for one job, processes for more.
+
+    Raises
+    ------
+    ValueError
+        If jobs is below 1, or the kind is not one to be had.
+    ConnectionError
+        If a cluster does not answer.
+    RuntimeError
+        If its workers would give other bytes.
+    """
+    if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be an integer of at least 1, got {jobs!r}")
-    if jobs == 1:
-        return ThreadPoolExecutor(1, initializer=limit_blas)
-    # spawn: forking a process that shows a progress bar from a thread can hang
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=limit_blas)
+    n = jobs or available_cores()
+    chosen = kind or (THREADS if n == 1 else PROCESSES)
+    check_executor(chosen)
+    if chosen == THREADS:
+        return Workers(chosen, partial(start_threads, n))
+    if chosen == PROCESSES:
+        return Workers(chosen, partial(start_processes, n), room=ROOM * n)
+    from montecarlo.estimation import cluster
 
-
-def limit_blas() -> None:
-    """Keep BLAS to one thread in this process from now on."""
-    threadpool_limits(limits=1, user_api="blas")
+    if chosen == DASK:
+        return Workers(chosen, partial(cluster.start_local, n))
+    return Workers(chosen, partial(cluster.connect, chosen))

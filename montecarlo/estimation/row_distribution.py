@@ -15,7 +15,7 @@ from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import Estimate, half_width_error
 from montecarlo.estimation.intervals import Interval, Moments, interval_ends
-from montecarlo.sampling.replicates import Counts
+from montecarlo.sampling.batches import Counts
 
 Bins = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
@@ -70,10 +70,13 @@ def row_distribution(
     smaller than that (p taken half a row from 0 and 1), it is not believed.
     """
     sums = counts.cumsum(axis=1).astype(np.float64)
-    found = shares(sums, sums[0, -1], n_replicates)
     first, full = (int((sums[0] >= rows).argmax()) for rows in (1.0, sums[0, -1]))
     inside = slice(max(0, first - 1), full + 1)
-    return RowDistribution(grid.edges(), *found, n_replicates, inside)
+    found = shares(sums[:, inside], sums[0, -1], n_replicates)
+    # most of a grid is empty, and all is the same there as at the nearest bin inside
+    nearest = np.arange(grid.n_bins).clip(inside.start, full) - inside.start
+    share, error, skewness = (part[nearest] for part in found)
+    return RowDistribution(grid.edges(), share, error, skewness, n_replicates, inside)
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:

@@ -3,11 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from montecarlo.attention.softmax import Array
+from montecarlo.sampling.batches import Batch, Counts, PackedBatch, join, pack
 from montecarlo.sampling.conditions import Condition
-from montecarlo.sampling.replicates import Batch, Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +33,15 @@ class Samples:
 class SampleStore:
     """Batches in memory, by condition and by index of their first replicate."""
 
-    _batches: dict[Condition, dict[int, Batch]] = field(default_factory=dict)
+    _batches: dict[Condition, dict[int, PackedBatch]] = field(default_factory=dict)
 
     def add(self, condition: Condition, start: int, batch: Batch) -> None:
         """Take a finished batch, in any order."""
-        self._batches.setdefault(condition, {})[start] = batch
+        self.add_packed(condition, start, pack(batch))
+
+    def add_packed(self, condition: Condition, start: int, packed: PackedBatch) -> None:
+        """Take a finished batch that is packed already."""
+        self._batches.setdefault(condition, {})[start] = packed
 
     def recall(self, condition: Condition, start: int, stop: int) -> bool:
         """Take a batch from what an earlier run left, if it did; here none does."""
@@ -54,6 +56,19 @@ class SampleStore:
         """Return the conditions that have replicates."""
         return self._batches.keys()
 
+    def drop_after_gaps(self) -> None:
+        """Drop the replicates of each condition after the first that is not there.
+
+        What is left does not depend on which batches happened to be finished.
+        """
+        for batches in self._batches.values():
+            expected = 0
+            for start, packed in sorted(batches.items()):
+                if start != expected:
+                    del batches[start]
+                else:
+                    expected += len(packed.means)
+
     def samples(self, condition: Condition) -> Samples:
         """Put the batches of a condition together, in the order of the indices.
 
@@ -62,9 +77,6 @@ class SampleStore:
         KeyError
             If there are none.
         """
-        batches = [batch for _, batch in sorted(self._batches[condition].items())]
-        counts = tuple(
-            np.sum(histograms, axis=0)
-            for histograms in zip(*(b.counts for b in batches), strict=True)
-        )
-        return Samples(np.concatenate([b.means for b in batches]), counts)
+        batches = sorted(self._batches[condition].items())
+        whole = join(packed for _, packed in batches)
+        return Samples(whole.means, whole.counts)

@@ -27,14 +27,14 @@ def _indicator(holds: NDArray[np.bool_]) -> Array:
 
 
 ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows], Array]] = {
-    "score_max": lambda rows: rows.largest,
-    "weight_max": softmax.weight_max,
-    "saturated_rows": lambda rows: _indicator(softmax.weight_max(rows) >= ONE_HOT),
-    "entropy": softmax.entropy,
-    "effective_keys": softmax.effective_keys,
-    "inverse_participation": softmax.inverse_participation,
-    "jacobian_trace": gradients.jacobian_trace,
-    "jacobian_frobenius": gradients.jacobian_frobenius,
+    "score_max": lambda rows: rows.sums.largest,
+    "weight_max": lambda rows: softmax.weight_max(rows.sums),
+    "saturated_rows": lambda rows: _indicator(softmax.weight_max(rows.sums) >= ONE_HOT),
+    "entropy": lambda rows: softmax.entropy(rows.sums),
+    "effective_keys": lambda rows: softmax.effective_keys(rows.sums),
+    "inverse_participation": lambda rows: softmax.inverse_participation(rows.sums),
+    "jacobian_trace": lambda rows: gradients.jacobian_trace(rows.sums),
+    "jacobian_frobenius": lambda rows: gradients.jacobian_frobenius(rows.sums),
     "jacobian_spectral": gradients.jacobian_spectral,
 }
 #: Quantities that are found for rows evenly spread only.

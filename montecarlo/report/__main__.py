@@ -26,6 +26,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--seed", metavar="N", help="seed of all random numbers (default 1)")
     add("--preset", metavar="NAME", help="quick, standard (default) or full")
     add("--jobs", metavar="N", help="workers (default: one per core)")
+    add(
+        "--executor",
+        metavar="NAME",
+        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+    )
     add("--output", metavar="DIR", help="folder to write (default: output)")
     add("--only", action="append", metavar="CLAIM", help="one claim; repeatable")
     add(
@@ -34,6 +39,21 @@ def build_parser() -> argparse.ArgumentParser:
         help="print laws, claims, languages, quantities or presets, and stop",
     )
     add("--from", dest="source", metavar="DIR", help="render these results again")
+    add(
+        "--max-seconds",
+        metavar="N",
+        help="end sampling after so long; what is undecided then is inconclusive",
+    )
+    add(
+        "--replicates-from",
+        metavar="FILE",
+        help="a run.json: sample as many replicates as that run did, for equal bytes",
+    )
+    add(
+        "--fresh",
+        action="store_true",
+        help="start anew, whatever an interrupted run left in the folder",
+    )
     add("--config", metavar="FILE", help="a TOML file; flags go before it")
     add("--quiet", action="store_true", help="print nothing but errors")
     add("--version", action="store_true", help="print the version, and stop")
@@ -73,8 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return complain("report", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:
         return complain("report", error, FAILED)
-    except KeyboardInterrupt:
-        return complain("report", "interrupted, nothing was written", INTERRUPTED)
+    except KeyboardInterrupt as stopped:
+        reason = str(stopped) or "interrupted, nothing was written"
+        return complain("report", reason, INTERRUPTED)
     return DONE
 
 

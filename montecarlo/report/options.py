@@ -5,8 +5,8 @@ Every problem is a `ValueError` of one line, found before anything is sampled.
 
 import argparse
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,10 +15,11 @@ from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import available_cores
-from montecarlo.names import look_up, whole_number
+from montecarlo.estimation.executors import check_executor
+from montecarlo.names import decimal_number, look_up, whole_number
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
+from montecarlo.results.folder import read_record
 
 Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Jobs = Annotated[int, Meta(ge=1, le=1024)]
@@ -34,6 +35,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     only: tuple[str, ...] = ()
     output: str = "output"
     jobs: Jobs | None = None
+    executor: str | None = None
     error_rate: Rate = 0.01
     grid: Grid | None = None
 
@@ -49,11 +51,16 @@ class Options:
     grid : Grid
     preset : str
         The preset that the grid is; empty for a grid of the user's own.
-    seed, error_rate, jobs
+    seed, error_rate, jobs, executor
         As in `Configuration`.
     languages : tuple of str
     only : tuple of str
     output : Path
+    max_seconds : float or None
+        Of sampling.
+    replicates : mapping or None
+        As in `montecarlo.study.Study`, like the next.
+    time_limit_reached : bool
     """
 
     catalogue: Catalogue
@@ -61,10 +68,14 @@ class Options:
     preset: str
     seed: int
     error_rate: float
-    jobs: int
+    jobs: int | None
+    executor: str | None
     languages: tuple[str, ...]
     only: tuple[str, ...]
     output: Path
+    max_seconds: float | None = None
+    replicates: Mapping[str, int] | None = None
+    time_limit_reached: bool = False
 
 
 def read_options(arguments: argparse.Namespace) -> Options:
@@ -73,8 +84,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
     Parameters
     ----------
     arguments : argparse.Namespace
-        With ``seed``, ``preset``, ``lang``, ``only``, ``output``, ``jobs`` and
-        ``config`` as typed, None where not.
+        With ``seed``, ``preset``, ``lang``, ``only``, ``output``, ``jobs``,
+        ``executor``, ``max_seconds`` and ``config`` as typed, None where not.
 
     Raises
     ------
@@ -84,17 +95,78 @@ def read_options(arguments: argparse.Namespace) -> Options:
     settings = dict(_read_file(arguments.config)) if arguments.config else {}
     if arguments.preset is not None:
         settings.pop("grid", None)
+    settings |= _typed(arguments)
+    configuration = configured(settings, arguments.config)
+    preset = "" if configuration.grid else configuration.preset
+    grid = configuration.grid or look_up("preset", preset, PRESETS)
+    seconds = arguments.max_seconds
+    options = _options(configuration, grid, preset)
+    return replace(options, max_seconds=None if seconds is None else _seconds(seconds))
+
+
+def repeated_options(arguments: argparse.Namespace) -> Options:
+    """Take from a run.json what was sampled, and from the arguments how to sample it.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        As for `read_options`; ``replicates_from`` names the file.
+
+    Raises
+    ------
+    ValueError
+        One line: name, requirement, what came.
+    """
+    for name in ("seed", "preset", "only", "config", "max_seconds"):
+        if getattr(arguments, name) is not None:
+            raise ValueError(
+                f"--replicates-from must stand without --{name.replace('_', '-')}: "
+                "run.json says it"
+            )
+    path = Path(arguments.replicates_from)
+    record = read_record(path)
+    if "own_claims" in record:
+        raise ValueError(
+            "replicates-from must be the run.json of a report on the five texts, got "
+            f"one on claims of one's own: {str(path)!r}"
+        )
+    taken = ("seed", "error_rate", "only", "grid", "preset", "languages", "replicates")
+    if missing := set(taken) - set(record):
+        raise ValueError(f"replicates-from must hold {min(missing)!r}")
+    settings = {name: record[name] for name in taken[:4]}
+    settings["lang"] = record["languages"]
+    configuration = configured(settings | _typed(arguments), str(path))
+    if configuration.grid is None:
+        raise ValueError(f"replicates-from must hold a grid, got {str(path)!r}")
+    return replace(
+        _options(configuration, configuration.grid, record["preset"]),
+        replicates=record["replicates"],
+        time_limit_reached=bool(record.get("time_limit_reached")),
+    )
+
+
+def _typed(arguments: argparse.Namespace) -> dict[str, object]:
+    """Return what the command line says itself."""
+    settings: dict[str, object] = {}
     for name in ("seed", "jobs"):
         typed = getattr(arguments, name)
         if typed is not None:
             settings[name] = whole_number(name, typed)
-    for name in ("preset", "lang", "only", "output"):
+    for name in ("preset", "lang", "only", "output", "executor"):
         typed = getattr(arguments, name)
         if typed is not None:
             settings[name] = typed
-    configuration = configured(settings, arguments.config)
-    preset = "" if configuration.grid else configuration.preset
-    grid = configuration.grid or look_up("preset", preset, PRESETS)
+    return settings
+
+
+def _seconds(typed: str) -> float:
+    seconds = decimal_number("max-seconds", typed)
+    if not seconds > 0.0:
+        raise ValueError(f"max-seconds must be more than 0, got {typed}")
+    return seconds
+
+
+def _options(configuration: Configuration, grid: Grid, preset: str) -> Options:
     grid.conditions()
     catalogue = read_catalogue()
     if configuration.only:
@@ -105,7 +177,8 @@ def read_options(arguments: argparse.Namespace) -> Options:
         preset,
         configuration.seed,
         configuration.error_rate,
-        configuration.jobs or available_cores(),
+        configuration.jobs,
+        configuration.executor,
         choose_languages(configuration.lang),
         tuple(dict.fromkeys(configuration.only)),
         Path(configuration.output),
@@ -147,8 +220,11 @@ def configured(settings: dict[str, object], path: str | None = None) -> Configur
         One line: the file, what was expected, and where.
     """
     try:
-        return msgspec.convert(settings, Configuration, strict=True)
+        configuration = msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:
         message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
         where = f"{path}: " if path else ""
         raise ValueError(f"{where}{message}") from None
+    if configuration.executor is not None:
+        check_executor(configuration.executor, configuration.jobs)
+    return configuration

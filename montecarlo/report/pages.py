@@ -24,6 +24,7 @@ from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
 from montecarlo.report.trained import read_trained
 from montecarlo.report.views import ClaimView, Findings, ReadingView
+from montecarlo.results.folder import RUN_FILE
 
 #: The one place where the policy of the pages is written: no script, no request.
 POLICY = (
@@ -269,6 +270,8 @@ def canonical_command(run: Mapping[str, Any]) -> str:
             words.append(f"--error-rate {run['error_rate']!r}")
         return " ".join([*words, "--report output"])
     words = ["python -m montecarlo.report"]
+    if run.get("time_limit_reached"):
+        return f"{words[0]} --replicates-from {RUN_FILE}"
     file = _configuration(run)
     if file:
         words.append(f"--config {FILE_NAME}")

@@ -8,10 +8,13 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 STAGING = ".montecarlo-partial"
+#: Holds what an interrupted run has sampled.
+JOURNAL = ".montecarlo-journal"
 RUN_FILE = "run.json"
 #: The old run.json while the new set is moved into place.
 PREVIOUS_FILE = "previous.json"
@@ -27,6 +30,21 @@ class OutputError(ValueError):
 
 class ResultsError(ValueError):
     """A results folder that cannot be read; one line."""
+
+
+def claim_folder(output: Path) -> None:
+    """Make the output folder if it is missing, and see that it is ours.
+
+    Raises
+    ------
+    OutputError
+        If the folder is not ours or cannot be made.
+    """
+    with _explained(output):
+        if output.exists() and not output.is_dir():
+            raise OutputError(f"output must be a folder, got the file {str(output)!r}")
+        output.mkdir(parents=True, exist_ok=True)
+        _require_ours(output)
 
 
 def open_staging(output: Path) -> Path:
@@ -47,28 +65,36 @@ def open_staging(output: Path) -> Path:
     OutputError
         If the folder is not ours or cannot be written.
     """
+    claim_folder(output)
     staging = output / STAGING
-    try:
-        if output.exists() and not output.is_dir():
-            raise OutputError(f"output must be a folder, got the file {str(output)!r}")
-        output.mkdir(parents=True, exist_ok=True)
-        _require_ours(output)
-        if (staging / RUN_FILE).exists():
+    with _explained(output):
+        if is_finished(output):
             commit(output)
         shutil.rmtree(staging, ignore_errors=True)
         staging.mkdir()
+    return staging
+
+
+def is_finished(output: Path) -> bool:
+    """Tell whether a staged set is complete, so that it only has to be moved."""
+    return (output / STAGING / RUN_FILE).exists()
+
+
+@contextmanager
+def _explained(output: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         reason = error.strerror or str(error)
         raise OutputError(
             "output must be a folder that can be written, "
             f"got {str(output)!r}: {reason}"
         ) from error
-    return staging
 
 
 def _require_ours(output: Path) -> None:
     names = {entry.name for entry in output.iterdir()}
-    if STAGING in names or names <= KEEP_FILES:
+    if names & {STAGING, JOURNAL} or names <= KEEP_FILES:
         return
     if RUN_FILE in names:
         try:
@@ -165,6 +191,29 @@ def read_run(folder: Path) -> dict[str, Any]:
                 f"{str(folder)!r} is missing or changed"
             )
     return dict(run)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a run.json wherever it lies, without the files that it speaks of.
+
+    Raises
+    ------
+    ResultsError
+        If it is none, or of another schema.
+    """
+    try:
+        record = dict(json.loads(path.read_bytes()))
+        program, schema = record["program"], record["schema"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ResultsError(
+            f"replicates-from must be a readable {RUN_FILE}, got {str(path)!r}"
+        ) from error
+    if (program, schema) != ("montecarlo", SCHEMA):
+        raise ResultsError(
+            f"replicates-from must be of montecarlo's schema {SCHEMA}, "
+            f"got {program!r} {schema!r}"
+        )
+    return record
 
 
 def files_of(folder: Path) -> Iterator[Path]:

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
+from numpy.typing import NDArray
 
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.laws import parse_law
@@ -17,11 +18,13 @@ from montecarlo.sampling.setups import parse_setup
 
 #: Queries and keys of a block of pairs: best standard error per second (measured).
 PAIR_BLOCK = 256
-#: Entries of one block of rows at most, unless one query has more keys.
+#: Scores of one block of rows at most, unless one query has more keys.
 ROW_BLOCK = 2**18
 MOST_QUERIES = 128
 #: Children of a replicate's seed.
 STREAMS = ("q", "k", "v", "copy", "tail")
+#: Words that `SeedSequence` keeps of a seed at least.
+POOL = 4
 #: From this d_k or number of keys on, a replicate is large: fewer of them are drawn.
 LARGE = 2048
 
@@ -139,9 +142,18 @@ def stream(seed: int, condition: Condition, index: int, which: str) -> Generator
     -------
     numpy.random.Generator
     """
-    key = condition_key(condition.name)
-    child = SeedSequence(seed, spawn_key=(*key, index, STREAMS.index(which)))
-    return Generator(SFC64(child))
+    child = (*condition_key(condition.name), index, STREAMS.index(which))
+    return Generator(SFC64(SeedSequence(_words(seed, child))))
+
+
+def _words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
+    """Return the words that ``SeedSequence(seed, spawn_key=child)`` makes of these.
+
+    Handing it the words takes a third of the time: converting a tuple is slow.
+    """
+    own = [seed >> shift & 0xFFFFFFFF for shift in range(0, seed.bit_length(), 32)]
+    padding = [0] * (POOL - len(own))
+    return np.array([*own, *padding, *child], dtype=np.uint32)
 
 
 @lru_cache(maxsize=4096)

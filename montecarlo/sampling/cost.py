@@ -5,22 +5,32 @@ for batches, and no result depends on them.
 """
 
 from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
+from montecarlo.attention.rows import query_rows
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import parse_law
 from montecarlo.sampling.setups import parse_setup
 
 #: Seconds per drawn entry; the others are drawn like the Gaussian.
-DRAW_SECONDS = {"student_t10": 1.4e-8, "student_t5": 1.1e-8, "student_t3": 9e-9}
-GAUSSIAN_SECONDS = 3e-9
+DRAW_SECONDS = {
+    "laplace": 4e-9,
+    "logistic": 3.6e-9,
+    "student_t10": 3.9e-9,
+    "student_t5": 3.9e-9,
+    "student_t3": 3.9e-9,
+}
+GAUSSIAN_SECONDS = 2.2e-9
+#: Seconds per entry of a token that is normalised and projected, beyond its draw.
+TOKEN_SECONDS = 6e-10
 #: Seconds per multiply-add of a float32 product.
-PRODUCT_SECONDS = 1.7e-11
+PRODUCT_SECONDS = 1.75e-11
 #: Seconds per score: of a pair, and of a row under one divisor.
-PAIR_SECONDS = 2e-9
-ROW_SECONDS = 1.6e-8
+PAIR_SECONDS = 1.2e-9
+ROW_SECONDS = 4.2e-9
 #: Seconds per score and divisor that is compared in all number formats.
-FORMAT_SECONDS = 1.5e-6
+FORMAT_SECONDS = 2e-7
 #: Seconds per replicate, whatever its size, and per divisor.
-FIXED_SECONDS = 1e-4
+FIXED_SECONDS = 5e-5
+DIVISOR_SECONDS = 3e-5
 
 
 def replicate_seconds(condition: Condition, n_divisors: int) -> float:
@@ -38,12 +48,16 @@ def replicate_seconds(condition: Condition, n_divisors: int) -> float:
     if setup is not None:
         entries = setup.width * (n_queries + n_keys + 2 * condition.d_k)
         draws = entries * GAUSSIAN_SECONDS
-        draws += 2 * n_queries * setup.width * condition.d_k * PRODUCT_SECONDS
+        tokens = setup.width * (n_queries + n_keys)
+        draws += tokens * (TOKEN_SECONDS + condition.d_k * PRODUCT_SECONDS)
     if condition.n_keys is None:
         product = scores * condition.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
-    products = (1 + n_divisors) * scores * condition.d_k * PRODUCT_SECONDS
-    rows = n_divisors * (FIXED_SECONDS + scores * ROW_SECONDS)
+    pulled = n_divisors * min(
+        n_queries, query_rows(n_keys)
+    )  # products of gradients and keys
+    products = (n_queries + pulled) * n_keys * condition.d_k * PRODUCT_SECONDS
+    rows = n_divisors * (DIVISOR_SECONDS + scores * ROW_SECONDS)
     if condition.formats:
         compared = min(scores, FORMAT_ROWS * n_keys, FORMAT_SCORES)
         rows += n_divisors * compared * FORMAT_SECONDS

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 
 from montecarlo.names import look_up
 
-#: Below this nothing is divided by.
-SMALLEST = np.float32(1e-30)
-
 Draw = Callable[[Generator, tuple[int, ...]], NDArray[np.float32]]
 
 
@@ -59,22 +56,27 @@ class Law:
 
 def _uniform_open(rng: Generator, size: int) -> NDArray[np.float32]:
     """Draw uniforms from (0, 1]: ``random`` gives an exact 0 once in 2**24 draws."""
-    return np.float32(1.0) - rng.random(size, dtype=np.float32)
+    uniforms = rng.random(size, dtype=np.float32)
+    return np.subtract(np.float32(1.0), uniforms, out=uniforms)
 
 
 def _gaussian(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """Box-Muller over whole arrays: three times as fast as NumPy's own normal draws.
+    """Box-Muller over whole arrays: four times as fast as NumPy's own normal draws.
 
     The 24 bits of a float32 uniform end the tail at 5.77 standard deviations, beyond
     which 8e-9 of the draws would lie.
     """
     size = math.prod(shape)
     half = (size + 1) // 2
-    radius = np.sqrt(np.float32(-2.0) * np.log(_uniform_open(rng, half)))
-    angle = np.float32(2.0 * math.pi) * rng.random(half, dtype=np.float32)
+    radius = _uniform_open(rng, half)
+    np.log(radius, out=radius)
+    radius *= np.float32(-2.0)
+    np.sqrt(radius, out=radius)
+    angle = rng.random(half, dtype=np.float32)
+    angle *= np.float32(2.0 * math.pi)
     draws = np.empty(2 * half, dtype=np.float32)
-    np.multiply(radius, np.cos(angle), out=draws[:half])
-    np.multiply(radius, np.sin(angle), out=draws[half:])
+    for side, part in ((np.cos, draws[:half]), (np.sin, draws[half:])):
+        np.multiply(radius, side(angle, out=part), out=part)
     return draws[:size].reshape(shape)
 
 
@@ -110,23 +112,36 @@ def _logistic(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
 def _student_t(freedom: int) -> Draw:
     """Student's t, divided by its standard deviation sqrt(freedom/(freedom - 2)).
 
-    A normal over the root of a chi-square, which is -2 ln of a product of uniforms, one
-    for each pair of degrees of freedom, and a squared normal for an odd one: four times
-    as fast as NumPy's own draws.
+    The radius of a circle and its first coordinate, as for a normal: with U and V
+    uniform, sqrt(freedom (U**(-2/freedom) - 1)) cos(2 pi V).  The second coordinate is
+    not independent of the first.  Six times as fast as NumPy's own draws.  U has 32
+    bits, which end the tail of 3 degrees of freedom at 2000 standard deviations; 24
+    bits would cost half a per cent of its variance.
+
+    References
+    ----------
+    Bailey (1994), Polar generation of random variates with the t-distribution,
+    Mathematics of Computation 62.
     """
-    pairs, odd = divmod(freedom, 2)
+    power = np.float32(-2.0 / freedom)
+    scale = np.float32(freedom - 2)
 
     def draw(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
         size = math.prod(shape)
-        uniforms = _uniform_open(rng, size)
-        for _ in range(pairs - 1):
-            uniforms *= _uniform_open(rng, size)
-        chi_square = np.float32(-2.0) * np.log(uniforms)
-        if odd:
-            chi_square += np.square(_gaussian(rng, (size,)))
-        scale = np.sqrt(np.float32(freedom - 2) / np.maximum(chi_square, SMALLEST))
-        draws: NDArray[np.float32] = _gaussian(rng, (size,)) * scale
-        return draws.reshape(shape)
+        words = rng.bit_generator.random_raw((size + 1) // 2).view(np.uint32)[:size]
+        radius = words.astype(np.float32)
+        radius += np.float32(0.5)
+        radius *= np.float32(2.0**-32)
+        np.log(radius, out=radius)
+        radius *= power
+        np.expm1(radius, out=radius)
+        radius *= scale
+        np.sqrt(radius, out=radius)
+        angle = rng.random(size, dtype=np.float32)
+        angle *= np.float32(2.0 * math.pi)
+        np.cos(angle, out=angle)
+        angle *= radius
+        return angle.reshape(shape)
 
     return draw
 

@@ -1,17 +1,15 @@
-"""Replicates: draw Q and K of a condition and reduce them to sums and counts.
+"""Replicates: Q and K of a condition, drawn and reduced to sums and counts.
 
-The only place that draws matrices.  A replicate is one fresh Q and K; what comes back
-of it is a few dozen float64 means, kept by index, and integer counts of row values,
-which add up in any order.  Nothing here depends on how many replicates are asked for
-at once.
+A replicate is one fresh Q and K; what comes back of it is a few dozen float64 means,
+kept by index, and integer counts of row values, which add up in any order.  Nothing
+here depends on how many replicates are asked for at once.
 """
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.grids import LogGrid
@@ -21,46 +19,29 @@ from montecarlo.attention.number_formats import (
     NumberFormat,
     combinations,
     compared_rows,
+    exponentials_in,
     softmax_in,
+    weights_in,
 )
-from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL, PAIR_MEANS
-from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, SORTED_ROWS, RowBlock
-from montecarlo.attention.softmax import (
-    Array,
-    measure_gaps,
-    softmax_rows,
-    weights_by_rank,
-)
-from montecarlo.sampling.conditions import Condition, stream
-from montecarlo.sampling.dependence import correlate, parse_dependence
-from montecarlo.sampling.laws import parse_law
-from montecarlo.sampling.setups import parse_setup, project
+from montecarlo.attention.pairs import PAIR_MEANS
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, RowBlock
+from montecarlo.attention.softmax import Array, weights_by_rank
+from montecarlo.sampling.batches import Batch, Counts
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.memory import keep_freed_memory
+from montecarlo.sampling.pair_blocks import pair_means
+from montecarlo.sampling.row_blocks import row_blocks
 
-Floats = NDArray[np.float32]
-Counts = NDArray[np.int64]
+keep_freed_memory()  # on import: once in every worker
 
-#: Scores that go through NumPy at once; more replicates than this are looped over.
-SCORES_AT_ONCE = 2**15
+#: Scores of the replicates of rows that are evaluated together.
+SCORES_TOGETHER = 2**21
 #: Values of one replicate whose cubed counts are kept: sums of more are not exact.
 MOST_CUBED = 2**12
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What some consecutive replicates of a condition came to.
-
-    Attributes
-    ----------
-    means : ndarray, shape (n_replicates, n_columns)
-        One line per replicate; the columns are those of `mean_columns`.
-    counts : tuple of ndarray of int64, shape (3, n_bins)
-        For each of `count_columns`: what `count_bins` returns.
-    """
-
-    means: Array
-    counts: tuple[Counts, ...]
-
-
+@lru_cache(maxsize=1024)
 def mean_columns(
     condition: Condition, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
@@ -92,6 +73,7 @@ def format_column(quantity: str, number_format: str, softmax: str) -> str:
     return f"{quantity}@{number_format}@{softmax}"
 
 
+@lru_cache(maxsize=1024)
 def row_quantities(condition: Condition) -> tuple[str, ...]:
     """Name the quantities of rows that mean something in a condition."""
     kind = parse_dependence(condition.dependence).kind
@@ -138,83 +120,25 @@ def sample(
         The same bytes for an index, whatever else is in the batch.
     """
     if condition.n_keys is None:
-        lines = [_pair_means(condition, seed, index) for index in range(start, stop)]
-        return Batch(np.array(lines), ())
+        return Batch(pair_means(condition, seed, range(start, stop)), ())
     n_queries, n_keys = condition.shape
-    at_once = max(1, SCORES_AT_ONCE // (n_queries * n_keys))
-    parts = [
-        row_values(condition, seed, range(i, min(i + at_once, stop)), divisors)
-        for i in range(start, stop, at_once)
-    ]
-    means = np.concatenate([means for means, _ in parts])
+    together = max(1, SCORES_TOGETHER // (n_queries * n_keys))
     columns = count_columns(condition, divisors)
-    values = zip(*(values for _, values in parts), strict=True)
-    counts = tuple(
-        count_bins(grid.bins(np.concatenate(pieces)), grid.n_bins)
-        for pieces, (_, _, grid) in zip(values, columns, strict=True)
-    )
-    return Batch(means, counts)
-
-
-def draw_matrices(condition: Condition, seed: int, index: int) -> tuple[Floats, Floats]:
-    """Draw Q and K of one replicate.
-
-    Returns
-    -------
-    q : ndarray of float32, shape (n_queries, d_k)
-    k : ndarray of float32, shape (n_keys, d_k)
-    """
-    n_queries, n_keys = condition.shape
-    rng_q = stream(seed, condition, index, "q")
-    rng_k = stream(seed, condition, index, "k")
-    law_q, law_k = parse_law(condition.law_q), parse_law(condition.law_k)
-    setup = parse_setup(condition.setup)
-    if setup is not None:
-        q = project(setup, n_queries, condition.d_k, rng_q)
-        return q, project(setup, n_keys, condition.d_k, rng_k)
-    q = law_q.draw(rng_q, (n_queries, condition.d_k))
-    k = law_k.draw(rng_k, (n_keys, condition.d_k))
-    dependence = parse_dependence(condition.dependence)
-    if dependence.kind != "none":
-        gaussian = condition.family_k == "gaussian"
-        copy = None if gaussian else stream(seed, condition, index, "copy")
-        k = correlate(q, k, dependence.rho, copy)
-    return law_q.rescale(q), law_k.rescale(k)
-
-
-def _pair_means(condition: Condition, seed: int, index: int) -> list[float]:
-    """Return `PAIR_MEANS` of one block of pairs."""
-    q, k = draw_matrices(condition, seed, index)
-    if condition.dependence == "none":
-        scores = (q @ k.T).astype(np.float64)
-    else:  # only matching pairs count
-        scores = (q * k).sum(axis=1, dtype=np.float64)
-    squares = scores * scores
-    unit = math.sqrt(condition.d_k * _entry_scale(condition))
-    below = (scores <= GAP_AT * unit).mean() - GAP_NORMAL
-    return [
-        float(q.mean(dtype=np.float64)),
-        float(np.square(q, dtype=np.float64).mean()),
-        float(k.mean(dtype=np.float64)),
-        float(np.square(k, dtype=np.float64).mean()),
-        float(scores.mean()),
-        float(np.abs(scores).mean()),
-        float(squares.mean()),
-        float((squares * scores).mean()),
-        float((squares * squares).mean()),
-        float(below),
-    ]
-
-
-def _entry_scale(condition: Condition) -> float:
-    """Return the product of the variances of an entry of q and of k."""
-    return (parse_law(condition.law_q).std * parse_law(condition.law_k).std) ** 2
+    counts = tuple(np.zeros((3, grid.n_bins), np.int64) for _, _, grid in columns)
+    means = []
+    for first in range(start, stop, together):
+        indices = range(first, min(first + together, stop))
+        found, counted = row_values(condition, seed, indices, divisors)
+        means.append(found)
+        for values, (_, _, grid), total in zip(counted, columns, counts, strict=True):
+            np.add(total, count_bins(grid.bins(values), grid.n_bins), out=total)
+    return Batch(np.concatenate(means), counts)
 
 
 def row_values(
     condition: Condition, seed: int, indices: range, divisors: tuple[str, ...]
 ) -> tuple[Array, list[Array]]:
-    """Draw some replicates of rows, which go through NumPy together.
+    """Draw some replicates of rows and evaluate all quantities on them together.
 
     Returns
     -------
@@ -222,48 +146,37 @@ def row_values(
     values : list of ndarray, shape (n_replicates, n_rows)
         Of the quantities that are counted, in the order of `count_columns`.
     """
-    drawn = [draw_matrices(condition, seed, index) for index in indices]
-    queries = np.stack([q for q, _ in drawn])
-    keys = np.stack([k for _, k in drawn])
-    n_keys = keys.shape[1]
-    vector = np.stack(
-        [stream(seed, condition, i, "v").standard_normal((1, n_keys)) for i in indices]
-    )
-    scores = (queries @ keys.transpose(0, 2, 1)).astype(np.float64)
-    gaps = measure_gaps(scores)
-    spread = scores.var(axis=-1, ddof=1)
-    squared_norm = np.square(queries, dtype=np.float64).sum(axis=-1)
-    ranks = [rank - 1 for rank in RANKS if rank <= n_keys]
-    means, counted = [], []
-    for divisor in divisors:
-        rows = softmax_rows(gaps, DIVISORS[divisor].value(condition.d_k))
-        block = RowBlock(rows, keys, vector, squared_norm, spread)
+    means: list[Array] = []
+    counted = []
+    values_of = [DIVISORS[name].value(condition.d_k) for name in divisors]
+    ranks = [rank - 1 for rank in RANKS if rank <= condition.shape[1]]
+    for block in row_blocks(condition, seed, indices, values_of):
         for name in row_quantities(condition):
             quantity = ROW_QUANTITIES[name]
             values = quantity.evaluate(block)
             means.append(values.mean(axis=-1))
             if quantity.grid is not None:
                 counted.append(values)
-        by_rank = weights_by_rank(block.first(SORTED_ROWS))[..., ranks].mean(axis=1)
+        by_rank = weights_by_rank(block.elements)[..., ranks].mean(axis=1)
         means.extend(by_rank.T)
         if condition.formats:
-            most = compared_rows(scores.shape[1], n_keys)
-            divided = scores[:, :most] / rows.divisor
-            means.extend(_format_means(condition, divided))
+            means.extend(_format_means(condition, block))
     return np.stack(means, axis=-1), counted
 
 
-def _format_means(condition: Condition, divided: Array) -> list[Array]:
-    """Return the means of the quantities of number formats, by replicate."""
+def _format_means(condition: Condition, block: RowBlock) -> Iterator[Array]:
+    """Yield the means of the quantities of number formats, by replicate."""
+    divided = block.scores[:, : compared_rows(*condition.shape)].astype(np.float64)
+    divided /= block.sums.divisor
     exact = softmax_in(divided, NUMBER_FORMATS["float64"], "shifted_wide")
-    means = []
+    before = "", False
     for number_format, softmax in format_combinations(condition):
-        weights = softmax_in(divided, number_format, softmax)
-        means += [
-            quantity.evaluate(weights, exact).mean(axis=-1)
-            for quantity in FORMAT_QUANTITIES.values()
-        ]
-    return means
+        shifted = softmax.startswith("shifted")
+        if before != (before := (number_format.name, shifted)):
+            e = exponentials_in(divided, number_format, shifted=shifted)
+        weights = weights_in(e, number_format, wide=softmax.endswith("_wide"))
+        for quantity in FORMAT_QUANTITIES.values():
+            yield quantity.evaluate(weights, exact).mean(axis=-1)
 
 
 def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:

@@ -112,7 +112,10 @@ def project(setup: Setup, n_tokens: int, d_k: int, rng: Generator) -> Floats:
     tokens = LAWS["gaussian"].draw(rng, (n_tokens, setup.width))
     if setup.norm == "layer":
         tokens -= tokens.mean(axis=1, keepdims=True)
-    tokens /= np.sqrt(np.square(tokens).mean(axis=1, keepdims=True))
+    length = np.sqrt(np.vecdot(tokens, tokens))[:, np.newaxis]
     _, law = INITIALISATIONS[setup.kind]
     weights = LAWS[law].draw(rng, (setup.width, d_k))
-    return tokens @ (np.float32(math.sqrt(setup.weight_variance(d_k))) * weights)
+    weights *= np.float32(math.sqrt(setup.width * setup.weight_variance(d_k)))
+    projected = tokens @ weights
+    projected /= length  # a normalised token has the length sqrt(width)
+    return projected

@@ -4,7 +4,7 @@ Bounds.  J = Σ p_i p_j (e_i - e_j)(e_i - e_j)ᵀ over pairs i < j: a sum of pos
 matrices.  If each weight has a relative error of at most δ, J lies between (1 - δ)² J
 and (1 + δ)² J, so its trace, norms and eigenvalues have a relative error of at most 2δ
 whatever the row: the problem is well conditioned and only a formula can spoil it.
-With u = 2**-53, δ = 2(2u|gap| + 4u + nu): subtraction and division of the gap, exp, the
+With u = 2**-53, δ = 2(3u|gap| + 4u + nu): subtractions and division of a gap, exp, the
 sum, once in the weight's numerator and once in its denominator.
 """
 
@@ -16,7 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from montecarlo.attention.divisors import DIVISORS as DIVISORS_BY_NAME
 from montecarlo.attention.gradients import (
+    differences_to_largest,
     gradient_query,
     gradient_scores,
     jacobian_frobenius,
@@ -59,9 +61,9 @@ ROWS = st.lists(
 DIVISORS = st.sampled_from([1.0, math.sqrt(2.0), 8.0])
 
 MEASURED = {
-    "trace": jacobian_trace,
-    "frobenius_squared": jacobian_frobenius_squared,
-    "frobenius": jacobian_frobenius,
+    "trace": lambda rows: jacobian_trace(rows.sums),
+    "frobenius_squared": lambda rows: jacobian_frobenius_squared(rows.sums),
+    "frobenius": lambda rows: jacobian_frobenius(rows.sums),
     "spectral": jacobian_spectral,
 }
 
@@ -71,10 +73,20 @@ def rows_of(scores, divisor=1.0):
     return softmax_rows(measure_gaps(np.atleast_2d(scores)), divisor)
 
 
+def product_of(rows, vector):
+    """J v over the second largest weight, as the package computes it."""
+    return jacobian_times(rows, differences_to_largest(vector, rows.gaps))
+
+
+def query_gradient(rows, product, keys):
+    """‖KᵀJv‖/divisor of rows under one divisor, all keys in one chunk."""
+    return gradient_query([rows.sums], [product], [keys])[0]
+
+
 def weight_error(scores, divisor=1.0):
     """Relative error δ that double precision allows for a weight."""
     gap = np.ptp(scores) / divisor
-    return 2.0 * UNIT * (2.0 * gap + 4.0 + len(scores))
+    return 2.0 * UNIT * (3.0 * gap + 4.0 + len(scores))
 
 
 def precision(name, scores, divisor=1.0):
@@ -119,12 +131,12 @@ def exact_quantities(scores, divisor=1.0):
 
 
 def exact_product(scores, vector, divisor=1.0):
-    """J v in 60-digit arithmetic, and how far from it each entry may end.
+    """J v in long arithmetic, and how far from it each entry may end.
 
     J v is made of differences u to the largest key's value: a term of entry i has at
     most the size p_i(|u_i| + Σ p|u|).
     """
-    with mpmath.workdps(60):
+    with mpmath.workdps(160):  # v - p·v cancels as far as a gap of 160 goes
         p, v = exact_weights(scores, divisor), [mpmath.mpf(x) for x in vector]
         mean = mpmath.fdot(p, v)
         product = [w * (x - mean) for w, x in zip(p, v, strict=True)]
@@ -214,7 +226,8 @@ def test_jacobian_times_is_precise_entry_by_entry(scores, divisor, seed):
     """Every entry of J v is right to the rounding of the terms it is a sum of."""
     vector = np.random.default_rng(seed).normal(size=(1, len(scores)))
     exact, bound = exact_product(scores, vector[0], divisor)
-    product = jacobian_times(rows_of(scores, divisor), vector)[0]
+    rows = rows_of(scores, divisor)
+    product = (product_of(rows, vector) * rows.sums.unit[:, np.newaxis])[0]
 
     for measured, expected, allowed in zip(product, exact, bound, strict=True):
         assert error_of(measured, expected) <= allowed
@@ -227,7 +240,7 @@ def test_gradient_scores_precision(scores):
     divisor = 1.5
     exact, bound = exact_product(scores * divisor, vector[0], divisor)
     rows = rows_of(scores * divisor, divisor)
-    measured = gradient_scores(rows, jacobian_times(rows, vector))[0]
+    measured = gradient_scores(rows.sums, product_of(rows, vector))[0]
 
     expected = norm(exact) / divisor
     # Norm, division: (n + 4) more roundings.
@@ -246,7 +259,7 @@ def test_gradient_query_precision(scores, d_k):
     keys = rng.normal(size=(n, d_k)).astype(np.float32)
     exact, bound = exact_product(scores * divisor, vector[0], divisor)
     rows = rows_of(scores * divisor, divisor)
-    measured = gradient_query(rows, jacobian_times(rows, vector), keys)[0]
+    measured = query_gradient(rows, product_of(rows, vector), keys)[0]
 
     with mpmath.workdps(60):
         columns = [[mpmath.mpf(float(x)) for x in column] for column in keys.T]
@@ -285,14 +298,16 @@ def test_norms_reach_below_the_grid_of_quantiles(power):
 
     # J is, but for terms of order tiny², [[2, -1, -1], [-1, 1, 0], [-1, 0, 1]] tiny.
     close = {"rel": 1e-9, "abs": 0.0}
-    assert jacobian_trace(rows)[0] == pytest.approx(4.0 * tiny, **close)
-    assert jacobian_frobenius(rows)[0] == pytest.approx(math.sqrt(10) * tiny, **close)
+    assert jacobian_trace(rows.sums)[0] == pytest.approx(4.0 * tiny, **close)
+    assert jacobian_frobenius(rows.sums)[0] == pytest.approx(
+        math.sqrt(10) * tiny, **close
+    )
     assert jacobian_spectral(rows)[0] == pytest.approx(3.0 * tiny, **close)
-    product = jacobian_times(rows, vector)
+    product = product_of(rows, vector)
     expected = math.sqrt(0.5**2 + 1.0 + 0.5**2) * tiny
-    assert gradient_scores(rows, product)[0] == pytest.approx(expected, **close)
+    assert gradient_scores(rows.sums, product)[0] == pytest.approx(expected, **close)
     keys = np.eye(3, dtype=np.float32)
-    assert gradient_query(rows, product, keys)[0] == pytest.approx(expected, rel=1e-6)
+    assert query_gradient(rows, product, keys)[0] == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 33])
@@ -307,7 +322,8 @@ def test_jacobian_is_the_derivative(n):
         return e / e.sum()
 
     difference = (weights(step) - weights(-step)) / (2.0 * step)
-    product = jacobian_times(rows_of(scores), vector[np.newaxis])[0]
+    rows = rows_of(scores)
+    product = product_of(rows, vector[np.newaxis])[0] * rows.sums.unit
     # |p'''| <= 5 range(v)³ (third cumulants); rounding of p over the step.
     truncation = 5.0 * np.ptp(vector) ** 3 * step**2 / 6.0
     rounding = 2.0 * weight_error(scores) / step
@@ -336,12 +352,12 @@ def test_gradients_are_those_of_the_undivided_scores():
         for h in step * np.eye(d_k)
     ]
     rows = rows_of(keys @ query, divisor)
-    product = jacobian_times(rows, vector)
+    product = product_of(rows, vector)
     # Differences of step 1e-5: truncation and rounding both near 1e-10.
-    assert gradient_scores(rows, product)[0] == pytest.approx(
+    assert gradient_scores(rows.sums, product)[0] == pytest.approx(
         np.linalg.norm(by_scores), rel=1e-7
     )
-    assert gradient_query(rows, product, keys)[0] == pytest.approx(
+    assert query_gradient(rows, product, keys)[0] == pytest.approx(
         np.linalg.norm(by_query), rel=4 * n * UNIT_32
     )
 
@@ -373,9 +389,11 @@ def test_quantities_equal_those_of_the_explicit_jacobian(scores):
     # LAPACK's eigenvalues: a few n units of the norm; ours: see `precision`.
     allowed = precision("spectral", scores) + 16 * n * UNIT
     assert jacobian_spectral(rows)[0] == pytest.approx(eigenvalues[-1], rel=allowed)
-    assert jacobian_trace(rows)[0] == pytest.approx(np.trace(jacobian), rel=allowed)
+    assert jacobian_trace(rows.sums)[0] == pytest.approx(
+        np.trace(jacobian), rel=allowed
+    )
     frobenius = np.linalg.norm(jacobian)
-    assert jacobian_frobenius(rows)[0] == pytest.approx(frobenius, rel=allowed)
+    assert jacobian_frobenius(rows.sums)[0] == pytest.approx(frobenius, rel=allowed)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -383,8 +401,8 @@ def test_quantities_equal_those_of_the_explicit_jacobian(scores):
 def test_order_of_norms(scores, divisor):
     """Spectral ≤ Frobenius ≤ trace ≤ (n - 1) spectral, and spectral ≤ 1/2."""
     rows = rows_of(scores, divisor)
-    spectral, frobenius = jacobian_spectral(rows)[0], jacobian_frobenius(rows)[0]
-    trace = jacobian_trace(rows)[0]
+    spectral, frobenius = jacobian_spectral(rows)[0], jacobian_frobenius(rows.sums)[0]
+    trace = jacobian_trace(rows.sums)[0]
     slack = 1.0 + 2.0 * precision("spectral", scores, divisor)
 
     assert spectral <= frobenius * slack
@@ -415,15 +433,72 @@ def test_spectral_norm_of_vanishing_rows(gap):
 def test_one_hot_row():
     """Where every other weight is 0, so is each gradient, without a warning."""
     rows = rows_of(np.array([0.0, 5e4, -3e4]))
-    product = jacobian_times(rows, np.array([[1.0, -2.0, 0.5]]))
+    product = product_of(rows, np.array([[1.0, -2.0, 0.5]]))
 
     assert [measure(rows)[0] for measure in MEASURED.values()] == [0.0] * 4
-    assert gradient_scores(rows, product)[0] == 0.0
-    assert gradient_query(rows, product, np.ones((3, 2), dtype=np.float32))[0] == 0.0
+    assert gradient_scores(rows.sums, product)[0] == 0.0
+    assert query_gradient(rows, product, np.ones((3, 2), dtype=np.float32))[0] == 0.0
 
 
 def test_constant_vector_has_no_gradient():
     """Softmax does not see a constant: J 1 = 0 exactly, also at a long row."""
     scores = np.random.default_rng(13).normal(scale=3.0, size=(6, 500))
 
-    assert not jacobian_times(rows_of(scores), np.full((1, 500), 0.3)).any()
+    assert not product_of(rows_of(scores), np.full((1, 500), 0.3)).any()
+
+
+#: d_k, n_keys: near uniform rows, peaked ones and one-hot ones.
+PLACES = [(1, 8), (16, 32), (64, 512), (1024, 32), (1024, 512), (4096, 128)]
+
+
+@pytest.mark.parametrize(("d_k", "n_keys"), PLACES)
+@pytest.mark.parametrize("divisor", ["none", "sqrt", "2sqrt", "linear"])
+def test_float32_keeps_its_relative_precision(d_k, n_keys, divisor):
+    """From float32 scores every gradient is that of float64, to float32's precision,
+    also where the Jacobian is as small as 1e-60.
+    """
+    rng = np.random.default_rng(d_k)
+    scores = (math.sqrt(d_k) * rng.normal(size=(64, n_keys))).astype(np.float32)
+    keys = rng.normal(size=(n_keys, 8)).astype(np.float32)
+    vector = rng.normal(size=(1, n_keys)).astype(np.float32)
+    single, double = (
+        rows_of(x, DIVISORS_BY_NAME[divisor].value(d_k))
+        for x in (scores, scores.astype(np.float64))
+    )
+
+    # three roundings of a gap of at most 17, below which terms do not count; sums
+    allowed = 2.0**-24 * (4.0 * 3.0 * 17.0 + n_keys)
+    for name, measure in MEASURED.items():
+        assert measure(single) == pytest.approx(measure(double), rel=allowed, abs=0), (
+            name
+        )
+    products = [product_of(single, vector), product_of(double, vector.astype(float))]
+    assert products[0].dtype == np.float32
+    for measure in (
+        lambda rows, product: gradient_scores(rows.sums, product),
+        lambda rows, product: query_gradient(rows, product, keys),
+    ):
+        ours, exact = (
+            measure(*pair) for pair in zip((single, double), products, strict=True)
+        )
+        # differences of v may cancel where one other key counts
+        assert np.median(np.abs(ours / exact - 1.0)) < allowed
+        assert ours == pytest.approx(exact, rel=100.0 * allowed, abs=0)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 40, 500])
+def test_keys_in_chunks(at_once):
+    """Keys in chunks of any size give the gradient of all of them, to rounding."""
+    rng = np.random.default_rng(15)
+    keys = rng.normal(size=(2, 500, 6)).astype(np.float32)
+    rows = rows_of(rng.normal(scale=2.0, size=(2, 9, 500)).astype(np.float32), 2.0)
+    product = product_of(rows, rng.normal(size=(2, 1, 500)).astype(np.float32))
+    chunks = [keys[:, i : i + at_once] for i in range(0, 500, at_once)]
+
+    whole, few = (
+        gradient_query([rows.sums] * 2, [product, product], pieces, most)
+        for pieces, most in (([keys], None), (chunks, 4))
+    )
+    assert np.array_equal(whole[0], whole[1])
+    assert few[0].shape == (2, 4)
+    assert few[1] == pytest.approx(whole[0][:, :4], rel=500 * UNIT_32)

@@ -97,12 +97,6 @@ def test_model_continues_a_power_law(tmp_path, power):
     assert extrapolated(card.rates, 1e-6) == pytest.approx([expected], rel=0.02)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="at 1 in 10,000 ten combinations miss more often: excess kurtosis of three "
-    "laws at d_k = 1 and 16, and planted keys at d_k = 256, whose undivided rows hang "
-    "on rare replicates",
-)
 def test_judged_rows_of_the_package_keep_their_promise():
     """On the card of the package, judged combinations miss at most 1.5 times as often.
 
@@ -112,19 +106,8 @@ def test_judged_rows_of_the_package_keep_their_promise():
     card = read_card()
     groups = by_quantity(card.rates[card.rates["judged"]])
 
-    assert (actual_over_nominal(groups) <= ALLOWED).all(axis=None)
-
-
-def test_rows_that_break_their_promise_are_of_a_known_kind():
-    """They are kurtosis and planted keys, and keep it at 1 in 100."""
-    card = read_card()
-    groups = by_quantity(card.rates[card.rates["judged"]])
-    beyond = groups[(actual_over_nominal(groups) > ALLOWED).any(axis=1)]
-    known = beyond["quantity"].eq("score_excess_kurtosis") | beyond["context"].ne("")
-
     assert (groups["samples"] >= 10**6).all()
-    assert known.all()
-    assert (actual_over_nominal(groups)[0.01] <= ALLOWED).all()
+    assert (actual_over_nominal(groups) <= ALLOWED).all(axis=None)
 
 
 def test_judged_rows_of_the_package_cover():

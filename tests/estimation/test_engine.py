@@ -1,5 +1,6 @@
 """The engine: which replicates it asks for, when it stops, and what stops it."""
 
+from collections import Counter
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import numpy as np
@@ -7,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.estimation import engine
+from montecarlo.estimation import engine, tasks
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.conditions import Condition
-from montecarlo.sampling.replicates import Batch
 
 SMALL = Condition("gaussian", "gaussian", 2, 4)
 MEDIUM = Condition("gaussian", "gaussian", 256, 32)
@@ -36,6 +37,22 @@ class FakeExecutor(Executor):
             future.set_exception(ZeroDivisionError("planted"))
         elif not self.broken:
             future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class FailingExecutor(FakeExecutor):
+    """Fails the first batch of some conditions."""
+
+    def __init__(self, *failing):
+        super().__init__()
+        self.failing = failing
+
+    def submit(self, fn, /, *args):
+        """Run a task, or fail it."""
+        if args[0] not in self.failing or args[2] != 0:
+            return super().submit(fn, *args)
+        future = Future()
+        future.set_exception(ZeroDivisionError("planted"))
         return future
 
 
@@ -172,33 +189,77 @@ def test_batches_are_a_partition(start, more, batch, condition):
 @pytest.mark.parametrize("order", ["first", "last", "shuffled"])
 def test_order_of_completion_does_not_matter(monkeypatch, order):
     """Whatever comes back first, replicates stand in the order of their index."""
+    rng = np.random.default_rng(48)
+    taken = []
 
-    def finish(pending):
-        futures = list(pending)
-        if order == "shuffled":
-            np.random.default_rng(48).shuffle(futures)
-        return futures[::-1] if order == "last" else futures
+    class Done(list):
+        """Futures that are done, taken in an order of our own."""
 
-    monkeypatch.setattr(engine, "as_completed", finish)
+        put = list.append
+
+        def get(self):
+            """Take one."""
+            at = {"first": 0, "last": -1, "shuffled": rng.integers(len(self))}
+            taken.append(at[order])
+            return self.pop(at[order])
+
+    monkeypatch.setattr(tasks, "SimpleQueue", Done)
     store = SampleStore()
     run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda store: [SMALL, MEDIUM])
 
+    assert len(taken) == 2 * 7
     for condition in (SMALL, MEDIUM):
         assert store.samples(condition).means[:, 0].tolist() == list(range(16))
 
 
-def test_exception_in_a_worker_cancels_the_rest():
-    """What a worker raises comes out, and what has not begun is not begun."""
-    executor = FakeExecutor(broken=(1,))
-    with pytest.raises(ZeroDivisionError, match="planted"):
-        run(plan_of(SMALL, most=4, first=16, batch=4), SampleStore(), executor, list)
+def test_others_finish_when_a_condition_fails():
+    """What a condition raises ends it alone; the error names its replicates and how to
+    sample them again, and comes when the others are through all of their looks.
+    """
+    store = SampleStore()
+    seen = []
 
-    states = [future.cancelled() for future in executor.futures]
-    assert states == [True, False, True, True]
+    def undecided(store):
+        seen.append(set(store.conditions()))
+        return [SMALL, MEDIUM]
+
+    wanted = Counter()
+    with pytest.raises(RuntimeError) as caught:
+        run(
+            plan_of(SMALL, MEDIUM),
+            store,
+            FailingExecutor(MEDIUM),
+            undecided,
+            lambda condition, _, more: wanted.update({condition: more}),
+        )
+
+    message = str(caught.value)
+    assert message.startswith(f"replicates 0 to 2 of {MEDIUM.name} failed (ZeroDiv")
+    assert message.endswith(
+        "python -m montecarlo.measure --law-q gaussian --law-k gaussian --d-k 256 "
+        "--seed 1 --replicates 0:3 --keys 32"
+    )
+    assert store.n_replicates(SMALL) == 16
+    assert store.n_replicates(MEDIUM) == 1  # of its first look, and of no other
+    assert len(seen) == 3
+    assert wanted == {SMALL: 16, MEDIUM: 4}
 
 
-def test_exception_comes_out_of_real_workers(monkeypatch):
-    """The same with threads: the first exception ends the run."""
+def test_failures_of_several_conditions_are_one_line():
+    """All that failed are told at once, the first three in full."""
+    conditions = [Condition("gaussian", "gaussian", d, 4) for d in (2, 3, 4, 5, 6)]
+    executor = FailingExecutor(*conditions)
+    with pytest.raises(RuntimeError) as caught:
+        run(plan_of(*conditions), SampleStore(), executor, pytest.fail)
+
+    message = str(caught.value)
+    assert message.count("python -m montecarlo.measure") == 3
+    assert message.endswith("; and 2 more")
+    assert "\n" not in message
+
+
+def test_failure_comes_out_of_real_workers(monkeypatch):
+    """The same with threads: the exception of a worker is told, with its name."""
 
     def fail(_condition, _seed, first, *_):
         raise FloatingPointError(f"planted at {first}")
@@ -206,9 +267,23 @@ def test_exception_comes_out_of_real_workers(monkeypatch):
     monkeypatch.setattr(engine, "sample", fail)
     with (
         ThreadPoolExecutor(2) as executor,
-        pytest.raises(FloatingPointError, match="planted at"),
+        pytest.raises(RuntimeError, match="FloatingPointError: planted at"),
     ):
         run(plan_of(SMALL), SampleStore(), executor, list)
+
+
+def test_a_full_disk_ends_the_run():
+    """What the store raises is not a condition's failure: it comes out, as it is."""
+
+    class Full(SampleStore):
+        """Has no room."""
+
+        def add(self, *_):
+            """Fail."""
+            raise OSError("planted")
+
+    with pytest.raises(OSError, match="planted"):
+        run(plan_of(SMALL), Full(), FakeExecutor(), list)
 
 
 def test_interruption_cancels_the_rest():

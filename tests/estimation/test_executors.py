@@ -1,14 +1,22 @@
 """Workers: how many, of what kind, and BLAS on one thread in each."""
 
+import importlib.util
 import json
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+import time
 
+import psutil
 import pytest
 
-from montecarlo.estimation.executors import available_cores, make_executor
+from montecarlo.estimation.executors import (
+    available_cores,
+    check_executor,
+    make_executor,
+)
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -48,11 +56,118 @@ def test_blas_has_one_thread_in_a_worker(jobs):
     assert all(set(one) == {1} for one in inside)
 
 
-def test_one_job_needs_no_process():
-    """One job is a thread; more are processes."""
-    for jobs, kind in ((1, ThreadPoolExecutor), (2, ProcessPoolExecutor)):
-        with make_executor(jobs) as executor:
-            assert isinstance(executor, kind)
+@pytest.mark.parametrize(
+    ("jobs", "kind", "expected"),
+    [
+        (1, None, "threads"),
+        (2, None, "processes"),
+        (2, "threads", "threads"),
+        (1, "processes", "processes"),
+    ],
+)
+def test_kind_follows_from_the_jobs(jobs, kind, expected):
+    """One job is a thread, more are processes, unless a kind is asked for."""
+    with make_executor(jobs, kind) as executor:
+        assert (executor.kind, executor.jobs) == (expected, jobs)
+        elsewhere = executor.submit(os.getpid).result() != os.getpid()
+        assert elsewhere == (expected == "processes")
+
+
+@pytest.mark.parametrize(
+    ("kind", "jobs", "message"),
+    [
+        ("proceses", None, "one of threads, processes, dask.*mean 'processes'"),
+        ("tcp://HOST:PORT", None, "must name a host and a port"),
+        ("tcp://localhost", None, "executor must be one of"),
+        ("tcp://localhost:87x", None, "executor must be one of"),
+        ("tcp://localhost:8786", 2, "jobs must be left out .* got 2"),
+    ],
+)
+def test_what_there_is_not_is_refused(kind, jobs, message):
+    """An unknown kind, half an address, or jobs of a cluster: one line each."""
+    with pytest.raises(ValueError, match=message) as caught:
+        check_executor(kind, jobs)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["dask", "tcp://localhost:8786"])
+def test_a_missing_extra_is_named(monkeypatch, kind):
+    """Where Dask is not installed, the line says what to install."""
+    check_executor(kind)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for other in ("threads", "processes"):
+        check_executor(other)
+    with pytest.raises(ValueError, match=r"\[cluster\] extra.*montecarlo\[cluster\]"):
+        check_executor(kind)
+
+
+def handler():
+    """How this process takes Ctrl-C."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return ignored, os.getpid()
+
+
+def test_processes_leave_an_interrupt_to_the_command():
+    """Ctrl-C reaches every process of a terminal; those of the pool work on."""
+    with make_executor(2) as executor:
+        ignored, process = executor.submit(handler).result()
+        assert ignored
+        os.kill(process, signal.SIGINT)
+        assert all(executor.submit(handler).result()[0] for _ in range(4))
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_an_error_ends_workers_at_once():
+    """A block that is left by an exception waits neither for what has not begun nor for
+    what takes long.
+    """
+    with pytest.raises(ZeroDivisionError), make_executor(2) as executor:  # noqa: PT012
+        for future in [executor.submit(os.getpid) for _ in range(9)]:
+            future.result()
+        futures = [executor.submit(time.sleep, 20) for _ in range(9)]
+        time.sleep(0.5)
+        begun = time.perf_counter()
+        raise ZeroDivisionError
+    assert time.perf_counter() - begun < 10
+    assert all(future.done() for future in futures)
+    assert not multiprocessing.active_children()
+
+
+def test_processes_end_with_the_command_that_is_killed(tmp_path):
+    """No process is left of a command that had no chance to end them."""
+    script = (
+        "import os, signal, sys, time\n"
+        "from montecarlo.estimation.executors import make_executor\n"
+        "executor = make_executor(2)\n"
+        "ids = [executor.submit(os.getpid) for _ in range(2)]\n"
+        "futures = [executor.submit(time.sleep, 60) for _ in range(2)]\n"
+        "with open(sys.argv[1], 'w') as file:\n"
+        "    print(*(one.result() for one in ids), file=file)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    told = tmp_path / "ids"
+    found = subprocess.run(  # noqa: S603 - our own interpreter and script
+        [sys.executable, "-c", script, str(told)], check=False
+    )
+    assert found.returncode == -signal.SIGKILL
+    ids = {int(word) for word in told.read_text().split()}
+    assert ids
+    for _ in range(100):
+        left = [one for one in ids if not is_dead(one)]
+        if not left:
+            return
+        time.sleep(0.1)
+    for one in left:
+        os.kill(one, signal.SIGKILL)
+    pytest.fail(f"left: {left}")
+
+
+def is_dead(process):
+    """Whether a process has ended, waited for or not."""
+    try:
+        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 @pytest.mark.parametrize("jobs", [0, -3])

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.conditions import Condition
-from montecarlo.sampling.replicates import Batch, sample
+from montecarlo.sampling.replicates import sample
 
 ONE, OTHER = Condition("gaussian", "gaussian", 2, 4), Condition("uniform", "uniform", 2)
 N = 9
@@ -70,4 +71,18 @@ def test_same_batch_twice_counts_once():
     assert store.n_replicates(ONE) == N
     assert store.samples(ONE).means.tobytes() == (
         sample(ONE, 1, 0, N, DIVISORS).means.tobytes()
+    )
+
+
+def test_only_what_has_no_gap_before_it_is_kept():
+    """After a gap replicates are dropped, of one condition and not of another."""
+    store = SampleStore()
+    for start, stop in ((0, 2), (2, 5), (6, N)):
+        store.add(ONE, start, sample(ONE, 1, start, stop, DIVISORS))
+    store.add(OTHER, 0, Batch(np.zeros((3, 9)), ()))
+    store.drop_after_gaps()
+
+    assert store.n_replicates(OTHER) == 3
+    assert store.samples(ONE).means.tobytes() == (
+        sample(ONE, 1, 0, 5, DIVISORS).means.tobytes()
     )

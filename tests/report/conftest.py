@@ -23,6 +23,7 @@ from montecarlo.estimation.executors import make_executor
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
 from montecarlo.presets import Block, Grid
+from montecarlo.recording import write_results
 from montecarlo.report import making
 from montecarlo.report.errata import make_errata
 from montecarlo.report.facts import threshold_panels
@@ -39,7 +40,7 @@ from montecarlo.report.pages import (
 )
 from montecarlo.report.report_card import with_card
 from montecarlo.results.folder import write_json
-from montecarlo.study import Study, run_study, write_results
+from montecarlo.study import Study, run_study
 
 CODES = ("en", "de", "zh", "ja", "es")
 PLANTED = "planted(0.5)"

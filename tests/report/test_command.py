@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -21,7 +22,13 @@ from montecarlo.presets import PRESETS
 from montecarlo.report import language
 from montecarlo.report.__main__ import main
 from montecarlo.report.language import LANGUAGES
-from montecarlo.results.folder import STAGING, TIMING_FILE, file_hash, files_of
+from montecarlo.results.folder import (
+    JOURNAL,
+    STAGING,
+    TIMING_FILE,
+    file_hash,
+    files_of,
+)
 from montecarlo.sampling.laws import LAWS
 
 GRID = """
@@ -100,12 +107,18 @@ def finished(tmp_path_factory):
     return output
 
 
+@pytest.fixture
+def earlier(finished, tmp_path):
+    """A copy of that report, for runs that break off and leave what they sampled."""
+    return Path(shutil.copytree(finished, tmp_path / "earlier"))
+
+
 def contents(folder):
     """Return the bytes of every file of a folder, but what may differ."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in files_of(folder)
-        if path.name != TIMING_FILE
+        if path.name not in (TIMING_FILE, JOURNAL)
     }
 
 
@@ -133,6 +146,7 @@ KNOWN = {
     "claim": ["unscaled-one-hot", "scaled-balanced", "linear-variance"],
     "law": list(LAWS),
     "divisor": ["none", "sqrt", "2sqrt", "linear"],
+    "executor": ["threads", "processes", "dask", "tcp://HOST:PORT"],
 }
 
 
@@ -143,6 +157,7 @@ KNOWN = {
         (["--preset", "qiuck"], "preset", "quick"),
         (["--list", "law"], "list", "laws"),
         (["--only", "unscaled-onehot"], "claim", "unscaled-one-hot"),
+        (["--executor", "procesess"], "executor", "processes"),
     ],
 )
 def test_unknown_name_is_refused(refused, config, arguments, kind, near):
@@ -162,6 +177,7 @@ def test_unknown_name_is_refused(refused, config, arguments, kind, near):
         (('"laplace"', '"studentt5(std=2.0)"'), "law", "student_t5"),
         (("first = 4", 'divisors = ["sqr"]\nfirst = 4'), "divisor", "sqrt"),
         (('["en"]', '["en", "jaa"]'), "language", "ja"),
+        (("jobs = 1", 'executor = "dusk"'), "executor", "dask"),
         (('["en"]', '["en"]\nonly = ["linear-varianc"]'), "claim", "linear-variance"),
     ],
 )
@@ -336,38 +352,42 @@ def failing_sampler(monkeypatch, error):
         (KeyboardInterrupt(), 130),
     ],
 )
-def test_failed_run_leaves_the_old_report(run, config, finished, error, expected):
-    """A run that breaks off in the middle changes no byte, and says why in one line."""
-    before = {path: path.read_bytes() for path in files_of(finished)}
+def test_failed_run_leaves_the_old_report(run, config, earlier, error, expected):
+    """A run that breaks off in the middle changes no byte, says why in one line, and
+    keeps what it had sampled.
+    """
+    before = contents(earlier)
     arguments = config(TINY.replace("jobs", "seed = 2\njobs"))
     with pytest.MonkeyPatch.context() as patch:
         drawn = failing_sampler(patch, error)
-        status, printed, complaint = run(*arguments, "--output", finished)
+        status, printed, complaint = run(*arguments, "--output", earlier)
     assert len(drawn) > 3
     assert status == expected
     assert printed == ""
     assert len(complaint.splitlines()) == 1
-    assert {path: path.read_bytes() for path in files_of(finished)} == before
-    assert not (finished / STAGING).exists()
+    assert contents(earlier) == before
+    assert not (earlier / STAGING).exists()
+    assert (earlier / JOURNAL).exists()
+    assert expected != 130 or "3 finished batches are kept" in complaint
 
 
 def test_failure_while_rendering_leaves_the_old_report(
-    run, config, finished, monkeypatch
+    run, config, earlier, monkeypatch
 ):
     """A page that cannot be made costs the new report, not the old one."""
-    before = contents(finished)
+    before = contents(earlier)
 
     def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(report_command, "make_report", fail)
-    status, _, complaint = run(*config(), "--output", finished, "--seed", 2)
+    status, _, complaint = run(*config(), "--output", earlier, "--seed", 2)
     assert status == 3
     assert "No space left" in complaint
-    assert contents(finished) == before
-    status, *_ = run("--from", finished, "--output", finished)
+    assert contents(earlier) == before
+    status, *_ = run("--from", earlier, "--output", earlier)
     assert status == 3
-    assert contents(finished) == before
+    assert contents(earlier) == before
 
 
 # --- Rendering again ----------------------------------------------------------------
@@ -456,6 +476,7 @@ def test_record_that_is_none_is_refused(refused, copied, text):
         ["--preset", "quick"],
         ["--only", "unscaled-one-hot"],
         ["--jobs", "2"],
+        ["--executor", "threads"],
         ["--config", "study.toml"],
     ],
 )
@@ -677,7 +698,8 @@ def test_workers_change_no_byte(run, config, finished, tmp_path):
         for folder in (finished, other)
     ]
     assert hashes[0] == hashes[1]
-    assert json.loads((other / TIMING_FILE).read_bytes())["jobs"] == 2
+    timing = json.loads((other / TIMING_FILE).read_bytes())
+    assert (timing["jobs"], timing["executor"]) == (2, "processes")
     assert {"en.html", "de.html", "index.html", "run.json"} < set(hashes[0])
 
 

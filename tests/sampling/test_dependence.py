@@ -13,7 +13,8 @@ import scipy.stats
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.dependence import Dependence, correlate, parse_dependence
 from montecarlo.sampling.laws import LAWS, parse_law
-from montecarlo.sampling.replicates import draw_matrices, mean_columns, sample
+from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.replicates import mean_columns, sample
 
 FALSE_ALARM = 1e-7
 N = 40

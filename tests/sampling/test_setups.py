@@ -12,7 +12,8 @@ import scipy.stats
 
 from montecarlo.sampling import setups
 from montecarlo.sampling.conditions import LARGE, Condition
-from montecarlo.sampling.replicates import draw_matrices, mean_columns, sample
+from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.sampling.setups import (
     INITIALISATIONS,
     NORMS,

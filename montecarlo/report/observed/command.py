@@ -12,10 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from montecarlo.estimation.fingerprint import cpu_kernel
 from montecarlo.names import look_up, whole_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
+from montecarlo.recording import LIBRARIES
 from montecarlo.report.language import read_language
 from montecarlo.report.messages import require_complete
 from montecarlo.report.observed.making import make_observed_report
@@ -30,7 +32,6 @@ from montecarlo.results.folder import (
     open_staging,
     write_json,
 )
-from montecarlo.study import LIBRARIES, cpu_kernel
 
 
 @dataclass(frozen=True, slots=True)

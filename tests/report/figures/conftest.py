@@ -7,10 +7,11 @@ from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.presets import Grid
+from montecarlo.recording import write_results
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.report_card import with_card
-from montecarlo.study import Study, run_study, write_results
+from montecarlo.study import Study, run_study
 
 SMALL = Grid(
     d_k=(4, 16, 64),

@@ -1,0 +1,1 @@
+"""What is measured once and held in tables: coverage of intervals, speed, growth."""

@@ -1,0 +1,229 @@
+"""Who is timed: this package, what people would do instead, and the floor.
+
+Each contender is a function of a seed that does some work and returns estimates with
+standard errors, by name; the same names for all contenders of a task.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.special
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.gradients import jacobian_frobenius
+from montecarlo.attention.softmax import (
+    Array,
+    entropy,
+    measure_gaps,
+    softmax_rows,
+    weight_max,
+)
+from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.replicates import sample
+from montecarlo.sampling.row_blocks import SCORES_AT_ONCE
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+Estimates = dict[str, tuple[float, float]]
+#: The row family: quantity of the table, under each divisor.
+FAMILY = ("jacobian_frobenius", "entropy", "weight_max")
+D_K = 64  # of the row family
+#: Queries of the ten-line version, and of explicit Jacobians, which are slow by row.
+QUERIES, EXPLICIT = 256, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """Something that estimates.
+
+    Attributes
+    ----------
+    name : str
+    units : int
+        Independent units of a run: pairs, blocks or replicates.
+    run : callable
+        Seed -> estimates with standard errors, by name.
+    """
+
+    name: str
+    units: int
+    run: Callable[[int], Estimates]
+
+
+def ours(condition: Condition, replicates: int, keys: dict[str, RowKey]) -> Contender:
+    """Return this package, measuring all that the report measures in a condition."""
+    divisors = tuple(DIVISORS)
+
+    def run(seed: int) -> Estimates:
+        batch = sample(condition, seed, 0, replicates, divisors)
+        samples = Samples(batch.means, batch.counts)
+        summaries = Summaries(condition, samples, divisors)
+        found = {name: summaries.estimate(key) for name, key in keys.items()}
+        return {name: (one.value, one.std_error) for name, one in found.items()}
+
+    return Contender("ours", replicates, run)
+
+
+def variance_contenders(d_k: int, replicates: int, pairs: int) -> Iterator[Contender]:
+    """Yield who estimates Var(q·k): ours, plain, then over entry variances; others."""
+    condition = Condition("gaussian", "gaussian", d_k)
+    for quantity in ("score_variance", "score_variance_ratio"):
+        key = {"variance": RowKey("none", quantity, "value")}
+        yield ours(condition, replicates, key)
+    yield Contender("NumPy notebook", pairs, lambda seed: _notebook(seed, d_k, pairs))
+    if torch is not None:
+        yield Contender(
+            "PyTorch notebook", pairs, lambda seed: _torch(seed, d_k, pairs)
+        )
+
+
+def _notebook(seed: int, d_k: int, pairs: int) -> Estimates:
+    rng = np.random.default_rng(seed)
+    q, k = rng.standard_normal((2, pairs, d_k))
+    scores = (q * k).sum(1)
+    error = np.square(scores - scores.mean()).std() / math.sqrt(pairs)
+    return {"variance": (float(scores.var()), float(error))}
+
+
+def _torch(seed: int, d_k: int, pairs: int) -> Estimates:
+    torch.manual_seed(seed)
+    q, k = torch.randn(2, pairs, d_k)
+    scores = (q * k).sum(1)
+    error = torch.square(scores - scores.mean()).std() / math.sqrt(pairs)
+    return {"variance": (float(scores.var()), float(error))}
+
+
+def row_contenders(n_keys: int, replicates: int, blocks: int) -> Iterator[Contender]:
+    """Yield who estimates the row family: first ours; no Jacobians of 16384 keys.
+
+    Ours is the package's own functions on its own draws, of these quantities alone.
+    """
+    yield Contender("ours", replicates, lambda seed: _family(seed, n_keys, replicates))
+    for kind in (np.float64, np.float32):
+        yield _of_blocks(
+            f"ten lines, {kind.__name__}", blocks, n_keys, _ten_lines, kind
+        )
+    if n_keys <= 1024:
+        yield _of_blocks("explicit Jacobians", blocks, n_keys, _explicit, np.float64)
+
+
+def _family(seed: int, n_keys: int, replicates: int) -> Estimates:
+    condition = Condition("gaussian", "gaussian", D_K, n_keys)
+    at_once = max(1, SCORES_AT_ONCE // math.prod(condition.shape))
+    found = []
+    for first in range(0, replicates, at_once):
+        indices = range(first, min(first + at_once, replicates))
+        drawn = [draw_matrices(condition, seed, index) for index in indices]
+        q, k = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
+        gaps, values = measure_gaps(q @ k.transpose(0, 2, 1)), {}
+        for divisor, rule in DIVISORS.items():
+            sums = softmax_rows(gaps, rule.value(D_K)).sums
+            measured = jacobian_frobenius(sums), entropy(sums), weight_max(sums)
+            values |= _named(divisor, measured)
+        found += [{key: x[i] for key, x in values.items()} for i in range(len(drawn))]
+    return _between(found)
+
+
+def _between(found: list[dict[str, Array]]) -> Estimates:
+    """Return means over blocks of rows, with the errors between blocks."""
+    means = {key: np.array([one[key].mean() for one in found]) for key in found[0]}
+    return {
+        key: (float(x.mean()), float(x.std(ddof=1) / math.sqrt(len(x))))
+        for key, x in means.items()
+    }
+
+
+def _of_blocks(
+    name: str,
+    blocks: int,
+    n_keys: int,
+    evaluate: Callable[[np.random.Generator, int, type], dict[str, Array]],
+    kind: type,
+) -> Contender:
+    """Return a contender whose errors are those between blocks of rows."""
+
+    def run(seed: int) -> Estimates:
+        rng = np.random.Generator(np.random.SFC64(seed))
+        return _between([evaluate(rng, n_keys, kind) for _ in range(blocks)])
+
+    return Contender(name, blocks, run)
+
+
+def _ten_lines(rng: np.random.Generator, n: int, kind: type) -> dict[str, Array]:
+    q, k = (rng.standard_normal((size, D_K), dtype=kind) for size in (QUERIES, n))
+    s, found = q @ k.T, {}
+    for divisor, rule in DIVISORS.items():
+        p = scipy.special.softmax(s / kind(rule.value(D_K)), axis=1)
+        p2 = (p**2).sum(1)
+        norm = np.sqrt(np.maximum(p2 - 2 * (p**3).sum(1) + p2**2, 0))
+        values = norm, scipy.special.entr(p).sum(1), p.max(1)
+        found |= {
+            f"{name}, {divisor}": x for name, x in zip(FAMILY, values, strict=True)
+        }
+    return found
+
+
+def _explicit(rng: np.random.Generator, n: int, kind: type) -> dict[str, Array]:
+    q, k = (rng.standard_normal((size, D_K), dtype=kind) for size in (EXPLICIT, n))
+    s, found = q @ k.T, {}
+    for divisor, rule in DIVISORS.items():
+        rows = scipy.special.softmax(s / kind(rule.value(D_K)), axis=1)
+        norm = [np.linalg.norm(np.diag(p) - np.outer(p, p)) for p in rows]
+        values = np.array(norm), scipy.special.entr(rows).sum(1), rows.max(1)
+        found |= {
+            f"{name}, {divisor}": x for name, x in zip(FAMILY, values, strict=True)
+        }
+    return found
+
+
+def _named(divisor: str, values: tuple[Array, ...]) -> dict[str, Array]:
+    return {f"{name}, {divisor}": x for name, x in zip(FAMILY, values, strict=True)}
+
+
+def floor(n_keys: int, replicates: int) -> Callable[[int], None]:
+    """Return the draws, products, exponentials and reductions of rows in bare NumPy.
+
+    With the block shape and the number formats of the report, and nothing else: no
+    check of an argument, no name, no quantity made of the sums, no counting.
+    """
+    n_queries, _ = Condition("gaussian", "gaussian", D_K, n_keys).shape
+    divisors = [rule.value(D_K) for rule in DIVISORS.values()]
+    ones = np.ones(n_keys, dtype=np.float32)
+
+    def run(seed: int) -> None:
+        rng = np.random.Generator(np.random.SFC64(seed))
+        for _ in range(replicates):
+            q, k = (_draw(rng, size) for size in (n_queries, n_keys))
+            v = rng.standard_normal(n_keys).astype(np.float32)
+            s = q @ k.T
+            gaps = s - s.max(axis=1, keepdims=True)
+            np.vecdot(gaps, ones), np.vecdot(gaps, gaps)
+            for divisor in divisors:
+                e = gaps / divisor
+                np.exp(e, out=e)
+                z = np.vecdot(e, ones)
+                np.vecdot(e, e), np.vecdot(e * e, e), np.vecdot(e, gaps)
+                w = v - (np.vecdot(e, v) / z)[:, np.newaxis]
+                w *= e
+                np.vecdot(w, w)
+                pulled = w[:64] @ k
+                np.vecdot(pulled, pulled)
+
+    return run
+
+
+def _draw(rng: np.random.Generator, size: int) -> np.ndarray:
+    half = size * D_K // 2
+    radius = np.float32(1.0) - rng.random(half, dtype=np.float32)
+    radius = np.sqrt(np.float32(-2.0) * np.log(radius))
+    angle = np.float32(2.0 * math.pi) * rng.random(half, dtype=np.float32)
+    draws = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])
+    return draws.reshape(size, D_K)

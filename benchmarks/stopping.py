@@ -1,0 +1,142 @@
+"""What stopping when decided saves against a fixed size, at the same error rate.
+
+Run as ``python -m benchmarks.stopping [--preset NAME]``.  The conditions of a preset
+are sampled to each size that the report looks at, all of them, and judged there with
+intervals that need not share their error with other looks; and once as the report does
+it.  In: nothing.  Out: ``benchmarks/stopping.csv``, one row for each way, with CPU
+seconds of sampling and how many cells of the checks stay undecided.
+"""
+
+import argparse
+import csv
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.judging import ClaimOutcome, Judge, decision_error
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.estimation.engine import Plan, run_to
+from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.presets import PRESETS
+from montecarlo.sampling.conditions import Condition
+from montecarlo.study import (
+    Study,
+    decision_error_of,
+    find_reference,
+    needed_budgets,
+    run_study,
+)
+
+TABLE = Path(__file__).with_suffix(".csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How much to sample, and what it came to.
+
+    Attributes
+    ----------
+    way : str
+        ``fixed 256``: as many replicates of each condition; ``until decided``.
+    replicates : int
+        Of all conditions.
+    cpu_seconds : float
+        Of sampling; until decided, of the whole study, looks and tables included.
+    cells, undecided : int
+        Of all checks that apply; those that are left undecided.
+    """
+
+    way: str
+    replicates: int
+    cpu_seconds: float
+    cells: int
+    undecided: int
+
+
+def compare(study: Study) -> Iterator[Way]:
+    """Yield what each way to choose the size of a study comes to.
+
+    Parameters
+    ----------
+    study : Study
+    """
+    budgets = needed_budgets(study)
+    plan = Plan(budgets, study.seed, study.grid.divisors)
+    store, used = SampleStore(), 0.0
+    looks = max(len(budget.looks()) for budget in budgets.values())
+    with make_executor(1) as executor:
+        for look in range(looks):
+            wanted = {
+                condition: budget.looks()[min(look, len(budget.looks()) - 1)]
+                for condition, budget in budgets.items()
+            }
+            started = time.process_time()
+            run_to(plan, store, executor, wanted)
+            used += time.process_time() - started
+            once = dict.fromkeys(budgets, 1)
+            alpha = decision_error(
+                study.catalogue, once, study.grid.divisors, _exact, study.error_rate
+            )
+            yield _way(f"fixed {study.grid.first * 2**look}", study, store, used, alpha)
+        store, started = SampleStore(), time.process_time()
+        run_study(study, executor, store=store)
+        used = time.process_time() - started
+    yield _way("until decided", study, store, used, decision_error_of(study))
+
+
+def _way(
+    name: str, study: Study, store: SampleStore, seconds: float, alpha: float
+) -> Way:
+    budgets = needed_budgets(study)
+    most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
+    judge = Judge(study.catalogue, most, study.grid.divisors, _exact, alpha)
+    made = {
+        c: Summaries(c, store.samples(c), study.grid.divisors)
+        for c in store.conditions()
+    }
+    claims, self_checks = judge.judge(made.__getitem__)
+    verdicts = list(_verdicts([*claims, *self_checks]))
+    return Way(
+        name,
+        sum(map(store.n_replicates, budgets)),
+        round(seconds, 1),
+        len(verdicts),
+        verdicts.count(Verdict.INCONCLUSIVE),
+    )
+
+
+def _verdicts(outcomes: list[ClaimOutcome]) -> Iterator[Verdict]:
+    for outcome in outcomes:
+        for reading in (*outcome.readings, *([outcome.right] if outcome.right else [])):
+            for check in reading.checks:
+                for cell in check.cells:
+                    if cell.verdict != Verdict.NOT_APPLICABLE:
+                        yield cell.verdict
+
+
+def _exact(condition: Condition, key: RowKey) -> float | None:
+    found = find_reference(condition, key)
+    return None if found is None else found.value
+
+
+def main() -> None:
+    """Compare, print, and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stopping")
+    parser.add_argument("--preset", default="standard", choices=list(PRESETS))
+    preset = parser.parse_args().preset
+    ways = []
+    for way in compare(Study(read_catalogue(), PRESETS[preset], preset=preset)):
+        print(way, flush=True)
+        ways.append(asdict(way))
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(ways[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(ways)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,168 @@
+"""Workers of a Dask cluster: one that is running somewhere, or one of this machine.
+
+Imported only where it is asked for: it needs the extra ``[cluster]``.
+"""
+
+import logging
+import multiprocessing
+from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor, Future
+from functools import cache
+from typing import Any, TypeVar
+
+from distributed import Client, LocalCluster
+
+from montecarlo.estimation.fingerprint import Fingerprint, fingerprint
+from montecarlo.estimation.local_workers import interrupt_blocked, limit_blas
+from montecarlo.estimation.workers import Pool
+
+T = TypeVar("T")
+LOOPBACK = "127.0.0.1"
+#: Seconds that a scheduler has to answer, and to have a worker.
+PATIENCE = 10
+#: Seconds that workers of this machine have to end by themselves.
+FAREWELL = 1
+
+
+def connect(address: str) -> Pool:
+    """Connect to a running scheduler.
+
+    Parameters
+    ----------
+    address : str
+        ``tcp://HOST:PORT``.
+
+    Raises
+    ------
+    ConnectionError
+        If none answers, or it has no workers.
+    RuntimeError
+        If a worker would give other bytes.
+    """
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except OSError as error:
+        raise ConnectionError(
+            f"executor {address} must be a running Dask scheduler, none answered "
+            f"within {PATIENCE} s: {error}"
+        ) from None
+    return _pool(client, client.close, address)
+
+
+def start_local(jobs: int) -> Pool:
+    """Start a scheduler and workers on this machine.
+
+    Raises
+    ------
+    ConnectionError
+        If they do not come up.
+    """
+    _keep_quiet()
+    others = set(multiprocessing.active_children())
+    with interrupt_blocked():
+        cluster = LocalCluster(
+            n_workers=jobs,
+            threads_per_worker=1,
+            host=LOOPBACK,
+            dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
+            silence_logs=logging.CRITICAL,
+        )
+        client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+
+    def close() -> None:
+        client.close()
+        try:
+            cluster.close(FAREWELL)
+        except TimeoutError:  # what is wanted of them is here, or not wanted any more
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
+            cluster.shutdown_on_close = False  # or the interpreter waits for them again
+
+    return _pool(client, close, "dask")
+
+
+def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
+    """Return the workers of a client, once it is known that they are alike."""
+    _keep_quiet()
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        asked = client.run(ready, on_error="return")
+        require_alike(asked, ready())
+        jobs = sum(client.nthreads().values())
+    except TimeoutError:
+        close()
+        raise ConnectionError(
+            f"executor {name} must have workers, none came within {PATIENCE} s"
+        ) from None
+    except BaseException:
+        close()
+        raise
+    # not pure: a result that the scheduler remembers would hide that work is redone
+    executor = client.get_executor(pure=False)
+    expected = ready()
+
+    def submit(function: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
+        future: Future[T] = executor.submit(checked, expected, function, *arguments)
+        return future
+
+    def end(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
+        if client.status != "closed":
+            executor.shutdown(wait=not at_once)
+        close()
+
+    return Pool(submit, end, jobs)
+
+
+def require_alike(
+    asked: Mapping[str, Fingerprint | BaseException], expected: Fingerprint
+) -> None:
+    """Refuse workers that would give other bytes.
+
+    Parameters
+    ----------
+    asked : mapping
+        A worker's address to its fingerprint, or to why it has none.
+    expected : mapping
+        The fingerprint of this process.
+
+    Raises
+    ------
+    RuntimeError
+        One line: the worker, what it has and what was expected.
+    """
+    for worker, has in sorted(asked.items()):
+        for name, value in expected.items():
+            if isinstance(has, dict):
+                found = has.get(name, "none")
+            else:
+                found = f"{type(has).__name__}: {has}"
+            if found != value:
+                raise RuntimeError(
+                    f"worker {worker} must have {name} {value} for the same bytes, "
+                    f"got {found}"
+                )
+
+
+def checked(expected: Fingerprint, function: Callable[..., T], *arguments: object) -> T:
+    """Work on a task, on a worker that may have joined after all were asked.
+
+    Raises
+    ------
+    BrokenExecutor
+        If this worker would give other bytes; all are then asked again.
+    """
+    if ready() != expected:
+        raise BrokenExecutor("a worker joined that would give other bytes")
+    return function(*arguments)
+
+
+@cache
+def ready() -> Fingerprint:
+    """Limit BLAS in this process, a worker, and say what its bytes depend on."""
+    limit_blas()
+    return fingerprint()
+
+
+def _keep_quiet() -> None:
+    """Leave it to the command to say what went wrong, in one line."""
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)

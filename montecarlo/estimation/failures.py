@@ -1,0 +1,85 @@
+"""What failed while the rest was finished: which, why, and how to see it again, alone.
+
+A failure is told in one part of a line, which ends with a command that samples exactly
+the same.
+"""
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from montecarlo.sampling.conditions import Condition
+
+#: Failures that are told in full.
+SHOWN = 3
+#: Quantity of the rows that are not sampled in replicates.
+OVERFLOW = "overflow_probability"
+#: Any but float64: number formats are computed all, or none.
+SOME_FORMAT = "float16"
+
+
+def failed_batch(
+    condition: Condition, seed: int, indices: range, error: BaseException
+) -> str:
+    """Tell what sampling some replicates raised, and how to replay it."""
+    which = f"replicates {indices.start} to {indices.stop - 1} of {condition.name}"
+    return _told(which, error, batch_command(condition, seed, indices))
+
+
+def batch_command(condition: Condition, seed: int, indices: range) -> str:
+    """Return the command that samples some replicates of a condition, and no more."""
+    options = {
+        "--law-q": condition.law_q,
+        "--law-k": condition.law_k,
+        "--d-k": condition.d_k,
+        "--seed": seed,
+        "--replicates": f"{indices.start}:{indices.stop}",
+    }
+    if condition.n_keys is not None:
+        options["--keys"] = condition.n_keys
+    if condition.dependence != "none":
+        options["--dependence"] = condition.dependence
+    if condition.setup:
+        options["--setup"] = condition.setup
+    if condition.formats:
+        options["--number-format"] = SOME_FORMAT
+    return _command(options)
+
+
+def failed_tail(
+    d_k: int, number_format: str, seed: int, blocks: int, error: BaseException
+) -> str:
+    """Tell what estimating an overflow probability raised, and how to replay it."""
+    options = {
+        "--d-k": d_k,
+        "--quantity": OVERFLOW,
+        "--number-format": number_format,
+        "--seed": seed,
+        "--replicates": f"0:{blocks}",
+    }
+    which = f"{OVERFLOW} at d_k={d_k} in {number_format}"
+    return _told(which, error, _command(options))
+
+
+def raise_failures(told: Mapping[Any, str]) -> None:
+    """Raise a `RuntimeError` of one line, if anything failed.
+
+    Parameters
+    ----------
+    told : mapping
+        What failed to what is told of it.
+    """
+    if told:
+        lines = list(told.values())
+        more = f"; and {len(lines) - SHOWN} more" if lines[SHOWN:] else ""
+        raise RuntimeError("; ".join(lines[:SHOWN]) + more)
+
+
+def _told(which: str, error: BaseException, command: str) -> str:
+    reason = str(error).partition("\n")[0]
+    return f"{which} failed ({type(error).__name__}: {reason}), replay: {command}"
+
+
+def _command(options: Mapping[str, object]) -> str:
+    words = [str(word) for pair in options.items() for word in pair]
+    return f"python -m montecarlo.measure {shlex.join(words)}"

@@ -1,0 +1,95 @@
+"""Workers of this machine: threads and processes.
+
+BLAS runs on one thread in each, so that the bytes of a product do not depend on them.
+"""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import resource_tracker
+from threading import Thread
+
+import numpy as np  # noqa: F401 - loads BLAS, or there would be nothing to limit
+from threadpoolctl import threadpool_limits
+
+from montecarlo.estimation.workers import Pool
+
+#: Seconds in which processes that are to end at once may finish what they are at.
+GRACE = 1.0
+
+
+def limit_blas() -> None:
+    """Keep BLAS to one thread in this process from now on."""
+    threadpool_limits(limits=1, user_api="blas")
+
+
+def start_threads(jobs: int) -> Pool:
+    """Start threads of this process."""
+    pool = ThreadPoolExecutor(jobs, initializer=limit_blas)
+    # a thread cannot be ended: it finishes the replicates that it is at
+    return Pool(
+        pool.submit, lambda at_once: pool.shutdown(cancel_futures=at_once), jobs
+    )
+
+
+def start_processes(jobs: int) -> Pool:
+    """Start processes, which end with this one and leave Ctrl-C to it."""
+    # spawn: forking a process that shows a progress bar from a thread can hang
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
+    others = set(multiprocessing.active_children())
+    with interrupt_blocked():
+        for _ in range(jobs):  # a process starts with the task that needs it
+            pool.submit(os.getpid)
+    started = set(multiprocessing.active_children()) - others
+
+    def close(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
+        if not at_once:
+            pool.shutdown()
+            return
+        ending = Thread(target=partial(pool.shutdown, cancel_futures=True))
+        ending.start()
+        ending.join(GRACE)
+        if ending.is_alive():
+            for process in started:
+                process.terminate()
+        ending.join()
+
+    return Pool(pool.submit, close, jobs)
+
+
+def _begin() -> None:
+    """Prepare a process: the command's own interrupts and end are not its business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    limit_blas()
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as the one that started it is gone, however it went."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def interrupt_blocked() -> Iterator[None]:
+    """Keep Ctrl-C from processes that are started meanwhile, before they can ignore it.
+
+    The process itself gets it afterwards.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # the tracker, when it is started, unblocks the signal; so it is started before
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

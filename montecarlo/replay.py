@@ -1,0 +1,90 @@
+"""Sampling again what failed in a report, alone: the same draws, in this process."""
+
+import argparse
+import time
+
+from threadpoolctl import threadpool_limits
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.estimation.failures import OVERFLOW
+from montecarlo.estimation.tasks import Task
+from montecarlo.names import look_up, whole_number
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import sample
+from montecarlo.tails import tail_task
+
+
+def replay(arguments: argparse.Namespace) -> str:
+    """Sample the replicates that ``--replicates`` names; returns a line that says so.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+        Of ``python -m montecarlo.measure``, as typed; with all divisors, and a number
+        format other than float64 stands for all of them.
+
+    Raises
+    ------
+    ValueError
+        One line: name, requirement, what came.
+    RuntimeError
+        If sampling fails; its cause is what it raised.
+    """
+    seed = whole_number("seed", arguments.seed)
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed}")
+    indices = _indices(arguments.replicates)
+    look_up("number-format", arguments.number_format, NUMBER_FORMATS)
+    for name, allowed in (("quantity", {None, OVERFLOW}), ("row", {None})):
+        if (typed := getattr(arguments, name)) not in allowed:
+            raise ValueError(f"{name} must be left out with replicates, got {typed!r}")
+    if arguments.quantity == OVERFLOW:
+        task, which = _tail(arguments, seed, indices), OVERFLOW
+    else:
+        condition = _condition(arguments)
+        task = Task(
+            sample, (condition, seed, indices.start, indices.stop, tuple(DIVISORS))
+        )
+        which = condition.name
+    started = time.perf_counter()
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            task.function(*task.arguments)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise RuntimeError(f"{which} failed again: {reason}") from error
+    seconds = time.perf_counter() - started
+    return f"sampled without failure in {seconds:.1f} s: {which}"
+
+
+def _indices(typed: str) -> range:
+    first, colon, stop = typed.partition(":")
+    if not (
+        colon and first.isdecimal() and stop.isdecimal() and int(first) < int(stop)
+    ):
+        raise ValueError(
+            f"replicates must be two whole numbers A:B with A below B, got {typed!r}"
+        )
+    return range(int(first), int(stop))
+
+
+def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
+    if indices.start > 0:
+        raise ValueError(
+            f"replicates of {OVERFLOW} must begin with 0, got {arguments.replicates!r}"
+        )
+    d_k = whole_number("d-k", arguments.d_k)
+    return tail_task(d_k, arguments.number_format, seed, indices.stop)
+
+
+def _condition(arguments: argparse.Namespace) -> Condition:
+    return Condition(
+        arguments.law_q or arguments.law,
+        arguments.law_k or arguments.law,
+        whole_number("d-k", arguments.d_k),
+        None if arguments.keys is None else whole_number("keys", arguments.keys),
+        arguments.dependence,
+        arguments.setup,
+        formats=arguments.number_format != "float64",
+    )

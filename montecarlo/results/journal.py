@@ -1,0 +1,290 @@
+"""The journal: every finished batch of a run, kept until its report is written.
+
+A run that was killed goes on from it.  The file is also the lock of the output folder:
+SQLite holds it for as long as the run lives, and lets go however the run ends.
+"""
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.results.folder import JOURNAL, is_finished
+from montecarlo.results.locking import (
+    JournalError,
+    connect,
+    damaged,
+    delete,
+    execute,
+)
+from montecarlo.sampling.batches import Batch, PackedBatch, pack
+from montecarlo.sampling.conditions import Condition
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS recipe (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS batches (
+    condition TEXT, start INTEGER, stop INTEGER, columns INTEGER, n_bins TEXT,
+    means BLOB, rises BLOB, counts BLOB, digest BLOB,
+    PRIMARY KEY (condition, start, stop)
+);
+"""
+#: Under this name a recipe says that the run's report is complete.
+FINISHED = "finished"
+#: Values of a recipe up to this length are shown where they are not as expected.
+SHOWN_LENGTH = 40
+Place = tuple[str, int, int]
+
+
+@dataclass(slots=True)
+class Journal:
+    """An open journal; nobody else has it.
+
+    Attributes
+    ----------
+    path : Path
+    """
+
+    path: Path
+    _connection: sqlite3.Connection
+
+    def find(self, name: str, start: int, stop: int) -> PackedBatch | None:
+        """Return the batch with these replicates of a condition, if it is there.
+
+        Raises
+        ------
+        JournalError
+            If it is not as it was written.
+        """
+        rows = self._execute(
+            "SELECT columns, n_bins, means, rises, counts, digest FROM batches "
+            "WHERE condition = ? AND start = ? AND stop = ?",
+            (name, start, stop),
+        )
+        return self._read((name, start, stop), rows[0]) if rows else None
+
+    def keep(self, name: str, start: int, stop: int, packed: PackedBatch) -> None:
+        """Write a batch, whole or not at all.
+
+        Raises
+        ------
+        JournalError
+            If it cannot be written; what was written before is still there.
+        """
+        rises = np.diff(packed.places, prepend=np.int32(0)).astype("<i4")
+        parts = (
+            packed.means.shape[1],
+            json.dumps(packed.n_bins),
+            packed.means.astype("<f8").tobytes(),
+            zlib.compress(rises.tobytes(), 1),
+            zlib.compress(packed.counts.astype("<i8").tobytes(), 1),
+        )
+        place = (name, start, stop)
+        self._execute(
+            "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*place, *parts, _digest(place, parts)),
+        )
+
+    def finish(self) -> None:
+        """Say that the run's report is complete: nothing here is needed any more."""
+        self._execute("INSERT OR REPLACE INTO recipe VALUES (?, '')", (FINISHED,))
+
+    def n_batches(self) -> int:
+        """Return how many batches are there."""
+        ((number,),) = self._execute("SELECT count(*) FROM batches")
+        return int(number)
+
+    def goes_on(self) -> str:
+        """Say, after an interruption, how to continue."""
+        kept = self.n_batches()
+        if not kept:
+            return "interrupted, nothing was written"
+        return (
+            f"interrupted; {kept} finished batches are kept, the same command goes on "
+            "from there"
+        )
+
+    def take_up(self, recipe: Mapping[str, object], *, finished: bool) -> None:
+        """Check what an earlier run left, or drop it where nothing is lost by that.
+
+        Parameters
+        ----------
+        recipe : mapping
+        finished : bool
+            Whether the earlier run's report is complete.
+
+        Raises
+        ------
+        JournalError
+            If what is there is damaged or of another recipe.
+        """
+        if self._execute("PRAGMA quick_check") != [("ok",)]:
+            raise damaged(self.path, "its structure is broken")
+        for statement in _TABLES.split(";"):
+            self._execute(statement)
+        ours = {name: json.dumps(value) for name, value in recipe.items()}
+        kept = dict(self._execute("SELECT name, value FROM recipe"))
+        done = kept.pop(FINISHED, None) is not None or finished
+        if kept == ours:
+            self._check_all()
+        elif done or not self.n_batches():
+            self._start_anew(ours)
+        else:
+            raise _of_another(self.path, kept, ours)
+
+    def remove(self) -> None:
+        """Delete the file, and let go of the folder."""
+        delete(self.path)
+        self._connection.close()
+        delete(self.path)
+
+    def close(self) -> None:
+        """Let go of the folder; a journal without batches goes."""
+        with closing(self._connection), suppress(JournalError):
+            tables = self._execute("SELECT 1 FROM sqlite_schema WHERE name = 'batches'")
+            if not tables or not self.n_batches():
+                delete(self.path)
+
+    def _check_all(self) -> None:
+        """Read every batch once, so that damage is found before anything is drawn."""
+        for name, start, stop in self._execute(
+            "SELECT condition, start, stop FROM batches"
+        ):
+            if self.find(name, start, stop) is None:
+                raise damaged(self.path, f"a batch of {name} is not found")
+
+    def _read(self, place: Place, row: tuple[Any, ...]) -> PackedBatch:
+        *parts, digest = row
+        if digest != _digest(place, parts):
+            raise damaged(self.path, f"a batch of {place[0]} was changed")
+        columns, n_bins, means, rises, counts = parts
+        return PackedBatch(
+            np.frombuffer(means, "<f8").reshape(-1, columns),
+            np.cumsum(np.frombuffer(zlib.decompress(rises), "<i4"), dtype=np.int32),
+            np.frombuffer(zlib.decompress(counts), "<i8"),
+            tuple(json.loads(n_bins)),
+        )
+
+    def _start_anew(self, recipe: Mapping[str, str]) -> None:
+        self._execute("DELETE FROM batches")
+        self._execute("DELETE FROM recipe")
+        for item in recipe.items():
+            self._execute("INSERT INTO recipe VALUES (?, ?)", item)
+
+    def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        return execute(self.path, self._connection, statement, values)
+
+
+@dataclass(slots=True)
+class JournaledStore(SampleStore):
+    """Batches in memory that are also in a journal.
+
+    Attributes
+    ----------
+    journal : Journal or None
+    """
+
+    journal: Journal | None = None
+
+    def add(self, condition: Condition, start: int, batch: Batch) -> None:
+        """Take a finished batch, in any order, and write it down."""
+        packed = pack(batch)
+        if self.journal is not None:
+            stop = start + len(packed.means)
+            self.journal.keep(condition.name, start, stop, packed)
+        self.add_packed(condition, start, packed)
+
+    def recall(self, condition: Condition, start: int, stop: int) -> bool:
+        """Take a batch from the journal, if it is there."""
+        if self.journal is None:
+            return False
+        packed = self.journal.find(condition.name, start, stop)
+        if packed is None:
+            return False
+        self.add_packed(condition, start, packed)
+        return True
+
+
+@contextmanager
+def open_journal(
+    output: Path, recipe: Mapping[str, object], *, fresh: bool = False
+) -> Iterator[Journal]:
+    """Open the journal of an output folder, and with it lock the folder.
+
+    Parameters
+    ----------
+    output : Path
+        An existing folder of ours.
+    recipe : mapping
+        What the bytes of batches, and which there are, depend on.
+    fresh : bool
+        Whether to drop what an interrupted run left.
+
+    Yields
+    ------
+    Journal
+        With the batches that an interrupted run of the same recipe left.
+
+    Raises
+    ------
+    JournalError
+        If another run has the folder; if what an interrupted run left is damaged or of
+        another recipe, and ``fresh`` is not set: it is left as it is then.
+    """
+    with locked(output, fresh=fresh) as journal:
+        journal.take_up(recipe, finished=is_finished(output))
+        yield journal
+
+
+@contextmanager
+def locked(output: Path, *, fresh: bool = False) -> Iterator[Journal]:
+    """Lock an output folder, whatever its journal holds.
+
+    Parameters
+    ----------
+    output : Path
+        An existing folder of ours.
+    fresh : bool
+        Whether to drop what the journal holds.
+
+    Raises
+    ------
+    JournalError
+        If another run has the folder.
+    """
+    path = output / JOURNAL
+    journal = Journal(path, connect(path, fresh=fresh))
+    try:
+        yield journal
+    finally:
+        journal.close()
+
+
+def _digest(place: Place, parts: Iterable[Any]) -> bytes:
+    found = hashlib.blake2b(repr(place).encode(), digest_size=16)
+    for part in parts:
+        content = part if isinstance(part, bytes) else repr(part).encode()
+        found.update(len(content).to_bytes(8, "little") + content)
+    return found.digest()
+
+
+def _of_another(
+    path: Path, kept: Mapping[str, str], ours: Mapping[str, str]
+) -> JournalError:
+    names = sorted(name for name in {*kept, *ours} if kept.get(name) != ours.get(name))
+    name = names[0]
+    texts = [recipe.get(name, "none") for recipe in (ours, kept)]
+    got = ", ".join(names)
+    if max(map(len, texts)) <= SHOWN_LENGTH:
+        got = f"{name} {texts[1]} in place of {texts[0]}"
+    return JournalError(
+        f"journal {str(path)!r} of an interrupted run must be of this run, got another "
+        f"{got}; that run's command goes on with it, --fresh starts anew"
+    )

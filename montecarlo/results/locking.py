@@ -1,0 +1,135 @@
+"""A database file that one process at a time has: SQLite, and what it complains about.
+
+The lock ends with the process, however that ends; what was committed stays.
+"""
+
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+#: What SQLite says of a file or disk that cannot be written, rather than of content.
+DISK_ERRORS = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
+#: UnicodeDecodeError: what SQLite says of a broken file may hold parts of it.
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+
+
+class JournalError(RuntimeError):
+    """A journal that cannot be had, read or written; one line."""
+
+
+class DamagedError(JournalError):
+    """A journal that is not as it was written."""
+
+
+def connect(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
+    """Open a database and lock it; made if it is not there.
+
+    Parameters
+    ----------
+    path : Path
+    fresh : bool
+        Whether to replace what is there, be it a database or not.
+
+    Raises
+    ------
+    JournalError
+        If another process has it, or it cannot be opened.
+    """
+    try:
+        connection = _open(path)
+    except ERRORS as error:
+        problem = explained(path, error)
+        if not (fresh and isinstance(problem, DamagedError)):
+            raise problem from error
+        delete(path)
+        return connect(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise JournalError(
+            "output must be a folder that can be written, "
+            f"got {str(path.parent)!r}: {reason}"
+        ) from error
+    if not fresh:
+        return connection
+    delete(path)
+    connection.close()
+    return connect(path)
+
+
+def delete(path: Path) -> None:
+    """Delete a database and what belongs to it, if that is there."""
+    for suffix in ("", "-wal"):
+        with suppress(PermissionError):  # Windows: not while it is open
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open and lock; again, if who had the file deleted it meanwhile."""
+    while True:
+        path.touch()
+        before = path.stat().st_ino
+        connection = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+        try:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            # a commit is one write, and needs no shared memory while nobody shares
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("BEGIN EXCLUSIVE")
+            connection.execute("COMMIT")
+        except ERRORS:
+            connection.close()
+            raise
+        if path.exists() and path.stat().st_ino == before:
+            return connection
+        connection.close()
+
+
+def execute(
+    path: Path,
+    connection: sqlite3.Connection,
+    statement: str,
+    values: tuple[Any, ...] = (),
+) -> list[Any]:
+    """Execute a statement and return its rows.
+
+    Raises
+    ------
+    JournalError
+        One line.
+    """
+    try:
+        return connection.execute(statement, values).fetchall()
+    except ERRORS as error:
+        raise explained(path, error) from error
+
+
+def explained(path: Path, error: Exception) -> JournalError:
+    """Say in a line what is wrong, and what can be done."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code in IN_USE:
+        return JournalError(
+            "output must not be in use by another run that has not ended, got "
+            f"{str(path.parent)!r}"
+        )
+    if code in DISK_ERRORS:
+        return JournalError(
+            f"journal {str(path)!r} must be writable, got: {error}; what it holds is "
+            "kept, and the same command goes on from there"
+        )
+    return damaged(path, str(error))
+
+
+def damaged(path: Path, reason: str) -> DamagedError:
+    """Say that a journal is not as it was written."""
+    return DamagedError(
+        f"journal {str(path)!r} of an interrupted run must be as it was written, got: "
+        f"{reason}; nothing was touched, --fresh starts anew"
+    )

@@ -1,0 +1,89 @@
+"""Batches: what replicates come to, and how that is kept and sent small.
+
+In: means and counts as they are sampled.  Out: the same, without the empty bins, which
+are nearly all of them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention.softmax import Array
+
+Counts = NDArray[np.int64]
+Places = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What some consecutive replicates of a condition came to.
+
+    Attributes
+    ----------
+    means : ndarray, shape (n_replicates, n_columns)
+        One line per replicate; the columns are those of `mean_columns`.
+    counts : tuple of ndarray of int64, shape (3, n_bins)
+        For each of `count_columns`: what `count_bins` returns.
+    """
+
+    means: Array
+    counts: tuple[Counts, ...]
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Travel between processes packed."""
+        packed = pack(self)
+        return _unpack, (packed.means, packed.places, packed.counts, packed.n_bins)
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """A batch without its empty bins.
+
+    Attributes
+    ----------
+    means : ndarray, shape (n_replicates, n_columns)
+    places : ndarray of int32, shape (n_filled,)
+        Of the filled bins, in all counts laid end to end.
+    counts : ndarray of int64, shape (n_filled,)
+    n_bins : tuple of int
+        Of each count.
+    """
+
+    means: Array
+    places: Places
+    counts: Counts
+    n_bins: tuple[int, ...]
+
+
+def pack(batch: Batch) -> PackedBatch:
+    """Leave out the empty bins of a batch."""
+    n_bins = tuple(counts.shape[1] for counts in batch.counts)
+    flat = np.concatenate([np.zeros(0, np.int64), *map(np.ravel, batch.counts)])
+    places = np.flatnonzero(flat).astype(np.int32)
+    return PackedBatch(batch.means, places, flat[places], n_bins)
+
+
+def _unpack(
+    means: Array, places: Places, counts: Counts, n_bins: tuple[int, ...]
+) -> Batch:
+    return join([PackedBatch(means, places, counts, n_bins)])
+
+
+def join(parts: Iterable[PackedBatch]) -> Batch:
+    """Put batches of one condition together, in the order given.
+
+    Parameters
+    ----------
+    parts : iterable of PackedBatch
+        At least one.
+    """
+    parts = list(parts)
+    ends = np.cumsum([3 * n for n in parts[0].n_bins], dtype=np.int64)
+    flat = np.zeros(int(ends[-1]) if len(ends) else 0, np.int64)
+    for part in parts:
+        flat[part.places] += part.counts  # no place stands twice in a part
+    pieces = np.split(flat, ends[:-1]) if len(ends) else []
+    counts = tuple(piece.reshape(3, -1) for piece in pieces)
+    return Batch(np.concatenate([part.means for part in parts]), counts)

@@ -1,0 +1,202 @@
+"""Rows: some replicates, drawn and reduced to what their rows come to.
+
+Replicates go through NumPy in stacks small enough for the cache.  All rows are
+exponentiated in float32, which is what scores come in.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention.gradients import (
+    differences_to_largest,
+    gradient_query,
+    gradient_scores,
+    jacobian_times,
+)
+from montecarlo.attention.number_formats import compared_rows
+from montecarlo.attention.rows import (
+    ELEMENT_ROWS,
+    SPECTRAL_ROWS,
+    RowBlock,
+    costly_rows,
+    query_rows,
+)
+from montecarlo.attention.softmax import (
+    Array,
+    RowSums,
+    matching_gaps,
+    measure_gaps,
+    softmax_rows,
+    widen,
+)
+from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.matrices import (
+    Floats,
+    draw_keys,
+    draw_matrices,
+    draw_queries,
+    keys_at_once,
+)
+
+#: Scores that go through NumPy at once; more replicates than this are looped over.
+SCORES_AT_ONCE = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Queries and keys of some replicates.
+
+    Attributes
+    ----------
+    queries : ndarray of float32, shape (n_replicates, n_queries, d_k)
+    chunks : callable
+        Returns the chunks of keys, in order, each of shape (n_replicates, some keys,
+        d_k); long ones are drawn again each time, so that they are never all there.
+    """
+
+    queries: Floats
+    chunks: Callable[[], Iterator[Floats]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """What the rows of some replicates came to, before any quantity.
+
+    Attributes
+    ----------
+    sums : list of RowSums
+        One for each divisor, as the two that follow.
+    gradient_scores, gradient_query : list of ndarray, shape (n_replicates, n_queries)
+    squared_norm, variance, where, matching : ndarray
+        As in `RowBlock`.
+    scores : ndarray, shape (n_replicates, some rows, n_keys)
+        Raw scores of the first rows.
+    """
+
+    sums: list[RowSums]
+    gradient_scores: list[Array]
+    gradient_query: list[Array]
+    squared_norm: Array
+    variance: Array
+    where: NDArray[np.intp]
+    matching: Array
+    scores: Floats
+
+
+def row_blocks(
+    condition: Condition, seed: int, indices: range, divisors: Sequence[float]
+) -> Iterator[RowBlock]:
+    """Draw some replicates of rows and yield what they come to under each divisor.
+
+    Parameters
+    ----------
+    condition : Condition
+        With rows.
+    seed : int
+    indices : range
+        Of the replicates.
+    divisors : sequence of float
+        Each sees the same draws.
+
+    Yields
+    ------
+    RowBlock
+        One for each divisor.
+    """
+    n_queries, n_keys = condition.shape
+    at_once = max(1, SCORES_AT_ONCE // (n_queries * n_keys))
+    if keys_at_once(condition) < n_keys:
+        at_once = 1
+    stacks = [
+        _reduce(condition, seed, indices[i : i + at_once], divisors)
+        for i in range(0, len(indices), at_once)
+    ]
+    scores = np.concatenate([stack.scores for stack in stacks])
+    spectral = measure_gaps(scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)])
+    elements = measure_gaps(widen(scores[:, : costly_rows(ELEMENT_ROWS, n_keys)]))
+    squared_norm, variance, where, matching = (
+        np.concatenate([getattr(stack, name) for stack in stacks])
+        for name in ("squared_norm", "variance", "where", "matching")
+    )
+    for number, divisor in enumerate(divisors):
+        yield RowBlock(
+            _join([stack.sums[number] for stack in stacks]),
+            np.concatenate([stack.gradient_scores[number] for stack in stacks]),
+            np.concatenate([stack.gradient_query[number] for stack in stacks]),
+            squared_norm,
+            variance,
+            where,
+            matching,
+            scores,
+            softmax_rows(spectral, divisor),
+            softmax_rows(elements, divisor),
+        )
+
+
+def _join(parts: list[RowSums]) -> RowSums:
+    """Put the sums of the same divisor together, along the replicates."""
+    return RowSums(
+        parts[0].divisor,
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("raw_largest", "second", "s1", "s2", "s3", "weighted")
+        ),
+    )
+
+
+def _reduce(
+    condition: Condition, seed: int, indices: range, divisors: Sequence[float]
+) -> Stack:
+    """Draw the replicates of one stack and reduce their rows."""
+    drawn = _draw(condition, seed, indices)
+    scores = np.concatenate(
+        [drawn.queries @ keys.transpose(0, 2, 1) for keys in drawn.chunks()], axis=-1
+    )
+    gaps = measure_gaps(scores)
+    vector = np.stack(
+        [
+            stream(seed, condition, i, "v").standard_normal((1, scores.shape[-1]))
+            for i in indices
+        ]
+    )
+    differences = differences_to_largest(vector.astype(np.float32), gaps)
+    planted, most = condition.dependence != "none", query_rows(condition.shape[1])
+    sums, products = [], []
+    for divisor in divisors:
+        rows = softmax_rows(gaps, divisor)
+        sums.append(rows.sums)
+        products.append(jacobian_times(rows, differences))
+    return Stack(
+        sums,
+        [gradient_scores(*pair) for pair in zip(sums, products, strict=True)],
+        gradient_query(sums, products, drawn.chunks(), most),
+        widen(np.vecdot(drawn.queries, drawn.queries)),
+        gaps.variance,
+        gaps.where,
+        matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest),
+        scores[:, : _first_rows(condition)],
+    )
+
+
+def _first_rows(condition: Condition) -> int:
+    """Return how many rows of a replicate are looked at more closely."""
+    n_queries, n_keys = condition.shape
+    costly = costly_rows(SPECTRAL_ROWS, n_keys)
+    if condition.formats:
+        costly = max(costly, compared_rows(n_queries, n_keys))
+    return costly
+
+
+def _draw(condition: Condition, seed: int, indices: range) -> Drawn:
+    if keys_at_once(condition) < condition.shape[1]:
+        (index,) = indices  # keys that come in chunks are those of one replicate
+        queries = draw_queries(condition, seed, index)[np.newaxis]
+        return Drawn(
+            queries, lambda: (k[np.newaxis] for k in draw_keys(condition, seed, index))
+        )
+    matrices = [draw_matrices(condition, seed, index) for index in indices]
+    keys = np.stack([k for _, k in matrices])
+    return Drawn(np.stack([q for q, _ in matrices]), lambda: iter((keys,)))

@@ -1,0 +1,200 @@
+"""What a user sees of the journal: who is refused, with what words, and what helps."""
+
+import errno
+import json
+import multiprocessing
+import os
+import resource
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import montecarlo.report.command as report_command
+from montecarlo.report.__main__ import main
+from montecarlo.results.folder import JOURNAL, TIMING_FILE, files_of
+from montecarlo.results.journal import locked
+
+STUDY = """
+lang = ["en"]
+jobs = 1
+only = ["linear-variance"]
+[grid]
+d_k = [16, 64]
+n_keys = [32]
+laws = []
+first = 16
+most = 16
+"""
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Run the command here; returns its status and what it complained."""
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    config = ["--config", str(tmp_path / "study.toml"), "--quiet"]
+
+    def run_main(*arguments):
+        output = str(tmp_path / "output")
+        status = main([*config, "--output", output, *map(str, arguments)])
+        return status, capsys.readouterr().err
+
+    return run_main
+
+
+@pytest.fixture
+def interrupted(run, tmp_path, monkeypatch):
+    """The output folder of a run that was stopped while it rendered."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(report_command, "make_report", stop)
+        status, complaint = run()
+    assert status == 130
+    assert "finished batches are kept, the same command goes on" in complaint
+    assert len(complaint.splitlines()) == 1
+    return tmp_path / "output"
+
+
+def contents(folder):
+    """The bytes of every file, but what may differ."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in files_of(folder)
+        if path.name != TIMING_FILE
+    }
+
+
+def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
+    """It samples nothing again, writes what an uninterrupted one writes, and leaves no
+    journal.
+    """
+    whole = tmp_path / "whole"
+    assert run("--output", whole)[0] == 0
+    with monkeypatch.context() as patch:
+        patch.setattr("montecarlo.estimation.engine.sample", None)
+        assert run() == (0, "")
+    assert contents(interrupted) == contents(whole)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--seed", "2"], "another seed 1 in place of 2"),
+        (["--only", "unscaled-one-hot"], "another"),
+        (["--preset", "quick"], "another"),
+    ],
+)
+def test_another_command_is_refused(run, interrupted, flags, words):
+    """In one line, with what differs and what helps; nothing is touched."""
+    before = contents(interrupted)
+    status, complaint = run(*flags)
+    assert status == 3
+    assert words in complaint
+    assert "--fresh" in complaint
+    assert len(complaint.splitlines()) == 1
+    assert contents(interrupted) == before
+
+
+def test_fresh_starts_anew(run, interrupted):
+    """The way out that the message names is one."""
+    assert run("--fresh", "--seed", 2) == (0, "")
+    assert json.loads((interrupted / "run.json").read_bytes())["seed"] == 2
+    assert not (interrupted / JOURNAL).exists()
+
+
+def test_other_code_is_refused(run, interrupted, monkeypatch):
+    """What another version of the code has drawn is not mixed with this one's."""
+    monkeypatch.setattr("montecarlo.recording.code_digest", lambda: "another")
+    status, complaint = run()
+    assert status == 3
+    assert "another code" in complaint
+    assert (interrupted / JOURNAL).exists()
+
+
+def test_damaged_journal_is_refused(run, interrupted):
+    """A changed bit in a batch is found; with --fresh the run is made."""
+    path = interrupted / JOURNAL
+    with closing(sqlite3.connect(path)) as connection:
+        ((means,),) = connection.execute("SELECT means FROM batches LIMIT 1")
+    content = bytearray(path.read_bytes())
+    content[content.index(means[:16])] ^= 4
+    path.write_bytes(content)
+    status, complaint = run()
+    assert status == 3
+    assert "as it was written" in complaint
+    assert path.read_bytes() == bytes(content)
+    assert run("--fresh") == (0, "")
+
+
+def test_folder_in_use(run, tmp_path):
+    """Two runs in one folder: the second is refused, whether it samples or renders."""
+    assert run()[0] == 0
+    output = tmp_path / "output"
+    before = contents(output)
+    with locked(output):
+        for flags in ([], ["--fresh"]):
+            status, complaint = run(*flags)
+            assert status == 3
+            assert "in use by another run" in complaint
+            assert len(complaint.splitlines()) == 1
+        again = ["--from", str(output), "--output", str(output), "--quiet"]
+        assert main(again) == 3
+    assert contents(output) == before
+    assert main(again) == 0
+
+
+def test_rendering_again_leaves_the_journal(run, interrupted, tmp_path):
+    """An interrupted run can still go on after other results were rendered there."""
+    whole = tmp_path / "whole"
+    assert run("--output", whole)[0] == 0
+    kept = (interrupted / JOURNAL).stat().st_size
+    again = ["--from", str(whole), "--output", str(interrupted), "--quiet"]
+    assert main(again) == 0
+    assert (interrupted / JOURNAL).stat().st_size == kept
+    assert run() == (0, "")
+
+
+def test_folder_that_cannot_be_written(run, monkeypatch):
+    """One line with the folder and the reason.  (Permissions themselves do not stop a
+    test that is run as root.)
+    """
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+    status, complaint = run()
+    assert status == 3
+    assert "Read-only file system" in complaint
+    assert len(complaint.splitlines()) == 1
+
+
+def _run_on_a_full_disk(arguments, told):
+    """Run the command where no file may grow beyond some kilobytes."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    told.put(main(arguments))
+
+
+@pytest.mark.slow
+def test_full_disk(tmp_path, capfd):
+    """One line; what was kept before is there, and with room the run goes on."""
+    config = tmp_path / "study.toml"
+    config.write_text(STUDY.replace('only = ["linear-variance"]\n', ""))
+    output = tmp_path / "output"
+    arguments = ["--config", str(config), "--output", str(output), "--quiet"]
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    process = context.Process(target=_run_on_a_full_disk, args=(arguments, told))
+    process.start()
+    assert told.get(timeout=120) == 3
+    process.join()
+    (line,) = capfd.readouterr().err.splitlines()
+    assert "must be writable" in line
+    assert "the same command goes on" in line
+    assert (output / JOURNAL).exists()
+    assert main(arguments) == 0
+    assert not (output / JOURNAL).exists()

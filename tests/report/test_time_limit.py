@@ -1,0 +1,162 @@
+"""A report whose sampling ran out of time: honest, told, and made again to the byte."""
+
+import json
+
+import html5lib
+import pytest
+
+from montecarlo.report.__main__ import main
+from montecarlo.results.folder import TIMING_FILE, files_of
+
+STUDY = """
+lang = ["en"]
+jobs = 1
+[grid]
+d_k = [16, 64]
+n_keys = [32]
+laws = ["laplace"]
+law_d_k = [16]
+law_n_keys = []
+first = 32
+most = 128
+"""
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """A report that had no time."""
+    folder = tmp_path_factory.mktemp("limited")
+    (folder / "study.toml").write_text(STUDY, encoding="utf-8")
+    output = folder / "output"
+    given = ["--config", str(folder / "study.toml"), "--output", str(output)]
+    assert main([*given, "--max-seconds", "1e-9", "--quiet"]) == 0
+    return output
+
+
+@pytest.fixture
+def refused(tmp_path, capsys):
+    """Run what must be refused: one line, status 2, nothing written."""
+
+    def run_refused(*arguments):
+        output = tmp_path / "refused"
+        status = main([*map(str, arguments), "--output", str(output)])
+        (line,) = capsys.readouterr().err.splitlines()
+        assert status == 2
+        assert not output.exists()
+        return line
+
+    return run_refused
+
+
+def contents(folder):
+    """The bytes of every file, but what may differ."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in files_of(folder)
+        if path.name != TIMING_FILE
+    }
+
+
+def record_of(folder):
+    """What run.json says."""
+    return json.loads((folder / "run.json").read_bytes())
+
+
+def test_what_is_undecided_is_inconclusive(limited):
+    """With two replicates of each condition no claim is decided by measurement, and the
+    numbers are in run.json.
+    """
+    claims = json.loads((limited / "claims.json").read_bytes())["claims"]
+    measured = {
+        claim["verdict"]
+        for claim in claims
+        for reading in claim["readings"]
+        for check in reading["checks"]
+        if check["cells"]
+    }
+
+    assert measured <= {"inconclusive", "not_measured"}
+    assert "inconclusive" in measured
+    assert set(record_of(limited)["replicates"].values()) == {2}
+    assert record_of(limited)["time_limit_reached"] is True
+
+
+def test_page_says_so(limited):
+    """The page tells that time ran out, and the command that makes it again."""
+    text = (limited / "en.html").read_text(encoding="utf-8")
+    page = html5lib.parse(text)
+    (shown,) = page.iter("{http://www.w3.org/1999/xhtml}pre")
+
+    assert "A time limit ended the sampling" in text
+    command = "python -m montecarlo.report --replicates-from run.json"
+    assert "".join(shown.itertext()).strip() == command
+
+
+def test_same_replicates_same_bytes(limited, tmp_path):
+    """From run.json alone every file is made again to the byte."""
+    again = tmp_path / "again"
+    source = str(limited / "run.json")
+    assert main(["--replicates-from", source, "--output", str(again), "--quiet"]) == 0
+    assert contents(again) == contents(limited)
+
+
+def test_report_that_had_time_is_made_again_as_well(limited, tmp_path):
+    """Of a report that stopped by itself too; it says nothing of a limit."""
+    config = str(limited.parent / "study.toml")
+    first, second = tmp_path / "first", tmp_path / "second"
+    given = ["--config", config, "--max-seconds", "1000", "--quiet"]
+    assert main([*given, "--output", str(first)]) == 0
+    source = str(first / "run.json")
+    assert main(["--replicates-from", source, "--output", str(second), "--quiet"]) == 0
+    assert contents(first) == contents(second)
+    assert record_of(first)["time_limit_reached"] is False
+    assert max(record_of(first)["replicates"].values()) > 2
+    assert b"A time limit" not in (first / "en.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--seed", "2"], "--seed"),
+        (["--preset", "quick"], "--preset"),
+        (["--only", "linear-variance"], "--only"),
+        (["--max-seconds", "5"], "--max-seconds"),
+    ],
+)
+def test_run_says_what_was_sampled(refused, limited, arguments, words):
+    """Flags that would say otherwise are refused."""
+    line = refused("--replicates-from", limited / "run.json", *arguments)
+    assert words in line
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon"])
+def test_time_must_be_a_time(refused, seconds):
+    """A limit is more than no time at all."""
+    assert "max-seconds must be" in refused("--max-seconds", seconds)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"program": "other"}, "must be of montecarlo"),
+        ({"replicates": {}}, "must lie between 1 and 128, got None"),
+        ({"own_claims": "own-claims.toml"}, "claims of one's own"),
+    ],
+)
+def test_other_files_are_refused(refused, limited, tmp_path, change, words):
+    """What is no run.json of such a report is refused in one line."""
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(record_of(limited) | change), encoding="utf-8")
+    assert words in refused("--replicates-from", path)
+
+
+def test_number_beyond_the_budget_is_refused(refused, limited, tmp_path):
+    """No more replicates than the grid's budget are taken from a file."""
+    record = record_of(limited)
+    name = next(iter(record["replicates"]))
+    record["replicates"][name] = 129
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(record), encoding="utf-8")
+    assert "between 1 and 128, got 129" in refused("--replicates-from", path)
+    path.unlink()
+    assert "readable run.json" in refused("--replicates-from", path)

@@ -1,0 +1,124 @@
+"""Keys in chunks: the same rows as all at once, in little memory."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.sampling import matrices, row_blocks
+from montecarlo.sampling.conditions import MOST_QUERIES, Condition
+from montecarlo.sampling.matrices import draw_keys, draw_matrices, keys_at_once
+from montecarlo.sampling.replicates import sample
+
+ALL = tuple(DIVISORS)
+#: Entries at once for which these conditions come in chunks of 200 keys, or of 128.
+FEW = 1400
+LONG = [
+    Condition("gaussian", "gaussian", 7, 1000),
+    Condition("student_t5", "laplace(mean=0.5)", 7, 999),
+    Condition("gaussian", "gaussian", 7, 600, "planted(0.5)"),
+    Condition("rademacher", "rademacher", 33, 130, "planted(0.25)"),
+]
+GIB = 2**30
+
+
+@pytest.fixture
+def in_chunks(monkeypatch):
+    """Few entries are drawn at once."""
+    monkeypatch.setattr(matrices, "ENTRIES_AT_ONCE", FEW)
+
+
+@pytest.mark.usefixtures("in_chunks")
+@pytest.mark.parametrize("condition", LONG, ids=lambda c: c.name)
+def test_chunks_are_the_keys(condition):
+    """Chunks have the size that the condition says, and together they are K."""
+    chunks = list(draw_keys(condition, 3, 1))
+    sizes = [len(chunk) for chunk in chunks]
+
+    assert len(sizes) > 1
+    assert set(sizes[:-1]) == {keys_at_once(condition)}
+    assert sizes[0] >= min(MOST_QUERIES, condition.shape[0])
+    assert np.array_equal(np.concatenate(chunks), draw_matrices(condition, 3, 1)[1])
+
+
+@pytest.mark.usefixtures("in_chunks")
+@pytest.mark.parametrize("condition", LONG, ids=lambda c: c.name)
+def test_streamed_rows_equal_unstreamed_ones(condition, monkeypatch):
+    """Rows whose keys come in chunks are those of the same keys held at once: the
+    scores to the rounding of a float32 product, the counts in all but a few rows.
+    """
+    streamed = sample(condition, 3, 0, 3, ALL)
+    monkeypatch.setattr(row_blocks, "keys_at_once", lambda condition: condition.n_keys)
+    whole = sample(condition, 3, 0, 3, ALL)
+
+    # an identity that is near 0 is held against the terms it is made of
+    assert streamed.means == pytest.approx(whole.means, rel=1e-4, abs=1e-5)
+    for one, other in zip(streamed.counts, whole.counts, strict=True):
+        assert one[0].sum() == other[0].sum()
+        assert np.abs(one[0] - other[0]).sum() <= 0.01 * other[0].sum() + 2
+
+
+@pytest.mark.usefixtures("in_chunks")
+@pytest.mark.parametrize("condition", LONG, ids=lambda c: c.name)
+def test_streamed_bytes_do_not_depend_on_the_batch(condition):
+    """A replicate whose keys come in chunks has the same bytes alone as in company."""
+    together = sample(condition, 3, 0, 3, ALL)
+    alone = [sample(condition, 3, i, i + 1, ALL) for i in range(3)]
+
+    assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
+    for i, counts in enumerate(together.counts):
+        assert np.array_equal(counts, sum(one.counts[i] for one in alone))
+
+
+@pytest.mark.usefixtures("in_chunks")
+def test_other_keys_would_be_seen(monkeypatch):
+    """The test of streamed rows can fail: chunks in another order are other keys."""
+    condition = LONG[0]
+    right = sample(condition, 3, 0, 1, ALL).means
+    backwards = row_blocks.draw_keys
+    calls = []
+
+    def turned(*arguments):
+        calls.append(arguments)
+        chunks = list(backwards(*arguments))
+        return iter(chunks if len(calls) == 1 else chunks[::-1])
+
+    monkeypatch.setattr(row_blocks, "draw_keys", turned)
+    wrong = sample(condition, 3, 0, 1, ALL).means
+    assert np.abs(wrong / right - 1.0).max() > 0.01
+
+
+def test_presets_are_not_cut():
+    """A setup and ordinary conditions are drawn whole."""
+    assert keys_at_once(Condition("gaussian", "gaussian", 64, 65536)) == 65536
+    assert keys_at_once(Condition("gaussian", "gaussian", 128, 2**20)) == 2**15
+
+
+MEASURE = """
+import resource, sys
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import sample
+condition = Condition("gaussian", "gaussian", 128, 2**20)
+sample(condition, 1, 0, int(sys.argv[1]), ("none", "sqrt", "2sqrt", "linear"))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_memory_of_a_million_keys():
+    """A million keys of 128 entries take less than half a GiB, which these keys alone
+    would, for any number of replicates.
+    """
+
+    def peak(replicates):
+        command = [sys.executable, "-c", MEASURE, str(replicates)]
+        found = subprocess.run(  # noqa: S603 - of ourselves
+            command, check=True, capture_output=True, text=True
+        )
+        return 1024 * int(found.stdout)
+
+    few, many = peak(1), peak(3)
+    assert max(few, many) < GIB / 2
+    assert abs(many - few) < GIB / 8

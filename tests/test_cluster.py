@@ -1,0 +1,319 @@
+"""Clusters: a real scheduler and real workers on loopback, some of which are killed.
+
+Started by the commands of docs/cluster.md.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.estimation import cluster
+from montecarlo.estimation.cluster import checked, ready, require_alike
+from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.tasks import Task, finish
+from montecarlo.presets import Block, Grid
+from montecarlo.recording import write_results
+from montecarlo.report.__main__ import main
+from montecarlo.results.folder import file_hash, files_of
+from montecarlo.study import Study, run_study
+
+ROOT = Path(__file__).parents[1]
+#: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.
+GRID = Grid(
+    d_k=(16, 64),
+    n_keys=(32, 128),
+    laws=("laplace",),
+    law_d_k=(16,),
+    law_n_keys=(32,),
+    blocks=(
+        Block((16,), (32,), pairs=False, dependence="planted(0.5)"),
+        Block((16,), setup="init(kind=he_normal,norm=layer,shape=full,width=32)"),
+        Block((16,), (32,), pairs=False, formats=True),
+    ),
+    tails=((16, 4),),
+    first=32,
+    most=64,
+)
+#: Small batches: more moments to be killed at.
+BATCH = 4
+#: Another kind of processor, as far as OpenBLAS knows.
+OTHER_KERNEL = {"OPENBLAS_CORETYPE": "Nehalem"}
+FINGERPRINT = {"montecarlo": "1.0", "numpy": "2.0", "kernel": "Zen"}
+#: Seconds in which an interrupted command ends where nothing else is at work.
+PROMPT = 2.0
+
+
+def study_hashes(executor, folder, advance=lambda *_: None):
+    """The hashes of what a study comes to, by file."""
+    study = Study(read_catalogue(), GRID, 3, batch=BATCH)
+    write_results(run_study(study, executor, advance), folder)
+    return {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+
+
+def start(folder, *arguments, **environment):
+    """Start a part of a cluster in a process of its own."""
+    with (folder / "log.txt").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+            [sys.executable, "-m", "dask", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            stdout=log,
+            stderr=log,
+        )
+
+
+@contextlib.contextmanager
+def ended(process):
+    """End a process, and those that it started, at the end of a block."""
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family = psutil.Process(process.pid).children(recursive=True)
+            for one in [*family, process]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
+        process.wait()
+
+
+def slowness():
+    """How many times longer things take here now, by what else the machine does."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    while time.process_time() - cpu < 0.3:
+        pass
+    return max(1.0, (time.perf_counter() - wall) / 0.3)
+
+
+def wait_until(said, seconds=60):
+    """Wait for something to hold."""
+    until = time.monotonic() + seconds
+    while not said():
+        if time.monotonic() > until:
+            pytest.fail("waited in vain")
+        time.sleep(0.05)
+
+
+class Scheduler(NamedTuple):
+    """A scheduler: its address, how to start a worker of it, and its process."""
+
+    address: str
+    start_worker: Callable[..., subprocess.Popen]
+    process: subprocess.Popen
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler without workers."""
+    file = tmp_path / "scheduler.json"
+    plain = ("--no-dashboard", "--host", "127.0.0.1")
+    with contextlib.ExitStack() as stack:
+
+        def begin(*arguments, **environment):
+            process = start(tmp_path, *arguments, *plain, **environment)
+            return stack.enter_context(ended(process))
+
+        process = begin("scheduler", "--port", 0, "--scheduler-file", file)
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        address = json.loads(file.read_text())["address"]
+        worker = ("worker", address, "--nthreads", 1, "--local-directory", tmp_path)
+        yield Scheduler(address, partial(begin, *worker), process)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The hashes of the study on one thread."""
+    with make_executor(1) as executor:
+        return study_hashes(executor, tmp_path_factory.mktemp("expected"))
+
+
+def has_workers(address, number):
+    """Whether a scheduler has so many workers; asked without counting on the code."""
+
+    def asked():
+        with make_executor(kind=address) as executor:
+            return executor.jobs == number
+
+    return asked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["threads", "processes", "dask"])
+def test_same_bytes_on_this_machine(expected, tmp_path, kind):
+    """Threads, processes and a cluster of this machine's own give the same bytes."""
+    with make_executor(2, kind) as executor:
+        assert executor.kind == kind
+        assert study_hashes(executor, tmp_path) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("--no-nanny",)], ids=["replaced", "gone"])
+def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, more):
+    """A worker that is killed in mid-run changes no byte: where a nanny watches over it
+    another takes its place, where none does the other worker does it all.
+    """
+    address, start_worker, _ = scheduler
+    first, _ = start_worker(*more), start_worker(*more)
+    wait_until(has_workers(address, 2))
+    # a nanny's last child is the worker
+    family = psutil.Process(first.pid).children(recursive=True)
+    victim = first.pid if more else family[-1].pid
+    killed_at = []
+
+    def advance(_condition, finished, _wanted):
+        if finished and not killed_at:
+            os.kill(victim, signal.SIGKILL)
+            killed_at.append(time.monotonic())
+
+    output = tmp_path / "results"
+    output.mkdir()
+    with make_executor(kind=address) as executor:
+        assert executor.jobs == 2
+        assert study_hashes(executor, output, advance) == expected
+    assert killed_at
+    assert not psutil.pid_exists(victim) or more
+    if not more:
+        wait_until(has_workers(address, 2))
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_workers_is_found(scheduler):
+    """A task whose workers die again and again fails alone; the others are done."""
+    address, start_worker, _ = scheduler
+    start_worker()
+    tasks = [Task(abs, (-n,)) for n in range(8)] + [Task(os._exit, (1,))]
+    with make_executor(kind=address) as executor:
+        found = {task: future for task, future in finish(executor, tasks)}  # noqa: C416
+        assert type(found.pop(tasks[-1]).exception()).__name__ == "KilledWorker"
+        assert [found[task].result() for task in tasks[:-1]] == list(range(8))
+
+
+@pytest.mark.slow
+def test_a_worker_with_other_bytes_is_refused(scheduler):
+    """A worker of another kind of processor is named, with what it has and what was
+    expected, also if it joins later.
+    """
+    address, start_worker, _ = scheduler
+    start_worker()
+    with make_executor(kind=address) as executor:
+        start_worker(**OTHER_KERNEL)
+        line = r"worker tcp://127.0.0.1:\d+ must have kernel .* got Nehalem"
+        tasks = (Task(time.sleep, (0.1 + 1e-6 * n,)) for n in range(600))
+        with pytest.raises(RuntimeError, match=line):
+            list(finish(executor, tasks))
+    with pytest.raises(RuntimeError, match=line):
+        make_executor(kind=address)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_ends_is_told(scheduler):
+    """When the scheduler goes in mid-run and stays away, the run ends with a line."""
+    address, start_worker, process = scheduler
+    start_worker()
+    tasks = (Task(time.sleep, (0.05 + 1e-6 * n,)) for n in range(99))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cluster, "PATIENCE", 3)
+        with make_executor(kind=address) as executor:
+            done = finish(executor, tasks)
+            next(done)
+            patch.setattr(cluster, "PATIENCE", 1)
+            process.kill()
+            with pytest.raises(ConnectionError, match="must be a running Dask sched"):
+                list(done)
+
+
+def free_port():
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
+    """The command says in one line that nobody answers, and writes nothing."""
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    output = tmp_path / "output"
+    address = f"tcp://127.0.0.1:{free_port()}"
+    assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"montecarlo.report: executor {address} must be a running")
+    assert list(files_of(output)) == []
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers(monkeypatch, scheduler):
+    """A scheduler that has no workers is one line as well."""
+    monkeypatch.setattr(cluster, "PATIENCE", 2)
+    with pytest.raises(ConnectionError, match="must have workers, none came within 2"):
+        make_executor(kind=scheduler.address)
+
+
+@pytest.mark.parametrize(
+    ("has", "message"),
+    [
+        ({**FINGERPRINT, "numpy": "1.9"}, "numpy 2.0 for the same bytes, got 1.9"),
+        ({"montecarlo": "1.0", "numpy": "2.0"}, "kernel Zen .* got none"),
+        (ModuleNotFoundError("No module"), "montecarlo 1.0 .* got ModuleNotFoundError"),
+    ],
+)
+def test_unlike_workers_are_named(has, message):
+    """Of several workers, the one that is different is named, with what it has."""
+    asked = {"tcp://a:1": FINGERPRINT, "tcp://b:2": has, "tcp://c:3": FINGERPRINT}
+    with pytest.raises(RuntimeError, match=f"worker tcp://b:2 must have {message}"):
+        require_alike(asked, FINGERPRINT)
+    require_alike({"tcp://a:1": FINGERPRINT}, FINGERPRINT)
+
+
+def test_a_task_is_not_done_by_an_unlike_worker():
+    """What a worker is asked to do it does only if its bytes are those expected."""
+    assert checked(ready(), abs, -3) == 3
+    with pytest.raises(Exception, match="would give other bytes"):
+        checked({**ready(), "numpy": "0.0"}, pytest.fail, "done all the same")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "after"),
+    [("threads", 8), ("processes", 0), ("processes", 8), ("dask", 0), ("dask", 8)],
+)
+def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
+    """Ctrl-C, which a terminal sends to every process, while workers are starting and
+    in mid-run: within two seconds the command ends with status 130 and one line, and no
+    process is left.
+    """
+    arguments = f"-m montecarlo.report --jobs 2 --executor {kind} --quiet --output"
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+        [sys.executable, *arguments.split(), tmp_path / "output"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with ended(process):
+        parent = psutil.Process(process.pid)
+        least = 0 if kind == "threads" else 3  # two workers, and the resource tracker
+        wait_until(lambda: len(parent.children(recursive=True)) >= least)
+        time.sleep(after)
+        slow = slowness()
+        family = parent.children(recursive=True)
+        begun = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+        seconds = time.monotonic() - begun
+        assert process.returncode == 130, complaint
+        assert complaint.count("\n") == 1, complaint
+        assert complaint.startswith("montecarlo.report: ")
+        # the farewell goes to and fro between processes that all wait for a core
+        assert seconds < PROMPT * (2.0 * slow - 1.0)
+        assert not psutil.wait_procs(family, timeout=5)[1]

@@ -1,0 +1,182 @@
+"""What failed can be sampled again, alone: the command says exactly the same."""
+
+import json
+import shlex
+import subprocess
+
+import pytest
+
+from montecarlo import replay, tails
+from montecarlo.estimation import engine
+from montecarlo.estimation.failures import batch_command, failed_batch
+from montecarlo.measure import main
+from montecarlo.presets import PRESETS
+from montecarlo.report.__main__ import main as report
+from montecarlo.sampling.replicates import sample
+
+STUDY = """
+lang = ["en"]
+jobs = 1
+seed = 7
+[grid]
+d_k = [4, 16]
+n_keys = [8]
+laws = []
+blocks = [{d_k = [16], n_keys = [8], pairs = false, formats = true}]
+tails = [[4, 2]]
+divisors = ["none", "sqrt"]
+first = 8
+most = 16
+"""
+
+
+def words_of(command):
+    """The arguments of a command, as a shell reads them."""
+    words = shlex.split(command)
+    assert words[:3] == ["python", "-m", "montecarlo.measure"]
+    return words[3:]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What the replay samples, without sampling."""
+    found = []
+    monkeypatch.setattr(replay, "sample", lambda *arguments: found.append(arguments))
+    return found
+
+
+def test_every_condition_can_be_replayed(asked):
+    """The command of a condition, as a shell reads it, samples that very condition, its
+    seed and indices, with or without number formats, under all divisors.
+    """
+    conditions = [c for grid in PRESETS.values() for c in grid.conditions()]
+    for condition in conditions:
+        command = batch_command(condition, 2**62, range(128, 131))
+        assert main(words_of(command)) == 0
+        again, seed, first, stop, divisors = asked.pop()
+        assert again == condition  # formats included
+        assert again.name == condition.name
+        assert (seed, first, stop) == (2**62, 128, 131)
+        assert set(divisors) >= set(PRESETS["full"].divisors)
+    assert any(condition.formats for condition in conditions)
+    assert any("mean" in condition.law_q for condition in conditions)
+
+
+def test_a_shell_reads_the_command_as_it_stands():
+    """Names with brackets and commas are quoted for a shell."""
+    for condition in PRESETS["quick"].conditions():
+        command = batch_command(condition, 1, range(2))
+        shown = command.replace("python -m montecarlo.measure", "printf '%s\\n'")
+        read = subprocess.run(  # noqa: S602 - a command of our own
+            shown, shell=True, check=True, capture_output=True, text=True
+        )
+        assert read.stdout.splitlines() == words_of(command)
+
+
+@pytest.fixture
+def run_report(tmp_path, capsys):
+    """Run a small report; returns its status and its complaint."""
+
+    def run():
+        path = tmp_path / "study.toml"
+        path.write_text(STUDY, encoding="utf-8")
+        output = ["--output", str(tmp_path / "output"), "--quiet"]
+        status = report(["--config", str(path), *output])
+        return status, capsys.readouterr().err
+
+    return run
+
+
+def test_failing_condition_is_told_and_replayed(
+    monkeypatch, tmp_path, run_report, capsys
+):
+    """A planted failure: the report ends with 3 and one line; its command, alone, fails
+    at the same replicates; with the error gone, the run goes on where it was.
+    """
+    drawn = []
+
+    def failing(condition, seed, start, stop, divisors):
+        if condition.formats and start <= 3 < stop:
+            raise FloatingPointError(f"planted with seed {seed}")
+        drawn.append((condition, start, stop))
+        return sample(condition, seed, start, stop, divisors)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "sample", failing)
+        patch.setattr(replay, "sample", failing)
+        status, complaint = run_report()
+        assert status == 3
+        (line,) = complaint.splitlines()
+        assert "failed (FloatingPointError: planted with seed 7), replay: " in line
+        assert "d_k=16;n_keys=8" in line
+        words = words_of(line.partition("replay: ")[2])
+        assert main(words) == 3
+        told = capsys.readouterr().err
+        assert told.startswith("Traceback")
+        assert "failed again: FloatingPointError: planted" in told.splitlines()[-1]
+    assert main(words) == 0
+    assert "sampled without failure" in capsys.readouterr().out
+
+    others = len(drawn)
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "sample", lambda *a: drawn.append(a) or sample(*a))
+        assert run_report() == (0, "")
+    again = {(a[0], a[2], a[3]) for a in drawn[others:]}
+    assert again
+    assert not again & set(drawn[:others])
+    run = json.loads((tmp_path / "output" / "run.json").read_text())
+    assert "executor" not in json.dumps(run)
+
+
+def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
+    """The same for an overflow probability, which is no condition."""
+    true = tails.estimate_tail
+
+    def failing(x, *more):
+        if x > 80:
+            raise FloatingPointError("planted")
+        return true(x, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tails, "estimate_tail", failing)
+        status, complaint = run_report()
+        assert status == 3
+        (line,) = complaint.splitlines()
+        told = line.split("; ")
+        assert [part.count("overflow_probability at d_k=4 in") for part in told] == [
+            1,
+            1,
+        ]
+        words = words_of(told[0].partition("replay: ")[2])
+        assert main(words) == 3
+        assert "FloatingPointError: planted" in capsys.readouterr().err
+    assert main(words) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--replicates 5", "replicates must be two whole numbers A:B"),
+        ("--replicates 5:5", "with A below B, got '5:5'"),
+        ("--replicates -1:5", "replicates must be two whole numbers"),
+        ("--replicates 0:5 --d-k 0", "d_k must be an integer of at least 1"),
+        ("--replicates 0:5 --seed -1", "seed must be at least 0"),
+        ("--replicates 0:5 --number-format half", "number-format must be one of"),
+        ("--replicates 1:5 --quantity overflow_probability", "must begin with 0"),
+        ("--replicates 0:5 --quantity entropy", "quantity must be left out"),
+        ("--replicates 0:5 --row r1", "row must be left out"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(capsys, arguments, message):
+    """One line, status 2."""
+    assert main(arguments.replace("-1:5", "=-1:5").replace(" =", "=").split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_reason_is_one_line():
+    """Of an exception's text only the first line is told."""
+    condition = next(iter(PRESETS["quick"].budgets()))
+    told = failed_batch(condition, 1, range(2), ValueError("first\nsecond"))
+    assert "(ValueError: first), replay: " in told
+    assert "second" not in told
