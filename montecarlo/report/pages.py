@@ -22,6 +22,7 @@ from montecarlo.report.own_words import OWN_FILE, OwnWords, Shown, set_own_words
 from montecarlo.report.report_card import CardView
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
+from montecarlo.report.trained import read_trained
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 from montecarlo.results.folder import RUN_FILE
 
@@ -137,11 +138,9 @@ def _render(
     language: Language,
     erratum: Erratum | None = None,
 ) -> str:
-    environment = _environment()
-    style = stylesheet()
-    page = environment.get_template(template).render(
-        **_functions(language),
-        language=language,
+    return render_template(
+        template,
+        language,
         erratum=erratum,
         errata=contents.errata,
         languages=[(code, *LANGUAGES[code]) for code in contents.languages],
@@ -156,6 +155,17 @@ def _render(
         threshold_panels=contents.threshold_panels,
         card=contents.card,
         command=canonical_command(contents.findings.run),
+        trained=None if contents.findings.own else read_trained(),
+    )
+
+
+def render_template(template: str, language: Language, **values: object) -> str:
+    """Render a template in a language, with the style and policy of every page."""
+    style, found = stylesheet(), _environment().get_template(template)
+    page = found.render(
+        **_functions(language),
+        **values,
+        language=language,
         policy=POLICY.format(style=style_hash(style)),
         style=Markup(style),  # noqa: S704 - our own file, no message in it
     )

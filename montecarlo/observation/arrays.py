@@ -1,0 +1,239 @@
+"""Arrays of queries and keys: in memory or in a file, read one block at a time.
+
+In: where an array lies.  Out: blocks as float64.  A file is memory-mapped anew for each
+block, so that what stays in memory is one block, however large the file.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from montecarlo.attention.softmax import Array
+
+#: What axes may be called: what comes first is named first.
+AXES = ("sequence", "layer", "head", "token", "d")
+#: Axes that every array has to have.
+NEEDED = ("token", "d")
+Index = tuple[int | slice, ...]
+#: Number formats by name; bfloat16 is read as the upper half of a float32.
+FORMATS = {"float16": "f2", "bfloat16": "u2", "float32": "f4", "float64": "f8"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An array that is read in blocks.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    shape : tuple of int
+    take : callable
+        Index -> the block as float64, which belongs to the caller.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    take: Callable[[Index], Array]
+
+
+def held(name: str, array: ArrayLike) -> Tensor:
+    """Wrap an array that is in memory, or whatever NumPy makes an array of.
+
+    Raises
+    ------
+    ValueError
+        If its entries are no real floating-point numbers.
+    """
+    values = np.asarray(array)
+    if values.dtype.kind != "f" and values.dtype.name != "bfloat16":
+        raise ValueError(
+            f"{name} must hold floating-point numbers, got entries of type "
+            f"{values.dtype.name}"
+        )
+    return Tensor(name, values.shape, lambda i: np.array(values[i], dtype=np.float64))
+
+
+def stored(  # noqa: PLR0913 - where an array lies, and how
+    name: str,
+    path: Path,
+    offset: int,
+    shape: tuple[int, ...],
+    number_format: str,
+    *,
+    byte_order: str = "<",
+    fortran: bool = False,
+) -> Tensor:
+    """Describe an array of a file.
+
+    Parameters
+    ----------
+    name : str
+    path : Path
+    offset : int
+        Bytes before it.
+    shape : tuple of int
+    number_format : str
+        A key of `FORMATS`.
+    byte_order : {"<", ">"}
+    fortran : bool
+        Whether the first axis runs fastest.
+
+    Raises
+    ------
+    ValueError
+        If the file is too short for it.
+    """
+    kind = np.dtype(byte_order + FORMATS[number_format])
+    needed = offset + kind.itemsize * math.prod(shape)
+    have = path.stat().st_size
+    if have < needed:
+        raise ValueError(
+            f"{name} must have {needed} bytes for its shape {shape}, got {have}: "
+            "the file is cut off"
+        )
+
+    def take(index: Index) -> Array:
+        order: Any = "F" if fortran else "C"
+        mapped = np.memmap(path, kind, "r", offset, shape, order)
+        block = np.asarray(mapped[index])
+        if number_format == "bfloat16":
+            block = (block.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return np.array(block, dtype=np.float64)
+
+    return Tensor(name, shape, take)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """All queries, or all keys, of one source: tensors, their axes, and their names'.
+
+    Attributes
+    ----------
+    name : str
+        ``q`` or ``k``.
+    axes : tuple of str
+        Those of each tensor.
+    in_name : tuple of str
+        Axes that the tensors' names count: mostly none, or the layer.
+    tensors : mapping
+        Numbers of the axes in the name -> Tensor.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    in_name: tuple[str, ...]
+    tensors: Mapping[tuple[int, ...], Tensor]
+
+    def labels(self, axis: str) -> tuple[int, ...]:
+        """Return what counts along an axis; one 0 where there is no such axis."""
+        if axis in self.in_name:
+            place = self.in_name.index(axis)
+            return tuple(sorted({key[place] for key in self.tensors}))
+        return tuple(range(self.size(axis)))
+
+    def size(self, axis: str) -> int:
+        """Return the length of an axis; 1 where there is no such axis."""
+        if axis in self.in_name:
+            return len(self.labels(axis))
+        if axis not in self.axes:
+            return 1
+        return next(iter(self.tensors.values())).shape[self.axes.index(axis)]
+
+    def read(self, place: Mapping[str, int]) -> Array:
+        """Read one sequence of one head.
+
+        Parameters
+        ----------
+        place : mapping
+            Label of ``sequence``, ``layer`` and ``head``.
+
+        Returns
+        -------
+        ndarray, shape (n_tokens, d_k)
+
+        Raises
+        ------
+        ValueError
+            If a number is missing or not finite; the message says where.
+        """
+        tensor = self.tensors[tuple(place[axis] for axis in self.in_name)]
+        index = tuple(place[a] if a in place else slice(None) for a in self.axes)
+        block = tensor.take(index)
+        if self.axes.index("token") > self.axes.index("d"):
+            block = np.ascontiguousarray(block.T)
+        if not np.isfinite(block).all():
+            token, entry = np.argwhere(~np.isfinite(block))[0]
+            where = ", ".join(f"{axis} {number}" for axis, number in place.items())
+            raise ValueError(
+                f"{tensor.name} must be finite, got {block[token, entry]} at "
+                f"{where}, token {token}, d {entry}"
+            )
+        return block
+
+
+def make_side(
+    name: str,
+    tensors: Mapping[tuple[int, ...], Tensor],
+    axes: Sequence[str],
+    in_name: Sequence[str] = (),
+) -> Side:
+    """Give names to the axes of queries or keys.
+
+    Raises
+    ------
+    ValueError
+        If a tensor has other axes, one of length 0, or another shape than the first.
+    """
+    first = next(iter(tensors.values()))
+    for tensor in tensors.values():
+        if len(tensor.shape) != len(axes):
+            raise ValueError(
+                f"{tensor.name} must have the axes {','.join(axes)}, got shape "
+                f"{tensor.shape}: name its axes with --axes"
+            )
+        for axis, size in zip(axes, tensor.shape, strict=True):
+            if size == 0:
+                raise ValueError(
+                    f"{tensor.name} must have something along each axis, got shape "
+                    f"{tensor.shape}: its axis {axis!r} is empty"
+                )
+            if size != first.shape[axes.index(axis)] and "sequence" not in in_name:
+                raise ValueError(
+                    f"{tensor.name} must have the shape of {first.name}, "
+                    f"{first.shape}, got {tensor.shape}: they differ along {axis!r}"
+                )
+    side = Side(name, tuple(axes), tuple(in_name), tensors)
+    expected = math.prod(side.size(axis) for axis in in_name)
+    if len(tensors) != expected:
+        counted = " and ".join(in_name)
+        raise ValueError(
+            f"{name} must have an array for every {counted}, got {len(tensors)} of "
+            f"{expected}"
+        )
+    return side
+
+
+def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
+    """Return names of axes.
+
+    Raises
+    ------
+    ValueError
+        If one is not known or stands twice, or one that is needed is missing.
+    """
+    known = ", ".join(AXES)
+    for axis in axes:
+        if axis not in AXES or list(axes).count(axis) > 1:
+            raise ValueError(
+                f"axes must be different ones among {known}; got {','.join(axes)!r}"
+            )
+    for axis in NEEDED:
+        if axis not in axes:
+            raise ValueError(f"axes must have {axis!r}, got {','.join(axes)!r}")
+    return tuple(axes)

@@ -1,0 +1,256 @@
+"""The texts' claims, judged on a model: each head is a place.
+
+Of the catalogue's checks those that one model can decide: at one d_k, on rows and pairs
+as they are.  A quantile against a bound is judged as a share of rows against its rank,
+which is a mean over sequences.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.rows import QUANTILES
+from montecarlo.attention.softmax import Array
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.schema import UNBOUNDED, Check, Claim, Domain, Level, Reading
+from montecarlo.claims.verdicts import (
+    Verdict,
+    all_of,
+    decide,
+    reading_verdict,
+)
+from montecarlo.observation.head_quantities import Estimate, Stacks, estimate
+from montecarlo.observation.row_values import ROW_FUNCTIONS, RowSum
+
+#: Quantities of pairs, and the power of the divisor that divides each.
+PAIRS = {
+    "score_mean": 1,
+    "score_variance": 2,
+    "score_std": 1,
+    "entry_variance_q": 0,
+    "entry_variance_k": 0,
+    "score_excess_kurtosis": 0,
+}
+#: Nominal probability that any decided check is wrong, split over checks and heads.
+ERROR_RATE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class CheckHere:
+    """A check of the catalogue, as it is judged on heads.
+
+    Attributes
+    ----------
+    claim, reading, scope : str
+    check : Check
+    sums : tuple of RowSum
+        What it needs of rows; two for a ratio of divisors, none for pairs.
+    window : (float, float)
+        Of the quantity, of its power of n taken off, or of the share of rows.
+    """
+
+    claim: str
+    reading: str
+    scope: str
+    check: Check
+    sums: tuple[RowSum, ...]
+    window: tuple[float, float]
+
+    def value(self, found: Stacks, d_k: int) -> Array:
+        """Return its quantity, with all sequences and with some left out."""
+        if not self.sums:
+            power = PAIRS[self.check.quantity]
+            divisor = DIVISORS[self.check.divisor].value(d_k)
+            return found[self.check.quantity] / divisor**power
+        values = [found[one.name] for one in self.sums]
+        return values[0] if len(values) == 1 else values[0] / values[1]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingHere:
+    """A reading of a claim, judged on all heads of a model.
+
+    Attributes
+    ----------
+    claim, reading : str
+    verdict : Verdict
+        Of all heads together.
+    counts : mapping
+        How many heads have each outcome.
+    """
+
+    claim: str
+    reading: str
+    verdict: Verdict
+    counts: Mapping[str, int]
+
+
+def checks_here(d_k: int) -> tuple[CheckHere, ...]:
+    """Pick the checks that a model of this d_k can decide.
+
+    Readings are taken whole: where one check of a reading cannot be told, none is.
+    """
+    picked: list[CheckHere] = []
+    for claim in read_catalogue().claim:
+        for reading in claim.reading:
+            made = [
+                _check_here(claim.id, reading.id, reading.scope, check, d_k)
+                for check in reading.check
+            ]
+            if all(one is not None for one in made):
+                picked += [one for one in made if one is not None]
+    return tuple(picked)
+
+
+def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
+    claim: str, reading: str, scope: str, check: Check, d_k: int
+) -> CheckHere | None:
+    domain = check.domain
+    plain = Domain(d_k=domain.d_k, n_keys=domain.n_keys)
+    if domain != plain or check.along_d_k or check.number_format != "float64":
+        return None
+    if not domain.d_k[0] <= d_k <= domain.d_k[1] or check.expected == "reference":
+        return None
+    levels = [x for x in (check.low, check.high, check.expected) if x is not None]
+    powers = {x.n_keys_power if isinstance(x, Level) else 0.0 for x in levels}
+    if len(powers) != 1:
+        return None
+    (power,) = powers
+    window = _window(check, d_k)
+    if check.quantity in PAIRS:
+        return CheckHere(claim, reading, scope, check, (), window)
+    if check.quantity not in ROW_FUNCTIONS:
+        return None
+    below = None
+    if check.summary in QUANTILES:
+        if "/" in check.divisor or np.isfinite(window).all():
+            return None
+        # a quantile is at least c where no more than its rank lies below c
+        rank, at_least = QUANTILES[check.summary], np.isfinite(window[0])
+        below = window[0] if at_least else window[1]
+        window = (-np.inf, rank) if at_least else (rank, np.inf)
+    elif check.summary != "mean":
+        return None
+    sums = tuple(
+        RowSum(
+            _name(check.quantity, divisor, power, below, domain.n_keys),
+            check.quantity,
+            DIVISORS[divisor].value(d_k),
+            power,
+            below,
+            (float(domain.n_keys[0]), float(domain.n_keys[1])),
+        )
+        for divisor in check.divisor.split("/")
+    )
+    return CheckHere(claim, reading, scope, check, sums, window)
+
+
+def _window(check: Check, d_k: int) -> tuple[float, float]:
+    """Return a check's window at a d_k, without the power of n."""
+
+    def at(level: object, default: float) -> float:
+        if level is None:
+            return default
+        return level.at(d_k, 1) if isinstance(level, Level) else float(str(level))
+
+    if check.relation == "equals":
+        expected, tolerance = at(check.expected, 0.0), check.tolerance or 0.0
+        half = tolerance * abs(expected) if expected else tolerance
+        return expected - half, expected + half
+    return at(check.low, UNBOUNDED[0]), at(check.high, UNBOUNDED[1])
+
+
+def _name(
+    quantity: str,
+    divisor: str,
+    power: float,
+    below: float | None,
+    n_keys: tuple[int, int],
+) -> str:
+    name = f"{quantity}({divisor})"
+    if power:
+        name += f"/n^{power:g}"
+    if below is not None:
+        name += f"<{below:g}"
+    return name if n_keys == Domain().n_keys else f"{name}[{n_keys[0]},{n_keys[1]}]"
+
+
+def outcomes_of_head(
+    checks: Sequence[CheckHere], found: Stacks, d_k: int, error_rate: float
+) -> list[tuple[Verdict, Estimate]]:
+    """Judge every check on one head.
+
+    Parameters
+    ----------
+    checks : sequence of CheckHere
+    found : dict
+        From `quantities`.
+    d_k : int
+    error_rate : float
+        One-sided, of each interval.
+    """
+    outcomes = []
+    for one in checks:
+        made = estimate(one.value(found, d_k))
+        if np.isnan(made.value):
+            verdict = Verdict.NOT_APPLICABLE  # no row with so many keys
+        else:
+            verdict = decide(made.interval(error_rate), one.window)
+        outcomes.append((verdict, made))
+    return outcomes
+
+
+def label_here(claim: Claim, name: str) -> str | None:
+    """Return what tells a reading from others on a model; None where nothing does.
+
+    Readings that differ in laws alone are one on a model, whose law is its own.
+    """
+
+    def asked(reading: Reading) -> list[Check]:
+        domains = [Domain(one.domain.d_k, one.domain.n_keys) for one in reading.check]
+        pairs = zip(reading.check, domains, strict=True)
+        return [msgspec.structs.replace(one, domain=domain) for one, domain in pairs]
+
+    chosen = next(reading for reading in claim.reading if reading.id == name)
+    others = [reading for reading in claim.reading if asked(reading) != asked(chosen)]
+    return str(chosen.label) if others and chosen.label is not None else None
+
+
+def judge_readings(
+    checks: Sequence[CheckHere], outcomes: Sequence[Sequence[Verdict]]
+) -> list[ReadingHere]:
+    """Join the outcomes of checks on heads to verdicts on readings.
+
+    Parameters
+    ----------
+    checks : sequence of CheckHere
+    outcomes : sequence of sequence of Verdict
+        For each head, one outcome a check.
+    """
+    places: dict[tuple[str, str, str], list[int]] = {}
+    for number, one in enumerate(checks):
+        places.setdefault((one.claim, one.reading, one.scope), []).append(number)
+    judged = []
+    for (claim, reading, scope), numbers in places.items():
+        heads = [all_of(head[number] for number in numbers) for head in outcomes]
+        counts = {str(v): heads.count(v) for v in Verdict if v in heads}
+        verdict = _join(scope, heads)
+        judged.append(ReadingHere(claim, reading, verdict, counts))
+    return judged
+
+
+def _join(scope: str, heads: Sequence[Verdict]) -> Verdict:
+    """Join heads: what is said of every head fails by one, if no head supports it."""
+    votes = set(heads)
+    refuted = Verdict.REFUTED in votes and Verdict.SUPPORTED not in votes
+    if refuted and scope != "somewhere":
+        return Verdict.REFUTED
+    return reading_verdict(scope, heads)
+
+
+def error_rate_of(n_checks: int, n_heads: int) -> float:
+    """Return the error rate of each interval on each of its sides."""
+    return ERROR_RATE / (2 * max(1, n_checks * n_heads))

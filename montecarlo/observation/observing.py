@@ -1,0 +1,238 @@
+"""A model observed: every head's quantities, its diagnosis, and the claims.
+
+>>> import numpy as np
+>>> from montecarlo.observation import observe
+>>> q = np.random.default_rng(1).normal(size=(2, 16, 8))
+>>> observe(q, q[::-1], axes=("sequence", "token", "d")).columns[:4].tolist()
+['layer', 'head', 'quantity', 'value']
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.names import look_up
+from montecarlo.observation.claims_here import (
+    CheckHere,
+    ReadingHere,
+    checks_here,
+    error_rate_of,
+    judge_readings,
+    outcomes_of_head,
+)
+from montecarlo.observation.diagnosis import Diagnosis, diagnose
+from montecarlo.observation.head_quantities import (
+    Estimate,
+    Stacks,
+    estimate,
+    quantities,
+    row_sums,
+)
+from montecarlo.observation.head_sums import Plan, sum_head
+from montecarlo.observation.opening import Head, Model, open_arrays
+
+COLUMNS = (
+    "layer",
+    "head",
+    "quantity",
+    "value",
+    "std_error",
+    "ci_low",
+    "ci_high",
+    "n_sequences",
+)
+#: What stands for layer and head where a row is the mean over all heads.
+ALL = "all"
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadView:
+    """One head: its quantities by name, and what they say."""
+
+    head: Head
+    found: dict[str, Estimate]
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A model observed.
+
+    Attributes
+    ----------
+    model : Model
+    divisor : float
+        The model's.
+    seed : int
+        Of the keys drawn from other sequences.
+    heads : tuple of HeadView
+    overall : dict
+        Quantities averaged over heads.
+    checks : tuple of CheckHere
+    outcomes : tuple of tuple of (Verdict, Estimate)
+        For each head, one a check.
+    readings : tuple of ReadingHere
+    """
+
+    model: Model
+    divisor: float
+    seed: int
+    heads: tuple[HeadView, ...]
+    overall: dict[str, Estimate]
+    checks: tuple[CheckHere, ...]
+    outcomes: tuple[tuple[tuple[Verdict, Estimate], ...], ...]
+    readings: tuple[ReadingHere, ...]
+
+    @property
+    def error_rate(self) -> float:
+        """Error rate of each interval that a check is decided by, on each side."""
+        return error_rate_of(len(self.checks), len(self.heads))
+
+    @property
+    def n_sequences(self) -> int:
+        """Sequences, which intervals are made over."""
+        return len(self.model.sequences)
+
+
+def observe(  # noqa: PLR0913 - two arrays, and four options
+    q: ArrayLike,
+    k: ArrayLike,
+    *,
+    axes: Sequence[str] | None = None,
+    causal: bool = False,
+    divisor: str | float = "sqrt",
+    seed: int = 1,
+) -> pd.DataFrame:
+    """Observe queries and keys in hand.
+
+    Parameters
+    ----------
+    q, k : array_like of floating-point numbers
+        By default of shape (n_sequences, n_layers, n_heads, n_tokens, d_k); keys may
+        have fewer heads, which then serve several heads of queries each.
+    axes : sequence of str, optional
+        Names of their axes, among ``sequence``, ``layer``, ``head``, ``token``, ``d``;
+        the last two have to be there.
+    causal : bool
+        Whether a query sees only keys up to its own position.
+    divisor : str or float
+        What the model divides scores by: a name, such as ``sqrt``, or a number.
+    seed : int
+        Of the draws of keys from other sequences.
+
+    Returns
+    -------
+    DataFrame
+        One row per head and quantity, and for ``all`` heads their mean.  Standard
+        errors and 95 % intervals are over sequences, NaN with fewer than five.
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit each other, or hold something that is not finite.
+    """
+    model = open_arrays(q, k, axes, causal=causal)
+    return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
+
+
+def divisor_value(divisor: str | float, d_k: int) -> float:
+    """Return what a model divides by: a number, or a divisor by its name.
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or not positive.
+    """
+    try:
+        value = float(divisor)
+    except ValueError:
+        return look_up("divisor", str(divisor), DIVISORS).value(d_k)
+    if not (np.isfinite(value) and value > 0.0):
+        raise ValueError(f"divisor must be a positive number, got {divisor!r}")
+    return value
+
+
+def observe_model(
+    model: Model, divisor: float, seed: int = 1, progress: Progress = lambda done: None
+) -> Observation:
+    """Observe every head of a model.
+
+    Parameters
+    ----------
+    model : Model
+    divisor : float
+    seed : int
+    progress : callable
+        Told how many heads are done.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, or a head's queries or keys do not vary.
+    """
+    checks = checks_here(model.d_k)
+    asked = {one.name: one for one in row_sums(divisor)}
+    asked |= {one.name: one for check in checks for one in check.sums}
+    if len(model.sequences) == 1:
+        asked = {name: one for name, one in asked.items() if not one.permuted}
+    plan = Plan(tuple(asked.values()), seed)
+    heads = model.heads()
+    rate = error_rate_of(len(checks), len(heads))
+    views, outcomes = [], []
+    overall: Stacks = {}
+    with threadpool_limits(limits=1, user_api="blas"):
+        for done, head in enumerate(heads, start=1):
+            found = quantities(sum_head(model, head, plan), divisor)
+            for name, stack in found.items():
+                overall[name] = overall.get(name, 0.0) + stack / len(heads)
+            estimates = {name: estimate(stack) for name, stack in found.items()}
+            views.append(HeadView(head, estimates, diagnose(estimates)))
+            outcomes.append(tuple(outcomes_of_head(checks, found, model.d_k, rate)))
+            progress(done)
+    readings = judge_readings(checks, [[v for v, _ in head] for head in outcomes])
+    return Observation(
+        model,
+        divisor,
+        seed,
+        tuple(views),
+        {name: estimate(stack) for name, stack in overall.items()},
+        checks,
+        tuple(outcomes),
+        tuple(readings),
+    )
+
+
+def tidy(observation: Observation) -> pd.DataFrame:
+    """Return the quantities as a tidy table, with the columns `COLUMNS`."""
+    rows = list(_rows(observation, ALL, ALL, observation.overall))
+    for view in observation.heads:
+        rows += _rows(observation, view.head.layer, view.head.head, view.found)
+    return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
+
+
+def _rows(
+    observation: Observation,
+    layer: int | str,
+    head: int | str,
+    found: dict[str, Estimate],
+) -> Iterator[tuple[object, ...]]:
+    for name, one in found.items():
+        low, high = one.interval(POINTWISE)
+        yield (
+            layer,
+            head,
+            name,
+            one.value,
+            one.std_error,
+            low,
+            high,
+            observation.n_sequences,
+        )

@@ -1,0 +1,1 @@
+"""The report of a model observed: record, views, figures, pages, terminal."""

@@ -1,0 +1,189 @@
+"""From the arguments of ``python -m montecarlo.observe`` to a folder of results."""
+
+import argparse
+import hashlib
+import platform
+import shlex
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from montecarlo.estimation.fingerprint import cpu_kernel
+from montecarlo.names import look_up, whole_number
+from montecarlo.observation.diagnosis import STATES
+from montecarlo.observation.observing import divisor_value, observe_model
+from montecarlo.observation.opening import open_files
+from montecarlo.recording import LIBRARIES
+from montecarlo.report.language import read_language
+from montecarlo.report.messages import require_complete
+from montecarlo.report.observed.making import make_observed_report
+from montecarlo.report.observed.record import read_observation, write_observation
+from montecarlo.report.observed.terminal import heads_bar, print_observed
+from montecarlo.report.options import choose_languages, configured
+from montecarlo.results.folder import (
+    TIMING_FILE,
+    commit,
+    discard_staging,
+    finish_staging,
+    open_staging,
+    write_json,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for, validated.
+
+    Attributes
+    ----------
+    files : tuple of Path
+    axes : tuple of str or None
+    names : str or None
+    causal : bool
+    divisor : str
+        As typed.
+    seed : int
+    languages : tuple of str
+    fail_on : frozenset of str
+        States of heads.
+    """
+
+    files: tuple[Path, ...]
+    axes: tuple[str, ...] | None
+    names: str | None
+    causal: bool
+    divisor: str
+    seed: int
+    languages: tuple[str, ...]
+    fail_on: frozenset[str]
+
+
+def read_request(arguments: argparse.Namespace) -> Request:
+    """Validate the arguments.
+
+    Raises
+    ------
+    ValueError
+        One line: name, requirement, what came.
+    """
+    states = {state: state for state in STATES}
+    named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
+    seed = whole_number("seed", arguments.seed)
+    configured({"seed": seed})
+    axes = None
+    if arguments.axes is not None:
+        axes = tuple(name.strip() for name in arguments.axes.split(","))
+    divisor_value(arguments.divisor, 1)
+    return Request(
+        tuple(Path(file) for file in arguments.files),
+        axes,
+        arguments.names,
+        arguments.causal,
+        arguments.divisor,
+        seed,
+        choose_languages(arguments.lang or ("all",)),
+        frozenset(look_up("fail-on", name, states) for name in named),
+    )
+
+
+def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
+    """Observe files and write the report; returns whether a state is failing.
+
+    Parameters
+    ----------
+    arguments : argparse.Namespace
+    typed : sequence of str
+        The command line, for timing.json.
+
+    Raises
+    ------
+    ValueError
+        If an argument, a file or the output folder is not usable.
+    OSError, RuntimeError
+        If the run could not finish; the previous output is as it was.
+    """
+    started = time.perf_counter()
+    request, output = read_request(arguments), Path(arguments.output)
+    require_complete(read_language(code) for code in request.languages)
+    staging = open_staging(output)
+    try:
+        with tempfile.TemporaryDirectory(dir=staging) as scratch:
+            model = open_files(
+                request.files,
+                Path(scratch),
+                axes=request.axes,
+                names=request.names,
+                causal=request.causal,
+            )
+            divisor = divisor_value(request.divisor, model.d_k)
+            with heads_bar(len(model.heads()), quiet=arguments.quiet) as advance:
+                observation = observe_model(model, divisor, request.seed, advance)
+        measured = time.perf_counter()
+        write_observation(observation, staging)
+        record = run_record(request)
+        view = make_observed_report(
+            read_observation(staging, record), request.languages, staging
+        )
+        seconds = {
+            "observing": round(measured - started, 3),
+            "rendering": round(time.perf_counter() - measured, 3),
+        }
+        timing = {"command": list(typed), "seconds": seconds}
+        write_json(staging / TIMING_FILE, timing)
+        finish_staging(output, record)
+    except BaseException:
+        discard_staging(output)
+        raise
+    written = commit(output)
+    if not arguments.quiet:
+        print_observed(view, written)
+    return any(head["state"] in request.fail_on for head in view.record["heads"])
+
+
+def run_record(request: Request) -> dict[str, Any]:
+    """Return what run.json says of an observation; nothing of how it ran."""
+    return {
+        "kind": "observation",
+        "command": canonical_command(request),
+        "files": [
+            {
+                "name": path.name,
+                "bytes": path.stat().st_size,
+                "sha256": hash_of(path),
+            }
+            for path in request.files
+        ],
+        "seed": request.seed,
+        "languages": list(request.languages),
+        "versions": {
+            "montecarlo": version("montecarlo"),
+            "python": platform.python_version(),
+            **{name: version(name) for name in LIBRARIES},
+        },
+        "kernel": cpu_kernel(),
+    }
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file of any size."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def canonical_command(request: Request) -> str:
+    """Return what to type to make this report again."""
+    words = ["python -m montecarlo.observe"]
+    words += [shlex.quote(path.name) for path in request.files]
+    if request.axes is not None:
+        words.append(f"--axes {','.join(request.axes)}")
+    if request.names is not None:
+        words.append(f"--names {shlex.quote(request.names)}")
+    if request.causal:
+        words.append("--causal")
+    if request.divisor != "sqrt":
+        words.append(f"--divisor {shlex.quote(request.divisor)}")
+    return " ".join([*words, f"--seed {request.seed}"])

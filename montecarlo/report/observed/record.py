@@ -1,0 +1,142 @@
+"""What an observation leaves on disk: a tidy table, and a record of what it says."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.observation.diagnosis import Diagnosis
+from montecarlo.observation.head_quantities import FEWEST, Estimate
+from montecarlo.observation.observing import Observation, tidy
+from montecarlo.results.folder import write_json
+
+TABLE, RECORD = "observation.csv", "observation.json"
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation as it stands on disk.
+
+    Attributes
+    ----------
+    table : DataFrame
+        observation.csv; layer and head as text.
+    record : dict
+        observation.json.
+    run : dict
+        run.json.
+    """
+
+    table: pd.DataFrame
+    record: Record
+    run: Record
+
+
+def write_observation(observation: Observation, folder: Path) -> None:
+    """Write table and record into an existing folder."""
+    table = tidy(observation)
+    table.to_csv(folder / TABLE, index=False, lineterminator="\n")
+    write_json(folder / RECORD, record_of(observation))
+
+
+def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
+    """Read what `write_observation` wrote."""
+    kinds = {"layer": str, "head": str}
+    table = pd.read_csv(folder / TABLE, dtype=kinds)
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    return Observed(table, record, dict(run))
+
+
+def record_of(observation: Observation) -> Record:
+    """Return what an observation says, as data."""
+    model = observation.model
+    heads = [
+        {
+            "layer": view.head.layer,
+            "head": view.head.head,
+            **_diagnosis(view.diagnosis),
+        }
+        for view in observation.heads
+    ]
+    readings = [
+        {
+            "claim": one.claim,
+            "reading": one.reading,
+            "verdict": str(one.verdict),
+            "heads": dict(one.counts),
+            "checks": [
+                _check(observation, number)
+                for number, check in enumerate(observation.checks)
+                if (check.claim, check.reading) == (one.claim, one.reading)
+            ],
+        }
+        for one in observation.readings
+    ]
+    return {
+        "d_k": model.d_k,
+        "layers": list(model.layers),
+        "heads_per_layer": len(model.head_labels),
+        "key_heads_per_layer": len(model.key_heads),
+        "n_sequences": observation.n_sequences,
+        "intervals": observation.n_sequences >= FEWEST,
+        "most_keys": model.most_tokens,
+        "causal": model.causal,
+        "divisor": observation.divisor,
+        "seed": observation.seed,
+        "heads": heads,
+        "readings": readings,
+    }
+
+
+def _diagnosis(diagnosis: Diagnosis) -> Record:
+    return {
+        "state": diagnosis.state,
+        "assumptions": [
+            {
+                "name": fault.name,
+                "verdict": str(fault.verdict),
+                "factor": fault.factor.value,
+                **_ends(fault.factor, POINTWISE),
+            }
+            for fault in diagnosis.faults
+        ],
+    }
+
+
+def _check(observation: Observation, number: int) -> Record:
+    check = observation.checks[number]
+    rate = observation.error_rate
+    return {
+        "quantity": check.check.quantity,
+        "summary": check.check.summary,
+        "divisor": check.check.divisor,
+        "window": [_finite(end) for end in check.window],
+        "heads": [
+            {
+                "layer": view.head.layer,
+                "head": view.head.head,
+                "outcome": str(outcomes[number][0]),
+                "value": _finite(outcomes[number][1].value),
+                **_ends(outcomes[number][1], rate),
+            }
+            for view, outcomes in zip(
+                observation.heads, observation.outcomes, strict=True
+            )
+        ],
+    }
+
+
+def _ends(estimate: Estimate, error_rate: float) -> Record:
+    low, high = estimate.interval(error_rate)
+    return {"low": _finite(low), "high": _finite(high)}
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity and no NaN."""
+    return value if math.isfinite(value) else None

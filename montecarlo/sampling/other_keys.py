@@ -1,0 +1,69 @@
+"""Drawing keys of other sequences: what attention sees if q and k are independent.
+
+Each draw depends on the seed, the head and the sequence, and on nothing else.
+"""
+
+import numpy as np
+from numpy.random import SFC64, Generator, SeedSequence
+from numpy.typing import NDArray
+
+Positions = NDArray[np.intp]
+#: Children of a sequence's seed.
+POOLED, DRAWN = 0, 1
+
+
+def pooled_positions(
+    seed: int, head: tuple[int, int], sequence: int, n_tokens: int, count: int
+) -> Positions:
+    """Choose which keys of a sequence go into its head's pool.
+
+    Parameters
+    ----------
+    seed : int
+    head : (int, int)
+        Layer and head.
+    sequence, n_tokens : int
+    count : int
+        How many; all, where the sequence has fewer.
+
+    Returns
+    -------
+    ndarray of int, ascending
+    """
+    if count >= n_tokens:
+        return np.arange(n_tokens)
+    rng = _generator(seed, head, sequence, POOLED)
+    return np.sort(rng.choice(n_tokens, count, replace=False))
+
+
+def keys_of_others(
+    seed: int, head: tuple[int, int], sequence: int, owners: Positions, count: int
+) -> Positions:
+    """Draw keys from a pool, none of which belongs to a sequence.
+
+    Parameters
+    ----------
+    seed : int
+    head : (int, int)
+        Layer and head.
+    sequence : int
+        The one whose keys are left out.
+    owners : ndarray of int, shape (n_pooled,)
+        The sequence of each key of the pool.
+    count : int
+
+    Returns
+    -------
+    ndarray of int, shape (count,)
+        Places in the pool; different ones where there are enough.
+    """
+    others = np.flatnonzero(owners != sequence)
+    rng = _generator(seed, head, sequence, DRAWN)
+    return rng.choice(others, count, replace=others.size < count)
+
+
+def _generator(
+    seed: int, head: tuple[int, int], sequence: int, which: int
+) -> Generator:
+    child = SeedSequence(seed, spawn_key=(*head, sequence, which))
+    return Generator(SFC64(child))

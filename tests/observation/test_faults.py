@@ -1,0 +1,207 @@
+"""Sampled data with known faults comes back with the right diagnosis."""
+
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.observation.claims_here import (
+    checks_here,
+    error_rate_of,
+    judge_readings,
+)
+from montecarlo.observation.observing import observe_model
+from montecarlo.observation.opening import open_arrays
+
+D_K, SEQUENCES, TOKENS = 32, 48, 64
+#: What a fault alone adds to the variance of q·k, as a part of it.
+SIZE = 0.2
+FAULTS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation")
+#: Each interval misses on a side with this probability: 80 of them, once in 10,000.
+RATE = 6e-7
+ROOT_D = float(np.sqrt(D_K))
+
+
+def sampled(faults, seed=1):
+    """Draw queries and keys with faults, each of the size that adds 20 %."""
+    rng = np.random.default_rng(seed)
+    shape = (SEQUENCES, TOKENS, D_K)
+    q, noise = rng.normal(size=shape), rng.normal(size=shape)
+    rho = np.sqrt(SIZE) if "correlation" in faults else 0.0
+    k = rho * q + np.sqrt(1.0 - rho**2) * noise
+    if "anisotropy" in faults:
+        # half of the variances 1 + a, half 1 - a: tr Σ² = d (1 + a²)
+        away = np.sqrt(SIZE) * np.repeat([1.0, -1.0], D_K // 2)
+        q, k = (x * np.sqrt(1.0 + away) for x in (q, k))
+    if "entries" in faults:
+        q = q * np.sqrt(1.0 + SIZE)
+    scale = np.sqrt(1.0 + SIZE) if "entries" in faults else 1.0
+    if "mean_q" in faults:
+        q = q + scale * np.sqrt(SIZE)  # relative to the entries' own variance
+    if "mean_k" in faults:
+        k = k + np.sqrt(SIZE)
+    return q, k
+
+
+def diagnosed(faults, seed=1):
+    """Return a sampled head's diagnosis and quantities."""
+    model = open_arrays(*sampled(faults, seed), axes=("sequence", "token", "d"))
+    (view,) = observe_model(model, ROOT_D).heads
+    return view
+
+
+@pytest.mark.parametrize(
+    "faults", [(), *combinations(FAULTS, 1), *combinations(FAULTS, 2)]
+)
+def test_planted_faults_are_named(faults):
+    """What is planted fails, nothing else does, and each part has its size."""
+    view = diagnosed(faults)
+    failing = {fault.name for fault in view.diagnosis.failing}
+    # keys like the query at its own place make pairs of a sequence more alike, by
+    # 1/TOKENS of what they do there
+    assert failing - {"sequence"} == set(faults)
+    if "correlation" not in faults:
+        assert "sequence" not in failing
+    for fault in view.diagnosis.faults:
+        planted = 1.0 + SIZE * (fault.name in faults)
+        if fault.name == "sequence":
+            continue
+        low, high = fault.factor.interval(RATE)
+        assert low <= planted <= high, fault.name
+        # 20 % is told from nothing, and from 40 %
+        assert high - low < 0.95 * SIZE, fault.name
+
+
+@pytest.mark.parametrize("larger", ["entries", "mean_k"])
+def test_the_worst_fault_comes_first(larger):
+    """Of two faults the larger one is named first, whichever it is."""
+    q, k = sampled(("entries", "mean_k"))
+    q, k = (3.0 * q, k) if larger == "entries" else (q, k + 1.0)
+    model = open_arrays(q, k, axes=("sequence", "token", "d"))
+    faults = observe_model(model, ROOT_D).heads[0].diagnosis.faults
+    assert faults[0].name == larger
+    assert faults[0].size > faults[1].size > faults[-1].size
+
+
+def test_clean_data_are_clean():
+    """Without a fault no assumption fails, and the divisor leaves rows balanced."""
+    view = diagnosed(())
+    assert {f.verdict for f in view.diagnosis.faults} == {Verdict.SUPPORTED}
+    assert view.diagnosis.state == "balanced"
+    low, high = view.found["scaled_row_variance"].interval(RATE)
+    assert low < 1.0 < high
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_parts_have_their_planted_size(name):
+    """The part of the variance itself is found, in its own unit."""
+    view = diagnosed((name,))
+    if name == "correlation":
+        part, planted = view.found["diagonal_excess"], np.sqrt(SIZE) * D_K
+    elif name == "entries":
+        part, planted = view.found["part_entries"], (1.0 + SIZE) * D_K
+    else:
+        part, planted = view.found[f"part_{name}"], SIZE * D_K
+    low, high = part.interval(RATE)
+    assert low <= planted <= high
+
+
+def test_softmax_sees_means_of_queries_alone():
+    """A mean of keys is a constant of each row: the within-row variance stays."""
+    clean, of_q, of_k = (diagnosed(f) for f in ((), ("mean_q",), ("mean_k",)))
+    row = [v.found["score_row_variance"] for v in (clean, of_q, of_k)]
+    assert row[1].value / row[0].value == pytest.approx(1.0 + SIZE, rel=0.06)
+    assert row[2].value / row[0].value == pytest.approx(1.0, rel=0.03)
+    assert of_k.found["score_invisible_variance"].value > 5.0
+
+
+def test_dependence_shows_against_other_keys():
+    """A key like its query takes weight; keys of other sequences show it."""
+    for faults, dependent in (((), False), (("correlation",), True)):
+        found = diagnosed(faults).found
+        for name, sign in (("entropy", -1), ("weight_max", 1), ("effective_keys", -1)):
+            low, high = found[f"{name}_dependence"].interval(RATE)
+            side = (low > 0.0) - (high < 0.0)
+            assert side == (sign if dependent else 0), name
+
+
+@pytest.mark.parametrize(
+    ("scale", "state"),
+    [(0.1, "flat"), (1.0, "balanced"), (2.5, "peaked"), (40.0, "saturated")],
+)
+def test_state_follows_the_spread(scale, state):
+    """More spread makes rows of weights from flat to saturated."""
+    q, k = sampled(())
+    model = open_arrays(q * scale, k, axes=("sequence", "token", "d"))
+    assert observe_model(model, ROOT_D).heads[0].diagnosis.state == state
+
+
+def readings(q, k):
+    """Return verdicts of the claims by claim and reading."""
+    model = open_arrays(q, k, axes=("sequence", "token", "d"))
+    found = observe_model(model, ROOT_D).readings
+    return {(one.claim, one.reading): one for one in found}
+
+
+def test_claims_hold_on_what_they_assume():
+    """The texts' central claim is supported on independent entries of variance 1."""
+    found = readings(*sampled(()))
+    assert found["scaled-variance-one", "equals"].verdict is Verdict.SUPPORTED
+    assert found["scaled-balanced", "between"].verdict is Verdict.SUPPORTED
+    assert found["unscaled-one-hot", "typically"].verdict is Verdict.REFUTED
+
+
+def test_claims_fail_where_an_assumption_does():
+    """The same claim is refuted where entries have another variance."""
+    found = readings(*sampled(("entries",)))
+    assert found["scaled-variance-one", "equals"].verdict is Verdict.REFUTED
+    assert found["scaled-variance-one", "equals"].counts == {"refuted": 1}
+
+
+def test_few_sequences_tell_nothing():
+    """With four sequences no claim is decided, whatever the numbers are."""
+    q, k = sampled(("entries",))
+    decided = {one.verdict for one in readings(q[:4] * 100, k[:4]).values()}
+    assert decided == {Verdict.INCONCLUSIVE}
+
+
+def test_quantiles_are_shares_of_rows():
+    """A median of at least 0.9 is judged as half of the rows at most lying below."""
+    q, k = sampled(())
+    assert (
+        readings(q * 20.0, k)["unscaled-one-hot", "typically"].verdict
+        is Verdict.SUPPORTED
+    )
+
+
+@pytest.mark.parametrize(
+    ("scope", "heads", "verdict"),
+    [
+        ("everywhere", "SSS", Verdict.SUPPORTED),
+        ("everywhere", "RRI", Verdict.REFUTED),
+        ("everywhere", "RSI", Verdict.CONDITIONAL),
+        ("everywhere", "SSI", Verdict.INCONCLUSIVE),
+        ("everywhere", "III", Verdict.INCONCLUSIVE),
+        ("somewhere", "RSI", Verdict.SUPPORTED),
+        ("somewhere", "RRI", Verdict.INCONCLUSIVE),
+        ("somewhere", "RRR", Verdict.REFUTED),
+    ],
+)
+def test_heads_are_joined(scope, heads, verdict):
+    """What is said of every head fails by one; what may be somewhere fails by all."""
+    letters = {
+        "S": Verdict.SUPPORTED,
+        "R": Verdict.REFUTED,
+        "I": Verdict.INCONCLUSIVE,
+    }
+    check = replace(checks_here(D_K)[0], scope=scope)
+    (joined,) = judge_readings([check], [[letters[letter]] for letter in heads])
+    assert joined.verdict is verdict
+    assert sum(joined.counts.values()) == len(heads)
+
+
+def test_error_rate_is_split():
+    """All checks of all heads miss on either side with one probability together."""
+    assert 2 * 18 * 72 * error_rate_of(18, 72) == pytest.approx(0.01)

@@ -1,0 +1,341 @@
+"""Pages of a model observed, and the command that writes them."""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from fontTools.ttLib import TTFont
+
+import montecarlo.report.trained
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.observation.claims_here import checks_here, label_here
+from montecarlo.observe import main
+from montecarlo.report.figures import palette, render_svg
+from montecarlo.report.figures.observed import OBSERVED_FIGURES
+from montecarlo.report.language import LANGUAGES, Language
+from montecarlo.report.messages import source_messages
+from montecarlo.report.observed import command
+from montecarlo.report.observed.record import RECORD, TABLE
+from montecarlo.report.templates import template_folder
+from montecarlo.report.trained import TRAINED_FILE, read_trained
+from montecarlo.results.folder import STAGING, read_run
+
+CODES = tuple(LANGUAGES)
+
+
+@pytest.fixture(params=CODES)
+def page(observed, request):
+    """The page in each language."""
+    return observed.page(request.param)
+
+
+def test_numbers_are_those_of_the_table(observed, page):
+    """Each number that names a head and a quantity is the value in the table."""
+    table = pd.read_csv(observed.folder / TABLE, dtype={"layer": str, "head": str})
+    places = table["layer"] + "/" + table["head"] + "/" + table["quantity"]
+    values = dict(zip(places, table["value"], strict=True))
+    named = [number for number in page.numbers() if number.row]
+    assert len(named) > 80
+    for number in named:
+        assert number.value == values[number.row]
+        assert abs(number.shown - number.value) <= number.half_unit * 1.001
+
+
+def test_numbers_are_the_same_in_every_language(observed, page):
+    """A page shows what the English one shows."""
+    have = Counter(number.value for number in page.numbers())
+    assert have == Counter(number.value for number in observed.page("en").numbers())
+
+
+def test_verdicts_are_those_of_the_record(observed, page):
+    """Each reading has its verdict and its counts of heads."""
+    record = json.loads((observed.folder / RECORD).read_text())
+    lines = page.by_id["table-claims"].findall("tbody/tr")
+    assert len(lines) == len(record["readings"]) > 10
+    for line, reading in zip(lines, record["readings"], strict=True):
+        assert page.verdicts(line) == [reading["verdict"]]
+        counts = [number.value for number in page.numbers(line[2])]
+        names = ("supported", "refuted", "inconclusive")
+        assert counts == [reading["heads"].get(name, 0) for name in names]
+        assert sum(counts) == len(record["heads"])
+
+
+def test_states_are_counted(observed, page):
+    """The short answer counts every head once."""
+    counts = next(e for e in page.root.iter("ul") if e.get("class") == "counts")
+    shown = [number.value for number in page.numbers(counts)]
+    assert sum(shown) == len(observed.observation.heads)
+
+
+def test_parts_add_up(observed, page):
+    """The parts on the page are the variance of the table, with that of the mask."""
+    lines = page.by_id["table-parts"].findall("tbody/tr")
+    parts = [page.numbers(line[2])[0].value for line in lines]
+    overall = observed.observation.overall["score_variance"].value
+    assert sum(parts) == pytest.approx(overall, rel=1e-12)
+    assert len(parts) == 6
+    shares = [page.numbers(line[3])[0].value for line in lines]
+    assert sum(shares) == pytest.approx(1.0)
+
+
+def test_assumptions_are_counted(observed, page):
+    """Each assumption has the heads in which it holds, fails and cannot be told."""
+    record = json.loads((observed.folder / RECORD).read_text())
+    found = Counter(
+        (one["name"], one["verdict"])
+        for head in record["heads"]
+        for one in head["assumptions"]
+    )
+    lines = page.by_id["table-assumptions"].findall("tbody/tr")
+    assert len(lines) == len({name for name, _ in found}) == 6
+    for line in lines:
+        (name,) = {n.row.partition("/factor_")[2] for n in page.numbers(line) if n.row}
+        shown = [page.numbers(cell)[0].value for cell in line[4:7]]
+        verdicts = ("supported", "refuted", "inconclusive")
+        assert shown == [found[name, verdict] for verdict in verdicts]
+    assert {verdict for _, verdict in found} >= {"supported", "refuted"}
+
+
+def test_rows_are_compared_with_keys_from_elsewhere(page):
+    """Each line has the quantity, that of drawn keys, and the difference."""
+    lines = page.by_id["table-dependence"].findall("tbody/tr")
+    assert len(lines) == 6
+    for line in lines:
+        cells = [page.numbers(cell)[0] for cell in line[1:]]
+        name = cells[0].row
+        rows = [name, f"{name}_permuted", f"{name}_dependence"]
+        assert [cell.row for cell in cells] == rows
+        first, second, third = (cell.value for cell in cells)
+        assert first - second == pytest.approx(third, rel=1e-9)
+
+
+def test_few_sequences_say_so(observed_few):
+    """Without intervals no error is shown and no claim is decided."""
+    page = observed_few.page("en")
+    text = "".join(page.root.find("body").itertext())
+    assert "fewer than five sequences" in text
+    assert "no keys from elsewhere" in text
+    assert "±" not in text
+    assert set(page.verdicts(page.by_id["table-claims"])) == {"inconclusive"}
+    assert "fewer than five" not in "".join(observed_few_text(page, "claims"))
+
+
+def observed_few_text(page, name):
+    """Return the words of a section."""
+    return page.by_id[name].itertext()
+
+
+def test_every_word_is_a_message(observed):
+    """No word of the page stands in a template without being translated."""
+    messages = {source: f"⟦{source}⟧" for source in source_messages()}
+    page = observed.render(Language("de", "de", "Deutsch", messages))
+    depth = 0
+    for text, element in page.texts():
+        tags = {e.tag.rpartition("}")[2] for e in page.above(element)}
+        allowed = tags & {"math", "code"} or element.get("lang") is not None
+        allowed = allowed or element.get("href") == text
+        for sign in text:
+            depth += (sign == "⟦") - (sign == "⟧")
+            assert not sign.isalpha() or depth > 0 or allowed, text
+    assert depth == 0
+
+
+def test_formulas_are_in_the_font(page):
+    """The font of the page has every sign of its formulas."""
+    font = TTFont(str(template_folder().joinpath("fonts", "math.woff2")))
+    known = {chr(code) for code in font.getBestCmap()}
+    signs = {
+        sign
+        for text, element in page.texts()
+        for sign in text
+        if element.tag.rpartition("}")[2] in {"mi", "mo", "mn"} and not sign.isspace()
+    }
+    italic = {"μ", "σ", "ρ"}  # drawn as letters of the mathematical italic alphabet
+    assert signs - known - italic - set("\u2061\u2062\ufe00") == set()
+    assert "Σ" in signs
+
+
+@pytest.mark.parametrize("name", OBSERVED_FIGURES)
+def test_figures_have_no_words(observed, name):
+    """Figures are paths in colours with dark counterparts, the same bytes each time."""
+    table = observed.observed.table
+    spec = OBSERVED_FIGURES[name]
+    svg = render_svg(spec, table, pd.DataFrame())
+    assert svg == render_svg(spec, table, pd.DataFrame())
+    assert "<text" not in svg
+    used = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', svg))
+    assert used
+    assert used <= set(palette.DARK)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Write queries and keys of five sequences."""
+    rng = np.random.default_rng(1)
+    q, k = (rng.normal(size=(5, 1, 2, 24, 16)) for _ in "qk")
+    path = tmp_path / "qk.npz"
+    np.savez(path, q=q, k=k)
+    return path
+
+
+def run(*arguments):
+    """Run the command."""
+    return main([str(argument) for argument in arguments])
+
+
+def test_command_writes_a_folder_of_results(files, tmp_path, capsys):
+    """Pages, figures, table, record; hashes that hold; the same bytes again."""
+    outputs = [tmp_path / "a", tmp_path / "b"]
+    for output in outputs:
+        assert run(files, "--output", output, "--lang", "de", "--lang", "en") == 0
+    printed = capsys.readouterr().out
+    assert "2 heads, d_k = 16" in printed
+    assert str(outputs[0] / TABLE) in printed
+    record = read_run(outputs[0])
+    assert (
+        record["files"][0]["sha256"] == hashlib.sha256(files.read_bytes()).hexdigest()
+    )
+    assert record["command"] == "python -m montecarlo.observe qk.npz --seed 1"
+    assert set(record["sha256"]) == {
+        TABLE,
+        RECORD,
+        "de.html",
+        "en.html",
+        "index.html",
+        *(f"figures/{name}.svg" for name in OBSERVED_FIGURES),
+    }
+    assert record == read_run(outputs[1])
+    assert not (outputs[0] / STAGING).exists()
+    columns = pd.read_csv(outputs[0] / TABLE).columns
+    assert columns[:4].tolist() == ["layer", "head", "quantity", "value"]
+
+
+def test_command_is_told_again(files, tmp_path):
+    """The command on the page names every option that changes the numbers."""
+    more = ["--axes", "sequence,layer,head,token,d", "--causal", "--divisor", "5"]
+    assert run(files, "--output", tmp_path / "o", "--lang", "en", "--quiet", *more) == 0
+    assert read_run(tmp_path / "o")["command"] == (
+        "python -m montecarlo.observe qk.npz --axes sequence,layer,head,token,d "
+        "--causal --divisor 5 --seed 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "divisor", "status"),
+    [("flat", "1000", 1), ("saturated", "0.01", 1), ("flat,saturated", "4", 0)],
+)
+def test_states_fail_a_run(files, tmp_path, state, divisor, status):
+    """A head in a state that was named is an exit status of 1, and only that."""
+    arguments = ["--fail-on", state, "--divisor", divisor, "--lang", "en", "--quiet"]
+    assert run(files, "--output", tmp_path / "o", *arguments) == status
+    assert (tmp_path / "o" / "index.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fail-on", "hot"], "fail-on must be one of saturated, peaked"),
+        (["--divisor", "root"], "divisor must be one of none, sqrt"),
+        (["--divisor", "-1"], "divisor must be a positive number"),
+        (["--seed", "x"], "seed must be a whole number"),
+        (["--lang", "fr"], "language must be one of"),
+        (["--axes", "head,token,d"], "must have the axes head,token,d, got shape"),
+        (["--names", "{side}"], "must stand with .safetensors"),
+    ],
+)
+def test_bad_options_are_refused(files, tmp_path, capsys, arguments, message):
+    """One line on standard error, status 2, and nothing is written."""
+    output = tmp_path / "o"
+    assert run(files, "--output", output, *arguments) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert found.err.count("\n") == 1
+    assert message in found.err
+    assert not output.exists() or not list(output.iterdir())
+
+
+def test_bad_numbers_leave_the_old_report(files, tmp_path, capsys):
+    """What is found while reading leaves a finished folder as it was."""
+    output = tmp_path / "o"
+    assert run(files, "--output", output, "--lang", "en", "--quiet") == 0
+    before = read_run(output)
+    with np.load(files) as held:
+        q, k = held["q"], held["k"]
+    q[3, 0, 1, 7, 2] = np.nan
+    np.savez(files, q=q, k=k)
+    assert run(files, "--output", output, "--lang", "en") == 2
+    assert "got nan at sequence 3, layer 0, head 1, token 7, d 2" in (
+        capsys.readouterr().err
+    )
+    assert read_run(output) == before
+
+
+def test_failure_leaves_the_old_report(files, tmp_path, capsys, monkeypatch):
+    """A run that cannot finish is status 3, and leaves a finished folder as it was."""
+    output = tmp_path / "o"
+    assert run(files, "--output", output, "--lang", "en", "--quiet") == 0
+    before = read_run(output)
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(command, "make_observed_report", fail)
+    assert run(files, "--output", output, "--lang", "en") == 3
+    assert "no space left" in capsys.readouterr().err
+    assert read_run(output) == before
+    assert not (output / STAGING).exists()
+
+
+def test_a_folder_of_others_is_left_alone(files, tmp_path, capsys):
+    """A folder that holds something else is not written to."""
+    output = tmp_path / "o"
+    output.mkdir()
+    (output / "thesis.tex").write_text("mine")
+    assert run(files, "--output", output) == 2
+    assert "must be empty or hold an earlier report" in capsys.readouterr().err
+    assert [path.name for path in output.iterdir()] == ["thesis.tex"]
+
+
+def test_claims_are_shown_on_a_trained_model(report):
+    """The table of claims has a column for it: what was kept, and of how many heads."""
+    trained = read_trained()
+    page = report.page("en")
+    (table,) = [t for t in page.root.iter("table") if t.get("class") == "claims"]
+    assert "in a trained model" in "".join(table.find("thead").itertext())
+    shown = {}
+    for line in table.findall("tbody/tr"):
+        claim = line.find("th/a").get("href").removeprefix("#claim-")
+        shown[claim] = [number.value for number in page.numbers(line[2])]
+    for claim, readings in trained.readings.items():
+        expected = [n for one in readings for n in (one.holds, trained.n_heads)]
+        assert shown[claim] == expected
+    assert sum(map(len, trained.readings.values())) > 10
+
+
+def test_what_was_kept_fits_the_catalogue():
+    """Each reading that a model of that size can decide is kept, and no other."""
+    trained = read_trained()
+    path = Path(montecarlo.report.trained.__file__).with_name(TRAINED_FILE)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    kept = {(one["claim"], one["reading"]) for one in record["readings"]}
+    assert kept == {(one.claim, one.reading) for one in checks_here(trained.d_k)}
+    assert len(kept) == sum(map(len, trained.readings.values()))
+
+
+def test_own_claims_are_not_shown_on_it(own_report):
+    """A report of one's own claims has no such column."""
+    text = "".join(own_report.page("de").root.find("body").itertext())
+    assert "trainierten Modell" not in text
+
+
+def test_labels_that_name_a_law_are_left_out():
+    """Readings that differ by the law of the entries alone have no label on a model."""
+    claims = {claim.id: claim for claim in read_catalogue().claim}
+    assert label_here(claims["scaled-mean-zero"], "premise") is None
+    assert label_here(claims["unscaled-one-hot"], "typically") is not None
+    assert label_here(claims["scaled-variance-one"], "equals") is None
