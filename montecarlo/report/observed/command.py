@@ -26,12 +26,14 @@ from montecarlo.report.observed.terminal import heads_bar, print_observed
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.results.folder import (
     TIMING_FILE,
+    claim_folder,
     commit,
     discard_staging,
     finish_staging,
     open_staging,
     write_json,
 )
+from montecarlo.results.journal import locked
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,36 +111,38 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
     started = time.perf_counter()
     request, output = read_request(arguments), Path(arguments.output)
     require_complete(read_language(code) for code in request.languages)
-    staging = open_staging(output)
-    try:
-        with tempfile.TemporaryDirectory(dir=staging) as scratch:
-            model = open_files(
-                request.files,
-                Path(scratch),
-                axes=request.axes,
-                names=request.names,
-                causal=request.causal,
+    claim_folder(output)
+    with locked(output):
+        staging = open_staging(output)
+        try:
+            with tempfile.TemporaryDirectory(dir=staging) as scratch:
+                model = open_files(
+                    request.files,
+                    Path(scratch),
+                    axes=request.axes,
+                    names=request.names,
+                    causal=request.causal,
+                )
+                divisor = divisor_value(request.divisor, model.d_k)
+                with heads_bar(len(model.heads()), quiet=arguments.quiet) as advance:
+                    observation = observe_model(model, divisor, request.seed, advance)
+            measured = time.perf_counter()
+            write_observation(observation, staging)
+            record = run_record(request)
+            view = make_observed_report(
+                read_observation(staging, record), request.languages, staging
             )
-            divisor = divisor_value(request.divisor, model.d_k)
-            with heads_bar(len(model.heads()), quiet=arguments.quiet) as advance:
-                observation = observe_model(model, divisor, request.seed, advance)
-        measured = time.perf_counter()
-        write_observation(observation, staging)
-        record = run_record(request)
-        view = make_observed_report(
-            read_observation(staging, record), request.languages, staging
-        )
-        seconds = {
-            "observing": round(measured - started, 3),
-            "rendering": round(time.perf_counter() - measured, 3),
-        }
-        timing = {"command": list(typed), "seconds": seconds}
-        write_json(staging / TIMING_FILE, timing)
-        finish_staging(output, record)
-    except BaseException:
-        discard_staging(output)
-        raise
-    written = commit(output)
+            seconds = {
+                "observing": round(measured - started, 3),
+                "rendering": round(time.perf_counter() - measured, 3),
+            }
+            timing = {"command": list(typed), "seconds": seconds}
+            write_json(staging / TIMING_FILE, timing)
+            finish_staging(output, record)
+        except BaseException:
+            discard_staging(output)
+            raise
+        written = commit(output)
     if not arguments.quiet:
         print_observed(view, written)
     return any(head["state"] in request.fail_on for head in view.record["heads"])
