@@ -5,7 +5,7 @@ A report of a user's own claims is written, and rendered again, in the same way.
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ from montecarlo.estimation.executors import make_executor
 from montecarlo.names import look_up
 from montecarlo.report.findings import Results, gather, read_results
 from montecarlo.report.language import read_language
-from montecarlo.report.making import make_report
+from montecarlo.report.making import FORMATS, make_report
 from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages, read_options
 from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.report_card import with_card
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
+from montecarlo.report.views import Findings
 from montecarlo.results.folder import (
     TIMING_FILE,
     ResultsError,
@@ -35,6 +36,10 @@ from montecarlo.results.folder import (
 )
 from montecarlo.study import Study, run_study, write_results
 
+#: Writes what was asked for: results, catalogue, codes of languages, folder.
+Make = Callable[[Results, Catalogue, Sequence[str], Path], None]
+#: Says what came out, and which files were written.
+Show = Callable[[Findings, Sequence[Path]], None]
 DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
 #: What `finish_staging` adds to a record.
 _ADDED = ("program", "schema", "sha256")
@@ -68,12 +73,48 @@ class Target:
     quiet: bool
 
 
+def choose_formats(asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Return what a report is written as, in the order of `FORMATS`.
+
+    Raises
+    ------
+    ValueError
+        If a format is not known.
+    """
+    for name in asked or ():
+        look_up("format", name, FORMATS)
+    return tuple(name for name in FORMATS if name in (asked or ("html",)))
+
+
+def report_maker(asked: Sequence[str] | None) -> Make:
+    """Return what writes a report in the formats that were asked for, or as pages.
+
+    Raises
+    ------
+    ValueError
+        If a format is not known.
+    """
+    formats = choose_formats(asked)
+
+    def make(
+        results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
+    ) -> None:
+        make_report(results, catalogue, languages, folder, formats)
+
+    return make
+
+
 def list_kind(kind: str) -> None:
     """Print what there is of one kind; raises ValueError for an unknown one."""
     print_list(kind)
 
 
-def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
+def run_report(
+    arguments: argparse.Namespace,
+    typed: Sequence[str],
+    make: Make,
+    show: Show = print_outcome,
+) -> None:
     """Sample, judge and write the report.
 
     Parameters
@@ -81,6 +122,10 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     arguments : argparse.Namespace
     typed : sequence of str
         The command line, for timing.json.
+    make : callable
+        Writes the report from the results.
+    show : callable
+        Prints what came out.
 
     Raises
     ------
@@ -101,9 +146,9 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     target = Target(
         options.output, options.languages, typed, options.jobs, arguments.quiet
     )
-    results, written = write_report(study, target, only=options.only)
+    results, written = write_report(study, target, only=options.only, make=make)
     if not arguments.quiet:
-        print_outcome(gather(results, options.catalogue), written)
+        show(gather(results, options.catalogue), written)
 
 
 def write_report(
@@ -112,6 +157,7 @@ def write_report(
     *,
     only: Sequence[str] = (),
     own_file: bytes | None = None,
+    make: Make | None = None,
 ) -> tuple[Results, list[Path]]:
     """Run a study and write its report.
 
@@ -123,6 +169,8 @@ def write_report(
         The claims that were asked for, if not all.
     own_file : bytes, optional
         The user's file that the study's claims are from.
+    make : callable, optional
+        Writes the report from the results; by default as pages.
 
     Returns
     -------
@@ -152,7 +200,8 @@ def write_report(
             (staging / OWN_FILE).write_bytes(own_file)
             record["own_claims"] = OWN_FILE
         read_back = read_results(staging, record)
-        make_report(read_back, study.catalogue, target.languages, staging)
+        write = make or report_maker(None)
+        write(read_back, study.catalogue, target.languages, staging)
         timing = {
             "command": list(target.typed),
             "jobs": target.jobs,
@@ -169,8 +218,18 @@ def write_report(
     return read_back, commit(target.output)
 
 
-def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
+def render_again(
+    arguments: argparse.Namespace,
+    typed: Sequence[str],
+    make: Make,
+    show: Show = print_outcome,
+) -> None:
     """Render an earlier run's results without sampling or judging.
+
+    Parameters
+    ----------
+    arguments, typed, make, show
+        As for `run_report`.
 
     Raises
     ------
@@ -198,7 +257,7 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
             (staging / name).write_bytes(content)
         record["languages"] = list(languages)
         results = read_results(staging, record)
-        make_report(results, catalogue, languages, staging)
+        make(results, catalogue, languages, staging)
         seconds = {"rendering": round(time.perf_counter() - started, 3)}
         timing = {"command": list(typed), "jobs": 1, "seconds": seconds}
         write_json(staging / TIMING_FILE, timing)
@@ -208,7 +267,7 @@ def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         raise
     written = commit(output)
     if not arguments.quiet:
-        print_outcome(gather(results, catalogue), written)
+        show(gather(results, catalogue), written)
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:

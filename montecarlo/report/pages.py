@@ -2,12 +2,10 @@
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 from urllib.parse import quote
 
 from babel import Locale
@@ -17,9 +15,9 @@ from markupsafe import Markup
 from montecarlo.report.errata import Erratum
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
-from montecarlo.report.options import Configuration
-from montecarlo.report.own_words import OWN_FILE, OwnWords, Shown, set_own_words
+from montecarlo.report.own_words import OwnWords, Shown, set_own_words
 from montecarlo.report.report_card import CardView
+from montecarlo.report.reproduce import canonical_command
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template, template_folder
 from montecarlo.report.views import ClaimView, Findings, ReadingView
@@ -29,8 +27,6 @@ POLICY = (
     "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
     "base-uri 'none'; form-action 'none'"
 )
-#: The configuration file of a run that flags alone cannot name.
-FILE_NAME = "report.toml"
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
@@ -130,16 +126,38 @@ def render_erratum(contents: Contents, erratum: Erratum, language: Language) -> 
     return _render("erratum.html.j2", contents, language, erratum)
 
 
+def render_captions(contents: Contents, language: Language) -> str:
+    """Render the figures with their captions alone, as HTML for `to_markdown`."""
+    return _render("captions.html.j2", contents, language, quotable=True)
+
+
+def render_fragment(
+    contents: Contents, language: Language, *, quotable: bool = False
+) -> str:
+    """Render the report for a page of someone else's: no head, one element.
+
+    Parameters
+    ----------
+    contents : Contents
+    language : Language
+    quotable : bool
+        Whether each formula, also of tables, has its LaTeX with it.
+    """
+    return _render("fragment.html.j2", contents, language, quotable=quotable)
+
+
 def _render(
     template: str,
     contents: Contents,
     language: Language,
     erratum: Erratum | None = None,
+    *,
+    quotable: bool = False,
 ) -> str:
     environment = _environment()
     style = stylesheet()
     page = environment.get_template(template).render(
-        **_functions(language),
+        **_functions(language, quotable=quotable),
         language=language,
         erratum=erratum,
         errata=contents.errata,
@@ -157,6 +175,7 @@ def _render(
         command=canonical_command(contents.findings.run),
         policy=POLICY.format(style=style_hash(style)),
         style=Markup(style),  # noqa: S704 - our own file, no message in it
+        nested_style=Markup(nested(style)),  # noqa: S704 - the same file
     )
     return page.rstrip("\n") + "\n"
 
@@ -176,7 +195,9 @@ def _environment() -> Environment:
     return environment
 
 
-def _functions(language: Language) -> dict[str, Callable[..., object]]:
+def _functions(
+    language: Language, *, quotable: bool
+) -> dict[str, Callable[..., object]]:
     """Return what templates call, bound to a language; macros see the context."""
     numbers = language.numbers
     return {
@@ -189,7 +210,7 @@ def _functions(language: Language) -> dict[str, Callable[..., object]]:
         "interval": numbers.interval,
         "window": numbers.window,
         "plain_number": numbers.plain,
-        "tex": partial(_tex, language),
+        "tex": partial(_tex, language, quotable=quotable),
     }
 
 
@@ -228,9 +249,9 @@ def _localised_prose(language: Language, text: Markup) -> Markup:
     return prose(text, partial(localised, language))
 
 
-def _tex(language: Language, latex: str) -> Markup:
+def _tex(language: Language, latex: str, *, quotable: bool = False) -> Markup:
     """Set a formula that the program made, with the language's decimal sign."""
-    formula = math_ml(localised(language, latex), quotable=False)
+    formula = math_ml(localised(language, latex), quotable=quotable)
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
 
@@ -241,43 +262,23 @@ def stylesheet() -> str:
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
 
 
+def nested(style: str) -> str:
+    """Return the style for one element of a page that is not ours, and all inside.
+
+    Fonts have no place inside a rule; there, the reader's own serve for formulas.
+    """
+    rules = re.sub(
+        r"@font-face \{[^}]*\}\n|^html .*\n|\* \{", _outside, style, flags=re.MULTILINE
+    )
+    rules = re.sub(r":root|\bbody\b", "&", rules)
+    return f".montecarlo {{\n{rules.rstrip()}\n}}\n"
+
+
+def _outside(rule: re.Match[str]) -> str:
+    return "& * {" if rule[0].startswith("*") else ""
+
+
 def style_hash(style: str) -> str:
     """Return the source expression that allows exactly this style."""
     digest = hashlib.sha256(style.encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def canonical_command(run: Mapping[str, Any]) -> str:
-    """Return what to type to make this report again.
-
-    Where flags cannot say it, that begins with a configuration file.
-    """
-    if "own_claims" in run:
-        words = [f"python -m montecarlo.judge {OWN_FILE} --preset {run['preset']}"]
-        words.append(f"--seed {run['seed']}")
-        if run["error_rate"] != Configuration().error_rate:
-            words.append(f"--error-rate {run['error_rate']!r}")
-        return " ".join([*words, "--report output"])
-    words = ["python -m montecarlo.report"]
-    file = _configuration(run)
-    if file:
-        words.append(f"--config {FILE_NAME}")
-    if run["preset"]:
-        words.append(f"--preset {run['preset']}")
-    words.append(f"--seed {run['seed']}")
-    words += [f"--only {name}" for name in run["only"]]
-    return file + " ".join(words)
-
-
-def _configuration(run: Mapping[str, Any]) -> str:
-    """Return the lines that write what flags cannot say; mostly none."""
-    lines = []
-    if run["error_rate"] != Configuration().error_rate:
-        lines.append(f"error_rate = {run['error_rate']!r}")
-    if not run["preset"]:
-        # a value of JSON is one of TOML as well: whole numbers, names, lists of them
-        grid = run["grid"].items()
-        lines += ["[grid]", *(f"{name} = {json.dumps(value)}" for name, value in grid)]
-    if not lines:
-        return ""
-    return "\n".join([f"cat > {FILE_NAME} <<'END'", *lines, "END", ""])

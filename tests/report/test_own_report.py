@@ -7,7 +7,7 @@ import pytest
 from montecarlo.report.facts import figure_facts
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.language import LANGUAGES
-from montecarlo.report.pages import canonical_command
+from montecarlo.report.reproduce import canonical_command
 from montecarlo.report.symbols import decimal, level_formula
 from montecarlo.report.tables import audit_rows
 

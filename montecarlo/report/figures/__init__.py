@@ -21,16 +21,54 @@ __all__ = ["FIGURES", "FigureSpec", "render_svg"]
 FIGURES = {
     spec.id: spec
     for spec in (
-        FigureSpec("variance", build_variance),
-        FigureSpec("weights-by-rank", build_weights_by_rank),
-        FigureSpec("effective-keys", build_effective_keys),
-        FigureSpec("weight-max", build_weight_max),
-        FigureSpec("saturation", build_saturation),
-        FigureSpec("largest-score", build_largest_score),
-        FigureSpec("gradients", build_gradients),
-        FigureSpec("gradient-ratio", build_gradient_ratio),
-        FigureSpec("thresholds", build_thresholds),
-        FigureSpec("z-scores", build_z_scores),
-        FigureSpec("report-card", build_report_card),
+        FigureSpec(
+            "variance",
+            build_variance,
+            "variance of the scores against d_k under four divisors",
+        ),
+        FigureSpec(
+            "weights-by-rank",
+            build_weights_by_rank,
+            "weights of a row from the largest down",
+        ),
+        FigureSpec(
+            "effective-keys",
+            build_effective_keys,
+            "keys that a row spreads over, against d_k",
+        ),
+        FigureSpec(
+            "weight-max", build_weight_max, "largest weight of a row, against d_k"
+        ),
+        FigureSpec(
+            "saturation", build_saturation, "map of the largest weight over d_k and n"
+        ),
+        FigureSpec(
+            "largest-score", build_largest_score, "largest score of a row against n"
+        ),
+        FigureSpec(
+            "gradients",
+            build_gradients,
+            "four gradients: mean, median and lowest tenth",
+        ),
+        FigureSpec(
+            "gradient-ratio",
+            build_gradient_ratio,
+            "gradients without the divisor over those with it",
+        ),
+        FigureSpec(
+            "thresholds",
+            build_thresholds,
+            "outcomes against the threshold of each vague word",
+        ),
+        FigureSpec(
+            "z-scores",
+            build_z_scores,
+            "estimates against exact theory",
+        ),
+        FigureSpec(
+            "report-card",
+            build_report_card,
+            "actual error rates of the judge, and its power",
+        ),
     )
 }
