@@ -210,7 +210,7 @@ def _functions(
         "interval": numbers.interval,
         "window": numbers.window,
         "plain_number": numbers.plain,
-        "tex": partial(_tex, language, quotable=quotable),
+        "tex": partial(_quotable_tex if quotable else _tex, language),
     }
 
 
@@ -249,10 +249,16 @@ def _localised_prose(language: Language, text: Markup) -> Markup:
     return prose(text, partial(localised, language))
 
 
-def _tex(language: Language, latex: str, *, quotable: bool = False) -> Markup:
+def _tex(language: Language, latex: str) -> Markup:
     """Set a formula that the program made, with the language's decimal sign."""
-    formula = math_ml(localised(language, latex), quotable=quotable)
+    formula = math_ml(localised(language, latex), quotable=False)
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter
+
+
+def _quotable_tex(language: Language, latex: str) -> Markup:
+    """Set such a formula with its LaTeX, which Markdown is made from."""
+    formula = math_ml(localised(language, latex))
+    return Markup(formula)  # noqa: S704 - as above
 
 
 def stylesheet() -> str:
