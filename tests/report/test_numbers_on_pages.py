@@ -528,7 +528,9 @@ def test_topic_tables_show_rows_of_the_table(page, report):
             (d_k,) = values(page, line[0])
             assert len(line) > (2 if topic == "saturation" else 3)
             for cell in line[1:]:
-                assert row_of(page, cell, rows)["d_k"] == d_k
+                # a mean without an interval has no cell in the map
+                if topic != "saturation" or cell.text != "–":
+                    assert row_of(page, cell, rows)["d_k"] == d_k
 
 
 def test_table_of_saturation_has_a_column_for_each_n(page, report):
@@ -536,9 +538,12 @@ def test_table_of_saturation_has_a_column_for_each_n(page, report):
     rows = report.results.measurements.set_index("row_id")
     table = page.by_id["table-saturation"]
     for line in table.findall("tbody/tr"):
-        found = [row_of(page, cell, rows) for cell in line[1:]]
-        assert [row["n_keys"] for row in found] == [32, 128]
-        for row in found:
+        assert len(line) == 3
+        for n_keys, cell in zip([32, 128], line[1:], strict=True):
+            if cell.text == "–":
+                continue  # its mean has no interval in this small study
+            row = row_of(page, cell, rows)
+            assert row["n_keys"] == n_keys
             kind = (row["quantity"], row["summary"], row["divisor"], row["law_k"])
             assert kind == ("weight_max", "mean", "none", "gaussian")
 

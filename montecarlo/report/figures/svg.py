@@ -18,8 +18,10 @@ from montecarlo.report.figures.svg_groups import (
     join_strokes,
     unwrap,
 )
+from montecarlo.report.figures.svg_marks import join_marks
 from montecarlo.report.figures.svg_paths import short_number, short_path
 from montecarlo.report.figures.svg_texts import (
+    DEFS,
     GROUP,
     PATH,
     SVG,
@@ -28,6 +30,8 @@ from montecarlo.report.figures.svg_texts import (
 
 XLINK = "http://www.w3.org/1999/xlink"
 OLD_HREF, HREF = f"{{{XLINK}}}href", "href"
+#: Attributes that name a definition as url(#…).
+REFERENCES = ("clip-path", "marker-start", "marker-mid", "marker-end")
 #: Decimals of coordinates, in points: a tenth is a quarter of a pixel at 1600 pixels.
 DIGITS = 1
 _RELATIVE = re.compile("[hlmqcv]")
@@ -57,6 +61,7 @@ def compact(text: str, *, dark: bool = True) -> str:
         _style_to_attributes(element)
     _drop_unseen(root, painted=False)
     share_texts(root)
+    join_marks(root)
     _drop_names(root)
     for element in root.iter():
         _round_numbers(element)
@@ -172,14 +177,17 @@ def _drop_unseen(parent: ET.Element, *, painted: bool) -> None:
 
 
 def _drop_names(root: ET.Element) -> None:
-    """Keep the ids that are used."""
+    """Keep the ids that are used, and the definitions that have one."""
     used = set()
     for element in root.iter():
         used.add(element.get(HREF, "").removeprefix("#"))
-        used.add(element.get("clip-path", "").removeprefix("url(#").removesuffix(")"))
+        for name in REFERENCES:
+            used.add(element.get(name, "").removeprefix("url(#").removesuffix(")"))
     for element in root.iter():
         if element.get("id") not in used:
             element.attrib.pop("id", None)
+    for definitions in root.iter(DEFS):
+        definitions[:] = [e for e in definitions if "id" in e.attrib]
 
 
 def _shorten_names(root: ET.Element) -> None:
@@ -193,10 +201,9 @@ def _shorten_names(root: ET.Element) -> None:
     for element in root.iter():
         if HREF in element.attrib:
             element.set(HREF, f"#{short[element.get(HREF, '')[1:]]}")
-        if "clip-path" in element.attrib:
-            element.set(
-                "clip-path", f"url(#{short[element.get('clip-path', '')[5:-1]]})"
-            )
+        for name in REFERENCES:
+            if name in element.attrib:
+                element.set(name, f"url(#{short[element.get(name, '')[5:-1]]})")
 
 
 def _letters(number: int) -> str:

@@ -32,7 +32,7 @@ PICTURE = f"""<?xml version="1.0"?>
  <metadata><creator>A program 1.2.3</creator></metadata>
  <defs><style type="text/css">*{{stroke-linecap: butt}}</style></defs>
  <g id="figure_1"><g id="axes_1">
-  <defs><path id="mdeadbeef" d="M 0 0 \nL 0.123456 3.5" style="stroke: {INK}"/></defs>
+  <defs><path id="mdeadbeef" d="M 0 0 \nL 0.123456 3.5 z" style="stroke: {INK}"/></defs>
   <g id="line_1">
    <use xlink:href="#mdeadbeef" x="1.00499" y="-0.001" style="stroke: {BLUE}"/>
    <use xlink:href="#mdeadbeef" x="2" y="2" style="stroke: {BLUE}"/>
@@ -76,6 +76,7 @@ def test_svg_stands_alone(svgs, name):
     assert root.tag == f"{{{SVG}}}svg"
     assert root.get("viewBox")
     allowed = {"svg", "style", "defs", "g", "path", "use", "rect", "clipPath"}
+    allowed |= {"marker"}
     assert {e.tag.removeprefix(f"{{{SVG}}}") for e in root.iter()} <= allowed
     assert set(re.findall(r"https?://[^\"]*", text)) == {SVG}
     assert "@import" not in text
@@ -83,7 +84,8 @@ def test_svg_stands_alone(svgs, name):
     ids = [e.get("id") for e in root.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
     named = {link[1:] for link in painted_with(root, "href")}
-    named |= {link[5:-1] for link in painted_with(root, "clip-path")}
+    for attribute in ("clip-path", "marker-start", "marker-mid", "marker-end"):
+        named |= {link[5:-1] for link in painted_with(root, attribute)}
     assert named == set(ids)
 
 
@@ -172,7 +174,7 @@ def test_compact_keeps_what_is_drawn():
     groups = [g for g in root.iter(f"{{{SVG}}}g") if g.get("stroke") == BLUE]
     assert [len(group) for group in groups] == [2]
     paths = [p.get("d") for p in root.iter(f"{{{SVG}}}path")]
-    assert paths == ["M0 0l.1 3.5", "M1 1l1 1m1 1l1 1"]
+    assert paths == ["M0 0l.1 3.5z", "M1 1l1 1m1 1l1 1"]
 
 
 def points_of(path: str) -> list[tuple[float, float]]:
@@ -228,6 +230,25 @@ def test_relative_paths_lead_to_the_same_places():
 def test_paths_are_short(path, written):
     """Letters and signs that say nothing are left out."""
     assert short_path(path, 1) == written
+
+
+def test_series_is_one_path_with_marks():
+    """Marks in a row become a path through their places; ticks become strokes."""
+    uses = "".join(f'<use xlink:href="#m" x="{x}" y="2"/>' for x in range(5))
+    ticks = "".join(f'<use xlink:href="#t" x="{x}" y="9"/>' for x in range(3))
+    drawing = (
+        f'<svg xmlns="{SVG}" xmlns:xlink="http://www.w3.org/1999/xlink"><g><defs>'
+        '<path id="m" d="M 0 -1 L 1 1 L -1 1 z"/><path id="t" d="M 0 0 L 0 3.5"/>'
+        f"</defs><g style='fill: {BLUE}'>{uses}</g><g>{ticks}</g></g></svg>"
+    )
+    root = parse(compact(drawing))
+    assert not list(root.iter(f"{{{SVG}}}use"))
+    (marker,) = root.iter(f"{{{SVG}}}marker")
+    marked, strokes = [p for p in root.iter(f"{{{SVG}}}path") if p not in list(marker)]
+    ends = {marked.get(f"marker-{where}") for where in ("start", "mid", "end")}
+    assert ends == {f"url(#{marker.get('id')})"}
+    assert points_of(marked.get("d")) == [(float(x), 2.0) for x in range(5)]
+    assert strokes.get("d") == "M0 9v3.5m1-3.5v3.5m1-3.5v3.5"
 
 
 def test_unknown_path_command_is_refused():
