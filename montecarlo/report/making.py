@@ -5,6 +5,7 @@ from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.errata import make_errata
+from montecarlo.report.explorer import read_explorer
 from montecarlo.report.facts import figure_facts, laws_with_variance, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather
@@ -85,6 +86,7 @@ def gather_contents(
         laws_with_variance(results.measurements),
         threshold_panels(results.curves, findings),
         read_view(results.claims),
+        read_explorer(results.measurements, results.curves),
         languages,
     )
 

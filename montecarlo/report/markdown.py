@@ -202,7 +202,7 @@ def _table(node: Node, link: Callable[[str], str]) -> Iterator[str]:
 def _details(node: Node, link: Callable[[str], str]) -> Iterator[str]:
     summary = node.find("summary")
     words = _inline(summary.children, link) if summary else ""
-    yield f'<details markdown="1">\n<summary>{words}</summary>'
+    yield f'<details markdown="1">\n<summary markdown="span">{words}</summary>'
     rest = [c for c in node.children if c is not summary]
     yield from _blocks(Node("div", {}, rest), link)
     yield "</details>"

@@ -1,7 +1,5 @@
 """Pages: one self-contained HTML file per language and an index, from findings."""
 
-import base64
-import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,20 +11,17 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from montecarlo.report.errata import Erratum
+from montecarlo.report.explorer import Explorer
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
 from montecarlo.report.own_words import OwnWords, Shown, set_own_words
 from montecarlo.report.report_card import CardView
 from montecarlo.report.reproduce import canonical_command
+from montecarlo.report.style import nested, policy, stylesheet
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
-from montecarlo.report.templates import read_template, template_folder
+from montecarlo.report.templates import read_template
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 
-#: The one place where the policy of the pages is written: no script, no request.
-POLICY = (
-    "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
-    "base-uri 'none'; form-action 'none'"
-)
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
@@ -94,6 +89,8 @@ class Contents:
         What the panels of the figure of thresholds show, in their order.
     card : CardView or None
         The judge's report card, None where the package has none.
+    explorer : Explorer or None
+        Values to try, None where the grid has too few.
     languages : sequence of str
         Codes of the pages that are written together.
     """
@@ -108,6 +105,7 @@ class Contents:
     laws: Sequence[str]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     card: CardView | None
+    explorer: Explorer | None
     languages: Sequence[str]
 
 
@@ -156,6 +154,7 @@ def _render(
 ) -> str:
     environment = _environment()
     style = stylesheet()
+    script = read_template("report.js") if template == "report.html.j2" else ""
     page = environment.get_template(template).render(
         **_functions(language, quotable=quotable),
         language=language,
@@ -172,8 +171,10 @@ def _render(
         laws=contents.laws,
         threshold_panels=contents.threshold_panels,
         card=contents.card,
+        explorer=contents.explorer,
         command=canonical_command(contents.findings.run),
-        policy=POLICY.format(style=style_hash(style)),
+        policy=policy(style, script),
+        script=Markup(script),  # noqa: S704 - our own file, no message in it
         style=Markup(style),  # noqa: S704 - our own file, no message in it
         nested_style=Markup(nested(style)),  # noqa: S704 - the same file
     )
@@ -203,6 +204,7 @@ def _functions(
     return {
         "_": partial(_say, language),
         "translated": partial(_translated, language),
+        "plain_words": partial(_plain_words, language),
         "other_language": partial(_other_language, language),
         "plain": partial(_plain, language),
         "num": numbers.number,
@@ -235,6 +237,13 @@ def _translated(language: Language, words: Shown) -> Markup:
     return _localised_prose(language, text)
 
 
+def _plain_words(language: Language, words: Shown) -> str:
+    """Return such a text where no markup may stand, its formulas as they were typed."""
+    if isinstance(words, OwnWords):
+        return words.in_language(language.code)[1]
+    return language.translate(words)
+
+
 def _other_language(language: Language, words: Shown) -> tuple[str, str] | None:
     """Return tag and name of the language that is shown where it is not the page's."""
     if not isinstance(words, OwnWords):
@@ -259,32 +268,3 @@ def _quotable_tex(language: Language, latex: str) -> Markup:
     """Set such a formula with its LaTeX, which Markdown is made from."""
     formula = math_ml(localised(language, latex))
     return Markup(formula)  # noqa: S704 - as above
-
-
-def stylesheet() -> str:
-    """Return the style of every page, with the font for formulas inside."""
-    font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
-    style = read_template("report.css")
-    return style.replace("MATH_FONT", base64.b64encode(font).decode())
-
-
-def nested(style: str) -> str:
-    """Return the style for one element of a page that is not ours, and all inside.
-
-    Fonts have no place inside a rule; there, the reader's own serve for formulas.
-    """
-    rules = re.sub(
-        r"@font-face \{[^}]*\}\n|^html .*\n|\* \{", _outside, style, flags=re.MULTILINE
-    )
-    rules = re.sub(r":root|\bbody\b", "&", rules)
-    return f".montecarlo {{\n{rules.rstrip()}\n}}\n"
-
-
-def _outside(rule: re.Match[str]) -> str:
-    return "& * {" if rule[0].startswith("*") else ""
-
-
-def style_hash(style: str) -> str:
-    """Return the source expression that allows exactly this style."""
-    digest = hashlib.sha256(style.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"

@@ -12,7 +12,7 @@ from montecarlo.report.language import LANGUAGES, read_language
 from montecarlo.report.making import make_report
 from montecarlo.report.markdown import read_html, to_markdown
 from montecarlo.report.outputs import front_matter
-from montecarlo.report.pages import nested, stylesheet
+from montecarlo.report.style import nested, stylesheet
 from tests.conftest import skip_or_fail
 from tests.report.conftest import CODES
 
@@ -113,8 +113,7 @@ def test_post_says_what_the_page_says(written, report, code):
     text = (written / f"report-{code}.md").read_text(encoding="utf-8")
     place = 0
     for number in page.numbers():
-        within = {e.get("class") for e in page.above(number.element)}
-        if "script-only" in within:
+        if _script_only(page, number.element):
             continue
         shown = (number.element.text or "").strip()
         place = text.find(shown, place)

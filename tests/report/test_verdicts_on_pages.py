@@ -232,9 +232,11 @@ def test_table_of_claims_turns(turns):
         assert len(lines) == len(verdicts)
         shown = []
         for line in lines:
-            (link,) = line.iter("a")
+            link = next(line.iter("a"))
             claim = link.get("href").removeprefix("#claim-")
-            assert page.verdicts(line) == [verdicts[claim]]
+            # the badge, and the sentence where there is one
+            assert set(page.verdicts(line)) == {verdicts[claim]}
+            assert f"v-{verdicts[claim]}" in line.get("data-tags").split()
             shown.append(BY_WEIGHT.index(verdicts[claim]))
         assert shown == sorted(shown)
 
@@ -259,7 +261,7 @@ def test_no_other_verdict_stands_anywhere(turns, report):
         want = Counter(check["verdict"] for check in claims["self_checks"])
         for record in claims["claims"]:
             sentences = true_sentences(catalogue[record["id"]], record)
-            want[record["verdict"]] += 2 + bool(sentences)
+            want[record["verdict"]] += 2 + 2 * bool(sentences)
             if has_right(record):
                 want[record["right"]["verdict"]] += 1
             several = len(record["readings"]) > 1
@@ -275,7 +277,7 @@ def test_no_other_verdict_stands_anywhere(turns, report):
         want.update(outcome for matrix in matrices.values() for outcome in matrix)
         want.update({record["verdict"] for record in claims["claims"]})  # the counts
         placed = {
-            *(e for e in page.elements() if e.get("class") == "answer"),
+            *(e for e in page.elements() if e.get("class") in {"answer", "lead"}),
             *page.by_id["table-family"].iter(),
             *page.by_id["gradients"].findall("p"),
         }
