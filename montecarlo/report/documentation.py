@@ -10,6 +10,7 @@ from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up, whole_number
+from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.command import Make
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.files import FORMATS, THEMES, draw_files
@@ -83,7 +84,7 @@ def figure_maker(wanted: Wanted) -> Make:
         results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
     ) -> None:
         contents = gather_contents(results, catalogue, languages, wanted.figures)
-        drawn = _write_figures(results, wanted, contents, folder)
+        drawn = _write_figures(with_verdicts(results), wanted, contents, folder)
         for code in languages:
             text = captions(contents, drawn, read_language(code))
             path = folder / f"captions.{code}.md"

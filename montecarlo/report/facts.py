@@ -5,6 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from montecarlo.report.figure_facts import (
+    audit_fact,
+    entropy_fact,
+    formats_fact,
+    planted_fact,
+    score_law_fact,
+    texts_fact,
+)
 from montecarlo.report.figures.rows import (
     FEWEST_POINTS,
     gaussian_rows,
@@ -75,6 +83,12 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
             ("gradient_query", "mean", "none/sqrt"),
         ),
         "weights-by-rank": _first_rank(curves),
+        "score-law": score_law_fact(gaussian),
+        "entropy": entropy_fact(measurements, MOST_D_K),
+        "planted": planted_fact(measurements),
+        "formats": formats_fact(measurements),
+        "audit": audit_fact(measurements),
+        "texts": texts_fact(curves),
         "thresholds": _threshold(curves),
         "z-scores": _z_scores(measurements),
     }

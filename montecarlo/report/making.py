@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
+from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.errata import make_errata
 from montecarlo.report.explorer import read_explorer
 from montecarlo.report.facts import figure_facts, laws_with_variance, threshold_panels
@@ -72,6 +73,7 @@ def gather_contents(
         Keys of `FIGURES`: those to draw.
     folder : Path, optional
     """
+    results = with_verdicts(results)
     facts = figure_facts(results.measurements, results.curves)
     figures = _draw_figures(results, [n for n in names if n in facts], folder)
     findings = gather(results, catalogue)

@@ -139,23 +139,56 @@ class AuditRow:
     frozen_below: float
 
 
-def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
-    """Pick entry and scaled score variances of every initialisation, at one d_k."""
+def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Pick entry and scaled score variances of every initialisation, at one d_k.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+
+    Returns
+    -------
+    DataFrame, DataFrame
+        Rows of entries and of scores, one for each initialisation, by rising variance
+        of the scores.
+    """
     projected = measurements[
-        measurements["setup"].notna() & (measurements["d_k"] == AUDIT_D_K)
+        measurements["setup"].notna()
+        & measurements["setup"].ne("")
+        & measurements["d_k"].eq(AUDIT_D_K)
     ]
-    rows = []
-    for setup, group in projected.groupby("setup"):
-        cells = {
-            (row["quantity"], row["divisor"]): read_cell(row)
-            for row in group.to_dict("records")
-        }
-        entry = cells.get(("entry_variance_q", "none"))
-        score = cells.get(("score_variance", "sqrt"))
-        if entry is not None and score is not None:
-            frozen_below = math.exp(0.5 * score.value)
-            rows.append(AuditRow(str(setup), entry, score, frozen_below))
-    return sorted(rows, key=lambda row: row.score.value)
+    entries, scores = (
+        projected[projected["quantity"].eq(quantity) & projected["divisor"].eq(divisor)]
+        .drop_duplicates("setup")
+        .set_index("setup")
+        for quantity, divisor in (
+            ("entry_variance_q", "none"),
+            ("score_variance", "sqrt"),
+        )
+    )
+    scores = scores[scores.index.isin(entries.index)]
+    scores = scores.sort_index().sort_values("estimate", kind="stable")
+    return entries.loc[scores.index], scores
+
+
+def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
+    """Return the table of initialisations, in that order."""
+    entries, scores = audit_table(measurements)
+    return [
+        AuditRow(
+            str(setup),
+            read_cell(entry),
+            read_cell(score),
+            math.exp(0.5 * score["estimate"]),
+        )
+        for setup, entry, score in zip(
+            scores.index,
+            entries.to_dict("records"),
+            scores.to_dict("records"),
+            strict=True,
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)
