@@ -12,7 +12,7 @@ from montecarlo.report.symbols import divisor_symbol, row_symbol
 from montecarlo.report.tables import N_KEYS, TableCell, read_cell, thinned
 
 #: Ranks whose mean weights are shown, the largest first.
-RANKS = (1, 2, 8)
+RANKS = (1, 2)
 #: Quantities beside them, by their means.
 QUANTITIES = ("entropy", "jacobian_frobenius", "gradient_query")
 #: What is shown first, where the grid has it.

@@ -35,6 +35,9 @@ class Figure:
     height: int
 
 
+_IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
+
+
 def make_figure(name: str, svg: str) -> Figure:
     """Wrap SVG text for a page.
 
@@ -110,8 +113,13 @@ class Contents:
 
 
 def render_page(contents: Contents, language: Language) -> str:
-    """Render the report in one language."""
-    return _render("report.html.j2", contents, language)
+    """Render the report in one language.
+
+    Its tables have thousands of cells, so they do without the end tags that HTML lets
+    the next cell or row imply.
+    """
+    page = _render("report.html.j2", contents, language)
+    return _IMPLIED.sub("", page)
 
 
 def render_index(contents: Contents, language: Language) -> str:
@@ -240,7 +248,7 @@ def _translated(language: Language, words: Shown) -> Markup:
 def _plain_words(language: Language, words: Shown) -> str:
     """Return such a text where no markup may stand, its formulas as they were typed."""
     if isinstance(words, OwnWords):
-        return words.in_language(language.code)[1]
+        return words.in_language(language.code)[1].replace(r"\$", "$")
     return language.translate(words)
 
 

@@ -32,8 +32,8 @@ from montecarlo.report.figures.scores import (
 from montecarlo.report.figures.weights import plot_effective_keys, plot_weights_by_rank
 
 #: Letters that stand for a quantity, and functions with longer names.
-SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "Q"}
-SYMBOLS |= set("acdeknpqrstvxz")
+SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "P", "Q"}
+SYMBOLS |= set("acdekmnpqrstuvxz")
 
 
 def texts_of(figure: Figure) -> list[str]:
