@@ -13,6 +13,7 @@ from montecarlo.report.findings import read_results
 from montecarlo.report.report_card import with_card
 from montecarlo.study import Study, run_study, write_results
 
+SETUP = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 SMALL = Grid(
     d_k=(4, 16, 64),
     n_keys=(16, 32),
@@ -21,9 +22,7 @@ SMALL = Grid(
     law_n_keys=(),
     blocks=(
         Block((16, 64), (32,), pairs=False, dependence="planted(0.5)"),
-        Block(
-            (64,), setup="init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
-        ),
+        Block((64,), setup=SETUP),
         Block((64,), (32,), pairs=False, formats=True),
     ),
     tails=((16, 4), (64, 4)),
