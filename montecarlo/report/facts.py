@@ -218,9 +218,19 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
     }
 
 
-def laws_with_variance(measurements: pd.DataFrame) -> list[str]:
-    """Return the laws whose variance of q·k has an interval, as the table has them."""
-    rows = plain_rows(measurements, quantity="score_variance")
+def laws_drawn(
+    measurements: pd.DataFrame, quantity: str = "score_variance"
+) -> list[str]:
+    """Return the laws whose variance of q·k has an interval, as the table has them.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+    quantity : str
+        Another quantity in place of that variance.
+    """
+    rows = plain_rows(measurements, quantity=quantity)
     rows = rows[rows["law_q"].eq(rows["law_k"])]
     there = set(with_interval(rows)["law_k"])
     return [name for name in LAWS if name in there]

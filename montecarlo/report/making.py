@@ -7,7 +7,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.errata import make_errata
 from montecarlo.report.explorer import read_explorer
-from montecarlo.report.facts import figure_facts, laws_with_variance, threshold_panels
+from montecarlo.report.facts import figure_facts, laws_drawn, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather
 from montecarlo.report.language import SOURCE, read_language
@@ -85,7 +85,8 @@ def gather_contents(
         facts,
         audit_rows(results.measurements),
         tail_table(results.measurements),
-        laws_with_variance(results.measurements),
+        laws_drawn(results.measurements),
+        laws_drawn(results.measurements, "score_law_gap"),
         threshold_panels(results.curves, findings),
         read_view(results.claims),
         read_explorer(results.measurements, results.curves),

@@ -88,6 +88,8 @@ class Contents:
         The table of overflow probabilities.
     laws : sequence of str
         Those that the figure of variances shows.
+    gap_laws : sequence of str
+        Those that the figure of the score's law shows.
     threshold_panels : sequence of (ClaimView, ReadingView)
         What the panels of the figure of thresholds show, in their order.
     card : CardView or None
@@ -106,6 +108,7 @@ class Contents:
     audit: Sequence[AuditRow]
     tails: TailTable | None
     laws: Sequence[str]
+    gap_laws: Sequence[str]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     card: CardView | None
     explorer: Explorer | None
@@ -177,6 +180,7 @@ def _render(
         shown=set(),
         tails=contents.tails,
         laws=contents.laws,
+        gap_laws=contents.gap_laws,
         threshold_panels=contents.threshold_panels,
         card=contents.card,
         explorer=contents.explorer,

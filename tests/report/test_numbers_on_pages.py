@@ -676,18 +676,20 @@ def test_sizes_rise_down_a_table(report):
         assert all(one < two for one, two in pairwise(sizes))
 
 
-def test_legend_names_the_laws_that_are_drawn(report):
-    """The legend of laws lists those that have measured variances, each once."""
+@pytest.mark.parametrize(
+    ("figure", "quantity"),
+    [("variance", "score_variance"), ("score-law", "score_law_gap")],
+)
+def test_legend_names_the_laws_that_are_drawn(report, figure, quantity):
+    """The legend of laws lists those that have measured values, each once."""
     page = report.page("en")
     table = plain(report.results.measurements)
     table = table[table["law_k"].isin(LAWS)]
-    drawn = table[
-        (table["quantity"] == "score_variance") & (table["divisor"] == "none")
-    ]
+    drawn = table[(table["quantity"] == quantity) & (table["divisor"] == "none")]
     drawn = drawn.dropna(subset=["std_error"])
     legends = [
         e
-        for e in page.by_id["figure-variance"].iter("ul")
+        for e in page.by_id[f"figure-{figure}"].iter("ul")
         if e.get("class") == "legend"
     ]
     assert len(legends[-1]) == drawn["law_k"].nunique()
