@@ -325,3 +325,36 @@ def test_family_turns_with_its_readings(report, mean, median):
         (mean, median) == ("refuted", "supported")
     )
     assert ("carries the factor" in said) == (mean == "refuted")
+
+
+def test_telling_cell_agrees_with_its_verdict(turns, report):
+    """What stands for a verdict fails where a claim fails, and holds where it holds."""
+    wanted = {
+        "supported": {"supported"},
+        "refuted": {"refuted", "supported"},  # nothing refutes a shape but its words
+        "conditional": {"refuted", "inconclusive", "supported"},
+        "inconclusive": {"inconclusive", "supported"},
+    }
+    some = 0
+    for claims, _ in turns:
+        findings = report.with_claims(claims).findings
+        for claim in findings.claims:
+            cells = [
+                cell
+                for reading in claim.readings
+                for check in reading.checks
+                for cell in check.cells
+            ]
+            outcomes = {cell.outcome for cell in cells}
+            if claim.telling is None:
+                assert "supported" not in outcomes
+                continue
+            check, cell = claim.telling
+            assert cell in check.cells
+            assert cell.estimate is not None
+            if claim.verdict in wanted:
+                assert cell.outcome in wanted[claim.verdict]
+            if claim.verdict in CORRECTED and "refuted" in outcomes:
+                assert cell == claim.counterexample
+                some += 1
+    assert some > 20
