@@ -36,7 +36,13 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--list",
         metavar="KIND",
-        help="print laws, claims, languages, quantities or presets, and stop",
+        help="print laws, claims, figures, languages, quantities or presets",
+    )
+    add(
+        "--format",
+        action="append",
+        metavar="NAME",
+        help="html (default), markdown, fragment or json; repeatable",
     )
     add("--from", dest="source", metavar="DIR", help="render these results again")
     add(
@@ -79,16 +85,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"montecarlo {version('montecarlo')}")
         return DONE
-    from montecarlo.report.command import list_kind, render_again, run_report
+    from montecarlo.report.command import (
+        list_kind,
+        report_maker,
+        run_report,
+    )
+    from montecarlo.report.rerendering import render_again
 
     typed = list(sys.argv[1:] if argv is None else argv)
     try:
         if arguments.list is not None:
             list_kind(arguments.list)
         elif arguments.source is not None:
-            render_again(arguments, typed)
+            render_again(arguments, typed, report_maker(arguments.format))
         else:
-            run_report(arguments, typed)
+            run_report(arguments, typed, report_maker(arguments.format))
     except ValueError as error:
         return complain("report", error, INPUT_ERROR)
     except (OSError, RuntimeError, MemoryError) as error:

@@ -1,62 +1,45 @@
-"""The three things that the report command does: list, run, render again.
-
-A report of a user's own claims is written, and rendered again, in the same way.
-"""
+"""What the report command does: list, and run; a report of own claims is made alike."""
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from montecarlo.calibration.card import read_card
-from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
 from montecarlo.report.findings import Results, gather, read_results
 from montecarlo.report.language import read_language
-from montecarlo.report.making import make_report
+from montecarlo.report.making import FORMATS, make_report
 from montecarlo.report.messages import require_complete
-from montecarlo.report.options import choose_languages, read_options, repeated_options
-from montecarlo.report.own_words import OWN_FILE, read_own_claims
+from montecarlo.report.options import read_options, repeated_options
+from montecarlo.report.own_words import OWN_FILE
 from montecarlo.report.report_card import with_card
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
+from montecarlo.report.views import Findings
 from montecarlo.results.folder import (
     TIMING_FILE,
-    ResultsError,
     claim_folder,
     commit,
     discard_staging,
     finish_staging,
     open_staging,
-    read_run,
     write_json,
 )
 from montecarlo.results.journal import (
     Journal,
     JournaledStore,
-    locked,
     open_journal,
 )
 from montecarlo.study import Study, require_replicates, run_study
 
-DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
-#: What `finish_staging` adds to a record.
-_ADDED = ("program", "schema", "sha256")
-#: Flags that mean nothing where nothing is sampled.
-_OF_SAMPLING = (
-    *("seed", "preset", "only", "jobs", "executor", "config"),
-    *("max_seconds", "replicates_from"),
-)
-#: What pages show of a record.
-_NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "preset"} | {
-    "replicates",
-    "seed",
-    "versions",
-}
+#: Writes what was asked for: results, catalogue, codes of languages, folder.
+Make = Callable[[Results, Catalogue, Sequence[str], Path], None]
+#: Says what came out, and which files were written.
+Show = Callable[[Findings, Sequence[Path]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +73,48 @@ class Target:
     max_seconds: float | None = None
 
 
+def choose_formats(asked: Sequence[str] | None) -> tuple[str, ...]:
+    """Return what a report is written as, in the order of `FORMATS`.
+
+    Raises
+    ------
+    ValueError
+        If a format is not known.
+    """
+    for name in asked or ():
+        look_up("format", name, FORMATS)
+    return tuple(name for name in FORMATS if name in (asked or ("html",)))
+
+
+def report_maker(asked: Sequence[str] | None) -> Make:
+    """Return what writes a report in the formats that were asked for, or as pages.
+
+    Raises
+    ------
+    ValueError
+        If a format is not known.
+    """
+    formats = choose_formats(asked)
+
+    def make(
+        results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
+    ) -> None:
+        make_report(results, catalogue, languages, folder, formats)
+
+    return make
+
+
 def list_kind(kind: str) -> None:
     """Print what there is of one kind; raises ValueError for an unknown one."""
     print_list(kind)
 
 
-def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
+def run_report(
+    arguments: argparse.Namespace,
+    typed: Sequence[str],
+    make: Make,
+    show: Show = print_outcome,
+) -> None:
     """Sample, judge and write the report.
 
     Parameters
@@ -103,6 +122,10 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
     arguments : argparse.Namespace
     typed : sequence of str
         The command line, for timing.json.
+    make : callable
+        Writes the report from the results.
+    show : callable
+        Prints what came out.
 
     Raises
     ------
@@ -134,9 +157,9 @@ def run_report(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
         executor=options.executor,
         max_seconds=options.max_seconds,
     )
-    results, written = write_report(study, target, only=options.only)
+    results, written = write_report(study, target, only=options.only, make=make)
     if not arguments.quiet:
-        print_outcome(gather(results, options.catalogue), written)
+        show(gather(results, options.catalogue), written)
 
 
 def write_report(
@@ -145,6 +168,7 @@ def write_report(
     *,
     only: Sequence[str] = (),
     own_file: bytes | None = None,
+    make: Make | None = None,
 ) -> tuple[Results, list[Path]]:
     """Run a study and write its report.
 
@@ -156,6 +180,8 @@ def write_report(
         The claims that were asked for, if not all.
     own_file : bytes, optional
         The user's file that the study's claims are from.
+    make : callable, optional
+        Writes the report from the results; by default as pages.
 
     Returns
     -------
@@ -173,7 +199,7 @@ def write_report(
     claim_folder(target.output)
     with open_journal(target.output, recipe(study), fresh=target.fresh) as journal:
         try:
-            read_back = _write(study, target, journal, only, own_file)
+            read_back = _write(study, target, journal, only, own_file, make)
             journal.finish()
             written = commit(target.output)
             journal.remove()
@@ -182,12 +208,13 @@ def write_report(
     return read_back, written
 
 
-def _write(
+def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the journal
     study: Study,
     target: Target,
     journal: Journal,
     only: Sequence[str],
     own_file: bytes | None,
+    make: Make | None,
 ) -> Results:
     """Sample, judge, and write all files of the report aside."""
     started = time.perf_counter()
@@ -208,7 +235,8 @@ def _write(
             (staging / OWN_FILE).write_bytes(own_file)
             record["own_claims"] = OWN_FILE
         read_back = read_results(staging, record)
-        make_report(read_back, study.catalogue, target.languages, staging)
+        write = make or report_maker(None)
+        write(read_back, study.catalogue, target.languages, staging)
         timing = {
             "command": list(target.typed),
             "executor": executor.kind,
@@ -231,63 +259,3 @@ def _until(started: float, seconds: float | None) -> Callable[[], bool] | None:
     if seconds is None:
         return None
     return lambda: time.perf_counter() - started < seconds
-
-
-def render_again(arguments: argparse.Namespace, typed: Sequence[str]) -> None:
-    """Render an earlier run's results without sampling or judging.
-
-    Raises
-    ------
-    ValueError
-        If an option, the results or the output folder is not usable.
-    OSError
-        If a file cannot be written; the previous output is as it was.
-    """
-    started = time.perf_counter()
-    for name in _OF_SAMPLING:
-        if getattr(arguments, name) is not None:
-            flag = name.replace("_", "-")
-            raise ValueError(f"--from must stand without --{flag}: it does not sample")
-    source, output = Path(arguments.source), Path(arguments.output or "output")
-    record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
-    if missing := _NEEDED - set(record):
-        raise ResultsError(f"results must have {min(missing)!r} in their run.json")
-    catalogue = _judged_by(record, source)
-    languages = choose_languages(arguments.lang or record["languages"])
-    require_complete(read_language(code) for code in languages)
-    files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
-    held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
-    claim_folder(output)
-    with locked(output):
-        staging = open_staging(output)
-        try:
-            for name, content in held.items():
-                (staging / name).write_bytes(content)
-            record["languages"] = list(languages)
-            results = read_results(staging, record)
-            make_report(results, catalogue, languages, staging)
-            seconds = {"rendering": round(time.perf_counter() - started, 3)}
-            timing = {"command": list(typed), "jobs": 1, "seconds": seconds}
-            write_json(staging / TIMING_FILE, timing)
-            finish_staging(output, record)
-        except BaseException:
-            discard_staging(output)
-            raise
-        written = commit(output)
-    if not arguments.quiet:
-        print_outcome(gather(results, catalogue), written)
-
-
-def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
-    """Read what results were judged by: the catalogue of the five texts, or a file."""
-    own = "own_claims" in record
-    catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
-    by_id = {claim.id: claim for claim in catalogue.claim}
-    try:
-        for name in record["claims"]:
-            look_up("claim", name, by_id)
-    except ValueError as error:
-        raise ResultsError(
-            f"results must be of claims of this version: {error}"
-        ) from None
-    return catalogue

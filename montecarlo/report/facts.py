@@ -5,6 +5,14 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from montecarlo.report.figure_facts import (
+    audit_fact,
+    entropy_fact,
+    formats_fact,
+    planted_fact,
+    score_law_fact,
+    texts_fact,
+)
 from montecarlo.report.figures.rows import (
     FEWEST_POINTS,
     gaussian_rows,
@@ -75,6 +83,12 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
             ("gradient_query", "mean", "none/sqrt"),
         ),
         "weights-by-rank": _first_rank(curves),
+        "score-law": score_law_fact(gaussian),
+        "entropy": entropy_fact(measurements, MOST_D_K),
+        "planted": planted_fact(measurements),
+        "formats": formats_fact(measurements),
+        "audit": audit_fact(measurements),
+        "texts": texts_fact(curves),
         "thresholds": _threshold(curves),
         "z-scores": _z_scores(measurements),
     }
@@ -204,9 +218,19 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
     }
 
 
-def laws_with_variance(measurements: pd.DataFrame) -> list[str]:
-    """Return the laws whose variance of q·k has an interval, as the table has them."""
-    rows = plain_rows(measurements, quantity="score_variance")
+def laws_drawn(
+    measurements: pd.DataFrame, quantity: str = "score_variance"
+) -> list[str]:
+    """Return the laws whose variance of q·k has an interval, as the table has them.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+    quantity : str
+        Another quantity in place of that variance.
+    """
+    rows = plain_rows(measurements, quantity=quantity)
     rows = rows[rows["law_q"].eq(rows["law_k"])]
     there = set(with_interval(rows)["law_k"])
     return [name for name in LAWS if name in there]

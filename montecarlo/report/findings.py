@@ -5,6 +5,7 @@ verdicts, numbers and their rows come from the results and nowhere else.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -148,21 +149,63 @@ def _claim(
         readings,
         right,
         _counterexample(readings) if verdict in ("refuted", "conditional") else None,
+        _telling(verdict, readings),
     )
 
 
 def _counterexample(readings: Sequence[ReadingView]) -> CellView | None:
     """Return the refuted cell of the smallest d_k and n."""
-    refuted = [
-        cell
-        for reading in readings
-        for check in reading.checks
-        for cell in check.cells
-        if cell.outcome == "refuted"
-    ]
+    found = _smallest(readings, "refuted")
+    return None if found is None else found[1]
+
+
+def _smallest(
+    readings: Sequence[ReadingView], outcome: str
+) -> tuple[CheckView, CellView] | None:
+    """Return the cell of an outcome with the smallest d_k and n, and its check."""
     return min(
-        refuted, key=lambda cell: (cell.d_k_range[1], cell.n_keys or 0), default=None
+        ((check, cell) for check, cell in _cells(readings) if cell.outcome == outcome),
+        key=lambda found: (found[1].d_k_range[1], found[1].n_keys or 0),
+        default=None,
     )
+
+
+def _telling(
+    verdict: str, readings: Sequence[ReadingView]
+) -> tuple[CheckView, CellView] | None:
+    """Return the cell that stands for a verdict.
+
+    Of a claim that fails somewhere, the smallest counterexample; of one that is open,
+    the smallest place that is; of one that holds, the place that it holds by the least.
+    """
+    if verdict in ("refuted", "conditional"):
+        found = _smallest(readings, "refuted")
+        if found is not None:
+            return found
+    if verdict in ("conditional", "inconclusive"):
+        found = _smallest(readings, "inconclusive")
+        if found is not None:
+            return found
+    held = [pair for pair in _cells(readings) if pair[1].outcome == "supported"]
+    return min(held, key=lambda pair: _margin(pair[1]), default=None)
+
+
+def _cells(
+    readings: Sequence[ReadingView],
+) -> list[tuple[CheckView, CellView]]:
+    return [(c, cell) for r in readings for c in r.checks for cell in c.cells]
+
+
+def _margin(cell: CellView) -> float:
+    """Return how many standard errors an interval stays away from its window's ends."""
+    gaps = [
+        abs(end - limit)
+        for end, limit in zip(cell.decision, cell.window, strict=True)
+        if end is not None and limit is not None
+    ]
+    if not gaps or not cell.std_error:
+        return math.inf
+    return min(gaps) / cell.std_error
 
 
 def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:

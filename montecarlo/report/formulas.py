@@ -40,6 +40,12 @@ _CLOSED = re.compile(
     re.DOTALL,
 )
 
+#: A formula whose text is its LaTeX: one letter, or a number without a decimal sign.
+_TOLD = re.compile(r"\s*(?:[A-Za-z]|\d+)\s*")
+
+#: A width with more digits than anyone can see.
+_LONG_SPACE = re.compile(r'"(0\.\d{3})\d+em"')
+
 #: A root over one low letter, which would hang below the line and cut the letter.
 _LOW_ROOT = re.compile(r"<msqrt>(<mi>[acemnopqrsuvwxyz]</mi>)</msqrt>")
 
@@ -55,7 +61,7 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     display : bool
         Whether the formula stands in a line of its own.
     quotable : bool
-        Whether to add the LaTeX as an annotation.
+        Whether to add the LaTeX as an annotation, where the text does not say it.
 
     Returns
     -------
@@ -77,7 +83,8 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     if not latex.strip():
         raise ValueError("a formula must not be empty")
     try:
-        converter = _CONVERTER if quotable else _PLAIN
+        told = _TOLD.fullmatch(latex)
+        converter = _CONVERTER if quotable and not told else _PLAIN
         found = converter.convert_with_local_state(latex, displaystyle=display)
     except LatexError as error:
         raise ValueError(f"formula ${latex}$ is not understood: {error}") from error
@@ -85,6 +92,8 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
         raise ValueError(
             f"formula ${latex}$ needs what a page must not hold: {refused.group()}"
         )
+    found = found.replace("&ApplyFunction;", "\N{FUNCTION APPLICATION}")
+    found = _LONG_SPACE.sub(r'"\1em"', found)
     return _LOW_ROOT.sub(r'<msqrt><mpadded height="0.68em">\1</mpadded></msqrt>', found)
 
 

@@ -1,15 +1,22 @@
 """Making a report: from a folder of results to its figures and pages."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from montecarlo.claims.schema import Catalogue
-from montecarlo.report.errata import erratum_markdown, make_errata
-from montecarlo.report.facts import figure_facts, laws_with_variance, threshold_panels
+from montecarlo.report.by_text import with_verdicts
+from montecarlo.report.errata import make_errata
+from montecarlo.report.explorer import read_explorer
+from montecarlo.report.facts import figure_facts, laws_drawn, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather
 from montecarlo.report.language import SOURCE, read_language
+from montecarlo.report.outputs import (
+    write_errata,
+    write_findings,
+    write_fragments,
+    write_markdown,
+)
 from montecarlo.report.pages import (
     Contents,
     Figure,
@@ -23,9 +30,13 @@ from montecarlo.report.tables import audit_rows, tail_table, topic_tables
 
 
 def make_report(
-    results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
+    results: Results,
+    catalogue: Catalogue,
+    languages: Sequence[str],
+    folder: Path,
+    formats: Sequence[str] = ("html",),
 ) -> None:
-    """Write the figures and the pages of some languages into a folder.
+    """Write the figures and the report in some languages into a folder.
 
     Parameters
     ----------
@@ -37,11 +48,36 @@ def make_report(
         Codes of languages.
     folder : Path
         An existing folder.
+    formats : sequence of str
+        Keys of `FORMATS`.
     """
+    contents = gather_contents(results, catalogue, languages, FIGURES, folder)
+    for name in formats:
+        FORMATS[name](contents, folder)
+
+
+def gather_contents(
+    results: Results,
+    catalogue: Catalogue,
+    languages: Sequence[str],
+    names: Iterable[str],
+    folder: Path | None = None,
+) -> Contents:
+    """Gather what a report shows, and write its figures into a folder, if there is one.
+
+    Parameters
+    ----------
+    results, catalogue, languages
+        As for `make_report`.
+    names : iterable of str
+        Keys of `FIGURES`: those to draw.
+    folder : Path, optional
+    """
+    results = with_verdicts(results)
     facts = figure_facts(results.measurements, results.curves)
-    figures = _write_figures(results, facts, folder)
+    figures = _draw_figures(results, [n for n in names if n in facts], folder)
     findings = gather(results, catalogue)
-    contents = Contents(
+    return Contents(
         findings,
         make_errata(findings, catalogue, languages),
         figures,
@@ -49,37 +85,51 @@ def make_report(
         facts,
         audit_rows(results.measurements),
         tail_table(results.measurements),
-        laws_with_variance(results.measurements),
+        laws_drawn(results.measurements),
+        laws_drawn(results.measurements, "score_law_gap"),
         threshold_panels(results.curves, findings),
         read_view(results.claims),
+        read_explorer(results.measurements, results.curves),
         languages,
     )
-    for code in languages:
+
+
+def _write_pages(contents: Contents, folder: Path) -> None:
+    """Write one page for each language, the errata, and the index."""
+    for code in contents.languages:
         page = render_page(contents, read_language(code))
         (folder / f"{code}.html").write_text(page, encoding="utf-8", newline="\n")
     for erratum in contents.errata:
-        language = read_language(erratum.language)
-        name = f"erratum-{erratum.key}"
-        page = render_erratum(contents, erratum, language)
-        (folder / f"{name}.html").write_text(page, encoding="utf-8", newline="\n")
-        text = erratum_markdown(erratum, language)
-        (folder / f"{name}.md").write_text(text, encoding="utf-8", newline="\n")
+        page = render_erratum(contents, erratum, read_language(erratum.language))
+        path = folder / f"erratum-{erratum.key}.html"
+        path.write_text(page, encoding="utf-8", newline="\n")
+    write_errata(contents, folder)
     index = render_index(contents, read_language(SOURCE))
     (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
 
 
-def _write_figures(
-    results: Results, facts: dict[str, Any], folder: Path
+Writer = Callable[[Contents, Path], None]
+#: What a report can be written as.
+FORMATS: dict[str, Writer] = {
+    "html": _write_pages,
+    "markdown": write_markdown,
+    "fragment": write_fragments,
+    "json": write_findings,
+}
+
+
+def _draw_figures(
+    results: Results, names: Iterable[str], folder: Path | None
 ) -> dict[str, Figure]:
-    """Draw every figure that the results have data for."""
-    (folder / "figures").mkdir(exist_ok=True)
+    """Draw the figures that the results have data for."""
     figures = {}
-    for name, spec in FIGURES.items():
-        svg = render_svg(spec, results.measurements, results.curves)
-        if svg is None or name not in facts:
+    for name in names:
+        svg = render_svg(FIGURES[name], results.measurements, results.curves)
+        if svg is None:
             continue
-        (folder / "figures" / f"{name}.svg").write_text(
-            svg, encoding="utf-8", newline="\n"
-        )
+        if folder is not None:
+            path = folder / "figures" / f"{name}.svg"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(svg, encoding="utf-8", newline="\n")
         figures[name] = make_figure(name, svg)
     return figures

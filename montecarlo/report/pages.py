@@ -1,13 +1,9 @@
 """Pages: one self-contained HTML file per language and an index, from findings."""
 
-import base64
-import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 from urllib.parse import quote
 
 from babel import Locale
@@ -15,24 +11,18 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from montecarlo.report.errata import Erratum
+from montecarlo.report.explorer import Explorer
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
-from montecarlo.report.options import Configuration
-from montecarlo.report.own_words import OWN_FILE, OwnWords, Shown, set_own_words
+from montecarlo.report.own_words import OwnWords, Shown, set_own_words
 from montecarlo.report.report_card import CardView
+from montecarlo.report.reproduce import canonical_command
+from montecarlo.report.style import nested, policy, stylesheet
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
-from montecarlo.report.templates import read_template, template_folder
+from montecarlo.report.templates import read_template
 from montecarlo.report.trained import read_trained
 from montecarlo.report.views import ClaimView, Findings, ReadingView
-from montecarlo.results.folder import RUN_FILE
 
-#: The one place where the policy of the pages is written: no script, no request.
-POLICY = (
-    "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
-    "base-uri 'none'; form-action 'none'"
-)
-#: The configuration file of a run that flags alone cannot name.
-FILE_NAME = "report.toml"
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
@@ -44,6 +34,9 @@ class Figure:
     source: Markup  # data URI, ready for an attribute in double quotes
     width: int
     height: int
+
+
+_IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 
 
 def make_figure(name: str, svg: str) -> Figure:
@@ -96,10 +89,14 @@ class Contents:
         The table of overflow probabilities.
     laws : sequence of str
         Those that the figure of variances shows.
+    gap_laws : sequence of str
+        Those that the figure of the score's law shows.
     threshold_panels : sequence of (ClaimView, ReadingView)
         What the panels of the figure of thresholds show, in their order.
     card : CardView or None
         The judge's report card, None where the package has none.
+    explorer : Explorer or None
+        Values to try, None where the grid has too few.
     languages : sequence of str
         Codes of the pages that are written together.
     """
@@ -112,14 +109,21 @@ class Contents:
     audit: Sequence[AuditRow]
     tails: TailTable | None
     laws: Sequence[str]
+    gap_laws: Sequence[str]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     card: CardView | None
+    explorer: Explorer | None
     languages: Sequence[str]
 
 
 def render_page(contents: Contents, language: Language) -> str:
-    """Render the report in one language."""
-    return _render("report.html.j2", contents, language)
+    """Render the report in one language.
+
+    Its tables have thousands of cells, so they do without the end tags that HTML lets
+    the next cell or row imply.
+    """
+    page = _render("report.html.j2", contents, language)
+    return _IMPLIED.sub("", page)
 
 
 def render_index(contents: Contents, language: Language) -> str:
@@ -132,15 +136,39 @@ def render_erratum(contents: Contents, erratum: Erratum, language: Language) -> 
     return _render("erratum.html.j2", contents, language, erratum)
 
 
+def render_captions(contents: Contents, language: Language) -> str:
+    """Render the figures with their captions alone, as HTML for `to_markdown`."""
+    return _render("captions.html.j2", contents, language, quotable=True)
+
+
+def render_fragment(
+    contents: Contents, language: Language, *, quotable: bool = False
+) -> str:
+    """Render the report for a page of someone else's: no head, one element.
+
+    Parameters
+    ----------
+    contents : Contents
+    language : Language
+    quotable : bool
+        Whether each formula, also of tables, has its LaTeX with it.
+    """
+    return _render("fragment.html.j2", contents, language, quotable=quotable)
+
+
 def _render(
     template: str,
     contents: Contents,
     language: Language,
     erratum: Erratum | None = None,
+    *,
+    quotable: bool = False,
 ) -> str:
     return render_template(
         template,
         language,
+        quotable=quotable,
+        script=read_template("report.js") if template == "report.html.j2" else "",
         erratum=erratum,
         errata=contents.errata,
         languages=[(code, *LANGUAGES[code]) for code in contents.languages],
@@ -152,22 +180,33 @@ def _render(
         shown=set(),
         tails=contents.tails,
         laws=contents.laws,
+        gap_laws=contents.gap_laws,
         threshold_panels=contents.threshold_panels,
         card=contents.card,
+        explorer=contents.explorer,
         command=canonical_command(contents.findings.run),
         trained=None if contents.findings.own else read_trained(),
     )
 
 
-def render_template(template: str, language: Language, **values: object) -> str:
+def render_template(
+    template: str,
+    language: Language,
+    *,
+    quotable: bool = False,
+    script: str = "",
+    **values: object,
+) -> str:
     """Render a template in a language, with the style and policy of every page."""
     style, found = stylesheet(), _environment().get_template(template)
     page = found.render(
-        **_functions(language),
+        **_functions(language, quotable=quotable),
         **values,
         language=language,
-        policy=POLICY.format(style=style_hash(style)),
+        policy=policy(style, script),
+        script=Markup(script),  # noqa: S704 - our own file, no message in it
         style=Markup(style),  # noqa: S704 - our own file, no message in it
+        nested_style=Markup(nested(style)),  # noqa: S704 - the same file
     )
     return page.rstrip("\n") + "\n"
 
@@ -187,12 +226,15 @@ def _environment() -> Environment:
     return environment
 
 
-def _functions(language: Language) -> dict[str, Callable[..., object]]:
+def _functions(
+    language: Language, *, quotable: bool
+) -> dict[str, Callable[..., object]]:
     """Return what templates call, bound to a language; macros see the context."""
     numbers = language.numbers
     return {
         "_": partial(_say, language),
         "translated": partial(_translated, language),
+        "plain_words": partial(_plain_words, language),
         "other_language": partial(_other_language, language),
         "plain": partial(_plain, language),
         "num": numbers.number,
@@ -200,7 +242,7 @@ def _functions(language: Language) -> dict[str, Callable[..., object]]:
         "interval": numbers.interval,
         "window": numbers.window,
         "plain_number": numbers.plain,
-        "tex": partial(_tex, language),
+        "tex": partial(_quotable_tex if quotable else _tex, language),
     }
 
 
@@ -225,6 +267,13 @@ def _translated(language: Language, words: Shown) -> Markup:
     return _localised_prose(language, text)
 
 
+def _plain_words(language: Language, words: Shown) -> str:
+    """Return such a text where no markup may stand, its formulas as they were typed."""
+    if isinstance(words, OwnWords):
+        return words.in_language(language.code)[1].replace(r"\$", "$")
+    return language.translate(words)
+
+
 def _other_language(language: Language, words: Shown) -> tuple[str, str] | None:
     """Return tag and name of the language that is shown where it is not the page's."""
     if not isinstance(words, OwnWords):
@@ -245,52 +294,7 @@ def _tex(language: Language, latex: str) -> Markup:
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter
 
 
-def stylesheet() -> str:
-    """Return the style of every page, with the font for formulas inside."""
-    font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
-    style = read_template("report.css")
-    return style.replace("MATH_FONT", base64.b64encode(font).decode())
-
-
-def style_hash(style: str) -> str:
-    """Return the source expression that allows exactly this style."""
-    digest = hashlib.sha256(style.encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
-
-
-def canonical_command(run: Mapping[str, Any]) -> str:
-    """Return what to type to make this report again.
-
-    Where flags cannot say it, that begins with a configuration file.
-    """
-    if "own_claims" in run:
-        words = [f"python -m montecarlo.judge {OWN_FILE} --preset {run['preset']}"]
-        words.append(f"--seed {run['seed']}")
-        if run["error_rate"] != Configuration().error_rate:
-            words.append(f"--error-rate {run['error_rate']!r}")
-        return " ".join([*words, "--report output"])
-    words = ["python -m montecarlo.report"]
-    if run.get("time_limit_reached"):
-        return f"{words[0]} --replicates-from {RUN_FILE}"
-    file = _configuration(run)
-    if file:
-        words.append(f"--config {FILE_NAME}")
-    if run["preset"]:
-        words.append(f"--preset {run['preset']}")
-    words.append(f"--seed {run['seed']}")
-    words += [f"--only {name}" for name in run["only"]]
-    return file + " ".join(words)
-
-
-def _configuration(run: Mapping[str, Any]) -> str:
-    """Return the lines that write what flags cannot say; mostly none."""
-    lines = []
-    if run["error_rate"] != Configuration().error_rate:
-        lines.append(f"error_rate = {run['error_rate']!r}")
-    if not run["preset"]:
-        # a value of JSON is one of TOML as well: whole numbers, names, lists of them
-        grid = run["grid"].items()
-        lines += ["[grid]", *(f"{name} = {json.dumps(value)}" for name, value in grid)]
-    if not lines:
-        return ""
-    return "\n".join([f"cat > {FILE_NAME} <<'END'", *lines, "END", ""])
+def _quotable_tex(language: Language, latex: str) -> Markup:
+    """Set such a formula with its LaTeX, which Markdown is made from."""
+    formula = math_ml(localised(language, latex))
+    return Markup(formula)  # noqa: S704 - as above

@@ -94,15 +94,15 @@ def saturation_table(measurements: pd.DataFrame) -> TopicTable:
     rows = saturation_cells(measurements)
     rows = rows[rows["divisor"] == "none"]
     cells = {
-        (int(row["d_k"]), int(row["n_keys"])): _cell(row)
+        (int(row["d_k"]), int(row["n_keys"])): read_cell(row)
         for row in rows.to_dict("records")
     }
-    sizes = _thinned(sorted({n_keys for _, n_keys in cells}))
+    sizes = thinned(sorted({n_keys for _, n_keys in cells}))
     return TopicTable(
         tuple(f"n = {n_keys}" for n_keys in sizes),
         tuple(
             (d_k, tuple(cells.get((d_k, n_keys)) for n_keys in sizes))
-            for d_k in _thinned(sorted({d_k for d_k, _ in cells}))
+            for d_k in thinned(sorted({d_k for d_k, _ in cells}))
         ),
         None,
     )
@@ -112,7 +112,7 @@ def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
     """Set the mean largest scaled score beside sqrt(2 ln n), one row for each n."""
     rows = []
     for row in largest_scores(measurements).to_dict("records"):
-        mean, n_keys = _cell(row), int(row["n_keys"])
+        mean, n_keys = read_cell(row), int(row["n_keys"])
         limit = math.sqrt(2.0 * math.log(n_keys))
         ratio = limit / mean.value
         error = None if mean.error is None else ratio * mean.error / mean.value
@@ -139,23 +139,56 @@ class AuditRow:
     frozen_below: float
 
 
-def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
-    """Pick entry and scaled score variances of every initialisation, at one d_k."""
+def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Pick entry and scaled score variances of every initialisation, at one d_k.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+
+    Returns
+    -------
+    DataFrame, DataFrame
+        Rows of entries and of scores, one for each initialisation, by rising variance
+        of the scores.
+    """
     projected = measurements[
-        measurements["setup"].notna() & (measurements["d_k"] == AUDIT_D_K)
+        measurements["setup"].notna()
+        & measurements["setup"].ne("")
+        & measurements["d_k"].eq(AUDIT_D_K)
     ]
-    rows = []
-    for setup, group in projected.groupby("setup"):
-        cells = {
-            (row["quantity"], row["divisor"]): _cell(row)
-            for row in group.to_dict("records")
-        }
-        entry = cells.get(("entry_variance_q", "none"))
-        score = cells.get(("score_variance", "sqrt"))
-        if entry is not None and score is not None:
-            frozen_below = math.exp(0.5 * score.value)
-            rows.append(AuditRow(str(setup), entry, score, frozen_below))
-    return sorted(rows, key=lambda row: row.score.value)
+    entries, scores = (
+        projected[projected["quantity"].eq(quantity) & projected["divisor"].eq(divisor)]
+        .drop_duplicates("setup")
+        .set_index("setup")
+        for quantity, divisor in (
+            ("entry_variance_q", "none"),
+            ("score_variance", "sqrt"),
+        )
+    )
+    scores = scores[scores.index.isin(entries.index)]
+    scores = scores.sort_index().sort_values("estimate", kind="stable")
+    return entries.loc[scores.index], scores
+
+
+def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
+    """Return the table of initialisations, in that order."""
+    entries, scores = audit_table(measurements)
+    return [
+        AuditRow(
+            str(setup),
+            read_cell(entry),
+            read_cell(score),
+            math.exp(0.5 * score["estimate"]),
+        )
+        for setup, entry, score in zip(
+            scores.index,
+            entries.to_dict("records"),
+            scores.to_dict("records"),
+            strict=True,
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +205,7 @@ def tail_table(measurements: pd.DataFrame) -> TailTable | None:
     if tails.empty:
         return None
     cells = {
-        (int(row["d_k"]), row["number_format"]): _cell(row)
+        (int(row["d_k"]), row["number_format"]): read_cell(row)
         for row in tails.to_dict("records")
     }
     formats = tuple(tails["number_format"].unique())
@@ -182,8 +215,8 @@ def tail_table(measurements: pd.DataFrame) -> TailTable | None:
     )
 
 
-def _cell(row: dict[Hashable, Any]) -> TableCell:
-    """Turn a row of the table into a cell."""
+def read_cell(row: dict[Hashable, Any]) -> TableCell:
+    """Turn a row of measurements.csv into a cell, its exact value included."""
     return TableCell(
         row["estimate"],
         None if pd.isna(row["std_error"]) else row["std_error"],
@@ -199,20 +232,20 @@ def _table(
     for row in rows.to_dict("records"):
         key = (row["quantity"], row["summary"], row["divisor"])
         if key in columns:
-            cells[int(row["d_k"]), key] = _cell(row)
+            cells[int(row["d_k"]), key] = read_cell(row)
     present = [c for c in columns if any(key == c for _, key in cells)]
     sizes = sorted({d_k for d_k, _ in cells})
     return TopicTable(
         tuple(row_symbol(*column) for column in present),
         tuple(
             (d_k, tuple(cells.get((d_k, column)) for column in present))
-            for d_k in _thinned(sizes)
+            for d_k in thinned(sizes)
         ),
         n_keys,
     )
 
 
-def _thinned(sizes: list[int]) -> list[int]:
+def thinned(sizes: list[int]) -> list[int]:
     """Keep every second, third... size, counted from the largest."""
     step = -(-len(sizes) // MOST_ROWS)
     return sizes[::-1][::step][::-1] if sizes else []

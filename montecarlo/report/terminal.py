@@ -14,6 +14,7 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import LANGUAGES
 from montecarlo.report.views import Findings
 from montecarlo.sampling.conditions import Condition
@@ -83,7 +84,7 @@ def print_list(kind: str) -> None:
 
     Parameters
     ----------
-    kind : {"laws", "claims", "languages", "quantities", "presets"}
+    kind : {"figures", "laws", "claims", "languages", "quantities", "presets"}
 
     Raises
     ------
@@ -153,7 +154,12 @@ def _list_presets() -> Listing:
     ), rows
 
 
+def _list_figures() -> Listing:
+    return ("figure", "shows"), [(f.id, f.shows) for f in FIGURES.values()]
+
+
 _LISTS = {
+    "figures": _list_figures,
     "laws": _list_laws,
     "claims": _list_claims,
     "languages": _list_languages,

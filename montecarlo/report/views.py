@@ -131,6 +131,7 @@ class ClaimView:
     readings: tuple[ReadingView, ...]
     right: RightView | None
     counterexample: CellView | None  # the smallest cell that refutes it
+    telling: tuple[CheckView, CellView] | None  # the cell that stands for its verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +165,20 @@ class Findings:
         """
         found = (claim for claim in self.claims if claim.id == name and not self.own)
         return next(found, None)
+
+    def came_out(self, claim: str, ending: str, verdict: str) -> bool:
+        """Tell whether all readings of a claim whose id ends so have a verdict."""
+        found = self.claim(claim)
+        readings = [r for r in found.readings if r.id.endswith(ending)] if found else []
+        return bool(readings) and all(r.verdict == verdict for r in readings)
+
+    def texts(self) -> list[tuple[Shown, str]]:
+        """Return names and keys of the texts that claims are from."""
+        return list(
+            dict.fromkeys(
+                (name, key) for c in self.claims for name, key, _ in c.sources
+            )
+        )
 
     def by_topic(self, topic: str) -> list[ClaimView]:
         """Return the claims of a topic, in the order of the catalogue."""

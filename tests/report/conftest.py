@@ -88,9 +88,12 @@ class Number:
 class Page:
     """A page, parsed as a browser parses it."""
 
-    def __init__(self, text: str, code: str, home: "Report | None" = None) -> None:
+    def __init__(
+        self, text: str, code: str, home: "Report | None" = None, name: str = ""
+    ) -> None:
         self.text = text
         self.code = code
+        self.name = name  # as it was asked for
         self.home = home
         self.root = html5lib.parse(text, namespaceHTMLElements=False)
 
@@ -162,7 +165,8 @@ def texts_of(element: Element) -> Iterator[tuple[str, Element]]:
     if isinstance(element.tag, str) and element.text:
         yield element.text, element
     for child in element:
-        yield from texts_of(child)
+        if child.tag != "script":
+            yield from texts_of(child)
         if child.tail:
             yield child.tail, element
 
@@ -212,7 +216,7 @@ class Report:
         if name not in self._pages:
             text, code = self._rendered(name)
             (self.folder / f"{name}.html").write_text(text, encoding="utf-8")
-            self._pages[name] = Page(text, code, self)
+            self._pages[name] = Page(text, code, self, name)
         return self._pages[name]
 
     def _rendered(self, name: str) -> tuple[str, str]:

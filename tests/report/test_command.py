@@ -416,6 +416,26 @@ def test_rendering_in_place_and_in_one_language(run, finished, tmp_path):
     assert 'href="de.html"' not in (place / "en.html").read_text(encoding="utf-8")
 
 
+def test_rendering_in_other_formats(run, finished, tmp_path):
+    """Asked for by name, formats stand beside each other, and pages are not written."""
+    place = tmp_path / "place"
+    arguments = ("--format", "json", "--format", "markdown", "--lang", "de")
+    status, *_ = run("--from", finished, "--output", place, *arguments, "--quiet")
+    assert status == 0
+    assert (place / "report-de.md").is_file()
+    assert (place / "findings.json").is_file()
+    assert not list(place.glob("*.html"))
+    # what was left by another format is gone
+    run("--from", place, "--output", place, "--quiet")
+    assert not (place / "report-de.md").exists()
+    assert (place / "de.html").is_file()
+
+
+def test_unknown_format_is_refused(refused, finished):
+    """A format is one of those that there are, and the nearest is named."""
+    assert "'markdown'" in refused("--from", finished, "--format", "markdwon")
+
+
 @pytest.fixture
 def copied(finished, tmp_path):
     """A finished report to spoil."""

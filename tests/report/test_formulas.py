@@ -1,5 +1,6 @@
 """Formulas: LaTeX to MathML, and the font that the pages draw it with."""
 
+import re
 import runpy
 import tomllib
 from collections.abc import Iterator
@@ -140,11 +141,17 @@ def drawn(markup, italic):
     return found - {"\ufe00"}  # asks for a form of a letter; needs no glyph
 
 
+def as_kept(converted):
+    """Return what is kept of a converted formula: no names of signs, three decimals."""
+    found = converted.replace("&ApplyFunction;", "\u2061")
+    return re.sub(r'"(0\.\d{3})\d+em"', r'"\1em"', found)
+
+
 @pytest.mark.parametrize("latex", SNAPSHOTS)
 def test_formula_is_converted_as_before(latex):
     """A new math-core that converts differently is seen."""
     assert math_ml(latex) == (
-        f"<math><semantics>{SNAPSHOTS[latex]}"
+        f"<math><semantics>{as_kept(SNAPSHOTS[latex])}"
         f'<annotation encoding="application/x-tex">{latex}</annotation>'
         "</semantics></math>"
     )
@@ -158,10 +165,13 @@ def test_display_is_a_block():
 
 @pytest.mark.parametrize("latex", [*SYMBOLS, *EXTRA])
 def test_symbol_is_converted(latex):
-    """Every symbol becomes one well-formed formula with the LaTeX beside it."""
+    """Every symbol becomes one well-formed formula with the LaTeX beside it, if its
+    text is not the same.
+    """
     (formula,) = parse(math_ml(latex))
     assert formula.tag == MATH + "math"
-    assert [note.text for note in formula.iter(MATH + "annotation")] == [latex]
+    notes = [note.text for note in formula.iter(MATH + "annotation")]
+    assert notes == [latex] or (notes, "".join(formula.itertext())) == ([], latex)
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)

@@ -7,7 +7,7 @@ import pytest
 from montecarlo.report.facts import figure_facts
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.language import LANGUAGES
-from montecarlo.report.pages import canonical_command
+from montecarlo.report.reproduce import canonical_command
 from montecarlo.report.symbols import decimal, level_formula
 from montecarlo.report.tables import audit_rows
 
@@ -28,7 +28,10 @@ def test_sections_are_those_of_the_claims(own_page):
     sections = list(own_page.root.iter("section"))
     (contents,) = [e for e in own_page.root.iter("nav") if e.get("class") == "contents"]
     links = [e.get("href") for e in contents.iter("a")]
-    assert links == [f"#{section.get('id')}" for section in sections]
+    places = [f"#{section.get('id')}" for section in sections]
+    places.insert(-1, "#reproduce")  # a part of the one before, and worth a link
+    assert links == places
+    assert "reproduce" in own_page.by_id
     for section in sections:
         headings = [words(e) for e in section if e.tag in {"h2", "h3"}]
         assert len(words(section)) > sum(map(len, headings)) + 20
@@ -89,15 +92,22 @@ def test_readings_choose_the_sentence(own_report):
 
 
 def test_sources_are_left_out_where_there_are_none(own_report):
-    """With texts the list has a column for them; without any, it has none."""
+    """With texts the list names them below each claim; without any, it does not."""
     findings = own_report.contents.findings
     bare = tuple(replace(claim, sources=()) for claim in findings.claims)
     without = replace(own_report.contents, findings=replace(findings, claims=bare))
-    for page, columns in ((own_report.page("de"), 3), (own_report.render(without), 2)):
+    count = len(findings.claims)
+    for page, lines in (
+        (own_report.page("de"), count),
+        (own_report.render(without), 0),
+    ):
         (table,) = [e for e in page.root.iter("table") if e.get("class") == "claims"]
-        assert {len(line) for line in table.iter("tr")} == {columns}
-        named = [e for e in page.elements() if e.get("class") == "sources"]
-        assert len(named) == (columns == 3)
+        assert {len(line) for line in table.iter("tr")} == {3}
+        named = [e for e in table.iter() if e.get("class") == "sources"]
+        assert len(named) == lines
+        articles = [e for e in page.root.iter("p") if e.get("class") == "sources"]
+        assert bool(articles) == bool(lines)
+        assert ("filter-text" in page.by_id) == bool(lines)
     assert "Ein Lehrbuch § 3.1" in words(own_report.page("de").by_id["claims"])
 
 

@@ -232,9 +232,11 @@ def test_table_of_claims_turns(turns):
         assert len(lines) == len(verdicts)
         shown = []
         for line in lines:
-            (link,) = line.iter("a")
+            link = next(line.iter("a"))
             claim = link.get("href").removeprefix("#claim-")
-            assert page.verdicts(line) == [verdicts[claim]]
+            # the badge, and the sentence where there is one
+            assert set(page.verdicts(line)) == {verdicts[claim]}
+            assert f"v-{verdicts[claim]}" in line.get("data-tags").split()
             shown.append(BY_WEIGHT.index(verdicts[claim]))
         assert shown == sorted(shown)
 
@@ -259,7 +261,7 @@ def test_no_other_verdict_stands_anywhere(turns, report):
         want = Counter(check["verdict"] for check in claims["self_checks"])
         for record in claims["claims"]:
             sentences = true_sentences(catalogue[record["id"]], record)
-            want[record["verdict"]] += 2 + bool(sentences)
+            want[record["verdict"]] += 2 + 2 * bool(sentences)
             if has_right(record):
                 want[record["right"]["verdict"]] += 1
             several = len(record["readings"]) > 1
@@ -275,7 +277,7 @@ def test_no_other_verdict_stands_anywhere(turns, report):
         want.update(outcome for matrix in matrices.values() for outcome in matrix)
         want.update({record["verdict"] for record in claims["claims"]})  # the counts
         placed = {
-            *(e for e in page.elements() if e.get("class") == "answer"),
+            *(e for e in page.elements() if e.get("class") in {"answer", "lead"}),
             *page.by_id["table-family"].iter(),
             *page.by_id["gradients"].findall("p"),
         }
@@ -323,3 +325,36 @@ def test_family_turns_with_its_readings(report, mean, median):
         (mean, median) == ("refuted", "supported")
     )
     assert ("carries the factor" in said) == (mean == "refuted")
+
+
+def test_telling_cell_agrees_with_its_verdict(turns, report):
+    """What stands for a verdict fails where a claim fails, and holds where it holds."""
+    wanted = {
+        "supported": {"supported"},
+        "refuted": {"refuted", "supported"},  # nothing refutes a shape but its words
+        "conditional": {"refuted", "inconclusive", "supported"},
+        "inconclusive": {"inconclusive", "supported"},
+    }
+    some = 0
+    for claims, _ in turns:
+        findings = report.with_claims(claims).findings
+        for claim in findings.claims:
+            cells = [
+                cell
+                for reading in claim.readings
+                for check in reading.checks
+                for cell in check.cells
+            ]
+            outcomes = {cell.outcome for cell in cells}
+            if claim.telling is None:
+                assert "supported" not in outcomes
+                continue
+            check, cell = claim.telling
+            assert cell in check.cells
+            assert cell.estimate is not None
+            if claim.verdict in wanted:
+                assert cell.outcome in wanted[claim.verdict]
+            if claim.verdict in CORRECTED and "refuted" in outcomes:
+                assert cell == claim.counterexample
+                some += 1
+    assert some > 20

@@ -43,10 +43,13 @@ class FigureSpec:
         Its name in pages and file names.
     build : callable
         (measurements, curves) -> Figure, or None where the results lack what it shows.
+    shows : str
+        What it shows, for a list on a terminal.
     """
 
     id: str
     build: Builder
+    shows: str = ""
 
 
 def render_svg(

@@ -1,4 +1,4 @@
-"""The map of saturation: the largest weight of a row over d_k and n."""
+"""Maps over d_k and n: the largest weight of a row, and its entropy."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ from montecarlo.report.figures.palette import (
     MUTED,
     SHADES,
 )
-from montecarlo.report.figures.rows import saturation_cells
+from montecarlo.report.figures.rows import entropy_cells, saturation_cells
 
 #: Inches of a row of cells, and of what stands above and below the rows of a panel.
 ROW, AROUND = 0.33, 0.45
@@ -47,6 +47,21 @@ def build_saturation(
 ) -> Figure | None:
     """Build the maps of undivided and of divided rows, with the limit 2 ln n."""
     cells = saturation_cells(measurements)
+    return _build_maps(cells, r"$\mathrm{E}\,p_{\max}\;/\;\%$")
+
+
+def build_entropy(
+    measurements: pd.DataFrame,
+    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+) -> Figure | None:
+    """Build the maps of entropy over its most, with effective keys as numbers."""
+    cells = entropy_cells(measurements)
+    cells = cells.assign(label=[two_digits(keys) for keys in cells["keys"]])
+    return _build_maps(cells, r"$\mathrm{E}\,H\,/\,\ln n\;/\;\%$")
+
+
+def _build_maps(cells: pd.DataFrame, symbol: str) -> Figure | None:
+    """Build the map of undivided rows above that of divided ones."""
     divisors = [d for d in ("none", "sqrt") if cells["divisor"].eq(d).any()]
     if not divisors:
         return None
@@ -67,7 +82,7 @@ def build_saturation(
     bar = figure.colorbar(shades, ax=axes, ticks=(0, 50, 100), aspect=30, pad=0.02)
     bar.outline.set(edgecolor=MUTED, linewidth=0.7)
     bar.ax.tick_params(length=0)
-    bar.set_label(r"$\mathrm{E}\,p_{\max}\;/\;\%$")
+    bar.set_label(symbol)
     if "none" in divisors:
         legend_above(figure, [limit_key(r"$d_k = 2\,\ln n$")])
     return figure
@@ -81,7 +96,7 @@ def plot_saturation(axes: Axes, table: pd.DataFrame, *, limit: bool) -> Axes:
     axes : Axes
     table : DataFrame
         Rows of one divisor of measurements.csv; a combination of d_k and n that it does
-        not have stays empty.
+        not have stays empty.  With ``label``, that stands in place of percentages.
     limit : bool
         Whether to draw the line d_k = 2 ln n, behind the numbers.
 
@@ -107,13 +122,14 @@ def plot_saturation(axes: Axes, table: pd.DataFrame, *, limit: bool) -> Axes:
     _set_scales(axes, table, corners)
     if limit:
         _draw_limit(axes)
-    for d_k, n_keys, part, number in zip(
-        table["d_k"], table["n_keys"], value, shade, strict=True
+    labels = table["label"] if "label" in table else [percent(part) for part in value]
+    for d_k, n_keys, label, number in zip(
+        table["d_k"], table["n_keys"], labels, shade, strict=True
     ):
         text = axes.text(
             d_k,
             n_keys,
-            percent(part),
+            label,
             color=INK if number < MIDDLE else LIGHT_PAGE,
             fontsize=NUMBER_SIZE,
             ha="center",
@@ -158,6 +174,11 @@ def percent(part: float) -> str:
     """Write a part as a percentage: whole, but never 0 or 100 for what is not."""
     value = 100.0 * part
     return f"{value:.0f}" if 0.95 <= value < 99.5 else f"{value:.1f}"
+
+
+def two_digits(value: float) -> str:
+    """Write a number of keys: with a decimal below ten, whole from there on."""
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
 def cell_ends(

@@ -77,11 +77,52 @@ def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
+        As `map_cells` gives them.
+    """
+    return map_cells(measurements, "weight_max")
+
+
+def entropy_cells(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return mean entropies over ln n, with mean effective keys as ``keys``.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+
+    Returns
+    -------
+    DataFrame
+        As `map_cells` gives them; where effective keys are missing there is no cell.
+    """
+    place = ["d_k", "n_keys", "divisor"]
+    keys = map_cells(measurements, "effective_keys")[[*place, "estimate"]]
+    rows = map_cells(measurements, "entropy").merge(
+        keys.rename(columns={"estimate": "keys"}), on=place
+    )
+    most = np.log(rows["n_keys"].astype(float))
+    columns = ["estimate", "std_error", "ci_low", "ci_high"]
+    rows[columns] = rows[columns].div(most, axis=0)
+    return rows
+
+
+def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Return the means of a quantity that a map over d_k and n has cells for.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+    quantity : str
+
+    Returns
+    -------
+    DataFrame
         Rows undivided and divided by sqrt(d_k).  An n, or d_k, with less than half as
         many cells as the fullest one stands apart from the map and is left out; empty
         without several of both.
     """
-    rows = gaussian_rows(measurements, quantity="weight_max", summary="mean")
+    rows = gaussian_rows(measurements, quantity=quantity, summary="mean")
     rows = with_interval(rows[rows["divisor"].isin(("none", "sqrt"))])
     for line, along in (("n_keys", "d_k"), ("d_k", "n_keys")):
         cells = rows.groupby(line)[along].transform("nunique")

@@ -1,45 +1,52 @@
 """From the SVG that matplotlib writes to a small one for light and dark pages.
 
 Colours become attributes, which a style sheet inside the file can exchange; numbers are
-rounded far below a pixel; names are short; metadata, which names versions, goes.
+rounded far below a pixel; what is drawn twice is defined once; names are short;
+metadata, which names versions, goes.
 """
 
 import re
+import string
 from xml.etree import ElementTree as ET
 
-from montecarlo.report.figures.palette import DARK
+from montecarlo.report.figures.palette import DARK, INK
+from montecarlo.report.figures.svg_groups import (
+    GROUPED,
+    drop_inherited,
+    group_runs,
+    hoist,
+    join_strokes,
+    unwrap,
+)
+from montecarlo.report.figures.svg_marks import join_marks
+from montecarlo.report.figures.svg_paths import short_number, short_path
+from montecarlo.report.figures.svg_texts import (
+    DEFS,
+    GROUP,
+    PATH,
+    SVG,
+    share_texts,
+)
 
-SVG = "http://www.w3.org/2000/svg"
 XLINK = "http://www.w3.org/1999/xlink"
 OLD_HREF, HREF = f"{{{XLINK}}}href", "href"
-#: Attributes that a group can hold once for all its children.
-INHERITED = (
-    "clip-path",
-    "fill",
-    "fill-opacity",
-    "fill-rule",
-    "stroke",
-    "stroke-dasharray",
-    "stroke-dashoffset",
-    "stroke-linecap",
-    "stroke-linejoin",
-    "stroke-miterlimit",
-    "stroke-opacity",
-    "stroke-width",
-)
+#: Attributes that name a definition as url(#…).
+REFERENCES = ("clip-path", "marker-start", "marker-mid", "marker-end")
 #: Decimals of coordinates, in points: a tenth is a quarter of a pixel at 1600 pixels.
 DIGITS = 1
-_TRANSLATE = re.compile(r"translate\([^)]*\)")
-_NUMBER = re.compile(r"-?\d*\.\d+(?:e[+-]?\d+)?")
+_RELATIVE = re.compile("[hlmqcv]")
+_TICK = re.compile(r"[xy]tick_\d+")
 
 
-def compact(text: str) -> str:
+def compact(text: str, *, dark: bool = True) -> str:
     """Return a figure's SVG made small, with the dark style inside.
 
     Parameters
     ----------
     text : str
         SVG as matplotlib writes it, with text as paths.
+    dark : bool
+        Whether to put the style for dark pages inside.
 
     Returns
     -------
@@ -49,19 +56,33 @@ def compact(text: str) -> str:
     ET.register_namespace("", SVG)
     root = ET.fromstring(text)  # noqa: S314 - what matplotlib has just written
     _drop_noise(root)
+    _sort_ticks(root)
     for element in root.iter():
         _style_to_attributes(element)
-    _shorten_names(root)
+    _drop_unseen(root, painted=False)
+    share_texts(root)
+    join_marks(root)
+    _drop_names(root)
     for element in root.iter():
         _round_numbers(element)
-    _hoist(root)
-    _unwrap(root)
-    _join_strokes(root)
+    hoist(root)
+    unwrap(root)
+    join_strokes(root)
+    group_runs(root, GROUPED)
     # Was a style sheet of matplotlib's, which would overrule attributes.
     root.set("stroke-linejoin", "round")
-    style = ET.Element(f"{{{SVG}}}style")
-    style.text = dark_style(_colours(root))
-    root.insert(0, style)
+    root.set("fill", INK)
+    drop_inherited(root, {})
+    unwrap(root)
+    for path in root.iter(PATH):
+        drawn = path.get("d", "")
+        if not _RELATIVE.search(drawn):
+            path.set("d", short_path(drawn, DIGITS))
+    _shorten_names(root)
+    if dark:
+        style = ET.Element(f"{{{SVG}}}style")
+        style.text = dark_style(_colours(root))
+        root.insert(0, style)
     root.tail = None
     return ET.tostring(root, encoding="unicode").replace(" />", "/>") + "\n"
 
@@ -118,100 +139,81 @@ def _style_to_attributes(element: ET.Element) -> None:
     if element.get("fill-opacity") == "0":  # how matplotlib writes an open mark
         element.set("fill", "none")
         del element.attrib["fill-opacity"]
+    if element.get("stroke-dashoffset") == "0":  # as without it
+        del element.attrib["stroke-dashoffset"]
 
 
-def _shorten_names(root: ET.Element) -> None:
-    """Keep the ids that are used, numbered in order of appearance."""
+def _sort_ticks(root: ET.Element) -> None:
+    """Put the lines of a grid before all ticks and labels, as alike as they are.
+
+    They come tick by tick: line of the grid, tick, label.
+    """
+    for axis in root.iter(GROUP):
+        ticks = [e for e in axis if _TICK.fullmatch(e.get("id", ""))]
+        pieces = [piece for tick in ticks for piece in tick]
+        pieces.sort(key=_rank)
+        if ticks:
+            at = list(axis).index(ticks[0])
+            for tick in ticks:
+                axis.remove(tick)
+            axis[at:at] = pieces
+
+
+def _rank(piece: ET.Element) -> int:
+    """Return 0 for a line of a grid, 1 for a tick, 2 for a label."""
+    if piece.get("id", "").startswith("text"):
+        return 2
+    return 0 if piece.find(PATH) is not None else 1
+
+
+def _drop_unseen(parent: ET.Element, *, painted: bool) -> None:
+    """Drop paths that are neither filled nor stroked: grounds that are transparent."""
+    for child in list(parent):
+        stroked = painted or child.get("stroke", "none") != "none"
+        if child.tag == PATH and child.get("fill") == "none" and not stroked:
+            parent.remove(child)
+        elif child.tag == GROUP:
+            _drop_unseen(child, painted=stroked)
+
+
+def _drop_names(root: ET.Element) -> None:
+    """Keep the ids that are used, and the definitions that have one."""
     used = set()
     for element in root.iter():
         used.add(element.get(HREF, "").removeprefix("#"))
-        used.add(element.get("clip-path", "").removeprefix("url(#").removesuffix(")"))
+        for name in REFERENCES:
+            used.add(element.get(name, "").removeprefix("url(#").removesuffix(")"))
+    for element in root.iter():
+        if element.get("id") not in used:
+            element.attrib.pop("id", None)
+    for definitions in root.iter(DEFS):
+        definitions[:] = [e for e in definitions if "id" in e.attrib]
+
+
+def _shorten_names(root: ET.Element) -> None:
+    """Name what has a name with letters, in order of appearance."""
     short: dict[str, str] = {}
     for element in root.iter():
-        name = element.attrib.pop("id", "")
-        if name in used and name:
-            element.set("id", short.setdefault(name, f"i{len(short)}"))
+        if "id" in element.attrib:
+            name = _letters(len(short))
+            short[element.get("id", "")] = name
+            element.set("id", name)
     for element in root.iter():
         if HREF in element.attrib:
             element.set(HREF, f"#{short[element.get(HREF, '')[1:]]}")
-        if "clip-path" in element.attrib:
-            element.set(
-                "clip-path", f"url(#{short[element.get('clip-path', '')[5:-1]]})"
-            )
+        for name in REFERENCES:
+            if name in element.attrib:
+                element.set(name, f"url(#{short[element.get(name, '')[5:-1]]})")
+
+
+def _letters(number: int) -> str:
+    """Name the first things a to Z, later ones aa and so on."""
+    more, last = divmod(number, len(string.ascii_letters))
+    return (_letters(more - 1) if more else "") + string.ascii_letters[last]
 
 
 def _round_numbers(element: ET.Element) -> None:
-    # A glyph is drawn 64 times as large and scaled down.
-    is_glyph = element.get("transform", "").startswith("scale(0.0156")
-    for name in ("d", "x", "y", "x1", "x2", "y1", "y2", "width", "height"):
-        if name in element.attrib:
-            value = _NUMBER.sub(
-                lambda m: _shortest(m[0], 0 if is_glyph else DIGITS),
-                element.get(name, ""),
-            )
-            element.set(name, re.sub(r"\s+", " ", value).strip())
-    if "d" in element.attrib:
-        element.set("d", re.sub(r" ?([A-Za-z]) ?", r"\1", element.get("d", "")))
-    if "transform" in element.attrib:
-        place = element.get("transform", "")
-        element.set("transform", _TRANSLATE.sub(_round_translation, place))
-
-
-def _round_translation(match: re.Match[str]) -> str:
-    return _NUMBER.sub(lambda m: _shortest(m[0], DIGITS), match[0])
-
-
-def _shortest(number: str, digits: int) -> str:
-    text = f"{float(number):.{digits}f}"
-    text = text.rstrip("0").rstrip(".") if "." in text else text
-    return "0" if text == "-0" else text
-
-
-def _unwrap(parent: ET.Element) -> None:
-    """Drop groups that do nothing, that are empty, or that hold one thing only."""
-    for child in list(parent):
-        _unwrap(child)
-    group = f"{{{SVG}}}g"
-    children: list[ET.Element] = []
-    for child in parent:
-        if child.tag == group and not child.attrib:
-            children.extend(child)
-        elif child.tag == group and len(child) == 1 and "transform" not in child.attrib:
-            child[0].attrib = {**child.attrib, **child[0].attrib}
-            children.append(child[0])
-        elif child.tag != group or len(child):
-            children.append(child)
-    parent[:] = children
-
-
-def _hoist(parent: ET.Element) -> None:
-    """Move what all children of a group have in common to the group."""
-    for child in parent:
-        _hoist(child)
-    shown = [child for child in parent if child.tag != f"{{{SVG}}}defs"]
-    if parent.tag != f"{{{SVG}}}g" or not shown:
-        return
-    for name in INHERITED:
-        value = shown[0].get(name)
-        if value is not None and all(child.get(name) == value for child in shown):
-            parent.set(name, value)
-            for child in shown:
-                del child.attrib[name]
-
-
-def _join_strokes(parent: ET.Element) -> None:
-    """Make one path of neighbours that are stroked alike: error bars, for example."""
-    last: ET.Element | None = None
-    for child in list(parent):
-        _join_strokes(child)
-        look = {name: value for name, value in child.attrib.items() if name != "d"}
-        if (
-            last is not None
-            and child.tag == last.tag == f"{{{SVG}}}path"
-            and (child.get("fill") or parent.get("fill")) == "none"
-            and look == {name: v for name, v in last.attrib.items() if name != "d"}
-        ):
-            last.set("d", last.get("d", "") + child.get("d", ""))
-            parent.remove(child)
-        else:
-            last = child
+    for name in ("x", "y", "x1", "x2", "y1", "y2", "width", "height"):
+        value = element.get(name, "")
+        if value and not value.endswith("pt"):
+            element.set(name, short_number(round(10 * float(value)), DIGITS))

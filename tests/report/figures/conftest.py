@@ -1,24 +1,32 @@
 """Results of a small real study, written and read as a report would."""
 
-import pandas as pd
 import pytest
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import make_executor
-from montecarlo.presets import Grid
+from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
+from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing import house_style
+from montecarlo.report.findings import read_results
 from montecarlo.report.report_card import with_card
 from montecarlo.study import Study, run_study
 
+SETUP = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 SMALL = Grid(
     d_k=(4, 16, 64),
     n_keys=(16, 32),
     laws=("laplace", "student_t3"),
     law_d_k=(16,),
     law_n_keys=(),
+    blocks=(
+        Block((16, 64), (32,), pairs=False, dependence="planted(0.5)"),
+        Block((64,), setup=SETUP),
+        Block((64,), (32,), pairs=False, formats=True),
+    ),
+    tails=((16, 4), (64, 4)),
     first=64,
     most=64,
 )
@@ -30,10 +38,9 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     with make_executor(1) as executor:
         found = run_study(Study(read_catalogue(), SMALL), executor)
-    write_results(with_card(found, read_card()), folder)
-    return tuple(
-        pd.read_csv(folder / f"{name}.csv") for name in ("measurements", "curves")
-    )
+    record = write_results(with_card(found, read_card()), folder)
+    read = with_verdicts(read_results(folder, record))
+    return read.measurements, read.curves
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ from montecarlo.report.figures.rows import (
     key_counts,
     largest_scores,
     nearest,
+    plain_rows,
     saturation_cells,
 )
 from montecarlo.report.figures.scores import (
@@ -32,8 +33,8 @@ from montecarlo.report.figures.scores import (
 from montecarlo.report.figures.weights import plot_effective_keys, plot_weights_by_rank
 
 #: Letters that stand for a quantity, and functions with longer names.
-SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "Q"}
-SYMBOLS |= set("acdeknpqrstvxz")
+SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "P", "Q"}
+SYMBOLS |= set("acdekmnpqrstuvxz")
 
 
 def texts_of(figure: Figure) -> list[str]:
@@ -131,7 +132,8 @@ def test_global_style_is_left_alone(results):
 
 def test_variance_draws_what_the_table_says(results):
     """Points of the variance are the estimates, the line the exact values."""
-    rows = results[0].query("quantity == 'score_variance' and ci_low.notna()")
+    rows = plain_rows(results[0], quantity="score_variance")
+    rows = rows[rows["ci_low"].notna()]
     axes = plot_variance(Figure().subplots(), rows)
     for divisor, look in DIVISOR_LOOKS.items():
         mine = rows[rows["divisor"].eq(divisor)]
@@ -150,7 +152,8 @@ def test_variance_draws_what_the_table_says(results):
 
 def test_relative_variance_is_estimate_over_reference(results):
     """The lower panel shows Gaussian estimates over their exact values, in place."""
-    rows = results[0].query("quantity == 'score_variance' and ci_low.notna()")
+    rows = plain_rows(results[0], quantity="score_variance")
+    rows = rows[rows["ci_low"].notna()]
     axes = plot_relative_variance(Figure().subplots(), rows)
     raw = rows.query("divisor == 'none' and law_q == 'gaussian'")
     drawn = axes.containers[0].lines[0]

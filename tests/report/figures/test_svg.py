@@ -22,6 +22,7 @@ from montecarlo.report.figures.palette import (
     VERMILLION,
 )
 from montecarlo.report.figures.svg import SVG, compact, dark_style
+from montecarlo.report.figures.svg_paths import short_path
 
 #: What must be told from the page; grid lines and undecided areas need not stand out.
 STANDING_OUT = (INK, MUTED, VERMILLION, BLUE, GREEN, PURPLE, OCHRE, SUPPORTED, REFUTED)
@@ -31,7 +32,7 @@ PICTURE = f"""<?xml version="1.0"?>
  <metadata><creator>A program 1.2.3</creator></metadata>
  <defs><style type="text/css">*{{stroke-linecap: butt}}</style></defs>
  <g id="figure_1"><g id="axes_1">
-  <defs><path id="mdeadbeef" d="M 0 0 \nL 0.123456 3.5" style="stroke: {INK}"/></defs>
+  <defs><path id="mdeadbeef" d="M 0 0 \nL 0.123456 3.5 z" style="stroke: {INK}"/></defs>
   <g id="line_1">
    <use xlink:href="#mdeadbeef" x="1.00499" y="-0.001" style="stroke: {BLUE}"/>
    <use xlink:href="#mdeadbeef" x="2" y="2" style="stroke: {BLUE}"/>
@@ -75,6 +76,7 @@ def test_svg_stands_alone(svgs, name):
     assert root.tag == f"{{{SVG}}}svg"
     assert root.get("viewBox")
     allowed = {"svg", "style", "defs", "g", "path", "use", "rect", "clipPath"}
+    allowed |= {"marker"}
     assert {e.tag.removeprefix(f"{{{SVG}}}") for e in root.iter()} <= allowed
     assert set(re.findall(r"https?://[^\"]*", text)) == {SVG}
     assert "@import" not in text
@@ -82,7 +84,8 @@ def test_svg_stands_alone(svgs, name):
     ids = [e.get("id") for e in root.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
     named = {link[1:] for link in painted_with(root, "href")}
-    named |= {link[5:-1] for link in painted_with(root, "clip-path")}
+    for attribute in ("clip-path", "marker-start", "marker-mid", "marker-end"):
+        named |= {link[5:-1] for link in painted_with(root, attribute)}
     assert named == set(ids)
 
 
@@ -166,12 +169,114 @@ def test_compact_keeps_what_is_drawn():
     root = parse(compact(PICTURE))
     uses = list(root.iter(f"{{{SVG}}}use"))
     assert [(use.get("x"), use.get("y")) for use in uses] == [("1", "0"), ("2", "2")]
-    assert {use.get("href") for use in uses} == {"#i0"}
+    assert {use.get("href") for use in uses} == {"#a"}
     assert not any(use.get("stroke") for use in uses)
     groups = [g for g in root.iter(f"{{{SVG}}}g") if g.get("stroke") == BLUE]
     assert [len(group) for group in groups] == [2]
     paths = [p.get("d") for p in root.iter(f"{{{SVG}}}path")]
-    assert paths == ["M0 0L0.1 3.5", "M1 1L2 2M3 3L4 4"]
+    assert paths == ["M0 0l.1 3.5z", "M1 1l1 1m1 1l1 1"]
+
+
+def points_of(path: str) -> list[tuple[float, float]]:
+    """Follow a relative path, by rules of its own; returns where commands end."""
+    x = y = 0.0
+    start, found, letter = (0.0, 0.0), [], ""
+    tokens = re.findall(r"[a-zA-Z]|-?(?:\d+\.?\d*|\.\d+)", path)
+    while tokens:
+        if tokens[0].isalpha():
+            letter = tokens.pop(0)
+        if letter == "z":
+            x, y = start
+            found.append(start)
+            continue
+        count = {"h": 1, "v": 1, "q": 4, "c": 6}.get(letter, 2)
+        values, tokens = [float(t) for t in tokens[:count]], tokens[count:]
+        dx = 0.0 if letter == "v" else values[-2] if count > 1 else values[0]
+        dy = 0.0 if letter == "h" else values[-1]
+        x, y = x + dx, y + dy
+        if letter in "Mm":
+            start = (x, y)
+        found.append((x, y))
+    return found
+
+
+def test_relative_paths_lead_to_the_same_places():
+    """Each point stands within half a unit of where it stood: errors do not add up."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        points = rng.normal(scale=10.0 ** rng.integers(-1, 4), size=(200, 2))
+        points[rng.random(200) < 0.3] = points[0]
+        letters = rng.choice(list("LLLQCMz"), 200)
+        letters[0], wanted, start, path = "M", [], points[0], ""
+        for letter, point in zip(letters, points, strict=True):
+            size = {"Q": 1, "C": 2, "z": -1}.get(letter, 0)
+            pairs = [*rng.normal(size=(max(size, 0), 2)), *[point] * (size >= 0)]
+            path += letter + " ".join(f"{a:.6f} {b:.6f}" for a, b in pairs)
+            start = point if letter == "M" else start
+            wanted.append(start if letter == "z" else point)
+        found = np.array(points_of(short_path(path, 1)))
+        assert np.abs(found - np.array(wanted)).max() <= 0.0500011
+        assert np.abs(found + 0.2 - np.array(wanted)).max() > 0.0500011
+
+
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("M 0.04 0 L 10 0 L 10 -0.5 z", "M0 0h10v-.5z"),
+        ("M1 1L2.5 1.5L3.4 2L3.4 2", "M1 1l1.5.5.9.5h0"),
+        ("M1 2M3 4L5 6", "M1 2m2 2l2 2"),
+    ],
+)
+def test_paths_are_short(path, written):
+    """Letters and signs that say nothing are left out."""
+    assert short_path(path, 1) == written
+
+
+def test_series_is_one_path_with_marks():
+    """Marks in a row become a path through their places; ticks become strokes."""
+    uses = "".join(f'<use xlink:href="#m" x="{x}" y="2"/>' for x in range(5))
+    ticks = "".join(f'<use xlink:href="#t" x="{x}" y="9"/>' for x in range(3))
+    drawing = (
+        f'<svg xmlns="{SVG}" xmlns:xlink="http://www.w3.org/1999/xlink"><g><defs>'
+        '<path id="m" d="M 0 -1 L 1 1 L -1 1 z"/><path id="t" d="M 0 0 L 0 3.5"/>'
+        f"</defs><g style='fill: {BLUE}'>{uses}</g><g>{ticks}</g></g></svg>"
+    )
+    root = parse(compact(drawing))
+    assert not list(root.iter(f"{{{SVG}}}use"))
+    (marker,) = root.iter(f"{{{SVG}}}marker")
+    marked, strokes = [p for p in root.iter(f"{{{SVG}}}path") if p not in list(marker)]
+    ends = {marked.get(f"marker-{where}") for where in ("start", "mid", "end")}
+    assert ends == {f"url(#{marker.get('id')})"}
+    assert points_of(marked.get("d")) == [(float(x), 2.0) for x in range(5)]
+    assert strokes.get("d") == "M0 9v3.5m1-3.5v3.5m1-3.5v3.5"
+
+
+def test_unknown_path_command_is_refused():
+    """A command that matplotlib does not write is an error, not another drawing."""
+    with pytest.raises(ValueError, match="'A'"):
+        short_path("M0 0A1 1 0 0 0 2 2", 1)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_outlines_are_drawn_once(svgs, name):
+    """No outline of a glyph or mark, and no label of several pieces, stands twice."""
+    root = parse(svgs[name])
+    outlines = [p.get("d") for p in root.iter(f"{{{SVG}}}path") if p.get("id")]
+    looks = [
+        tuple(sorted((n, v) for n, v in p.items() if n != "id"))
+        for p in root.iter(f"{{{SVG}}}path")
+        if p.get("id")
+    ]
+    assert len(outlines) > 10
+    assert len(set(looks)) == len(looks)
+    labels = [
+        "".join(ET.tostring(e, encoding="unicode") for e in group)
+        + str(group.get("fill"))
+        + group.get("transform").rpartition(")")[0].rpartition(")")[2]
+        for group in root.iter(f"{{{SVG}}}g")
+        if "scale" in (group.get("transform") or "")
+    ]
+    assert len(set(labels)) == len(labels)
 
 
 def test_unknown_colour_is_refused():

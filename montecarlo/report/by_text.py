@@ -1,0 +1,46 @@
+"""Which text claims what: rows for the figure of verdicts by text."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from montecarlo.report.figures.texts import PREFIX
+from montecarlo.report.findings import Results
+from montecarlo.report.views import BY_WEIGHT
+
+
+def with_verdicts(results: Results) -> Results:
+    """Put a row for each text and claim behind the curves, where there are texts.
+
+    Parameters
+    ----------
+    results : Results
+
+    Returns
+    -------
+    Results
+        The curve's name holds text and verdict; ``x`` is the place of the claim in the
+        list of all, worst news first.  Texts come in alphabetical order of their keys.
+    """
+    claims = sorted(
+        results.claims["claims"], key=lambda claim: BY_WEIGHT.index(claim["verdict"])
+    )
+    rows = {
+        (source["text"], float(place), claim["verdict"])
+        for place, claim in enumerate(claims, start=1)
+        for source in claim["sources"]
+    }
+    if not rows:
+        return results
+    added = pd.DataFrame(
+        [{"curve": f"{PREFIX}{text}/{v}", "x": x} for text, x, v in sorted(rows)]
+    )
+    return replace(
+        results, curves=pd.concat([results.curves, added], ignore_index=True)
+    )
+
+
+def text_keys(results: Results) -> list[str]:
+    """Return the keys of the texts in the order of the figure."""
+    claims = results.claims["claims"]
+    return sorted({source["text"] for c in claims for source in c["sources"]})

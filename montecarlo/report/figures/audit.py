@@ -1,0 +1,65 @@
+"""Initialisations: the variance they give entries and scaled scores."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above
+from montecarlo.report.figures.palette import BLUE, INK, MUTED, Look
+from montecarlo.report.tables import audit_table
+
+ENTRY_LOOK = Look(INK, "o", symbol=r"$\mathrm{Var}(q_m)$", filled=False)
+SCORE_LOOK = Look(BLUE, "s", symbol=r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})$")
+#: Inches of a line.
+LINE = 0.24
+
+
+def build_audit(
+    measurements: pd.DataFrame,
+    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+) -> Figure | None:
+    """Build one line for each initialisation, lettered as in the table."""
+    entries, scores = audit_table(measurements)
+    if entries.empty:
+        return None
+    figure = Figure(figsize=(WIDTH, LINE * len(entries) + 1.2), layout="constrained")
+    plot_audit(figure.subplots(), entries, scores)
+    legend_above(figure, [key_of(ENTRY_LOOK), key_of(SCORE_LOOK)])
+    return figure
+
+
+def plot_audit(axes: Axes, entries: pd.DataFrame, scores: pd.DataFrame) -> Axes:
+    """Draw both variances of each initialisation, the first one uppermost.
+
+    Parameters
+    ----------
+    axes : Axes
+    entries, scores : DataFrame
+        Rows of the same initialisations, in the order of the table.
+
+    Returns
+    -------
+    Axes
+    """
+    for table, look in ((entries, ENTRY_LOOK), (scores, SCORE_LOOK)):
+        value = table["estimate"].to_numpy()
+        low = value - table["ci_low"].to_numpy()
+        high = table["ci_high"].to_numpy() - value
+        axes.errorbar(
+            value,
+            range(len(table)),
+            xerr=(low.clip(0.0), high.clip(0.0)),
+            color=look.colour,
+            marker=look.marker,
+            markersize=look.size,
+            markerfacecolor=look.colour if look.filled else "none",
+            linestyle="none",
+        )
+    axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
+    axes.set_xscale("log")
+    letters = [f"({chr(ord('a') + place)})" for place in range(len(entries))]
+    axes.set_yticks(range(len(entries)), letters)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel(r"$\mathrm{Var}$")
+    return axes

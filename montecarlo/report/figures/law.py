@@ -1,0 +1,117 @@
+"""The law of the scaled score against the normal law: exact curves, measured gaps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from montecarlo.report.figures.drawing import (
+    key_of,
+    level,
+    panels,
+    plot_estimates,
+    plot_reference,
+    powers_of_two,
+)
+from montecarlo.report.figures.palette import (
+    BLUE,
+    GAUSSIAN_LOOK,
+    GREEN,
+    INK,
+    LAW_LOOKS,
+    PURPLE,
+    Dash,
+)
+from montecarlo.report.figures.rows import FEWEST_POINTS, plain_rows, with_interval
+from montecarlo.theory.score_law import law_gap
+
+#: d_k of the exact curves, with colour and dash.
+CURVES: dict[int, tuple[str, Dash]] = {
+    1: (INK, "-"),
+    4: (GREEN, (0, (5, 1.6))),
+    16: (PURPLE, (0, (5, 1.6, 1.2, 1.6))),
+    64: (BLUE, (0, (1.4, 1.2))),
+}
+#: Scaled scores that the curves are drawn over.
+MOST_SCORE, CURVE_POINTS = 3.5, 57
+LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
+MARK = 4.5
+
+
+def build_score_law(
+    measurements: pd.DataFrame,
+    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+) -> Figure | None:
+    """Build distribution functions less the normal one, and gaps against d_k."""
+    rows = plain_rows(measurements, quantity="score_law_gap")
+    rows = rows[rows["law_q"].eq(rows["law_k"]) & rows["law_q"].isin(LAWS)]
+    rows = with_interval(rows)
+    if rows[rows["law_q"].eq("gaussian")]["d_k"].nunique() < FEWEST_POINTS:
+        return None
+    figure, (left, right) = panels(1, 2, 2.9)
+    plot_curves(left)
+    plot_gaps(right, rows)
+    powers_of_two(right, rows["d_k"], columns=2)
+    lines = [
+        Line2D([], [], color=colour, linestyle=dash, label=f"$d_k = {d_k}$")
+        for d_k, (colour, dash) in CURVES.items()
+    ]
+    present = [look for law, look in LAWS.items() if law in set(rows["law_q"])]
+    figure.legend(handles=lines, loc="outside upper center", ncols=len(lines))
+    figure.legend(
+        handles=[key_of(look) for look in present],
+        loc="outside lower center",
+        ncols=len(present),
+        columnspacing=1.0,
+        handlelength=1.0,
+    )
+    return figure
+
+
+def plot_curves(axes: Axes) -> Axes:
+    """Draw the exact distribution function less the normal one, for Gaussian entries.
+
+    Parameters
+    ----------
+    axes : Axes
+
+    Returns
+    -------
+    Axes
+    """
+    x = np.linspace(-MOST_SCORE, MOST_SCORE, CURVE_POINTS)
+    level(axes, 0.0)
+    for d_k, (colour, dash) in CURVES.items():
+        gap = [law_gap(float(one), d_k) for one in x]
+        axes.plot(x, gap, color=colour, linestyle=dash, linewidth=1.4)
+    axes.set_xlabel("$s$")
+    axes.set_ylabel(r"$F(s) - \Phi(s)$")
+    axes.set_xticks((-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
+    return axes
+
+
+def plot_gaps(axes: Axes, table: pd.DataFrame) -> Axes:
+    """Draw the size of the measured gap at one place against d_k, for several laws.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of ``score_law_gap`` with bounded intervals.
+
+    Returns
+    -------
+    Axes
+    """
+    level(axes, 0.0)
+    for law, look in LAWS.items():
+        rows = table[table["law_q"].eq(law)]
+        plot_reference(axes, rows)
+        if len(rows):
+            plot_estimates(axes, rows, replace(look, size=MARK))
+    axes.set_xlabel("$d_k$")
+    axes.set_ylabel(r"$F(s^{\ast}) - \Phi(s^{\ast})$")
+    return axes

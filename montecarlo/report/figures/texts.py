@@ -1,0 +1,69 @@
+"""Verdicts by text: which text claims what, and how it fared."""
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above
+from montecarlo.report.figures.palette import INK, MUTED, REFUTED, SUPPORTED, Look
+
+#: Rows of the curves that `verdicts` makes: text, then verdict.
+PREFIX = "verdict/"
+VERDICT_LOOKS = {
+    "refuted": Look(REFUTED, "D", symbol="✗", size=5.0),
+    "conditional": Look(INK, "^", symbol="✓✗", filled=False),
+    "inconclusive": Look(MUTED, "o", symbol="?", filled=False),
+    "supported": Look(SUPPORTED, "o", symbol="✓"),
+}
+LINE = 0.36
+
+
+def build_texts(
+    measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+    curves: pd.DataFrame,
+) -> Figure | None:
+    """Build a mark for each claim of each text, claims in columns, worst news first."""
+    rows = curves[curves["curve"].str.startswith(PREFIX)]
+    if rows.empty:
+        return None
+    texts = list(dict.fromkeys(rows["curve"].str.split("/").str[1]))
+    figure = Figure(figsize=(WIDTH, LINE * len(texts) + 1.0), layout="constrained")
+    plot_texts(figure.subplots(), rows, texts)
+    there = set(rows["curve"].str.split("/").str[2])
+    legend_above(figure, [key_of(k) for v, k in VERDICT_LOOKS.items() if v in there])
+    return figure
+
+
+def plot_texts(axes: Axes, table: pd.DataFrame, texts: list[str]) -> Axes:
+    """Draw the marks of all texts, the first text uppermost.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of curves: the name holds text and verdict, ``x`` is the claim's number.
+    texts : list of str
+
+    Returns
+    -------
+    Axes
+    """
+    parts = table["curve"].str.split("/")
+    text, verdict = parts.str[1], parts.str[2]
+    for name, look in VERDICT_LOOKS.items():
+        mine = table[verdict.eq(name)]
+        axes.plot(
+            mine["x"],
+            [texts.index(one) for one in text[verdict.eq(name)]],
+            color=look.colour,
+            marker=look.marker,
+            markersize=look.size,
+            markerfacecolor=look.colour if look.filled else "none",
+            linestyle="none",
+        )
+    letters = [f"({chr(ord('a') + place)})" for place in range(len(texts))]
+    axes.set_yticks(range(len(texts)), letters)
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+    axes.set_xlim(0.0, table["x"].max() + 1.0)
+    axes.set_xlabel("$N$")
+    return axes

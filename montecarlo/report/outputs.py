@@ -1,0 +1,165 @@
+"""What a report is written as: pages, Markdown, fragments, or findings as JSON.
+
+Contents in, files of one format out; the pages themselves are made in `making`.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from montecarlo.report.errata import erratum_markdown
+from montecarlo.report.language import SOURCE, Language, read_language
+from montecarlo.report.markdown import read_html, to_markdown
+from montecarlo.report.own_words import OwnWords, Shown
+from montecarlo.report.pages import Contents, render_captions, render_fragment
+from montecarlo.report.reproduce import canonical_command
+from montecarlo.results.folder import write_json
+
+#: Version of the shape of findings.json.
+SCHEMA = 1
+
+
+def write_markdown(contents: Contents, folder: Path) -> None:
+    """Write one post for each language, and the errata, as Markdown for kramdown."""
+    for code in contents.languages:
+        language = read_language(code)
+        tree = read_html(render_fragment(contents, language, quotable=True))
+        heading = tree.find("h1")
+        title = "" if heading is None else _plain_title(contents, language)
+        if heading is not None:
+            heading.tag, heading.children = "p", []
+        body = to_markdown(tree, _beside)
+        _write(folder / f"report-{code}.md", front_matter(code, title) + body)
+    write_errata(contents, folder)
+
+
+def write_errata(contents: Contents, folder: Path) -> None:
+    """Write the erratum of each text as Markdown."""
+    for erratum in contents.errata:
+        text = erratum_markdown(erratum, read_language(erratum.language))
+        _write(folder / f"erratum-{erratum.key}.md", text)
+
+
+def front_matter(code: str, title: str) -> str:
+    """Return what a static site wants to know of a post; keys in their order.
+
+    Parameters
+    ----------
+    code : str
+        That of the language.
+    title : str
+        Without double quotes, which would end it.
+    """
+    values = {
+        "audio": "false",
+        "generated": "true",
+        "lang": code,
+        "layout": "post",
+        "title": json.dumps(title.replace('"', "'"), ensure_ascii=False),
+        "translated": "false" if code == SOURCE else "true",
+        "type": "note",
+    }
+    lines = [f"{key}: {value}" for key, value in values.items()]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def _plain_title(contents: Contents, language: Language) -> str:
+    """Return the title of the pages, which has no formula."""
+    heading = read_html(render_captions(contents, language)).find("h1")
+    return "" if heading is None else heading.text().strip()
+
+
+def _beside(address: str) -> str:
+    """Return an address as it is beside a post: figures are files, errata Markdown."""
+    if address.startswith("#figure-"):
+        return f"figures/{address.removeprefix('#figure-')}.svg"
+    return re.sub(r"^(erratum-[\w-]+)\.html", r"\1.md", address)
+
+
+def write_fragments(contents: Contents, folder: Path) -> None:
+    """Write one element for each language, to be put into a page of someone else's."""
+    for code in contents.languages:
+        text = render_fragment(contents, read_language(code))
+        _write(folder / f"fragment-{code}.html", text)
+
+
+def write_findings(contents: Contents, folder: Path) -> None:
+    """Write findings.json: every verdict with its words, numbers and rows."""
+    languages = [read_language(code) for code in contents.languages]
+    write_json(folder / "findings.json", findings_record(contents, languages))
+
+
+def findings_record(contents: Contents, languages: list[Language]) -> dict[str, Any]:
+    """Return the findings as plain data: lists, mappings, texts and numbers.
+
+    Parameters
+    ----------
+    contents : Contents
+    languages : list of Language
+        Those that sentences are given in.
+
+    Returns
+    -------
+    dict
+        A text is a mapping from codes of languages to what stands there, formulas
+        between dollars; infinite ends of intervals are null.
+    """
+    findings = contents.findings
+
+    def worded(words: Shown | None) -> dict[str, str] | None:
+        if words is None:
+            return None
+        if isinstance(words, OwnWords):
+            return dict(words.texts)
+        return {each.code: each.translate(words) for each in languages}
+
+    def record(value: object) -> Any:  # noqa: ANN401 - plain data of any shape
+        """Turn a view into a mapping, texts by language; numbers are left alone."""
+        if isinstance(value, OwnWords):
+            return worded(value)
+        if isinstance(value, tuple | list):
+            return [record(item) for item in value]
+        fields = getattr(value, "__dataclass_fields__", None)
+        if fields is None:
+            return msgspec.to_builtins(value)
+        return {
+            name: worded(getattr(value, name))
+            if name in _WORDS
+            else record(getattr(value, name))
+            for name in fields
+        }
+
+    claims = []
+    for claim in findings.by_weight():
+        found = record(claim)
+        found["sources"] = [
+            {"text": worded(name), "key": key, "section": section}
+            for name, key, section in claim.sources
+        ]
+        claims.append(found)
+    run = findings.run
+    return {
+        "program": "montecarlo",
+        "schema": SCHEMA,
+        "languages": [language.code for language in languages],
+        "command": canonical_command(run),
+        "seed": run["seed"],
+        "versions": dict(run["versions"]),
+        "error_rate": findings.error_rate,
+        "decision_error": findings.decision_error,
+        "counts": dict(findings.counts),
+        "claims": claims,
+        "self_checks": [record(check) for check in findings.self_checks],
+        "figures": {name: dict(fact) for name, fact in contents.facts.items()},
+    }
+
+
+#: Fields of views that hold texts.
+_WORDS = {"statement", "sentence", "label", "arithmetic"}
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")

@@ -1,0 +1,115 @@
+"""Rendering an earlier run's results again: nothing is sampled, nothing judged."""
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.schema import Catalogue
+from montecarlo.names import look_up
+from montecarlo.report.command import Make, Show
+from montecarlo.report.findings import gather, read_results
+from montecarlo.report.language import read_language
+from montecarlo.report.messages import require_complete
+from montecarlo.report.options import choose_languages
+from montecarlo.report.own_words import OWN_FILE, read_own_claims
+from montecarlo.report.terminal import print_outcome
+from montecarlo.results.folder import (
+    TIMING_FILE,
+    ResultsError,
+    claim_folder,
+    commit,
+    discard_staging,
+    finish_staging,
+    open_staging,
+    read_run,
+    write_json,
+)
+from montecarlo.results.journal import locked
+
+DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
+#: What `finish_staging` adds to a record.
+_ADDED = ("program", "schema", "sha256")
+#: Flags that mean nothing where nothing is sampled.
+_OF_SAMPLING = (
+    *("seed", "preset", "only", "jobs", "executor", "config"),
+    *("max_seconds", "replicates_from"),
+)
+#: What pages show of a record.
+_NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "preset"} | {
+    "replicates",
+    "seed",
+    "versions",
+}
+
+
+def render_again(
+    arguments: argparse.Namespace,
+    typed: Sequence[str],
+    make: Make,
+    show: Show = print_outcome,
+) -> None:
+    """Render an earlier run's results without sampling or judging.
+
+    Parameters
+    ----------
+    arguments, typed, make, show
+        As for `run_report`.
+
+    Raises
+    ------
+    ValueError
+        If an option, the results or the output folder is not usable.
+    OSError
+        If a file cannot be written; the previous output is as it was.
+    """
+    started = time.perf_counter()
+    for name in _OF_SAMPLING:
+        if getattr(arguments, name) is not None:
+            flag = name.replace("_", "-")
+            raise ValueError(f"--from must stand without --{flag}: it does not sample")
+    source, output = Path(arguments.source), Path(arguments.output or "output")
+    record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
+    if missing := _NEEDED - set(record):
+        raise ResultsError(f"results must have {min(missing)!r} in their run.json")
+    catalogue = _judged_by(record, source)
+    languages = choose_languages(arguments.lang or record["languages"])
+    require_complete(read_language(code) for code in languages)
+    files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
+    held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
+    claim_folder(output)
+    with locked(output):
+        staging = open_staging(output)
+        try:
+            for name, content in held.items():
+                (staging / name).write_bytes(content)
+            record["languages"] = list(languages)
+            results = read_results(staging, record)
+            make(results, catalogue, languages, staging)
+            seconds = {"rendering": round(time.perf_counter() - started, 3)}
+            timing = {"command": list(typed), "jobs": 1, "seconds": seconds}
+            write_json(staging / TIMING_FILE, timing)
+            finish_staging(output, record)
+        except BaseException:
+            discard_staging(output)
+            raise
+        written = commit(output)
+    if not arguments.quiet:
+        show(gather(results, catalogue), written)
+
+
+def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
+    """Read what results were judged by: the catalogue of the five texts, or a file."""
+    own = "own_claims" in record
+    catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
+    by_id = {claim.id: claim for claim in catalogue.claim}
+    try:
+        for name in record["claims"]:
+            look_up("claim", name, by_id)
+    except ValueError as error:
+        raise ResultsError(
+            f"results must be of claims of this version: {error}"
+        ) from None
+    return catalogue

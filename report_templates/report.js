@@ -1,0 +1,53 @@
+"use strict";
+// Choosing among what the page holds: nothing is computed.
+(() => {
+  const all = selector => [...document.querySelectorAll(selector)];
+  const one = id => document.getElementById(id);
+  all(".script-only").forEach(element => { element.hidden = false; });
+
+  const filter = one("filter");
+  if (filter) {
+    const claims = all("[data-tags]");
+    const apply = () => {
+      const wanted = [...filter.querySelectorAll("select")].map(s => s.value).filter(Boolean);
+      for (const claim of claims) {
+        const tags = claim.dataset.tags.split(" ");
+        claim.hidden = !wanted.every(tag => tags.includes(tag));
+      }
+      const shown = claims.filter(claim => claim.localName === "tr" && !claim.hidden).length;
+      const number = one("filter-shown");
+      number.textContent = number.dataset.value = shown;
+    };
+    filter.addEventListener("change", apply);
+    filter.addEventListener("reset", () => setTimeout(apply));
+    apply();  // a browser may bring choices back
+    // a link to a claim that is filtered out shows it all the same
+    addEventListener("hashchange", () => {
+      const target = one(location.hash.slice(1));
+      if (target && target.closest("[data-tags][hidden]")) {
+        filter.reset();
+        apply();
+        target.scrollIntoView();
+      }
+    });
+  }
+
+  const explore = one("explore");
+  if (explore) {
+    const [keys, dimension] = [one("explore-n"), one("explore-d")];
+    const apply = () => {
+      for (const part of all("[data-n]")) {
+        part.hidden = part.dataset.n !== keys.value;
+        part.open = true;
+        for (const group of part.querySelectorAll("[data-d]"))
+          group.hidden = group.dataset.d !== dimension.value;
+      }
+    };
+    explore.addEventListener("change", apply);
+    apply();
+    addEventListener("beforeprint", () => {
+      for (const part of all("[data-n], [data-d]")) part.hidden = false;
+    });
+    addEventListener("afterprint", apply);
+  }
+})();

@@ -1,0 +1,174 @@
+"""``python -m montecarlo.figures``: files for documents, and captions beside them."""
+
+import io
+import re
+
+import matplotlib as mpl
+import pytest
+from PIL import Image
+
+from montecarlo import figures as figures_command
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
+from tests.report.conftest import CODES
+
+
+@pytest.fixture
+def run(capsys):
+    """Run the command; returns its status and what it printed."""
+
+    def run_command(*arguments):
+        status = figures_command.main([str(a) for a in arguments])
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    return run_command
+
+
+@pytest.fixture(scope="module")
+def drawn(report, tmp_path_factory):
+    """Two figures in every format, from the results of the report."""
+    folder = tmp_path_factory.mktemp("figures")
+    arguments = ["--from", str(report.folder), "--output", str(folder), "--quiet"]
+    arguments += ["--only", "variance", "--only", "saturation"]
+    assert figures_command.main([*arguments, "--format", "svg,pdf,png"]) == 0
+    return folder
+
+
+def test_files_are_those_that_were_asked_for(drawn):
+    """Each figure in each format, captions in each language, and the results."""
+    names = {path.name for path in drawn.iterdir()}
+    assert names == {
+        *(f"{n}.{kind}" for n in ("variance", "saturation") for kind in KINDS),
+        *(f"captions.{code}.md" for code in CODES),
+        *("measurements.csv", "curves.csv", "claims.json", "run.json", "timing.json"),
+    }
+    assert (drawn / "variance.svg").read_text().startswith("<svg")
+    assert (drawn / "variance.pdf").read_bytes().startswith(b"%PDF")
+    with Image.open(drawn / "variance.png") as picture:
+        assert picture.width == 1200
+
+
+KINDS = ("svg", "pdf", "png")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_captions_are_those_of_the_page(drawn, report, code):
+    """Caption, legend and alternative text are the page's, in its language."""
+    text = (drawn / f"captions.{code}.md").read_text(encoding="utf-8")
+    page = report.page(code)
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["variance", "saturation"]
+    assert re.findall(r"\]\((.*)\)$", text, re.MULTILINE) == [
+        "variance.svg",
+        "saturation.svg",
+    ]
+    for name in ("variance", "saturation"):
+        figure = page.by_id[f"figure-{name}"]
+        alternative = figure.find("img").get("alt")
+        assert f"![{alternative.replace('_', chr(92) + '_')}]" in text
+        before_formula = (figure.find("figcaption").text or "").strip()
+        assert before_formula[:12] in text
+    assert "{{" not in text
+    legend = len(page.by_id["figure-variance"].findall(".//li"))
+    assert len(re.findall(r"^- ", text, re.MULTILINE)) == legend > 4
+
+
+def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
+    """Neither a clock nor the user's style is in a file."""
+    arguments = ["--from", report.folder, "--output", tmp_path, "--quiet"]
+    arguments += ["--only", "saturation", "--only", "variance"]
+    with mpl.rc_context({"lines.linewidth": 9.0, "savefig.facecolor": "red"}):
+        assert run(*arguments, "--format", "svg,pdf,png")[0] == 0
+    for path in sorted(drawn.iterdir()):
+        if path.suffix[1:] in KINDS:
+            assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path
+
+
+@pytest.mark.parametrize(
+    ("theme", "colours"),
+    [
+        ("light", (LIGHT_PAGE, INK)),
+        ("dark", (DARK_PAGE, DARK[INK])),
+        ("print", (LIGHT_PAGE, "#010101")),
+    ],
+)
+def test_theme_sets_ground_and_ink(report, run, tmp_path, theme, colours):
+    """A theme has its own page and letters, in vectors and in pixels."""
+    ground, ink = colours
+    arguments = ["--from", report.folder, "--output", tmp_path, "--theme", theme]
+    status, *_ = run(
+        *arguments, "--only", "saturation", "--format", "svg,png", "--dpi", 50
+    )
+    assert status == 0
+    text = (tmp_path / "saturation.svg").read_text()
+    assert f'fill="{ground}"' in text
+    assert f'fill="{ink}"' in text
+    assert "@media" not in text
+    if theme == "dark":
+        assert not set(re.findall(r"#[0-9a-f]{6}", text)) - {*DARK.values(), INK}
+    with Image.open(io.BytesIO((tmp_path / "saturation.png").read_bytes())) as picture:
+        red, green, blue = picture.convert("RGB").getpixel((1, 1))
+    assert f"#{red:02x}{green:02x}{blue:02x}" == ground
+
+
+def test_without_a_theme_an_svg_suits_light_and_dark(drawn, report):
+    """It is the very figure of the pages: transparent, with the dark style inside."""
+    page_figure = report.folder / "figures" / "variance.svg"
+    assert (drawn / "variance.svg").read_bytes() == page_figure.read_bytes()
+
+
+def test_list_names_every_figure(run):
+    """Each figure is listed with what it shows."""
+    status, printed, _ = run("--list")
+    assert status == 0
+    for spec in FIGURES.values():
+        assert f"{spec.id} " in printed
+        assert spec.shows in printed
+        assert spec.shows
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("--only", "varience"), "'variance'"),
+        (("--format", "svg,gif"), "'gif'"),
+        (("--theme", "drak"), "'dark'"),
+        (("--dpi", "72"), "--format png"),
+        (("--format", "png", "--dpi", "5"), "from 50 to 1200"),
+        (("--format", "png", "--dpi", "x"), "whole number"),
+        (("--lang", "fr"), "language"),
+        (("--seed", "2"), "--seed"),
+    ],
+)
+def test_wrong_option_is_refused(run, report, tmp_path, arguments, named):
+    """What is not known is said in one line, before anything is drawn."""
+    target = tmp_path / "out"
+    status, printed, complaint = run(
+        "--from", report.folder, "--output", target, *arguments
+    )
+    assert (status, printed) == (2, "")
+    assert len(complaint.splitlines()) == 1
+    assert named in complaint
+    assert not target.exists()
+
+
+def test_foreign_folder_is_left_alone(run, report, tmp_path):
+    """A folder that is not ours is refused, as by the report."""
+    (tmp_path / "mine.txt").write_text("x")
+    status, _, complaint = run("--from", report.folder, "--output", tmp_path)
+    assert status == 2
+    assert "mine.txt" in complaint
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_figure_without_data_is_no_file(run, report, tmp_path, monkeypatch):
+    """Where none of the figures has data the run fails, and nothing is written."""
+    monkeypatch.setitem(
+        FIGURES, "variance", type(FIGURES["variance"])("variance", lambda *_: None)
+    )
+    status, _, complaint = run(
+        "--from", report.folder, "--output", tmp_path, "--only", "variance"
+    )
+    assert status == 3
+    assert "variance" in complaint
+    assert list(tmp_path.iterdir()) == []
