@@ -1,4 +1,4 @@
-.PHONY: help test slow lint report messages readme
+.PHONY: help test slow lint report messages readme baselines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\): ## /\1\t/p' $(MAKEFILE_LIST)
@@ -20,3 +20,6 @@ messages: ## Bring the language catalogues up to date with the templates
 
 readme: report ## Make the README's figure and verdict table again
 	python docs/make_readme.py output
+
+baselines: ## Draw the pictures that figures are compared with anew
+	MONTECARLO_WRITE_BASELINES=1 python -m pytest tests/report/figures/test_baselines.py

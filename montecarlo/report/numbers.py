@@ -4,6 +4,7 @@ As many digits as the error supports, and the raw value beside the shown one.
 """
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
@@ -22,6 +23,8 @@ CACHED = 65536
 #: From this size on, whole numbers are grouped: 1024 reads better as it is.
 GROUPED = 10_000
 MINUS = "\N{MINUS SIGN}"
+#: What may stand in HTML without quotes.
+UNQUOTED = re.compile(r"[\w./-]*\w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +169,8 @@ def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
     attributes = f" data-value={raw}"
     if row:
-        if not row.isalnum():
-            raise ValueError(f"row must be letters and digits, got {row!r}")
+        if not UNQUOTED.fullmatch(row):
+            raise ValueError(f"row must need no quotes in HTML, got {row!r}")
         attributes += f" data-row={row}"
     if exponent:
         attributes += f" data-power={exponent}"

@@ -8,7 +8,8 @@ import pytest
 pytestmark = pytest.mark.browser
 
 PAGES = ("en", "de", "zh", "ja", "es", "index", "erratum-de", "own_report/ja")
-PAGES += ("observed/de", "observed/ja", "observed/index")
+PAGES += ("observed/en", "observed/de", "observed/zh", "observed/ja", "observed/es")
+PAGES += ("observed/index",)
 WIDTHS = (320, 1280)
 HEIGHT = 900
 #: Collects what the policy blocked, from the first byte on.

@@ -59,7 +59,7 @@ def test_verdicts_are_those_of_the_record(observed, page):
     assert len(lines) == len(record["readings"]) > 10
     for line, reading in zip(lines, record["readings"], strict=True):
         assert page.verdicts(line) == [reading["verdict"]]
-        counts = [number.value for number in page.numbers(line[2])]
+        counts = [number.value for number in page.numbers(line[3])]
         names = ("supported", "refuted", "inconclusive")
         assert counts == [reading["heads"].get(name, 0) for name in names]
         assert sum(counts) == len(record["heads"])
@@ -310,7 +310,7 @@ def test_claims_are_shown_on_a_trained_model(report):
     shown = {}
     for line in table.findall("tbody/tr"):
         claim = line.find("th/a").get("href").removeprefix("#claim-")
-        shown[claim] = [number.value for number in page.numbers(line[2])]
+        shown[claim] = [number.value for number in page.numbers(line[3])]
     for claim, readings in trained.readings.items():
         expected = [n for one in readings for n in (one.holds, trained.n_heads)]
         assert shown[claim] == expected
