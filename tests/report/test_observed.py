@@ -59,7 +59,7 @@ def test_verdicts_are_those_of_the_record(observed, page):
     assert len(lines) == len(record["readings"]) > 10
     for line, reading in zip(lines, record["readings"], strict=True):
         assert page.verdicts(line) == [reading["verdict"]]
-        counts = [number.value for number in page.numbers(line[3])]
+        counts = [number.value for number in page.numbers(line[2])]
         names = ("supported", "refuted", "inconclusive")
         assert counts == [reading["heads"].get(name, 0) for name in names]
         assert sum(counts) == len(record["heads"])
