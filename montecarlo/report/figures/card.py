@@ -27,7 +27,7 @@ from montecarlo.report.report_card import POWER_CURVE, RATE_CURVE
 LEAST, MOST = 0.1, 1000.0
 MARK = 4.5
 #: Distances of a claim from the truth, in tolerances: farther off all are decided.
-SHOWN = (0.65, 1.35)
+SHOWN = (0.5, 1.5)
 COLOURS = {"supported": SUPPORTED, "refuted": REFUTED}
 DASHES: tuple[Dash, ...] = ((0, (2, 1.5)), "-")
 
@@ -139,5 +139,5 @@ def plot_power(axes: Axes, table: pd.DataFrame) -> Axes:
     axes.set_xlim(*SHOWN)
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel(r"$\Delta\,/\,\tau$")
-    axes.legend(handles=keys, loc="center left", ncols=1)
+    axes.legend(handles=keys, loc="lower left", handlelength=1.2)
     return axes
