@@ -157,9 +157,7 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     return Estimate(value, error, rows.n_replicates, bounds=bounds)
 
 
-def _invert(
-    rows: RowDistribution, ends: tuple[Array, Array], level: float
-) -> Interval:
+def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> Interval:
     """Invert the bounds of the distribution function, rounded outwards to whole bins.
 
     Where in a bin its values lie is not known: all of them may be equal.

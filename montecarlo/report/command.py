@@ -13,7 +13,7 @@ from typing import Any
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.executors import PROCESSES, make_executor
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
 from montecarlo.report.findings import Results, gather, read_results
@@ -194,21 +194,21 @@ def _write(
     store = JournaledStore(journal=journal)
     staging = open_staging(target.output)
     try:
-        with (
-            progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance,
-            make_executor(target.jobs, target.executor) as executor,
-        ):
-            in_time = _until(started, target.max_seconds)
-            found = run_study(study, executor, advance, store, in_time)
+        with make_executor(target.jobs, target.executor) as executor:
+            with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
+                in_time = _until(started, target.max_seconds)
+                found = run_study(study, executor, advance, store, in_time)
             results = with_card(found, read_card())
-        sampled = time.perf_counter()
-        record = write_results(results, staging)
-        record |= {"only": list(only), "languages": list(target.languages)}
-        if own_file is not None:
-            (staging / OWN_FILE).write_bytes(own_file)
-            record["own_claims"] = OWN_FILE
-        read_back = read_results(staging, record)
-        make_report(read_back, study.catalogue, target.languages, staging)
+            sampled = time.perf_counter()
+            record = write_results(results, staging)
+            record |= {"only": list(only), "languages": list(target.languages)}
+            if own_file is not None:
+                (staging / OWN_FILE).write_bytes(own_file)
+                record["own_claims"] = OWN_FILE
+            read_back = read_results(staging, record)
+            # matplotlib is not made for threads, and a cluster may not have it
+            drawing = executor if executor.kind == PROCESSES else None
+            make_report(read_back, study.catalogue, target.languages, staging, drawing)
         timing = {
             "command": list(target.typed),
             "executor": executor.kind,

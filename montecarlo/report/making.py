@@ -1,6 +1,8 @@
 """Making a report: from a folder of results to its figures and pages."""
 
 from collections.abc import Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,11 @@ from montecarlo.report.tables import audit_rows, tail_table, topic_tables
 
 
 def make_report(
-    results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
+    results: Results,
+    catalogue: Catalogue,
+    languages: Sequence[str],
+    folder: Path,
+    executor: Executor | None = None,
 ) -> None:
     """Write the figures and the pages of some languages into a folder.
 
@@ -37,9 +43,11 @@ def make_report(
         Codes of languages.
     folder : Path
         An existing folder.
+    executor : concurrent.futures.Executor, optional
+        Processes that draw the figures, beside each other; by default this one does.
     """
     facts = figure_facts(results.measurements, results.curves)
-    figures = _write_figures(results, facts, folder)
+    figures = _write_figures(results, facts, folder, executor)
     findings = gather(results, catalogue)
     contents = Contents(
         findings,
@@ -69,13 +77,12 @@ def make_report(
 
 
 def _write_figures(
-    results: Results, facts: dict[str, Any], folder: Path
+    results: Results, facts: dict[str, Any], folder: Path, executor: Executor | None
 ) -> dict[str, Figure]:
     """Draw every figure that the results have data for."""
     (folder / "figures").mkdir(exist_ok=True)
     figures = {}
-    for name, spec in FIGURES.items():
-        svg = render_svg(spec, results.measurements, results.curves)
+    for name, svg in zip(FIGURES, _draw(results, executor), strict=True):
         if svg is None or name not in facts:
             continue
         (folder / "figures" / f"{name}.svg").write_text(
@@ -83,3 +90,14 @@ def _write_figures(
         )
         figures[name] = make_figure(name, svg)
     return figures
+
+
+def _draw(results: Results, executor: Executor | None) -> list[str | None]:
+    """Draw all figures; here, if the workers are not there or die of it."""
+    tables = repeat(results.measurements), repeat(results.curves)
+    if executor is not None:
+        try:
+            return list(executor.map(render_svg, FIGURES.values(), *tables))
+        except BrokenExecutor:
+            pass
+    return list(map(render_svg, FIGURES.values(), *tables))
