@@ -31,6 +31,8 @@ COLUMNS = (
     *("times", "least", "most"),
     *("ours_ms", "theirs_ms", "largest_spread"),
 )
+#: Blocks of pairs: those of the first look of the standard preset.
+BLOCKS = 128
 #: d_k of the variance; n_keys, replicates, blocks and runs of the row family.
 VARIANCES = (16, 64, 256, 1024)
 ROWS = ((128, 32, 6, 4), (1024, 16, 4, 2), (16384, 8, 3, 1))
@@ -80,8 +82,9 @@ def _line(task: tuple[object, ...], one, other) -> Line:  # noqa: ANN001
 
 def lines(*, quick: bool) -> Iterator[Line]:
     """Yield all lines of the table; quick: of the smallest sizes, roughly."""
+    blocks = 32 if quick else BLOCKS
     for d_k in VARIANCES[:1] if quick else VARIANCES:
-        yield from variance_lines(d_k, 32, 2 ** (16 if quick else 22) // d_k, 6)
+        yield from variance_lines(d_k, blocks, 2 ** (16 if quick else 22) // d_k, 6)
     for n_keys, replicates, blocks, runs in ROWS[:1] if quick else ROWS:
         yield from row_lines(n_keys, replicates, blocks, runs)
         yield from floor_lines(n_keys, replicates)
