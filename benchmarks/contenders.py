@@ -12,7 +12,13 @@ import numpy as np
 import scipy.special
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.gradients import jacobian_frobenius
+from montecarlo.attention.gradients import SECULAR_STEPS, jacobian_frobenius
+from montecarlo.attention.rows import (
+    ELEMENT_ROWS,
+    SPECTRAL_ROWS,
+    costly_rows,
+    query_rows,
+)
 from montecarlo.attention.softmax import (
     Array,
     entropy,
@@ -25,7 +31,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from montecarlo.sampling.row_blocks import SCORES_AT_ONCE
+from montecarlo.sampling.row_blocks import SCORES_AT_ONCE, stack
 
 try:
     import torch
@@ -118,23 +124,22 @@ def row_contenders(n_keys: int, replicates: int, blocks: int) -> Iterator[Conten
 def _family(seed: int, n_keys: int, replicates: int) -> Estimates:
     condition = Condition("gaussian", "gaussian", D_K, n_keys)
     at_once = max(1, SCORES_AT_ONCE // math.prod(condition.shape))
-    found = []
+    means: dict[str, list[Array]] = {}
     for first in range(0, replicates, at_once):
         indices = range(first, min(first + at_once, replicates))
         drawn = [draw_matrices(condition, seed, index) for index in indices]
-        q, k = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
-        gaps, values = measure_gaps(q @ k.transpose(0, 2, 1)), {}
+        q, k = (stack(matrices) for matrices in zip(*drawn, strict=True))
+        gaps = measure_gaps(q @ k.transpose(0, 2, 1))
         for divisor, rule in DIVISORS.items():
             sums = softmax_rows(gaps, rule.value(D_K)).sums
             measured = jacobian_frobenius(sums), entropy(sums), weight_max(sums)
-            values |= _named(divisor, measured)
-        found += [{key: x[i] for key, x in values.items()} for i in range(len(drawn))]
-    return _between(found)
+            for name, values in _named(divisor, measured).items():
+                means.setdefault(name, []).append(values.mean(axis=-1))
+    return _between({name: np.concatenate(parts) for name, parts in means.items()})
 
 
-def _between(found: list[dict[str, Array]]) -> Estimates:
+def _between(means: dict[str, Array]) -> Estimates:
     """Return means over blocks of rows, with the errors between blocks."""
-    means = {key: np.array([one[key].mean() for one in found]) for key in found[0]}
     return {
         key: (float(x.mean()), float(x.std(ddof=1) / math.sqrt(len(x))))
         for key, x in means.items()
@@ -152,7 +157,8 @@ def _of_blocks(
 
     def run(seed: int) -> Estimates:
         rng = np.random.Generator(np.random.SFC64(seed))
-        return _between([evaluate(rng, n_keys, kind) for _ in range(blocks)])
+        found = [evaluate(rng, n_keys, kind) for _ in range(blocks)]
+        return _between({x: np.array([b[x].mean() for b in found]) for x in found[0]})
 
     return Contender(name, blocks, run)
 
@@ -188,11 +194,20 @@ def _named(divisor: str, values: tuple[Array, ...]) -> dict[str, Array]:
     return {f"{name}, {divisor}": x for name, x in zip(FAMILY, values, strict=True)}
 
 
-def floor(n_keys: int, replicates: int) -> Callable[[int], None]:
-    """Return the draws, products, exponentials and reductions of rows in bare NumPy.
+def floor(n_keys: int, replicates: int, *, whole: bool) -> Callable[[int], None]:
+    """Return what rows cannot do without, in bare NumPy, in the report's block shape.
 
-    With the block shape and the number formats of the report, and nothing else: no
-    check of an argument, no name, no quantity made of the sums, no counting.
+    The draws, the product, and under each divisor the exponentials and four sums along
+    rows: that is the row family.  Nothing else: no check of an argument, no name, no
+    quantity made of the sums, no largest score split off a second time.
+
+    Parameters
+    ----------
+    n_keys, replicates : int
+    whole : bool
+        Whether also what all the other quantities need, on as many rows as the report:
+        J v and its product with the keys, the steps of the spectral norm, elements and
+        their order in float64, and the counts of all that has quantiles.
     """
     n_queries, _ = Condition("gaussian", "gaussian", D_K, n_keys).shape
     divisors = [rule.value(D_K) for rule in DIVISORS.values()]
@@ -205,19 +220,37 @@ def floor(n_keys: int, replicates: int) -> Callable[[int], None]:
             v = rng.standard_normal(n_keys).astype(np.float32)
             s = q @ k.T
             gaps = s - s.max(axis=1, keepdims=True)
-            np.vecdot(gaps, ones), np.vecdot(gaps, gaps)
             for divisor in divisors:
                 e = gaps / divisor
                 np.exp(e, out=e)
                 z = np.vecdot(e, ones)
                 np.vecdot(e, e), np.vecdot(e * e, e), np.vecdot(e, gaps)
-                w = v - (np.vecdot(e, v) / z)[:, np.newaxis]
-                w *= e
-                np.vecdot(w, w)
-                pulled = w[:64] @ k
-                np.vecdot(pulled, pulled)
+                if whole:
+                    _reduce_further(e, z, v, k)
 
     return run
+
+
+def _reduce_further(e: Array, z: Array, v: Array, k: Array) -> None:
+    """Reduce what the quantities beyond the row family need, under one divisor."""
+    n_keys = e.shape[1]
+    w = v - (np.vecdot(e, v) / z)[:, np.newaxis]
+    w *= e
+    pulled = w[: query_rows(n_keys)] @ k
+    lengths = np.vecdot(w, w), np.vecdot(pulled, pulled)
+    r = e[: costly_rows(SPECTRAL_ROWS, n_keys)]
+    squares, y = r * r, np.ones(len(r), dtype=np.float32)
+    for _ in range(SECULAR_STEPS):
+        share = np.reciprocal(2.0 - r)
+        terms = squares * share
+        y = np.vecdot(terms, share) + terms.sum(axis=1)
+    p = np.exp(-e[: costly_rows(ELEMENT_ROWS, n_keys)].astype(np.float64))
+    np.sort(p, axis=1)
+    for values in (z, z, z, z, *lengths, y, p * (1.0 - p)):
+        place = np.ceil(64.0 * np.log10(values.ravel() + 1.0)).astype(np.intp)
+        place.sort()
+        rises = np.arange(float(place.size))
+        np.bincount(place), np.bincount(place, rises), np.bincount(place, rises**2)
 
 
 def _draw(rng: np.random.Generator, size: int) -> np.ndarray:

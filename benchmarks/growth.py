@@ -11,7 +11,7 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks.timing import median_seconds
+from benchmarks.timing import median_seconds_of
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
@@ -35,7 +35,9 @@ def replicate_milliseconds(condition: Condition) -> float:
     """Return the CPU time of a replicate under all divisors, in milliseconds."""
     count = max(4, min(64, 2**26 // (math.prod(condition.shape) * condition.d_k)))
     divisors = tuple(DIVISORS)
-    seconds = median_seconds(lambda seed: sample(condition, seed, 0, count, divisors))
+    (seconds,) = median_seconds_of(
+        lambda seed: sample(condition, seed, 0, count, divisors)
+    )
     return 1e3 * seconds / count
 
 

@@ -123,12 +123,14 @@ def ratios(one: Timed, other: Timed) -> list[float]:
     ]
 
 
-def median_seconds(work: Callable[[int], object]) -> float:
-    """Return the CPU time of some work of a seed: warmed up, the median of rounds."""
-    work(0)
-    found = []
+def median_seconds_of(*works: Callable[[int], object]) -> list[float]:
+    """Return the CPU times of works of a seed, in turn: medians, warmed up."""
+    for work in works:
+        work(0)
+    found: list[list[float]] = [[] for _ in works]
     for round_ in range(ROUNDS):
-        start = time.process_time()
-        work(1 + round_)
-        found.append(time.process_time() - start)
-    return statistics.median(found)
+        for work, seconds in zip(works, found, strict=True):
+            start = time.process_time()
+            work(1 + round_)
+            seconds.append(time.process_time() - start)
+    return [statistics.median(seconds) for seconds in found]

@@ -107,7 +107,7 @@ def test_committed_table_is_complete():
             assert ("Var(q·k)", str(d_k), "", against) in found
     for n_keys, *_ in speed.ROWS:
         assert ("row family", "64", str(n_keys), "ten lines, float64") in found
-        assert ("all row quantities", "64", str(n_keys), "floor") in found
+        assert ("all row quantities", "64", str(n_keys), "ours over the floor") in found
 
 
 def test_growth_tables():

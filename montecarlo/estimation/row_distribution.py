@@ -6,7 +6,7 @@ its spread between replicates, since rows of one replicate share their keys.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -45,6 +45,30 @@ class RowDistribution:
     skewness: Array
     n_replicates: int
     inside: slice
+    _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
+    _bounds: dict[tuple[float, float], Interval] = field(
+        default_factory=dict, repr=False
+    )
+
+    def bounds(self, level: float, error_rate: float) -> Interval:
+        """Return the interval of a quantile; the same one is asked for many times.
+
+        Parameters
+        ----------
+        level : float
+            Part of the rows below the quantile.
+        error_rate : float
+            One-sided.
+        """
+        if error_rate not in self._ends:
+            parts = (self.share, self.error, self.skewness)
+            moments = Moments(*(part[self.inside] for part in parts))
+            ends = interval_ends(moments, self.n_replicates, error_rate)
+            self._ends[error_rate] = ends
+        if (level, error_rate) not in self._bounds:
+            ends = self._ends[error_rate]
+            self._bounds[level, error_rate] = _invert(self, ends, level)
+        return self._bounds[level, error_rate]
 
 
 def row_distribution(
@@ -125,7 +149,7 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     -------
     Estimate
     """
-    bounds = partial(_bounds, rows, level)
+    bounds = partial(rows.bounds, level)
     value = _crossing(rows.edges, rows.share, level)
     if rows.n_replicates < 2:
         return Estimate(value, math.nan, rows.n_replicates)
@@ -133,18 +157,13 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     return Estimate(value, error, rows.n_replicates, bounds=bounds)
 
 
-def _bounds(rows: RowDistribution, level: float, error_rate: float) -> Interval:
+def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> Interval:
     """Invert the bounds of the distribution function, rounded outwards to whole bins.
 
     Where in a bin its values lie is not known: all of them may be equal.
     """
-    inside = rows.inside
-    parts = (rows.share, rows.error, rows.skewness)
-    moments = Moments(*(part[inside] for part in parts))
-    first, last = (
-        _place(int(bin_), rows)
-        for bin_ in bins_around(moments, rows.n_replicates, level, error_rate)
-    )
+    low, high = ends
+    first, last = (_place(int(bin_of(end, level)), rows) for end in (high, low))
     return Interval(
         float(rows.edges[first - 1]) if first > 1 else 0.0,
         float(rows.edges[last]) if last < len(rows.edges) - 1 else math.inf,
@@ -199,8 +218,9 @@ def bin_of(curves: Array, level: float) -> Bins:
         One past the last where they never do.
     """
     reached = curves >= level
-    found = np.where(reached.any(axis=-1), reached.argmax(axis=-1), curves.shape[-1])
-    return np.asarray(found)
+    found = reached.argmax(axis=-1)
+    nowhere = (found == 0) & ~reached[..., 0]
+    return np.asarray(np.where(nowhere, curves.shape[-1], found))
 
 
 def _crossing(edges: Array, curve: Array, level: float) -> float:

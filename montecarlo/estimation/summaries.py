@@ -166,16 +166,15 @@ class Summaries:
         return jackknife(np.stack(columns), lambda means: means[0] / means[1])
 
     def _quantile(self, key: RowKey, summary: str) -> Estimate:
-        if not self._distributions:
+        wanted = key.divisor, key.quantity
+        if wanted not in self._distributions:
             columns = count_columns(self.condition, self.divisors)
-            n = self.samples.n_replicates
-            for (divisor, name, grid), counts in zip(
-                columns, self.samples.counts, strict=True
-            ):
-                rows = row_distribution(counts, grid, n)
-                self._distributions[divisor, name] = rows
-        rows = self._distributions[key.divisor, key.quantity]
-        return quantile_estimate(rows, QUANTILES[summary])
+            place = [(divisor, name) for divisor, name, _ in columns].index(wanted)
+            counts, grid = self.samples.counts[place], columns[place][2]
+            self._distributions[wanted] = row_distribution(
+                counts, grid, self.samples.n_replicates
+            )
+        return quantile_estimate(self._distributions[wanted], QUANTILES[summary])
 
     def _column(self, divisor: str, name: str) -> Array:
         columns = mean_columns(self.condition, self.divisors)

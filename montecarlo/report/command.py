@@ -3,12 +3,13 @@
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.executors import PROCESSES, make_executor
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
 from montecarlo.report.findings import Results, gather, read_results
@@ -36,8 +37,9 @@ from montecarlo.results.journal import (
 )
 from montecarlo.study import Study, require_replicates, run_study
 
-#: Writes what was asked for: results, catalogue, codes of languages, folder.
-Make = Callable[[Results, Catalogue, Sequence[str], Path], None]
+#: Writes what was asked for: results, catalogue, codes of languages, folder, processes
+#: that may draw.
+Make = Callable[[Results, Catalogue, Sequence[str], Path, Executor | None], None]
 #: Says what came out, and which files were written.
 Show = Callable[[Findings, Sequence[Path]], None]
 
@@ -97,9 +99,13 @@ def report_maker(asked: Sequence[str] | None) -> Make:
     formats = choose_formats(asked)
 
     def make(
-        results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
+        results: Results,
+        catalogue: Catalogue,
+        languages: Sequence[str],
+        folder: Path,
+        executor: Executor | None,
     ) -> None:
-        make_report(results, catalogue, languages, folder, formats)
+        make_report(results, catalogue, languages, folder, formats, executor)
 
     return make
 
@@ -221,22 +227,22 @@ def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the j
     store = JournaledStore(journal=journal)
     staging = open_staging(target.output)
     try:
-        with (
-            progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance,
-            make_executor(target.jobs, target.executor) as executor,
-        ):
-            in_time = _until(started, target.max_seconds)
-            found = run_study(study, executor, advance, store, in_time)
+        with make_executor(target.jobs, target.executor) as executor:
+            with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
+                in_time = _until(started, target.max_seconds)
+                found = run_study(study, executor, advance, store, in_time)
             results = with_card(found, read_card())
-        sampled = time.perf_counter()
-        record = write_results(results, staging)
-        record |= {"only": list(only), "languages": list(target.languages)}
-        if own_file is not None:
-            (staging / OWN_FILE).write_bytes(own_file)
-            record["own_claims"] = OWN_FILE
-        read_back = read_results(staging, record)
-        write = make or report_maker(None)
-        write(read_back, study.catalogue, target.languages, staging)
+            sampled = time.perf_counter()
+            record = write_results(results, staging)
+            record |= {"only": list(only), "languages": list(target.languages)}
+            if own_file is not None:
+                (staging / OWN_FILE).write_bytes(own_file)
+                record["own_claims"] = OWN_FILE
+            read_back = read_results(staging, record)
+            # matplotlib is not made for threads, and a cluster may not have it
+            drawing = executor if executor.kind == PROCESSES else None
+            write = make or report_maker(None)
+            write(read_back, study.catalogue, target.languages, staging, drawing)
         timing = {
             "command": list(target.typed),
             "executor": executor.kind,

@@ -5,6 +5,7 @@ From a report's contents to files; options of ``python -m montecarlo.figures``.
 
 import argparse
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,7 +82,11 @@ def figure_maker(wanted: Wanted) -> Make:
     """Return what writes figures and captions into a folder."""
 
     def make(
-        results: Results, catalogue: Catalogue, languages: Sequence[str], folder: Path
+        results: Results,
+        catalogue: Catalogue,
+        languages: Sequence[str],
+        folder: Path,
+        _executor: Executor | None,
     ) -> None:
         contents = gather_contents(results, catalogue, languages, wanted.figures)
         drawn = _write_figures(with_verdicts(results), wanted, contents, folder)

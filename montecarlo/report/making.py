@@ -1,6 +1,9 @@
 """Making a report: from a folder of results to its figures and pages."""
 
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import suppress
+from itertools import repeat
 from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
@@ -29,12 +32,13 @@ from montecarlo.report.report_card import read_view
 from montecarlo.report.tables import audit_rows, tail_table, topic_tables
 
 
-def make_report(
+def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as what
     results: Results,
     catalogue: Catalogue,
     languages: Sequence[str],
     folder: Path,
     formats: Sequence[str] = ("html",),
+    executor: Executor | None = None,
 ) -> None:
     """Write the figures and the report in some languages into a folder.
 
@@ -50,18 +54,21 @@ def make_report(
         An existing folder.
     formats : sequence of str
         Keys of `FORMATS`.
+    executor : concurrent.futures.Executor, optional
+        Processes that draw the figures, beside each other; by default this one does.
     """
-    contents = gather_contents(results, catalogue, languages, FIGURES, folder)
+    contents = gather_contents(results, catalogue, languages, FIGURES, folder, executor)
     for name in formats:
         FORMATS[name](contents, folder)
 
 
-def gather_contents(
+def gather_contents(  # noqa: PLR0913, PLR0917 - as above
     results: Results,
     catalogue: Catalogue,
     languages: Sequence[str],
     names: Iterable[str],
     folder: Path | None = None,
+    executor: Executor | None = None,
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
 
@@ -72,10 +79,13 @@ def gather_contents(
     names : iterable of str
         Keys of `FIGURES`: those to draw.
     folder : Path, optional
+    executor : concurrent.futures.Executor, optional
+        As for `make_report`.
     """
     results = with_verdicts(results)
     facts = figure_facts(results.measurements, results.curves)
-    figures = _draw_figures(results, [n for n in names if n in facts], folder)
+    chosen = [n for n in names if n in facts]
+    figures = _draw_figures(results, chosen, folder, executor)
     findings = gather(results, catalogue)
     return Contents(
         findings,
@@ -119,12 +129,11 @@ FORMATS: dict[str, Writer] = {
 
 
 def _draw_figures(
-    results: Results, names: Iterable[str], folder: Path | None
+    results: Results, names: list[str], folder: Path | None, executor: Executor | None
 ) -> dict[str, Figure]:
     """Draw the figures that the results have data for."""
     figures = {}
-    for name in names:
-        svg = render_svg(FIGURES[name], results.measurements, results.curves)
+    for name, svg in zip(names, _draw(results, names, executor), strict=True):
         if svg is None:
             continue
         if folder is not None:
@@ -133,3 +142,15 @@ def _draw_figures(
             path.write_text(svg, encoding="utf-8", newline="\n")
         figures[name] = make_figure(name, svg)
     return figures
+
+
+def _draw(
+    results: Results, names: list[str], executor: Executor | None
+) -> list[str | None]:
+    """Draw figures; here, if the workers are not there or die of it."""
+    specs = [FIGURES[name] for name in names]
+    tables = repeat(results.measurements), repeat(results.curves)
+    if executor is not None:
+        with suppress(BrokenExecutor):
+            return list(executor.map(render_svg, specs, *tables))
+    return list(map(render_svg, specs, *tables))

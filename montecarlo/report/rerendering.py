@@ -87,7 +87,7 @@ def render_again(
                 (staging / name).write_bytes(content)
             record["languages"] = list(languages)
             results = read_results(staging, record)
-            make(results, catalogue, languages, staging)
+            make(results, catalogue, languages, staging, None)
             seconds = {"rendering": round(time.perf_counter() - started, 3)}
             timing = {"command": list(typed), "jobs": 1, "seconds": seconds}
             write_json(staging / TIMING_FILE, timing)

@@ -64,15 +64,20 @@ def _gaussian(rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Box-Muller over whole arrays: four times as fast as NumPy's own normal draws.
 
     The 24 bits of a float32 uniform end the tail at 5.77 standard deviations, beyond
-    which 8e-9 of the draws would lie.
+    which 8e-9 of the draws would lie.  They are made of the generator's words here,
+    which are those that ``random`` takes, in less time for large arrays.
     """
     size = math.prod(shape)
     half = (size + 1) // 2
-    radius = _uniform_open(rng, half)
+    words = rng.bit_generator.random_raw(half).view(np.uint32)
+    words >>= np.uint32(8)
+    uniforms = words.astype(np.float32)
+    uniforms *= np.float32(2.0**-24)
+    radius, angle = uniforms[:half], uniforms[half:]
+    np.subtract(np.float32(1.0), radius, out=radius)
     np.log(radius, out=radius)
     radius *= np.float32(-2.0)
     np.sqrt(radius, out=radius)
-    angle = rng.random(half, dtype=np.float32)
     angle *= np.float32(2.0 * math.pi)
     draws = np.empty(2 * half, dtype=np.float32)
     for side, part in ((np.cos, draws[:half]), (np.sin, draws[half:])):

@@ -1,6 +1,7 @@
 """Pairs: blocks of queries and keys, drawn and reduced to means over their scores.
 
-Small blocks go through NumPy in stacks: a call costs as much as a thousand scores.
+One block after the other: the scores of one stay in the cache; those of several do not,
+and every pass over them would take four times as long.
 """
 
 import math
@@ -9,12 +10,12 @@ import numpy as np
 
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL
 from montecarlo.attention.softmax import Array, Scores
-from montecarlo.sampling.conditions import PAIR_BLOCK, Condition
+from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import parse_law
 from montecarlo.sampling.matrices import draw_matrices
 
-#: Entries of Q, or scores if these are more, that go through NumPy at once.
-ENTRIES_AT_ONCE = 2**18
+#: Terms that are added up in the precision they come in; their sums are in float64.
+ADDED_AT_ONCE = 2**12
 
 
 def pair_means(condition: Condition, seed: int, indices: range) -> Array:
@@ -32,52 +33,52 @@ def pair_means(condition: Condition, seed: int, indices: range) -> Array:
     -------
     ndarray, shape (n_replicates, n_means)
         `PAIR_MEANS` of each block.
-    """
-    larger = PAIR_BLOCK * max(PAIR_BLOCK, condition.d_k)
-    at_once = max(1, ENTRIES_AT_ONCE // larger)
-    stacks = [indices[i : i + at_once] for i in range(0, len(indices), at_once)]
-    return np.concatenate([_reduce(condition, seed, some) for some in stacks])
-
-
-def _reduce(condition: Condition, seed: int, indices: range) -> Array:
-    """Return `PAIR_MEANS` of the replicates of one stack.
 
     Notes
     -----
-    Scores are float32; sums along rows of a block are, too, and float64 from there on.
-    Where entries have a mean, squares are much larger than the variance that is made of
-    them, so all is float64.
+    Scores are float32.  Where entries have a mean, squares are much larger than the
+    variance that is made of them, so all is float64 from there on.
     """
-    drawn = [draw_matrices(condition, seed, index) for index in indices]
-    q: Scores = np.stack([q for q, _ in drawn])
-    k: Scores = np.stack([k for _, k in drawn])
-    matching = condition.dependence != "none"  # only matching pairs count
-    scores: Scores
-    scores = np.vecdot(q, k)[..., np.newaxis] if matching else q @ k.transpose(0, 2, 1)
-    if not _is_standard(condition):
-        q, k, scores = (x.astype(np.float64) for x in (q, k, scores))
+    standard = _is_standard(condition)
     at = GAP_AT * math.sqrt(condition.d_k * _entry_scale(condition))
-    below = np.array([np.count_nonzero(block <= at) for block in scores])
-    squares = scores * scores
-    means = [
+    means = []
+    for index in indices:
+        q, k = draw_matrices(condition, seed, index)
+        matching = condition.dependence != "none"  # only matching pairs count
+        scores = np.vecdot(q, k) if matching else q @ k.T
+        drawn: list[Scores] = [q, k, scores]
+        if not standard:
+            drawn = [x.astype(np.float64) for x in drawn]
+        means.append(_reduce(drawn, at))
+    return np.array(means)
+
+
+def _reduce(drawn: list[Scores], at: float) -> list[float]:
+    """Return `PAIR_MEANS` of a block: entries of q, those of k, and scores."""
+    q, k, scores = (_in_rows(x) for x in drawn)
+    squares = np.square(scores)
+    return [
         *(_mean(q), _mean_product(q, q), _mean(k), _mean_product(k, k)),
-        *(_mean(scores), _mean(np.abs(scores)), _mean(squares)),
+        *(_mean(scores), _mean(np.abs(scores)), _mean_product(scores, scores)),
         *(_mean_product(squares, scores), _mean_product(squares, squares)),
-        below / scores[0].size - GAP_NORMAL,
+        np.count_nonzero(scores <= at) / scores.size - GAP_NORMAL,
     ]
-    return np.stack(means, axis=-1)
 
 
-def _mean(values: Scores) -> Array:
-    """Return the mean of each matrix."""
+def _in_rows(values: Scores) -> Scores:
+    """Cut a block into the rows along which it is added up."""
+    return values.reshape(-1, math.gcd(values.size, ADDED_AT_ONCE))
+
+
+def _mean(values: Scores) -> float:
+    """Return the mean of all values."""
     return _mean_product(values, np.ones(values.shape[-1], values.dtype))
 
 
-def _mean_product(one: Scores, other: Scores) -> Array:
-    """Return the mean of the elementwise product, for each matrix."""
-    total: Array = np.vecdot(one, other).sum(axis=-1, dtype=np.float64)
-    mean: Array = total / one[0].size
-    return mean
+def _mean_product(one: Scores, other: Scores) -> float:
+    """Return the mean of the elementwise product."""
+    sums: list[float] = np.vecdot(one, other).tolist()  # added up in float64
+    return sum(sums) / one.size
 
 
 def _is_standard(condition: Condition) -> bool:

@@ -152,9 +152,8 @@ def _reduce(
 ) -> Stack:
     """Draw the replicates of one stack and reduce their rows."""
     drawn = _draw(condition, seed, indices)
-    scores = np.concatenate(
-        [drawn.queries @ keys.transpose(0, 2, 1) for keys in drawn.chunks()], axis=-1
-    )
+    parts = [drawn.queries @ keys.transpose(0, 2, 1) for keys in drawn.chunks()]
+    scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
     gaps = measure_gaps(scores)
     vector = np.stack(
         [
@@ -198,5 +197,10 @@ def _draw(condition: Condition, seed: int, indices: range) -> Drawn:
             queries, lambda: (k[np.newaxis] for k in draw_keys(condition, seed, index))
         )
     matrices = [draw_matrices(condition, seed, index) for index in indices]
-    keys = np.stack([k for _, k in matrices])
-    return Drawn(np.stack([q for q, _ in matrices]), lambda: iter((keys,)))
+    queries, keys = (stack(parts) for parts in zip(*matrices, strict=True))
+    return Drawn(queries, lambda: iter((keys,)))
+
+
+def stack(parts: Sequence[Floats]) -> Floats:
+    """Put the matrices of replicates together; one alone, often large, as it is."""
+    return parts[0][np.newaxis] if len(parts) == 1 else np.stack(parts)

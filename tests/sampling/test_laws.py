@@ -238,6 +238,15 @@ class ExtremeUniforms:
         below_one = 1.0 - (2.0**-24 if dtype == np.float32 else 2.0**-53)
         return np.full(size, below_one if self.largest else 0.0, dtype=dtype)
 
+    @property
+    def bit_generator(self):
+        """Itself, for words from which uniforms are made."""
+        return self
+
+    def random_raw(self, size):
+        """Return words of 64 zeros, or of 64 ones."""
+        return np.full(size, 2**64 - 1 if self.largest else 0, dtype=np.uint64)
+
 
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("name", [*TAME, "rademacher"])
