@@ -255,8 +255,14 @@ def _reduce_further(e: Array, z: Array, v: Array, k: Array) -> None:
 
 def _draw(rng: np.random.Generator, size: int) -> np.ndarray:
     half = size * D_K // 2
-    radius = np.float32(1.0) - rng.random(half, dtype=np.float32)
-    radius = np.sqrt(np.float32(-2.0) * np.log(radius))
-    angle = np.float32(2.0 * math.pi) * rng.random(half, dtype=np.float32)
-    draws = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)])
+    uniforms = (rng.bit_generator.random_raw(half).view(np.uint32) >> 8).astype("f4")
+    uniforms *= np.float32(2.0**-24)
+    radius, angle = uniforms[:half], uniforms[half:]
+    np.log(np.subtract(np.float32(1.0), radius, out=radius), out=radius)
+    radius *= np.float32(-2.0)
+    np.sqrt(radius, out=radius)
+    angle *= np.float32(2.0 * math.pi)
+    draws = np.empty((2, half), dtype=np.float32)
+    np.multiply(radius, np.cos(angle, out=draws[0]), out=draws[0])
+    np.multiply(radius, np.sin(angle, out=draws[1]), out=draws[1])
     return draws.reshape(size, D_K)

@@ -110,6 +110,42 @@ def test_committed_table_is_complete():
         assert ("all row quantities", "64", str(n_keys), "ours over the floor") in found
 
 
+def rounded(value):
+    """A number as the README shows it: two digits, or whole from 10 on."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def test_readme_holds_the_table():
+    """The README's table is the one beside the benchmark, in fewer digits."""
+    with speed.TABLE.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    readme = (growth.PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    shown = [
+        [float(x) for x in line.strip("| ").split("|")[-1].split(", ")]
+        for line in readme.split("## How fast")[1]
+        .split("|--:|\n")[1]
+        .split("\n\n")[0]
+        .splitlines()
+    ]
+
+    def times(task, against):
+        return [
+            float(line["times"])
+            for line in lines
+            if (line["task"], line["against"]) == (task, against)
+        ]
+
+    floor = times("all row quantities", "ours over the floor")
+    expected = [
+        times("Var(q·k)", "NumPy notebook"),
+        times("Var(q·k)", "PyTorch notebook"),
+        times("row family", "ten lines, float64"),
+        times("row family", "explicit Jacobians"),
+        [1.0 / one for one in floor[1:]],
+    ]
+    assert shown == [[float(rounded(x)) for x in row] for row in expected]
+
+
 def test_growth_tables():
     """Replicates grow like one over the squared tolerance; tables are Markdown."""
     batch = sample(growth.PLACE, 2, 0, 600, ("none",))

@@ -1,7 +1,7 @@
 """Rows: some replicates, drawn and reduced to what their rows come to.
 
-Replicates go through NumPy in stacks small enough for the cache.  All rows are
-exponentiated in float32, which is what scores come in.
+Small replicates go through NumPy in stacks: a call costs as much as a thousand scores.
+All rows are exponentiated in float32, which is what scores come in.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ from montecarlo.sampling.matrices import (
 )
 
 #: Scores that go through NumPy at once; more replicates than this are looped over.
-SCORES_AT_ONCE = 2**16
+SCORES_AT_ONCE = 2**18
 
 
 @dataclass(frozen=True, slots=True)
