@@ -31,7 +31,9 @@ class Drawing(Executor):
 @pytest.mark.parametrize("workers", [None, Dying(), Drawing()])
 def test_figures_are_the_same_whoever_draws_them(report, tmp_path, workers):
     """With workers, without, and with some that die, every figure is written."""
-    making.make_report(report.results, report.catalogue, ["en"], tmp_path, workers)
+    making.make_report(
+        report.results, report.catalogue, ["en"], tmp_path, executor=workers
+    )
 
     drawn = {path.name: path.read_bytes() for path in tmp_path.glob("figures/*")}
     before = {path.name: path.read_bytes() for path in report.folder.glob("figures/*")}
