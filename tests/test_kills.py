@@ -38,7 +38,7 @@ first = 32
 most = 64
 """
 #: Shorter batches than usual, so that there are many moments to be killed at.
-BATCH_SECONDS = 5e-4
+BATCH_SECONDS = 1e-4
 #: Each chain is killed once at each of these, in this order, and then let finish.
 MOMENTS = ("sampling", "committing", "rendering", "renaming")
 CHAINS = 15

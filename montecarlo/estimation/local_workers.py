@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from montecarlo.estimation.workers import Pool
 
 #: Seconds in which processes that are to end at once may finish what they are at.
-GRACE = 1.0
+GRACE = 1.5
 
 
 def limit_blas() -> None:
