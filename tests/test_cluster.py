@@ -190,7 +190,7 @@ def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, m
 
 @pytest.mark.slow
 def test_a_task_that_kills_workers_is_found(scheduler):
-    """A task whose workers die again and again is named, and others are done after it."""
+    """A task whose workers die again and again is named; others are done after it."""
     address, start_worker, _ = scheduler
     start_worker()
     tasks = [Task(abs, (-n,)) for n in range(8)]

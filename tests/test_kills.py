@@ -34,11 +34,12 @@ only = ["linear-variance", "unscaled-one-hot"]
 d_k = [16, 64]
 n_keys = [32]
 laws = []
-first = 32
-most = 64
+first = 512
+most = 1024
 """
-#: Shorter batches than usual, so that there are many moments to be killed at.
-BATCH_SECONDS = 1e-4
+#: Shorter batches than usual, so that there are many moments to be killed at; longer than
+#: it takes to keep one, or finished ones would wait for that and be lost.
+BATCH_SECONDS = 0.01
 #: Each chain is killed once at each of these, in this order, and then let finish.
 MOMENTS = ("sampling", "committing", "rendering", "renaming")
 CHAINS = 15

@@ -57,6 +57,9 @@ def start_processes(jobs: int) -> Pool:
         if ending.is_alive():
             for process in started:
                 process.terminate()
+            # one that was ended while it wrote a result left half of it: the pool would
+            # wait for the rest for as long as this end, which nobody writes to, is open
+            pool._result_queue._writer.close()  # type: ignore[attr-defined]  # noqa: SLF001
         ending.join()
 
     return Pool(pool.submit, close, jobs)

@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import psutil
 import pytest
 
+from montecarlo.estimation import local_workers
 from montecarlo.estimation.executors import (
     available_cores,
     check_executor,
@@ -186,3 +188,18 @@ def test_cores_are_those_that_may_be_used(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert available_cores() == 1
+
+
+def test_processes_ended_while_they_write_are_not_waited_for(monkeypatch):
+    """Workers that are ended in the middle of a result leave half of it, and the pool
+    does not wait for the rest.
+    """
+    monkeypatch.setattr(local_workers, "GRACE", 0.0)
+    pool = local_workers.start_processes(2)
+    for _ in range(40):
+        pool.submit(bytes, 20_000_000)
+    time.sleep(1.5)
+    ending = threading.Thread(target=pool.close, args=(True,), daemon=True)
+    ending.start()
+    ending.join(20.0)
+    assert not ending.is_alive()
