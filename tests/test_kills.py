@@ -37,8 +37,8 @@ laws = []
 first = 512
 most = 1024
 """
-#: Shorter batches than usual, so that there are many moments to be killed at; longer than
-#: it takes to keep one, or finished ones would wait for that and be lost.
+#: Shorter batches than usual, so that there are many moments to be killed at; longer
+#: than it takes to keep one, or finished ones would wait for that and be lost.
 BATCH_SECONDS = 0.01
 #: Each chain is killed once at each of these, in this order, and then let finish.
 MOMENTS = ("sampling", "committing", "rendering", "renaming")
