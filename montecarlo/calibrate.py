@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
+from montecarlo.exits import DONE, concluded
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -34,16 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
     from montecarlo.calibration.making import make_card
 
-    try:
+    def work() -> int:
         for line in make_card(arguments):
             print(line, flush=True)
-    except ValueError as error:
-        return complain("calibrate", error, INPUT_ERROR)
-    except (OSError, RuntimeError, MemoryError) as error:
-        return complain("calibrate", error, FAILED)
-    except KeyboardInterrupt:
-        return complain("calibrate", "interrupted, the work is kept", INTERRUPTED)
-    return DONE
+        return DONE
+
+    return concluded("calibrate", work, "interrupted, the work is kept")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
+from montecarlo.exits import DONE, concluded
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -67,21 +67,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     from montecarlo.report.rerendering import render_again
 
     typed = list(sys.argv[1:] if argv is None else argv)
-    try:
+
+    def work() -> int:
         if arguments.list:
             print_figures()
             return DONE
         make = figure_maker(read_wanted(arguments))
         draw = run_report if arguments.source is None else render_again
         draw(arguments, typed, make, print_paths)
-    except ValueError as error:
-        return complain("figures", error, INPUT_ERROR)
-    except (OSError, RuntimeError, MemoryError) as error:
-        return complain("figures", error, FAILED)
-    except KeyboardInterrupt as stopped:
-        reason = str(stopped) or "interrupted, nothing was written"
-        return complain("figures", reason, INTERRUPTED)
-    return DONE
+        return DONE
+
+    return concluded("figures", work)
 
 
 if __name__ == "__main__":

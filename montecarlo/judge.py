@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILED, FAILING, INPUT_ERROR, INTERRUPTED, complain
+from montecarlo.exits import DONE, FAILING, concluded
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,17 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     from montecarlo.own_claims_query import answer
 
     typed = list(sys.argv[1:] if argv is None else argv)
-    try:
+
+    def work() -> int:
         lines, failing = answer(arguments, typed)
-    except ValueError as error:
-        return complain("judge", error, INPUT_ERROR)
-    except (OSError, RuntimeError, MemoryError) as error:
-        return complain("judge", error, FAILED)
-    except KeyboardInterrupt as stopped:
-        reason = str(stopped) or "interrupted, nothing was written"
-        return complain("judge", reason, INTERRUPTED)
-    print(lines)
-    return FAILING if failing else DONE
+        print(lines)
+        return FAILING if failing else DONE
+
+    return concluded("judge", work)
 
 
 if __name__ == "__main__":

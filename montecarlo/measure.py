@@ -5,10 +5,9 @@ Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 130 inter
 
 import argparse
 import sys
-import traceback
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
+from montecarlo.exits import DONE, concluded
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -52,22 +51,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     from montecarlo.point_query import answer, answer_row, format_point
     from montecarlo.replay import replay
 
-    try:
+    def work() -> int:
         if arguments.replicates is not None:
             print(replay(arguments))
             return DONE
         ask = answer if arguments.row is None else answer_row
         point, seconds = ask(arguments)
-    except ValueError as error:
-        return complain("measure", error, INPUT_ERROR)
-    except (OSError, RuntimeError, MemoryError) as error:
-        if arguments.replicates is not None and error.__cause__ is not None:
-            traceback.print_exception(error.__cause__)  # what a replay is for
-        return complain("measure", error, FAILED)
-    except KeyboardInterrupt:
-        return complain("measure", "interrupted", INTERRUPTED)
-    print(format_point(point, seconds, as_json=arguments.json))
-    return DONE
+        print(format_point(point, seconds, as_json=arguments.json))
+        return DONE
+
+    return concluded("measure", work, "interrupted")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILED, FAILING, INPUT_ERROR, INTERRUPTED, complain
+from montecarlo.exits import DONE, FAILING, concluded
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -72,15 +72,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     from montecarlo.report.observed.command import observe_files
 
     typed = list(sys.argv[1:] if argv is None else argv)
-    try:
-        failing = observe_files(arguments, typed)
-    except ValueError as error:
-        return complain("observe", error, INPUT_ERROR)
-    except (OSError, RuntimeError, MemoryError) as error:
-        return complain("observe", error, FAILED)
-    except KeyboardInterrupt:
-        return complain("observe", "interrupted, nothing was written", INTERRUPTED)
-    return FAILING if failing else DONE
+
+    def work() -> int:
+        return FAILING if observe_files(arguments, typed) else DONE
+
+    return concluded("observe", work)
 
 
 if __name__ == "__main__":

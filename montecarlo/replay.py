@@ -2,6 +2,7 @@
 
 import argparse
 import time
+import traceback
 
 from threadpoolctl import threadpool_limits
 
@@ -29,7 +30,7 @@ def replay(arguments: argparse.Namespace) -> str:
     ValueError
         One line: name, requirement, what came.
     RuntimeError
-        If sampling fails; its cause is what it raised.
+        If sampling fails, after its traceback was printed.
     """
     seed = whole_number("seed", arguments.seed)
     if seed < 0:
@@ -52,6 +53,7 @@ def replay(arguments: argparse.Namespace) -> str:
         with threadpool_limits(limits=1, user_api="blas"):
             task.function(*task.arguments)
     except Exception as error:
+        traceback.print_exception(error)  # what a replay is for
         reason = f"{type(error).__name__}: {error}"
         raise RuntimeError(f"{which} failed again: {reason}") from error
     seconds = time.perf_counter() - started

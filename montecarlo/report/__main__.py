@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILED, INPUT_ERROR, INTERRUPTED, complain
+from montecarlo.exits import DONE, concluded
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -93,21 +93,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     from montecarlo.report.rerendering import render_again
 
     typed = list(sys.argv[1:] if argv is None else argv)
-    try:
+
+    def work() -> int:
         if arguments.list is not None:
             list_kind(arguments.list)
-        elif arguments.source is not None:
-            render_again(arguments, typed, report_maker(arguments.format))
         else:
-            run_report(arguments, typed, report_maker(arguments.format))
-    except ValueError as error:
-        return complain("report", error, INPUT_ERROR)
-    except (OSError, RuntimeError, MemoryError) as error:
-        return complain("report", error, FAILED)
-    except KeyboardInterrupt as stopped:
-        reason = str(stopped) or "interrupted, nothing was written"
-        return complain("report", reason, INTERRUPTED)
-    return DONE
+            make = report_maker(arguments.format)
+            write = run_report if arguments.source is None else render_again
+            write(arguments, typed, make)
+        return DONE
+
+    return concluded("report", work)
 
 
 if __name__ == "__main__":
