@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from montecarlo.estimation import engine
+from montecarlo.estimation.executors import ROOM
 from montecarlo.report import making
 from montecarlo.report.__main__ import main
 from montecarlo.results.folder import (
@@ -34,11 +35,10 @@ only = ["linear-variance", "unscaled-one-hot"]
 d_k = [16, 64]
 n_keys = [32]
 laws = []
-first = 512
-most = 1024
+first = 2048
+most = 4096
 """
-#: Shorter batches than usual, so that there are many moments to be killed at; longer
-#: than it takes to keep one, or finished ones would wait for that and be lost.
+#: Shorter batches than usual, so that there are many moments to be killed at.
 BATCH_SECONDS = 0.01
 #: Each chain is killed once at each of these, in this order, and then let finish.
 MOMENTS = ("sampling", "committing", "rendering", "renaming")
@@ -114,9 +114,11 @@ def prepared(folder):
 
 
 def draws(folder):
-    """How many replicates were drawn, over all attempts, and in how many batches."""
-    found = re.findall(r"drawn (\d+)", (folder / LOG).read_text())
-    return sum(map(int, found)), len(found)
+    """How many replicates were drawn, over all attempts, in how many batches, and in
+    the largest of them.
+    """
+    found = [int(n) for n in re.findall(r"drawn (\d+)", (folder / LOG).read_text())]
+    return sum(found), len(found), max(found)
 
 
 def contents(folder):
@@ -133,11 +135,15 @@ def contents(folder):
 def test_killed_runs_go_on(attempt, tmp_path):
     """Sixty kills at moments drawn at random, fifteen of each kind: every run ends in
     the bytes of one that was never interrupted, with at most 1.05 times its draws.
+
+    That holds however slow the machine is: each of two kills can lose the batches that
+    the worker was given, and what is lost then is less than a twentieth.
     """
     whole = prepared(tmp_path / "whole")
     assert attempt(whole) == 0
     expected = contents(whole)
-    drawn, batches = draws(whole)
+    drawn, batches, largest = draws(whole)
+    assert 2 * ROOM * largest <= 0.05 * drawn
     rng = random.Random(20)  # noqa: S311
     moments = Counter()
     for number in range(CHAINS):

@@ -12,8 +12,9 @@ from montecarlo.names import look_up
 THREADS, PROCESSES, DASK, ADDRESS = "threads", "processes", "dask", "tcp://HOST:PORT"
 #: What there is to choose from.
 KINDS = (THREADS, PROCESSES, DASK, ADDRESS)
-#: Tasks that a process is given at once, the one it works on included: some, so that it
-#: never waits, and few, so that few are suspected when it dies.
+#: Tasks that a worker of this machine is given at once, the one it works on included:
+#: some, so that it never waits, and few, so that few are suspected when it dies and few
+#: are finished but not yet in the journal when the run is killed.
 ROOM = 3
 _ADDRESS = re.compile(r"tcp://[^\s:/]+:[0-9]{1,5}")
 
@@ -83,7 +84,7 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
     chosen = kind or (THREADS if n == 1 else PROCESSES)
     check_executor(chosen)
     if chosen == THREADS:
-        return Workers(chosen, partial(start_threads, n))
+        return Workers(chosen, partial(start_threads, n), room=ROOM * n)
     if chosen == PROCESSES:
         return Workers(chosen, partial(start_processes, n), room=ROOM * n)
     from montecarlo.estimation import cluster

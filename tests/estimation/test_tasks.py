@@ -3,12 +3,13 @@
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
 
-from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.executors import ROOM, make_executor
 from montecarlo.estimation.tasks import MOST_DEATHS, MOST_RENEWALS, Task, finish
 from montecarlo.estimation.workers import Pool, Workers
 
@@ -214,3 +215,16 @@ def test_leaving_cancels_what_has_not_begun():
         asked.close()
         hold.set()
     assert futures[-1].cancelled()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_threads_are_not_far_ahead(jobs):
+    """What is done but not yet taken, and so would be lost in a kill, is bounded."""
+    begun, taken = [], 0
+    with make_executor(jobs, "threads") as executor:
+        tasks = [Task(begun.append, (number,)) for number in range(50)]
+        for _ in finish(executor, tasks):
+            time.sleep(0.002)  # long against the task, as when a journal is slow
+            assert len(begun) <= taken + ROOM * jobs
+            taken += 1
+    assert taken == len(tasks)
