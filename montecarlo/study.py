@@ -30,6 +30,7 @@ from montecarlo.presets import Grid
 from montecarlo.results.table import (
     CURVE_COLUMNS,
     curves_by_rank,
+    law_curves,
     row_id,
     tabulate,
 )
@@ -255,7 +256,7 @@ class _Cache:
 
 
 def _curves(summaries: list[Summaries], claims: list[ClaimOutcome]) -> pd.DataFrame:
-    rows = list(curves_by_rank(summaries))
+    rows = [*curves_by_rank(summaries), *law_curves()]
     rows += [
         ("", "", "", "", None, None, "", curve, x, share, math.nan)
         for curve, x, share in threshold_curves(claims)

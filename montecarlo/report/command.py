@@ -20,6 +20,7 @@ from montecarlo.report.options import read_options, repeated_options
 from montecarlo.report.own_words import OWN_FILE
 from montecarlo.report.report_card import with_card
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
+from montecarlo.report.trained import with_trained
 from montecarlo.report.views import Findings
 from montecarlo.results.folder import (
     TIMING_FILE,
@@ -232,6 +233,8 @@ def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the j
                 in_time = _until(started, target.max_seconds)
                 found = run_study(study, executor, advance, store, in_time)
             results = with_card(found, read_card())
+            if own_file is None:
+                results = with_trained(results)
             sampled = time.perf_counter()
             record = write_results(results, staging)
             record |= {"only": list(only), "languages": list(target.languages)}

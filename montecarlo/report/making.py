@@ -8,6 +8,7 @@ from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.by_text import with_verdicts
+from montecarlo.report.embedding import Figure, make_figure
 from montecarlo.report.errata import make_errata
 from montecarlo.report.explorer import read_explorer
 from montecarlo.report.facts import figure_facts, laws_drawn, threshold_panels
@@ -22,14 +23,13 @@ from montecarlo.report.outputs import (
 )
 from montecarlo.report.pages import (
     Contents,
-    Figure,
-    make_figure,
     render_erratum,
     render_index,
     render_page,
 )
 from montecarlo.report.report_card import read_view
 from montecarlo.report.tables import audit_rows, tail_table, topic_tables
+from montecarlo.report.trained import read_trained
 
 
 def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as what
@@ -99,6 +99,7 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
         laws_drawn(results.measurements, "score_law_gap"),
         threshold_panels(results.curves, findings),
         read_view(results.claims),
+        read_trained(results.claims),
         read_explorer(results.measurements, results.curves),
         languages,
     )

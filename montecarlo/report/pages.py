@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from urllib.parse import quote
 
 from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from montecarlo.report.embedding import Figure
 from montecarlo.report.errata import Erratum
 from montecarlo.report.explorer import Explorer
 from montecarlo.report.formulas import math_ml, prose
@@ -20,52 +20,10 @@ from montecarlo.report.reproduce import canonical_command
 from montecarlo.report.style import nested, policy, stylesheet
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template
-from montecarlo.report.trained import read_trained
+from montecarlo.report.trained import TrainedModel
 from montecarlo.report.views import ClaimView, Findings, ReadingView
 
-_SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure as a page embeds it."""
-
-    id: str
-    source: Markup  # data URI, ready for an attribute in double quotes
-    width: int
-    height: int
-
-
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
-
-
-def make_figure(name: str, svg: str) -> Figure:
-    """Wrap SVG text for a page.
-
-    Raises
-    ------
-    ValueError
-        If the SVG has no size.
-    """
-    match = _SIZE.search(svg)
-    if match is None:
-        raise ValueError(f"figure must have a viewBox, got {name!r} without one")
-    return Figure(
-        name,
-        _data_uri(svg),
-        round(float(match[1])),
-        round(float(match[2])),
-    )
-
-
-def _data_uri(svg: str) -> Markup:
-    """Return a data URI of an SVG, as text: a quarter smaller than in base 64.
-
-    Double quotes become single ones, so that these, < and > need no escape.
-    """
-    text = " ".join(svg.replace('"', "'").split())
-    uri = quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~").replace("&", "&amp;")
-    return Markup(f"data:image/svg+xml,{uri}")  # noqa: S704 - quoted above
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +53,8 @@ class Contents:
         What the panels of the figure of thresholds show, in their order.
     card : CardView or None
         The judge's report card, None where the package has none.
+    trained : TrainedModel or None
+        How the claims come out on one, None for claims of a user's own.
     explorer : Explorer or None
         Values to try, None where the grid has too few.
     languages : sequence of str
@@ -112,6 +72,7 @@ class Contents:
     gap_laws: Sequence[str]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     card: CardView | None
+    trained: TrainedModel | None
     explorer: Explorer | None
     languages: Sequence[str]
 
@@ -185,7 +146,7 @@ def _render(
         card=contents.card,
         explorer=contents.explorer,
         command=canonical_command(contents.findings.run),
-        trained=None if contents.findings.own else read_trained(),
+        trained=contents.trained,
     )
 
 

@@ -6,11 +6,15 @@ The data are small and committed: the example observes the model, and
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from typing import Any
 
-from montecarlo.claims.catalogue import read_catalogue
+import msgspec
+
+from montecarlo.claims.schema import Catalogue
 from montecarlo.observation.claims_here import label_here
+from montecarlo.study import StudyResults
 
 TRAINED_FILE = "trained_model.json"
 
@@ -41,12 +45,39 @@ class TrainedModel:
     readings: Mapping[str, Sequence[TrainedReading]]
 
 
-def read_trained() -> TrainedModel:
-    """Read what was observed, with the labels of the catalogue of today."""
+def with_trained(results: StudyResults) -> StudyResults:
+    """Put a trained model into results: numbers of pages come from results files.
+
+    Parameters
+    ----------
+    results : StudyResults
+
+    Returns
+    -------
+    StudyResults
+        With ``trained_model`` in the claims.
+    """
+    record = msgspec.to_builtins(view_trained(results.study.catalogue))
+    return replace(results, claims={**results.claims, "trained_model": record})
+
+
+def read_trained(claims: Mapping[str, Any]) -> TrainedModel | None:
+    """Return the model that claims.json holds, None where it has none."""
+    record = claims.get("trained_model")
+    return None if record is None else msgspec.convert(record, TrainedModel)
+
+
+def view_trained(catalogue: Catalogue) -> TrainedModel:
+    """Return what was observed, with the labels of a catalogue.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    """
     path = files("montecarlo.report").joinpath(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
     readings = {}
-    for claim in read_catalogue().claim:
+    for claim in catalogue.claim:
         known = {reading.id for reading in claim.reading}
         readings[claim.id] = [
             TrainedReading(

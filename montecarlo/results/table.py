@@ -4,12 +4,14 @@ import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 
+import numpy as np
 import pandas as pd
 
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.conditions import Condition
 from montecarlo.theory.references import Reference
+from montecarlo.theory.score_law import law_gap
 
 #: What identifies a row.
 IDENTITY = (
@@ -50,6 +52,11 @@ CURVE_COLUMNS = (
     "estimate",
     "std_error",
 )
+#: Name of the curves of the exact law, with their d_k and scaled scores: beyond these
+#: it can hardly be told from the normal one.
+SCORE_LAW = "score_law"
+LAW_D_K = (1, 4, 16, 64)
+LAW_SCORES = np.linspace(-3.5, 3.5, 57)
 #: A reference counts where its own error is at most this part of the standard error.
 FAR_BELOW = 0.1
 
@@ -153,3 +160,14 @@ def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...
                     estimate.value,
                     estimate.std_error,
                 )
+
+
+def law_curves() -> Iterator[tuple[object, ...]]:
+    """Yield the exact distribution of the scaled score, less the normal one.
+
+    For independent Gaussian entries, by `law_gap`; without a standard error.
+    """
+    for d_k in LAW_D_K:
+        for x in LAW_SCORES.tolist():
+            place = ("gaussian", "gaussian", "none", "", d_k, None, "sqrt")
+            yield (*place, SCORE_LAW, x, law_gap(x, d_k), math.nan)

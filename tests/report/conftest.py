@@ -39,6 +39,7 @@ from montecarlo.report.pages import (
     render_page,
 )
 from montecarlo.report.report_card import with_card
+from montecarlo.report.trained import with_trained
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, run_study
 
@@ -287,6 +288,8 @@ def sampled(study: Study, folder: Path, **more: str) -> Report:
     """Sample, judge and write as the command would, but for the pages."""
     with make_executor(1) as executor:
         results = with_card(run_study(study, executor), read_card())
+    if "own_claims" not in more:
+        results = with_trained(results)
     record = write_results(results, folder)
     record |= {"only": [], "languages": list(CODES), "sha256": {}, "schema": 1, **more}
     write_json(folder / "run.json", {"program": "montecarlo", **record})

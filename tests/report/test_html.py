@@ -14,6 +14,7 @@ import pytest
 from markupsafe import Markup
 
 from montecarlo.report import pages
+from montecarlo.report.embedding import make_figure
 from montecarlo.report.language import LANGUAGES
 from montecarlo.report.own_words import OWN_FILE
 
@@ -235,7 +236,7 @@ def test_images_are_the_figures(any_page):
 def test_address_of_a_picture_holds_any_sign():
     """Signs that end attributes, addresses or escapes come back as they were."""
     svg = '<svg viewBox="0 0 1 1"><text>50% #1 &amp;lt; \'é\' "</text></svg>'
-    made = pages.make_figure("x", svg)
+    made = make_figure("x", svg)
     found = html5lib.parseFragment(
         Markup('<img src="{}">').format(made.source), namespaceHTMLElements=False
     )

@@ -22,7 +22,7 @@ from montecarlo.report.messages import source_messages
 from montecarlo.report.observed import command
 from montecarlo.report.observed.record import RECORD, TABLE
 from montecarlo.report.templates import template_folder
-from montecarlo.report.trained import TRAINED_FILE, read_trained
+from montecarlo.report.trained import TRAINED_FILE, read_trained, view_trained
 from montecarlo.results.folder import STAGING, read_run
 
 CODES = tuple(LANGUAGES)
@@ -303,7 +303,7 @@ def test_a_folder_of_others_is_left_alone(files, tmp_path, capsys):
 
 def test_claims_are_shown_on_a_trained_model(report):
     """The table of claims has a column for it: what was kept, and of how many heads."""
-    trained = read_trained()
+    trained = read_trained(report.results.claims)
     page = report.page("en")
     (table,) = [t for t in page.root.iter("table") if t.get("class") == "claims"]
     assert "in a trained model" in "".join(table.find("thead").itertext())
@@ -319,7 +319,7 @@ def test_claims_are_shown_on_a_trained_model(report):
 
 def test_what_was_kept_fits_the_catalogue():
     """Each reading that a model of that size can decide is kept, and no other."""
-    trained = read_trained()
+    trained = view_trained(read_catalogue())
     path = Path(montecarlo.report.trained.__file__).with_name(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
     kept = {(one["claim"], one["reading"]) for one in record["readings"]}

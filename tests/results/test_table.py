@@ -2,7 +2,10 @@
 
 import math
 
+import numpy as np
+import pandas as pd
 import pytest
+from scipy.special import ndtr
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.estimates import Estimate
@@ -14,8 +17,12 @@ from montecarlo.results.table import (
     CURVE_COLUMNS,
     FAR_BELOW,
     IDENTITY,
+    LAW_D_K,
+    LAW_SCORES,
+    SCORE_LAW,
     curves_by_rank,
     identity,
+    law_curves,
     row_id,
     tabulate,
 )
@@ -166,6 +173,24 @@ def test_curves_by_rank():
     assert {len(row) for row in rows} == {len(CURVE_COLUMNS)}
     first = dict(zip(CURVE_COLUMNS, rows[0], strict=True))
     assert (first["curve"], first["x"], first["n_keys"]) == ("weight_by_rank", 1.0, 8)
+
+
+def test_curves_of_the_exact_law():
+    """Odd about 0, smaller for larger d_k, and what a simulation of d_k = 1 finds."""
+    table = pd.DataFrame(law_curves(), columns=list(CURVE_COLUMNS))
+    by_d_k = {d_k: rows["estimate"].to_numpy() for d_k, rows in table.groupby("d_k")}
+
+    assert tuple(by_d_k) == LAW_D_K
+    assert set(table["curve"]) == {SCORE_LAW}
+    for gap in by_d_k.values():
+        np.testing.assert_allclose(gap, -gap[::-1], atol=1e-12)
+    largest = [np.abs(gap).max() for gap in by_d_k.values()]
+    assert sorted(largest, reverse=True) == largest
+    q, k = np.random.default_rng(5).standard_normal((2, 1_000_000))
+    x = 0.5
+    share = np.mean(q * k <= x) - ndtr(x)
+    # five standard errors of a share
+    assert abs(share - by_d_k[1][LAW_SCORES.tolist().index(x)]) < 5 * 0.5e-3
 
 
 def test_estimates_are_plain_numbers():

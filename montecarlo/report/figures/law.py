@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,24 +25,22 @@ from montecarlo.report.figures.palette import (
     Dash,
 )
 from montecarlo.report.figures.rows import FEWEST_POINTS, plain_rows, with_interval
-from montecarlo.theory.score_law import law_gap
+from montecarlo.results.table import SCORE_LAW
 
-#: d_k of the exact curves, with colour and dash.
+#: Colour and dash of the exact curves, by d_k.
 CURVES: dict[int, tuple[str, Dash]] = {
     1: (INK, "-"),
     4: (GREEN, (0, (5, 1.6))),
     16: (PURPLE, (0, (5, 1.6, 1.2, 1.6))),
     64: (BLUE, (0, (1.4, 1.2))),
 }
-#: Scaled scores that the curves are drawn over.
-MOST_SCORE, CURVE_POINTS = 3.5, 57
 LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
 MARK = 4.5
 
 
 def build_score_law(
     measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+    curves: pd.DataFrame,
 ) -> Figure | None:
     """Build distribution functions less the normal one, and gaps against d_k."""
     rows = plain_rows(measurements, quantity="score_law_gap")
@@ -52,7 +49,7 @@ def build_score_law(
     if rows[rows["law_q"].eq("gaussian")]["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
-    plot_curves(left)
+    plot_curves(left, curves[curves["curve"].eq(SCORE_LAW)])
     plot_gaps(right, rows)
     powers_of_two(right, rows["d_k"], columns=2)
     lines = [
@@ -71,22 +68,25 @@ def build_score_law(
     return figure
 
 
-def plot_curves(axes: Axes) -> Axes:
+def plot_curves(axes: Axes, table: pd.DataFrame) -> Axes:
     """Draw the exact distribution function less the normal one, for Gaussian entries.
 
     Parameters
     ----------
     axes : Axes
+    table : DataFrame
+        Rows of curves.csv: ``d_k``, ``x`` and ``estimate``.
 
     Returns
     -------
     Axes
     """
-    x = np.linspace(-MOST_SCORE, MOST_SCORE, CURVE_POINTS)
     level(axes, 0.0)
     for d_k, (colour, dash) in CURVES.items():
-        gap = [law_gap(float(one), d_k) for one in x]
-        axes.plot(x, gap, color=colour, linestyle=dash, linewidth=1.4)
+        rows = table[table["d_k"].eq(d_k)]
+        axes.plot(
+            rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.4
+        )
     axes.set_xlabel("$s$")
     axes.set_ylabel(r"$F(s) - \Phi(s)$")
     axes.set_xticks((-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pandas as pd
 
+from montecarlo.report.embedding import Figure, make_figure
 from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
 from montecarlo.report.language import LANGUAGES, SOURCE, Language, read_language
 from montecarlo.report.observed.record import Observed
 from montecarlo.report.observed.views import ObservedView, view_of
-from montecarlo.report.pages import Figure, make_figure, render_template
+from montecarlo.report.pages import render_template
 
 
 @dataclass(frozen=True, slots=True)
