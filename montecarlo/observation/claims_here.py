@@ -22,7 +22,7 @@ from montecarlo.claims.verdicts import (
     decide,
     reading_verdict,
 )
-from montecarlo.observation.head_quantities import Estimate, Stacks, estimate
+from montecarlo.observation.head_quantities import HeadEstimate, Stacks, estimate
 from montecarlo.observation.row_values import ROW_FUNCTIONS, RowSum
 
 #: Quantities of pairs, and the power of the divisor that divides each.
@@ -180,7 +180,7 @@ def _name(
 
 def outcomes_of_head(
     checks: Sequence[CheckHere], found: Stacks, d_k: int, error_rate: float
-) -> list[tuple[Verdict, Estimate]]:
+) -> list[tuple[Verdict, HeadEstimate]]:
     """Judge every check on one head.
 
     Parameters

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.observation.head_quantities import FACTORS, Estimate
+from montecarlo.observation.head_quantities import FACTORS, HeadEstimate
 from montecarlo.observation.row_values import ONE_HOT, SHARE
 
 #: From the most concentrated on; ``peaked`` lies between balanced and one-hot.
@@ -30,14 +30,14 @@ class Fault:
     ----------
     name : str
         One of `FACTORS`.
-    factor : Estimate
+    factor : HeadEstimate
         What it alone would multiply the variance of a score by.
     verdict : Verdict
         Of the assumption: supported if the factor is 1 up to the tolerance.
     """
 
     name: str
-    factor: Estimate
+    factor: HeadEstimate
     verdict: Verdict
 
     @property
@@ -67,7 +67,7 @@ class Diagnosis:
         return tuple(f for f in self.faults if f.verdict is Verdict.REFUTED)
 
 
-def diagnose(found: Mapping[str, Estimate]) -> Diagnosis:
+def diagnose(found: Mapping[str, HeadEstimate]) -> Diagnosis:
     """Say what the divisor does on a head, and which assumptions fail.
 
     Parameters
@@ -89,7 +89,7 @@ def diagnose(found: Mapping[str, Estimate]) -> Diagnosis:
     return Diagnosis(state_of(found), tuple(faults))
 
 
-def state_of(found: Mapping[str, Estimate]) -> str:
+def state_of(found: Mapping[str, HeadEstimate]) -> str:
     """Say what the divisor makes of a head's rows, by the borders of the claims."""
     share, largest = found[SHARE].value, found["weight_max"].value
     # a median of at least 0.9: at least half of the rows

@@ -39,7 +39,7 @@ COMPARED = (
 Stacks = dict[str, Array]
 
 
-class Estimate(NamedTuple):
+class HeadEstimate(NamedTuple):
     """A quantity of a head.
 
     Attributes
@@ -196,7 +196,7 @@ def _factors(d_k: int, found: Mapping[str, Array]) -> Stacks:
     return factors
 
 
-def estimate(stack: Array) -> Estimate:
+def estimate(stack: Array) -> HeadEstimate:
     """Turn a stack of `quantities` into value, standard error and number of groups.
 
     Notes
@@ -206,8 +206,8 @@ def estimate(stack: Array) -> Estimate:
     """
     value, groups = float(stack[0]), len(stack) - 1
     if groups < FEWEST:
-        return Estimate(value, math.nan, math.nan, max(groups, 1))
+        return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
     left_out = stack[1:]
     bias = (groups - 1) * (float(left_out.mean()) - value)
     spread = math.sqrt((groups - 1) * float(left_out.var()))
-    return Estimate(value, value - bias, math.hypot(spread, bias), groups)
+    return HeadEstimate(value, value - bias, math.hypot(spread, bias), groups)

@@ -29,7 +29,7 @@ from montecarlo.observation.claims_here import (
 )
 from montecarlo.observation.diagnosis import Diagnosis, diagnose
 from montecarlo.observation.head_quantities import (
-    Estimate,
+    HeadEstimate,
     Stacks,
     estimate,
     quantities,
@@ -58,7 +58,7 @@ class HeadView:
     """One head: its quantities by name, and what they say."""
 
     head: Head
-    found: dict[str, Estimate]
+    found: dict[str, HeadEstimate]
     diagnosis: Diagnosis
 
 
@@ -77,7 +77,7 @@ class Observation:
     overall : dict
         Quantities averaged over heads.
     checks : tuple of CheckHere
-    outcomes : tuple of tuple of (Verdict, Estimate)
+    outcomes : tuple of tuple of (Verdict, HeadEstimate)
         For each head, one a check.
     readings : tuple of ReadingHere
     """
@@ -86,9 +86,9 @@ class Observation:
     divisor: float
     seed: int
     heads: tuple[HeadView, ...]
-    overall: dict[str, Estimate]
+    overall: dict[str, HeadEstimate]
     checks: tuple[CheckHere, ...]
-    outcomes: tuple[tuple[tuple[Verdict, Estimate], ...], ...]
+    outcomes: tuple[tuple[tuple[Verdict, HeadEstimate], ...], ...]
     readings: tuple[ReadingHere, ...]
 
     @property
@@ -222,7 +222,7 @@ def _rows(
     observation: Observation,
     layer: int | str,
     head: int | str,
-    found: dict[str, Estimate],
+    found: dict[str, HeadEstimate],
 ) -> Iterator[tuple[object, ...]]:
     for name, one in found.items():
         low, high = one.interval(POINTWISE)

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above
+from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above, letters
 from montecarlo.report.figures.palette import BLUE, INK, MUTED, Look
 from montecarlo.report.tables import audit_table
 
@@ -57,8 +57,7 @@ def plot_audit(axes: Axes, entries: pd.DataFrame, scores: pd.DataFrame) -> Axes:
         )
     axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
     axes.set_xscale("log")
-    letters = [f"({chr(ord('a') + place)})" for place in range(len(entries))]
-    axes.set_yticks(range(len(entries)), letters)
+    axes.set_yticks(range(len(entries)), letters(len(entries)))
     axes.invert_yaxis()
     axes.grid(visible=False, axis="x")
     axes.set_xlabel(r"$\mathrm{Var}$")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 
 import matplotlib as mpl
 import numpy as np
@@ -50,6 +51,11 @@ class FigureSpec:
     id: str
     build: Builder
     shows: str = ""
+
+
+def letters(n: int) -> list[str]:
+    """Return what marks panels or lines that a caption names: (a), (b) and so on."""
+    return [f"({ascii_lowercase[place]})" for place in range(n)]
 
 
 def render_svg(

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from montecarlo.report.figures.drawing import WIDTH, panels_for
+from montecarlo.report.figures.drawing import WIDTH, letters, panels_for
 from montecarlo.report.figures.palette import (
     BLUE,
     INK,
@@ -52,9 +52,10 @@ def build_thresholds(
     if not readings:
         return None
     figure, axes = panels_for(len(readings), COLUMNS, 1.7)
+    marks = letters(len(readings))
     for place, (one, name) in enumerate(zip(axes, readings, strict=True)):
         plot_outcomes(one, rows[names.eq(name)])
-        one.set_title(f"({chr(ord('a') + place)})", loc="left")
+        one.set_title(marks[place], loc="left")
         one.tick_params(labelleft=place % COLUMNS == 0)
     figure.supxlabel(r"$\tau$")
     figure.legend(

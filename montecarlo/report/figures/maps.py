@@ -5,11 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.collections import PathCollection
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
-from matplotlib.path import Path
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
@@ -24,10 +20,10 @@ from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     INK,
     LIGHT_PAGE,
-    MUTED,
     SHADES,
 )
 from montecarlo.report.figures.rows import entropy_cells, saturation_cells
+from montecarlo.report.figures.shades import plot_cells, rectangles, shade_bar
 
 #: Inches of a row of cells, and of what stands above and below the rows of a panel.
 ROW, AROUND = 0.33, 0.45
@@ -75,14 +71,8 @@ def _build_maps(cells: pd.DataFrame, symbol: str) -> Figure | None:
     for one in axes[:-1]:
         one.tick_params(labelbottom=False)
     axes[-1].set_xlabel("$d_k$")
-    shades = ScalarMappable(
-        BoundaryNorm(np.linspace(0.0, 100.0, len(SHADES) + 1), len(SHADES)),
-        ListedColormap(SHADES),
-    )
-    bar = figure.colorbar(shades, ax=axes, ticks=(0, 50, 100), aspect=30, pad=0.02)
-    bar.outline.set(edgecolor=MUTED, linewidth=0.7)
-    bar.ax.tick_params(length=0)
-    bar.set_label(symbol)
+    levels = np.linspace(0.0, 100.0, len(SHADES) + 1)
+    shade_bar(figure, axes, levels, (0, 50, 100), 30).set_label(symbol)
     if "none" in divisors:
         legend_above(figure, [limit_key(r"$d_k = 2\,\ln n$")])
     return figure
@@ -109,16 +99,7 @@ def plot_saturation(axes: Axes, table: pd.DataFrame, *, limit: bool) -> Axes:
     value = table["estimate"].to_numpy()
     shade = np.minimum((value * len(SHADES)).astype(int), len(SHADES) - 1)
     corners = _corners(table)
-    present = np.unique(shade)
-    axes.add_collection(
-        PathCollection(
-            [Path.make_compound_path_from_polys(corners[shade == s]) for s in present],
-            facecolors=[SHADES[s] for s in present],
-            edgecolors=LIGHT_PAGE,
-            linewidths=0.8,
-        ),
-        autolim=False,
-    )
+    plot_cells(axes, corners, shade, 0.8)
     _set_scales(axes, table, corners)
     if limit:
         _draw_limit(axes)
@@ -159,7 +140,6 @@ def _set_scales(axes: Axes, table: pd.DataFrame, corners: NDArray[np.float64]) -
         axis.set_minor_locator(NullLocator())
     axes.set_xlim(corners[..., 0].min(), corners[..., 0].max())
     axes.set_ylim(corners[..., 1].min(), corners[..., 1].max())
-    axes.grid(visible=False)
 
 
 def _draw_limit(axes: Axes) -> None:
@@ -204,8 +184,4 @@ def cell_ends(
 
 def _corners(table: pd.DataFrame) -> NDArray[np.float64]:
     """Return the corners of each row's cell, shape (rows, 4, 2)."""
-    left, right = cell_ends(table["d_k"])
-    low, high = cell_ends(table["n_keys"])
-    x = np.stack((left, right, right, left), axis=-1)
-    y = np.stack((low, low, high, high), axis=-1)
-    return np.stack((x, y), axis=-1)
+    return rectangles(*cell_ends(table["d_k"]), *cell_ends(table["n_keys"]))

@@ -8,12 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.cm import ScalarMappable
-from matplotlib.collections import PathCollection
-from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.path import Path
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from numpy.typing import NDArray
 
@@ -36,6 +32,7 @@ from montecarlo.report.figures.palette import (
     SHADES,
     VERMILLION,
 )
+from montecarlo.report.figures.shades import plot_cells, rectangles, shade_bar
 
 #: Quantity, its symbol, and whether its scale is logarithmic; else it is a part of 1.
 MAPS = (
@@ -87,17 +84,10 @@ def build_maps(
         levels = _levels(values) if is_log else np.linspace(0.0, 1.0, len(SHADES) + 1)
         plot_map(one, heads, name, levels)
         one.set_ylabel(r"$\ell$")
-        shades = ScalarMappable(
-            BoundaryNorm(levels, len(SHADES)), ListedColormap(SHADES)
-        )
         ticks = _ticks(levels, 1.0 if is_log else 0.5)
-        bar = figure.colorbar(
-            shades, ax=one, ticks=ticks, aspect=6.5 * height, pad=0.02
-        )
-        bar.ax.yaxis.set_major_formatter(FixedFormatter([f"{t:.3g}" for t in ticks]))
-        bar.outline.set(edgecolor=MUTED, linewidth=0.7)
-        bar.ax.tick_params(length=0)
+        bar = shade_bar(figure, one, levels, ticks, 6.5 * height)
         bar.set_label(symbol)
+        bar.ax.yaxis.set_major_formatter(FixedFormatter([f"{t:.3g}" for t in ticks]))
     axes[-1].set_xlabel("$h$")
     for one in axes[:-1]:
         one.tick_params(labelbottom=False)
@@ -125,27 +115,9 @@ def plot_map(
     shade = np.clip(
         np.searchsorted(levels, heads[name], "right") - 1, 0, len(SHADES) - 1
     )
-    left, right, low, high = x - 0.5, x + 0.5, y - 0.5, y + 0.5
-    corners = np.stack(
-        [
-            np.stack(pair, -1)
-            for pair in ((left, low), (right, low), (right, high), (left, high))
-        ],
-        axis=1,
-    )
-    present = np.unique(shade)
-    axes.add_collection(
-        PathCollection(
-            [Path.make_compound_path_from_polys(corners[shade == s]) for s in present],
-            facecolors=[SHADES[s] for s in present],
-            edgecolors=LIGHT_PAGE,
-            linewidths=0.6,
-        ),
-        autolim=False,
-    )
+    plot_cells(axes, rectangles(x - 0.5, x + 0.5, y - 0.5, y + 0.5), shade, 0.6)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
-    axes.grid(visible=False)
     _number(axes.xaxis, columns)
     _number(axes.yaxis, rows)
     return axes

@@ -4,7 +4,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above
+from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above, letters
 from montecarlo.report.figures.palette import INK, MUTED, REFUTED, SUPPORTED, Look
 
 #: Rows of the curves that `verdicts` makes: text, then verdict.
@@ -61,8 +61,7 @@ def plot_texts(axes: Axes, table: pd.DataFrame, texts: list[str]) -> Axes:
             markerfacecolor=look.colour if look.filled else "none",
             linestyle="none",
         )
-    letters = [f"({chr(ord('a') + place)})" for place in range(len(texts))]
-    axes.set_yticks(range(len(texts)), letters)
+    axes.set_yticks(range(len(texts)), letters(len(texts)))
     axes.set_ylim(len(texts) - 0.5, -0.5)
     axes.set_xlim(0.0, table["x"].max() + 1.0)
     axes.set_xlabel("$N$")

@@ -11,7 +11,7 @@ import pandas as pd
 
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.observation.diagnosis import Diagnosis
-from montecarlo.observation.head_quantities import FEWEST, Estimate
+from montecarlo.observation.head_quantities import FEWEST, HeadEstimate
 from montecarlo.observation.observing import Observation, tidy
 from montecarlo.results.folder import write_json
 
@@ -132,7 +132,7 @@ def _check(observation: Observation, number: int) -> Record:
     }
 
 
-def _ends(estimate: Estimate, error_rate: float) -> Record:
+def _ends(estimate: HeadEstimate, error_rate: float) -> Record:
     low, high = estimate.interval(error_rate)
     return {"low": _finite(low), "high": _finite(high)}
 
