@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.names import decimal_number, whole_number
 from montecarlo.point import MOST, Point, measure
 from montecarlo.results.folder import read_run
@@ -111,7 +112,10 @@ def _interval(point: Point) -> str:
     if math.isnan(point.ci_low):
         return "none: the law lacks the moments that it needs"
     if math.isinf(point.ci_low) and math.isinf(point.ci_high):
-        return "none: nearly all of the spread comes from fewer than four replicates"
+        return (
+            "none: nearly all of the spread comes from fewer than "
+            f"{FEWEST_BEHIND_A_MEAN} replicates"
+        )
     return f"[{point.ci_low:.8g}, {point.ci_high:.8g}]"
 
 

@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.measure import main
 from montecarlo.point import measure
 from montecarlo.report.__main__ import main as report
@@ -113,7 +114,7 @@ def test_mean_of_rare_replicates_has_no_interval(capsys):
     wanted = ["--law", "gaussian", "--d-k", "256", "--keys", "32", "--divisor", "none"]
     wanted += ["--dependence", "planted(0.5)", "--quantity", "weight_max"]
     assert main([*wanted, "--relative-error", "0.01", "--seed", "7"]) == 0
-    assert "fewer than four replicates" in capsys.readouterr().out
+    assert f"fewer than {FEWEST_BEHIND_A_MEAN} replicates" in capsys.readouterr().out
     assert main([*wanted, "--relative-error", "0.01", "--seed", "7", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["ci_low"], found["ci_high"]) == (None, None)

@@ -16,8 +16,10 @@ from montecarlo.attention.softmax import Array
 
 #: Skewness over the root of the number of replicates that makes no difference.
 SYMMETRIC = 1e-7
-#: The same, beyond which a mean hangs on fewer than about eleven replicates.
+#: The same, beyond which a mean has no bounds: k equal outliers among n have a skewness
+#: of about the root of n/k, so its spread comes from fewer replicates than this.
 RARE = 0.3
+FEWEST_BEHIND_A_MEAN = math.floor(1.0 / RARE**2)
 
 
 class Interval(NamedTuple):
@@ -156,9 +158,9 @@ def mean_ends(
 
     Notes
     -----
-    k equal outliers among n have a skewness of about the root of n/k.  Where fewer
-    than eleven replicates make nearly all of the spread, rarer ones are still to come,
-    and what they add is not known: the report card shows what is gained by that.
+    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the spread,
+    rarer ones are still to come, and what they add is not known: the report card shows
+    what is gained by that.
     """
     low, high = interval_ends(moments, n_replicates, error_rate)
     rare = np.abs(moments.skewness) > RARE * math.sqrt(n_replicates)

@@ -23,6 +23,7 @@ CACHED = 65536
 #: From this size on, whole numbers are grouped: 1024 reads better as it is.
 GROUPED = 10_000
 MINUS = "\N{MINUS SIGN}"
+UP_TO, FROM = "\N{LESS-THAN OR EQUAL TO}", "\N{GREATER-THAN OR EQUAL TO}"
 #: What may stand in HTML without quotes.
 UNQUOTED = re.compile(r"[\w./-]*\w")
 
@@ -121,14 +122,23 @@ class NumberFormat:
     def window(
         self, window: tuple[float | None, ...], low: float | None, high: float | None
     ) -> Markup:
-        """Write a window with as many digits as the interval beside it needs."""
+        """Write a window with as many digits as the interval beside it needs.
+
+        One that is open to a side is written as a bound.
+        """
         error = None
         if low is not None and high is not None:
             error = _shared_error(low, high, window)
-        return Markup(" … ").join(
-            self.number(end, None if end is None else _error_of_end(end, error))
+        ends = [
+            self.number(end, _error_of_end(end, error))
             for end in window
-        )
+            if end is not None
+        ]
+        if len(ends) == 1:
+            return Markup("{}\N{NO-BREAK SPACE}{}").format(
+                UP_TO if window[0] is None else FROM, ends[0]
+            )
+        return Markup(" … ").join(ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,9 @@ from montecarlo.calibration.card import (
 )
 from montecarlo.calibration.rates import RATES, Power, Rates, RowName
 from montecarlo.calibration.studies import Tally
+from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.report.report_card import read_view, view_card, with_card
+from montecarlo.report.templates import read_template
 from montecarlo.results.table import CURVE_COLUMNS
 from montecarlo.study import StudyResults
 
@@ -170,3 +172,10 @@ def test_card_goes_by_way_of_the_results():
     assert set(rates["x"]) == {1e-2, 1e-3, 1e-4}
     judged = [grade for grade in view_card(card).grades if grade.judged]
     assert rates["estimate"].max() == max(grade.worst[-1] for grade in judged)
+
+
+def test_words_of_the_page_are_those_of_the_rule():
+    """The page says what makes a mean unbounded; it once said another number."""
+    words = {4: "four", 11: "eleven"}
+    said = f"fewer than {words[FEWEST_BEHIND_A_MEAN]} replicates"
+    assert said in read_template("sections/report-card.html.j2")

@@ -279,3 +279,16 @@ def test_shown_interval_tells_the_outcome(least, width, scale, hairs, ends):
 def test_interval_has_the_digits_that_tell(low, high, window, shown):
     """An interval has the digits of its width, and more where its window asks."""
     assert text(numbers("en").interval(low, high, window)) == shown
+
+
+@pytest.mark.parametrize(
+    ("window", "shown"),
+    [
+        ((0.95, 1.05), "0.95 … 1.05"),
+        ((None, 0.1), "≤\N{NO-BREAK SPACE}0.1"),
+        ((1.0, None), "≥\N{NO-BREAK SPACE}1"),
+    ],
+)
+def test_open_windows_are_bounds(window, shown):
+    """A window that is open to a side has no dash for it, which could be a minus."""
+    assert text(numbers("en").window(window, 0.3, 0.4)) == shown
