@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
+from functools import partial
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.by_text import with_verdicts
@@ -16,6 +18,7 @@ from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather
 from montecarlo.report.language import SOURCE, read_language
 from montecarlo.report.outputs import (
+    Spread,
     write_errata,
     write_findings,
     write_fragments,
@@ -55,11 +58,13 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     formats : sequence of str
         Keys of `FORMATS`.
     executor : concurrent.futures.Executor, optional
-        Processes that draw the figures, beside each other; by default this one does.
+        Processes that draw figures and pages beside each other; by default this one
+        does.
     """
-    contents = gather_contents(results, catalogue, languages, FIGURES, folder, executor)
+    spread = partial(_each, executor)
+    contents = gather_contents(results, catalogue, languages, FIGURES, folder, spread)
     for name in formats:
-        FORMATS[name](contents, folder)
+        FORMATS[name](contents, folder, spread)
 
 
 def gather_contents(  # noqa: PLR0913, PLR0917 - as above
@@ -68,7 +73,7 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
     languages: Sequence[str],
     names: Iterable[str],
     folder: Path | None = None,
-    executor: Executor | None = None,
+    spread: Spread = map,
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
 
@@ -79,13 +84,13 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
     names : iterable of str
         Keys of `FIGURES`: those to draw.
     folder : Path, optional
-    executor : concurrent.futures.Executor, optional
-        As for `make_report`.
+    spread : callable
+        Draws figures, as ``map`` would.
     """
     results = with_verdicts(results)
     facts = figure_facts(results.measurements, results.curves)
     chosen = [n for n in names if n in facts]
-    figures = _draw_figures(results, chosen, folder, executor)
+    figures = _draw_figures(results, chosen, folder, spread)
     findings = gather(results, catalogue)
     return Contents(
         findings,
@@ -105,10 +110,11 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
     )
 
 
-def _write_pages(contents: Contents, folder: Path) -> None:
+def _write_pages(contents: Contents, folder: Path, spread: Spread) -> None:
     """Write one page for each language, the errata, and the index."""
-    for code in contents.languages:
-        page = render_page(contents, read_language(code))
+    codes = contents.languages
+    pages = spread(_page_in, repeat(contents), codes)
+    for code, page in zip(codes, pages, strict=True):
         (folder / f"{code}.html").write_text(page, encoding="utf-8", newline="\n")
     for erratum in contents.errata:
         page = render_erratum(contents, erratum, read_language(erratum.language))
@@ -119,7 +125,12 @@ def _write_pages(contents: Contents, folder: Path) -> None:
     (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
 
 
-Writer = Callable[[Contents, Path], None]
+def _page_in(contents: Contents, code: str) -> str:
+    """Render the page of a language; workers read that themselves."""
+    return render_page(contents, read_language(code))
+
+
+Writer = Callable[[Contents, Path, Spread], None]
 #: What a report can be written as.
 FORMATS: dict[str, Writer] = {
     "html": _write_pages,
@@ -130,11 +141,14 @@ FORMATS: dict[str, Writer] = {
 
 
 def _draw_figures(
-    results: Results, names: list[str], folder: Path | None, executor: Executor | None
+    results: Results, names: list[str], folder: Path | None, spread: Spread
 ) -> dict[str, Figure]:
     """Draw the figures that the results have data for."""
     figures = {}
-    for name, svg in zip(names, _draw(results, names, executor), strict=True):
+    specs = [FIGURES[name] for name in names]
+    tables = repeat(results.measurements), repeat(results.curves)
+    drawn = spread(render_svg, specs, *tables)
+    for name, svg in zip(names, drawn, strict=True):
         if svg is None:
             continue
         if folder is not None:
@@ -145,13 +159,16 @@ def _draw_figures(
     return figures
 
 
-def _draw(
-    results: Results, names: list[str], executor: Executor | None
-) -> list[str | None]:
-    """Draw figures; here, if the workers are not there or die of it."""
-    specs = [FIGURES[name] for name in names]
-    tables = repeat(results.measurements), repeat(results.curves)
+def _each(
+    executor: Executor | None,
+    function: Callable[..., Any],
+    *arguments: Iterable[object],
+) -> list[Any]:
+    """Call a function for each of some arguments, on workers if there are any.
+
+    It is done here if the workers are not there or die of it.
+    """
     if executor is not None:
         with suppress(BrokenExecutor):
-            return list(executor.map(render_svg, specs, *tables))
-    return list(map(render_svg, specs, *tables))
+            return list(executor.map(function, *arguments))
+    return list(map(function, *arguments))

@@ -5,6 +5,8 @@ Contents in, files of one format out; the pages themselves are made in `making`.
 
 import json
 import re
+from collections.abc import Callable, Iterable
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +20,30 @@ from montecarlo.report.pages import Contents, render_captions, render_fragment
 from montecarlo.report.reproduce import canonical_command
 from montecarlo.results.folder import write_json
 
+#: Calls a function for each of some arguments, as ``map`` does: the languages of an
+#: output are written beside each other.
+Spread = Callable[..., Iterable[Any]]
 #: Version of the shape of findings.json.
 SCHEMA = 1
 
 
-def write_markdown(contents: Contents, folder: Path) -> None:
+def write_markdown(contents: Contents, folder: Path, spread: Spread) -> None:
     """Write one post for each language, and the errata, as Markdown for kramdown."""
-    for code in contents.languages:
-        language = read_language(code)
-        tree = read_html(render_fragment(contents, language, quotable=True))
-        heading = tree.find("h1")
-        title = "" if heading is None else _plain_title(contents, language)
-        if heading is not None:
-            heading.tag, heading.children = "p", []
-        body = to_markdown(tree, _beside)
-        _write(folder / f"report-{code}.md", front_matter(code, title) + body)
+    posts = spread(_post_in, repeat(contents), contents.languages)
+    for code, post in zip(contents.languages, posts, strict=True):
+        _write(folder / f"report-{code}.md", post)
     write_errata(contents, folder)
+
+
+def _post_in(contents: Contents, code: str) -> str:
+    """Return the post of a language."""
+    language = read_language(code)
+    tree = read_html(render_fragment(contents, language, quotable=True))
+    heading = tree.find("h1")
+    title = "" if heading is None else _plain_title(contents, language)
+    if heading is not None:
+        heading.tag, heading.children = "p", []
+    return front_matter(code, title) + to_markdown(tree, _beside)
 
 
 def write_errata(contents: Contents, folder: Path) -> None:
@@ -79,14 +89,23 @@ def _beside(address: str) -> str:
     return re.sub(r"^(erratum-[\w-]+)\.html", r"\1.md", address)
 
 
-def write_fragments(contents: Contents, folder: Path) -> None:
+def write_fragments(contents: Contents, folder: Path, spread: Spread) -> None:
     """Write one element for each language, to be put into a page of someone else's."""
-    for code in contents.languages:
-        text = render_fragment(contents, read_language(code))
+    texts = spread(_fragment_in, repeat(contents), contents.languages)
+    for code, text in zip(contents.languages, texts, strict=True):
         _write(folder / f"fragment-{code}.html", text)
 
 
-def write_findings(contents: Contents, folder: Path) -> None:
+def _fragment_in(contents: Contents, code: str) -> str:
+    """Return the element of a language."""
+    return render_fragment(contents, read_language(code))
+
+
+def write_findings(
+    contents: Contents,
+    folder: Path,
+    spread: Spread,  # noqa: ARG001 - writers share one signature
+) -> None:
     """Write findings.json: every verdict with its words, numbers and rows."""
     languages = [read_language(code) for code in contents.languages]
     write_json(folder / "findings.json", findings_record(contents, languages))

@@ -8,6 +8,7 @@ from typing import Any
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
+from montecarlo.estimation.executors import PROCESSES, make_executor
 from montecarlo.names import look_up
 from montecarlo.report.command import Make, Show
 from montecarlo.report.findings import gather, read_results
@@ -87,9 +88,14 @@ def render_again(
                 (staging / name).write_bytes(content)
             record["languages"] = list(languages)
             results = read_results(staging, record)
-            make(results, catalogue, languages, staging, None)
-            seconds = {"rendering": round(time.perf_counter() - started, 3)}
-            timing = {"command": list(typed), "jobs": 1, "seconds": seconds}
+            with make_executor(kind=PROCESSES) as executor:
+                make(results, catalogue, languages, staging, executor)
+            timing = {
+                "command": list(typed),
+                "executor": executor.kind,
+                "jobs": executor.jobs,
+                "seconds": {"rendering": round(time.perf_counter() - started, 3)},
+            }
             write_json(staging / TIMING_FILE, timing)
             finish_staging(output, record)
         except BaseException:
