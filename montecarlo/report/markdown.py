@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-VOID = {"br", "img", "meta"}
+VOID = {"br", "img", "meta", "wbr"}
 #: Elements of a page that are of no use outside of it.
 SKIPPED = {"head", "style", "script", "form"}
 SKIPPED_CLASSES = {"skip", "unseen", "languages", "script-only"}
