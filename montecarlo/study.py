@@ -99,12 +99,14 @@ class StudyResults:
     time_limit_reached: bool = False
 
 
-def run_study(
+def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     study: Study,
     executor: Executor,
     advance: Advance = lambda *_: None,
     store: SampleStore | None = None,
     in_time: Callable[[], bool] | None = None,
+    *,
+    sampled: Callable[[], None] = lambda: None,
 ) -> StudyResults:
     """Sample, estimate and judge.
 
@@ -119,6 +121,8 @@ def run_study(
         What keeps the batches; by default memory.
     in_time : callable, optional
         Whether to go on; what is undecided when it says no is inconclusive.
+    sampled : callable
+        Called when the workers are needed no more.
 
     Returns
     -------
@@ -162,6 +166,7 @@ def run_study(
             limited = study.time_limit_reached
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
+    sampled()
     claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
     summaries = [cache.summaries(store, condition) for condition in budgets]
     return StudyResults(

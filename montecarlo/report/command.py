@@ -3,18 +3,21 @@
 import argparse
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import BrokenExecutor, Executor
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import PROCESSES, make_executor
+from montecarlo.estimation.workers import Workers
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
 from montecarlo.report.findings import Results, gather, read_results
 from montecarlo.report.language import read_language
-from montecarlo.report.making import FORMATS, make_report
+from montecarlo.report.making import FORMATS, import_all, make_report
 from montecarlo.report.messages import require_complete
 from montecarlo.report.options import read_options, repeated_options
 from montecarlo.report.own_words import OWN_FILE
@@ -229,9 +232,14 @@ def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the j
     staging = open_staging(target.output)
     try:
         with make_executor(target.jobs, target.executor) as executor:
+            # matplotlib is not made for threads, and a cluster may not have it
+            drawing = executor if executor.kind == PROCESSES else None
             with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
                 in_time = _until(started, target.max_seconds)
-                found = run_study(study, executor, advance, store, in_time)
+                ready = partial(_get_ready, drawing)
+                found = run_study(
+                    study, executor, advance, store, in_time, sampled=ready
+                )
             results = with_card(found, read_card())
             if own_file is None:
                 results = with_trained(results)
@@ -242,8 +250,6 @@ def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the j
                 (staging / OWN_FILE).write_bytes(own_file)
                 record["own_claims"] = OWN_FILE
             read_back = read_results(staging, record)
-            # matplotlib is not made for threads, and a cluster may not have it
-            drawing = executor if executor.kind == PROCESSES else None
             write = make or report_maker(None)
             write(read_back, study.catalogue, target.languages, staging, drawing)
         timing = {
@@ -261,6 +267,14 @@ def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the j
         discard_staging(target.output)
         raise
     return read_back
+
+
+def _get_ready(workers: Workers | None) -> None:
+    """Let workers import what pages need while this process makes the table."""
+    if workers is not None:
+        with suppress(BrokenExecutor):
+            for _ in range(workers.jobs):
+                workers.submit(import_all)
 
 
 def _until(started: float, seconds: float | None) -> Callable[[], bool] | None:

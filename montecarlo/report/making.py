@@ -125,6 +125,10 @@ def _write_pages(contents: Contents, folder: Path, spread: Spread) -> None:
     (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
 
 
+def import_all() -> None:
+    """Do nothing: a worker that is sent this imports what figures and pages need."""
+
+
 def _page_in(contents: Contents, code: str) -> str:
     """Render the page of a language; workers read that themselves."""
     return render_page(contents, read_language(code))
