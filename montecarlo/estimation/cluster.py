@@ -67,7 +67,13 @@ def start_local(jobs: int) -> Pool:
             dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
             silence_logs=logging.CRITICAL,
         )
-        client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+        try:
+            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError):
+            cluster.close(FAREWELL)
+            raise ConnectionError(
+                f"executor dask must have a scheduler, none answered in {PATIENCE} s"
+            ) from None
 
     def close() -> None:
         client.close()

@@ -48,8 +48,10 @@ def held(name: str, array: ArrayLike) -> Tensor:
     Raises
     ------
     ValueError
-        If its entries are no real floating-point numbers.
+        If its entries are no real floating-point numbers, or some are masked.
     """
+    if np.ma.is_masked(array):
+        raise ValueError(f"{name} must have no masked entries, got some")
     values = np.asarray(array)
     if values.dtype.kind != "f" and values.dtype.name != "bfloat16":
         raise ValueError(
@@ -90,8 +92,8 @@ def stored(  # noqa: PLR0913 - where an array lies, and how
         If the file is too short for it.
     """
     kind = np.dtype(byte_order + FORMATS[number_format])
-    needed = offset + kind.itemsize * math.prod(shape)
-    have = path.stat().st_size
+    needed = kind.itemsize * math.prod(shape)
+    have = path.stat().st_size - offset
     if have < needed:
         raise ValueError(
             f"{name} must have {needed} bytes for its shape {shape}, got {have}: "
@@ -203,7 +205,8 @@ def make_side(
                     f"{tensor.name} must have something along each axis, got shape "
                     f"{tensor.shape}: its axis {axis!r} is empty"
                 )
-            if size != first.shape[axes.index(axis)] and "sequence" not in in_name:
+            varies = axis == "token" and "sequence" in in_name
+            if size != first.shape[axes.index(axis)] and not varies:
                 raise ValueError(
                     f"{tensor.name} must have the shape of {first.name}, "
                     f"{first.shape}, got {tensor.shape}: they differ along {axis!r}"
@@ -226,8 +229,12 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     ------
     ValueError
         If one is not known or stands twice, or one that is needed is missing.
+    TypeError
+        If they are one text.
     """
     known = ", ".join(AXES)
+    if isinstance(axes, str):
+        raise TypeError(f"axes must be a sequence of names, got the text {axes!r}")
     for axis in axes:
         if axis not in AXES or list(axes).count(axis) > 1:
             raise ValueError(

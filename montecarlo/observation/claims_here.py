@@ -66,7 +66,14 @@ class CheckHere:
             divisor = DIVISORS[self.check.divisor].value(d_k)
             return found[self.check.quantity] / divisor**power
         values = [found[one.name] for one in self.sums]
-        return values[0] if len(values) == 1 else values[0] / values[1]
+        if len(values) == 1:
+            return values[0]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return values[0] / values[1]
+
+    def applies(self, found: Stacks) -> bool:
+        """Tell whether the head has rows with so many keys."""
+        return not any(np.isnan(found[one.name][0]) for one in self.sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +202,8 @@ def outcomes_of_head(
     outcomes = []
     for one in checks:
         made = estimate(one.value(found, d_k))
-        if np.isnan(made.value):
-            verdict = Verdict.NOT_APPLICABLE  # no row with so many keys
-        else:
+        verdict = Verdict.NOT_APPLICABLE
+        if one.applies(found):
             verdict = decide(made.interval(error_rate), one.window)
         outcomes.append((verdict, made))
     return outcomes

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.observation.head_quantities import FACTORS, HeadEstimate
-from montecarlo.observation.row_values import ONE_HOT, SHARE
+from montecarlo.estimation.intervals import Interval
+from montecarlo.observation.head_quantities import FACTORS, FEWEST, HeadEstimate
+from montecarlo.observation.row_values import SHARE
 
 #: From the most concentrated on; ``peaked`` lies between balanced and one-hot.
 STATES = ("saturated", "peaked", "balanced", "flat")
@@ -81,8 +82,8 @@ def diagnose(found: Mapping[str, HeadEstimate]) -> Diagnosis:
         if factor is None or math.isnan(factor.value):
             continue
         interval = factor.interval(POINTWISE)
-        if math.isnan(factor.std_error):
-            interval = type(interval)(factor.value, factor.value)
+        if factor.n_groups < FEWEST:
+            interval = Interval(factor.value, factor.value)
         window = (1.0 - TOLERANCE, 1.0 + TOLERANCE)
         faults.append(Fault(name, factor, decide(interval, window)))
     faults.sort(key=lambda fault: -fault.size)
@@ -93,7 +94,7 @@ def state_of(found: Mapping[str, HeadEstimate]) -> str:
     """Say what the divisor makes of a head's rows, by the borders of the claims."""
     share, largest = found[SHARE].value, found["weight_max"].value
     # a median of at least 0.9: at least half of the rows
-    if found["saturated_rows"].value >= 0.5 or largest >= ONE_HOT:
+    if found["saturated_rows"].value >= 0.5:
         return "saturated"
     if share >= FLAT:
         return "flat"

@@ -45,7 +45,7 @@ class HeadEstimate(NamedTuple):
     Attributes
     ----------
     value : float
-        Of the tokens at hand, exactly.
+        Of the tokens at hand; of softmax, of the rows that were drawn.
     centre, std_error : float
         The value without its first-order bias, and its standard error, by leaving one
         group of sequences out; NaN with fewer than five.
@@ -92,6 +92,8 @@ def quantities(sums: HeadSums, divisor: float) -> Stacks:
     found = _moments(sums)
     found |= _scores(sums, found)
     found |= _factors(sums.d_k, found)
+    if len(sums.tokens_q) == 1:  # of one sequence nothing can be seen of others
+        del found["factor_sequence"]
     found["unit_divisor"] = np.sqrt(found["score_row_variance"])
     found["scaled_row_variance"] = found["score_row_variance"] / divisor**2
     for name, pair in sums.rows.items():
@@ -110,7 +112,10 @@ def _stack(values: Array) -> Array:
     total: Array = values.sum(axis=0, keepdims=True)
     if len(values) < FEWEST:
         return total
-    return np.concatenate([total, total - values])
+    # not the total less a group: what is left would be lost beside a large one
+    before = np.concatenate([np.zeros_like(total), values[:-1].cumsum(axis=0)])
+    after = np.concatenate([values[:0:-1].cumsum(axis=0)[::-1], np.zeros_like(total)])
+    return np.concatenate([total, before + after])
 
 
 def _moments(sums: HeadSums) -> Stacks:
@@ -172,8 +177,9 @@ def _scores(sums: HeadSums, moments: Mapping[str, Array]) -> Stacks:
         "part_mask": variance - unmasked,
     }
     if sums.pairs["diagonals"].any():
-        own = pairs["diagonal"] / pairs["diagonals"]
-        rest = (pairs["s"] - pairs["diagonal"]) / (count - pairs["diagonals"])
+        with np.errstate(invalid="ignore"):  # without the only one that has some
+            own = pairs["diagonal"] / pairs["diagonals"]
+            rest = pairs["rest"] / pairs["rests"]
         found["diagonal_mean"] = own + shift
         found["diagonal_excess"] = own - rest
         found["correlation"] = (own - rest) / np.sqrt(

@@ -16,16 +16,19 @@ from montecarlo.observation.row_values import (
     SPECTRAL_ROWS,
     Rows,
     RowSum,
-    spread,
     sum_rows,
 )
-from montecarlo.sampling.other_keys import keys_of_others, pooled_positions
+from montecarlo.sampling.positions import (
+    keys_of_others,
+    pooled_positions,
+    row_positions,
+)
 
 #: Scores that are held at once, unless one row has more.
 BLOCK = 2**19
 #: Groups of sequences at most: differences between them make the standard errors.
 MOST_GROUPS = 64
-#: Rows of a sequence that go through softmax at most, evenly spread.
+#: Rows of a sequence that go through softmax at most, drawn evenly spread.
 MOST_ROWS = 256
 #: Keys in a head's pool: at least so many, and so many times a row's.
 POOL, POOL_TIMES = 4096, 4
@@ -61,7 +64,8 @@ class HeadSums:
     qq, kk : ndarray, shape (n_groups, d_k, d_k)
     pairs : dict of ndarray, shape (n_groups,)
         `PAIR_SUMS` over pairs that attention forms; ``all_…``: over all pairs of a
-        sequence; ``row_variance`` and ``rows``; ``diagonal`` and ``diagonals``.
+        sequence; ``row_variance`` and ``rows``; of sequences with as many queries as
+        keys, ``diagonal`` and ``diagonals``, ``rest`` and ``rests``.
     rows : dict of ndarray, shape (n_groups, 2)
         Sum and number of rows of each `RowSum`.
     """
@@ -83,6 +87,13 @@ class HeadSums:
 class _Pool:
     keys: Array
     owners: NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    rows: NDArray[np.intp]
+    few: NDArray[np.intp]
+    causal: bool
 
 
 def group_of(sequence: int, n_sequences: int) -> int:
@@ -122,22 +133,45 @@ def sum_head(model: Model, head: Head, plan: Plan) -> HeadSums:
         rows={one.name: np.zeros((groups, 2)) for one in plan.rows},
     )
     names = (*PAIR_SUMS, *(f"all_{name}" for name in PAIR_SUMS))
-    for name in (*names, "row_variance", "rows", "diagonal", "diagonals"):
+    names += ("row_variance", "rows", "diagonal", "diagonals", "rest", "rests")
+    for name in names:
         sums.pairs[name] = np.zeros(groups)
     pool = _first_pass(model, head, plan, sums)
     for sequence in range(n):
         q, k = model.read(head, sequence)
         group = group_of(sequence, n)
-        with np.errstate(over="ignore", invalid="ignore"):  # it looks for these itself
+        with np.errstate(over="ignore", invalid="ignore"):  # looked for below
             _sum_pairs(q, k, sums, group, causal=model.causal)
-        _sum_softmax(q, k, plan.rows, sums, group, causal=model.causal, permuted=False)
+        if not np.isfinite(sums.pairs["all_s4"][group]):
+            raise ValueError(
+                "q and k must have scores whose fourth powers float64 can hold, got "
+                f"larger ones in layer {head.layer}, head {head.head}"
+            )
+        rows, few = row_positions(
+            plan.seed, head, sequence, len(q), [MOST_ROWS, SPECTRAL_ROWS]
+        )
+        chosen = _Chosen(rows, few, model.causal)
+        observed = [one for one in plan.rows if not one.permuted]
+        _sum_softmax(q, k, observed, sums, group, chosen)
         if n > 1:
             drawn = keys_of_others(plan.seed, head, sequence, pool.owners, len(k))
-            others = pool.keys[drawn]
-            _sum_softmax(
-                q, others, plan.rows, sums, group, causal=model.causal, permuted=True
-            )
+            permuted = [one for one in plan.rows if one.permuted]
+            _sum_softmax(q, pool.keys[drawn], permuted, sums, group, chosen)
+    _require_scores(head, sums)
     return sums
+
+
+def _require_scores(head: Head, sums: HeadSums) -> None:
+    """Refuse a head whose queries meet no key: its shares of nothing mean nothing."""
+    for prefix in ("", "all_"):
+        count, first, second = (
+            sums.pairs[prefix + name].sum() for name in ("count", "s", "s2")
+        )
+        if not second > first**2 / count:
+            raise ValueError(
+                f"q and k must have scores that vary, got the same for every pair in "
+                f"layer {head.layer}, head {head.head}"
+            )
 
 
 def _first_pass(model: Model, head: Head, plan: Plan, sums: HeadSums) -> _Pool:
@@ -145,23 +179,28 @@ def _first_pass(model: Model, head: Head, plan: Plan, sums: HeadSums) -> _Pool:
     n = len(model.sequences)
     size = max(POOL, POOL_TIMES * model.most_tokens)
     pool, owners = [], []
+    firsts = [entries[0] for entries in model.read(head, 0)]
+    varies = [False, False]
     for sequence in range(n):
         q, k = model.read(head, sequence)
         group = group_of(sequence, n)
+        for side, entries in enumerate((q, k)):
+            varies[side] = varies[side] or bool((entries != firsts[side]).any())
         for entries, centre, counts, first, second in (
             (q, sums.centre_q, sums.tokens_q, sums.q, sums.qq),
             (k, sums.centre_k, sums.tokens_k, sums.k, sums.kk),
         ):
-            moved = entries - centre
-            counts[group] += len(moved)
-            first[group] += moved.sum(axis=0)
-            second[group] += moved.T @ moved
+            with np.errstate(over="ignore", invalid="ignore"):
+                moved = entries - centre
+                counts[group] += len(moved)
+                first[group] += moved.sum(axis=0)
+                second[group] += moved.T @ moved
         if n > 1:
             kept = pooled_positions(plan.seed, head, sequence, len(k), -(-size // n))
             pool.append(k[kept])
             owners.append(np.full(len(kept), sequence))
-    for name, second in (("q", sums.qq), ("k", sums.kk)):
-        if not np.trace(second.sum(axis=0)) > 0.0:
+    for name, varied in zip("qk", varies, strict=True):
+        if not varied:
             raise ValueError(
                 f"{name} must vary from token to token, got zero variance in layer "
                 f"{head.layer}, head {head.head}"
@@ -185,17 +224,19 @@ def _sum_pairs(q: Array, k: Array, sums: HeadSums, group: int, *, causal: bool) 
         sums.pairs["row_variance"][group] += variance[seen > 1].sum()
         sums.pairs["rows"][group] += (seen > 1).sum()
         if len(q) == len(k):
-            own = scores[np.arange(len(scores)), start + np.arange(len(scores))]
-            sums.pairs["diagonal"][group] += own.sum()
-            sums.pairs["diagonals"][group] += len(own)
+            numbers = np.arange(len(scores))
+            own = scores[numbers, start + numbers]
+            visible = np.arange(len(k)) < seen[:, np.newaxis]
+            for name, value in (
+                ("diagonal", own.sum()),
+                ("diagonals", len(own)),
+                ("rest", (scores * visible).sum() - own.sum()),
+                ("rests", seen.sum() - len(own)),
+            ):
+                sums.pairs[name][group] += value
     if not causal:
         for name in PAIR_SUMS:
             sums.pairs[name][group] = sums.pairs[f"all_{name}"][group]
-    if not np.isfinite(sums.pairs["s4"][group]):
-        raise ValueError(
-            "q and k must have scores whose fourth powers float64 can hold, got "
-            "larger ones"
-        )
 
 
 def _add_pairs(
@@ -224,25 +265,20 @@ def _add_pairs(
     return variance
 
 
-def _sum_softmax(  # noqa: PLR0913 - a sequence, what to sum, and where to
+def _sum_softmax(  # noqa: PLR0913, PLR0917 - a sequence, what to sum, and where to
     q: Array,
     k: Array,
     asked: Sequence[RowSum],
     sums: HeadSums,
     group: int,
-    *,
-    causal: bool,
-    permuted: bool,
+    chosen: _Chosen,
 ) -> None:
-    """Add what softmax makes of rows evenly spread over a sequence."""
-    chosen = spread(len(q), MOST_ROWS)
-    few = chosen[spread(len(chosen), SPECTRAL_ROWS)]
-    mine = [one for one in asked if one.permuted == permuted]
+    """Add what softmax makes of some rows of a sequence."""
     step = max(1, BLOCK // len(k))
-    for start in range(0, len(chosen), step):
-        numbers = chosen[start : start + step]
-        seen = numbers + 1 if causal else np.full(len(numbers), len(k))
+    for start in range(0, len(chosen.rows), step):
+        numbers = chosen.rows[start : start + step]
+        seen = numbers + 1 if chosen.causal else np.full(len(numbers), len(k))
         rows = Rows(q[numbers] @ k.T, seen)
-        found = sum_rows(rows, mine, np.isin(numbers, few))
+        found = sum_rows(rows, asked, np.isin(numbers, chosen.few))
         for name, added in found.items():
             sums.rows[name][group] += added

@@ -1,8 +1,11 @@
 """NumPy's files: arrays of ``.npy`` and members of ``.npz``, never unpickled."""
 
 import io
+import lzma
 import shutil
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -40,11 +43,11 @@ def npy_tensor(path: Path, name: str) -> Tensor:
     with path.open("rb") as file:
         shape, fortran, kind = _header(file, name)
         offset = file.tell()
-    known = KINDS.get((kind.kind, kind.itemsize))
     if kind.hasobject:
         raise ValueError(
             f"{name} must hold numbers, got Python objects, which are never loaded"
         )
+    known = None if kind.names else KINDS.get((kind.kind, kind.itemsize))
     if known is None:
         raise ValueError(
             f"{name} must hold {', '.join(KINDS.values())}, got entries of type "
@@ -63,7 +66,10 @@ def _header(
             header = npy.read_array_header_1_0(file, MOST_HEADER)
         else:
             header = npy.read_array_header_2_0(file, MOST_HEADER)
-    except (ValueError, SyntaxError, TypeError, RecursionError) as error:
+    except (
+        *(ValueError, SyntaxError, TypeError, RecursionError),
+        tokenize.TokenError,
+    ) as error:
         reason = str(error).split("\n", maxsplit=1)[0]
         raise ValueError(f"{name} must be an array of NumPy: {reason}") from None
     shape, fortran, kind = header
@@ -103,7 +109,10 @@ def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
                 with archive.open(info) as member, target.open("wb") as file:
                     shutil.copyfileobj(member, file, 2**20)
                 found[name] = npy_tensor(target, f"{name} of {path.name}")
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except (
+        *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError),
+        *(zlib.error, lzma.LZMAError),
+    ) as error:
         raise ValueError(f"{path.name} must be an archive of NumPy: {error}") from None
     return found
 

@@ -10,7 +10,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
@@ -48,6 +47,8 @@ COLUMNS = (
     "ci_high",
     "n_sequences",
 )
+#: What a divisor may be: beyond, scores or their differences are lost in rounding.
+SMALLEST, LARGEST = 1e-20, 1e20
 #: What stands for layer and head where a row is the mean over all heads.
 ALL = "all"
 Progress = Callable[[int], object]
@@ -137,8 +138,11 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
     Raises
     ------
     ValueError
-        If the arrays do not fit each other, or hold something that is not finite.
+        If the arrays do not fit each other, hold something that is not finite or does
+        not vary, or an option is not usable.
     """
+    if seed < 0 or seed != int(seed):
+        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
     model = open_arrays(q, k, axes, causal=causal)
     return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
 
@@ -149,14 +153,17 @@ def divisor_value(divisor: str | float, d_k: int) -> float:
     Raises
     ------
     ValueError
-        If it is neither, or not positive.
+        If it is neither, or absurdly small or large.
     """
     try:
         value = float(divisor)
-    except ValueError:
+    except (ValueError, TypeError):
         return look_up("divisor", str(divisor), DIVISORS).value(d_k)
-    if not (np.isfinite(value) and value > 0.0):
-        raise ValueError(f"divisor must be a positive number, got {divisor!r}")
+    if not SMALLEST <= value <= LARGEST:
+        raise ValueError(
+            f"divisor must be a number between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{divisor!r}"
+        )
     return value
 
 

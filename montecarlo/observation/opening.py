@@ -118,7 +118,7 @@ def open_arrays(
     ValueError
         If they do not fit each other, or are not usable.
     """
-    named = check_axes(axes or AXES)
+    named = check_axes(AXES if axes is None else axes)
     sides = [
         make_side(name, {(): held(name, array)}, named)
         for name, array in (("q", queries), ("k", keys))
@@ -167,8 +167,10 @@ def open_files(
     if names is not None and kinds != {".safetensors"}:
         raise ValueError("--names must stand with .safetensors files only")
     if kinds == {".safetensors"}:
-        return _open_safetensors(paths, names or PATTERN, axes, causal=causal)
-    named = check_axes(axes or AXES)
+        return _open_safetensors(
+            paths, PATTERN if names is None else names, axes, causal=causal
+        )
+    named = check_axes(AXES if axes is None else axes)
     if kinds == {".npy"}:
         if len(paths) != 2:
             raise ValueError(
@@ -193,7 +195,8 @@ def _open_safetensors(
     paths: Sequence[Path], pattern: str, axes: Sequence[str] | None, *, causal: bool
 ) -> Model:
     found, counted = safetensors_tensors(list(paths), pattern)
-    named = check_axes(axes or [axis for axis in AXES if axis not in counted])
+    rest = [axis for axis in AXES if axis not in counted]
+    named = check_axes(rest if axes is None else axes)
     if doubled := [axis for axis in counted if axis in named]:
         raise ValueError(
             f"axes must not name {doubled[0]!r}, which the names count: {pattern!r}"
@@ -233,6 +236,16 @@ def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
     )
 
 
+def _key_beside(q: Side, k: Side, key: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the numbers in the name of the keys that queries of a name meet."""
+    if "head" not in q.in_name:
+        return key
+    place = q.in_name.index("head")
+    heads, key_heads = q.labels("head"), k.labels("head")
+    number = heads.index(key[place]) * len(key_heads) // len(heads)
+    return (*key[:place], key_heads[number], *key[place + 1 :])
+
+
 def _require_fit(source: Source, *, causal: bool) -> None:
     """Make sure that queries and keys of a source fit each other."""
     q, k = source.queries, source.keys
@@ -250,8 +263,7 @@ def _require_fit(source: Source, *, causal: bool) -> None:
         )
     for key, tensor in q.tensors.items():
         tokens = tensor.shape[q.axes.index("token")]
-        place = k.axes.index("token")
-        other = k.tensors[key].shape[place] if key in k.tensors else tokens
+        other = k.tensors[_key_beside(q, k, key)].shape[k.axes.index("token")]
         for name, count in ((q.name, tokens), (k.name, other)):
             if count < 2:
                 raise ValueError(

@@ -37,7 +37,7 @@ ROW_FUNCTIONS: Mapping[str, Callable[[SoftmaxRows], Array]] = {
     "jacobian_frobenius": lambda rows: gradients.jacobian_frobenius(rows.sums),
     "jacobian_spectral": gradients.jacobian_spectral,
 }
-#: Quantities that are found for rows evenly spread only.
+#: Quantities that are found for few rows only.
 FEW_ROWS = frozenset({"jacobian_spectral"})
 #: A part of the keys that a row sees.
 SHARE = "effective_share"
@@ -105,13 +105,6 @@ class Rows:
     def few(self, chosen: NDArray[np.bool_]) -> "Rows":
         """Return some of these rows."""
         return Rows(self.scores[chosen], self.seen[chosen])
-
-
-def spread(size: int, count: int) -> NDArray[np.intp]:
-    """Return numbers evenly spread below a size, all where there are few."""
-    if size <= count:
-        return np.arange(size)
-    return np.linspace(0, size - 1, count).round().astype(np.intp)
 
 
 def sum_rows(

@@ -46,11 +46,9 @@ def read_header(path: Path) -> Mapping[str, Mapping[str, Any]]:
         header = json.loads(text)
         entries = {n: dict(e) for n, e in header.items() if n != "__metadata__"}
         for entry in entries.values():
-            entry["start"] = 8 + length + int(entry["data_offsets"][0])
-            entry["size"] = int(entry["data_offsets"][1]) - int(
-                entry["data_offsets"][0]
-            )
-            entry["shape"] = tuple(int(size) for size in entry["shape"])
+            first, last = _counts(entry["data_offsets"])
+            entry |= {"start": 8 + length + first, "size": last - first}
+            entry["shape"] = _counts(entry["shape"])
             entry["dtype"] = str(entry["dtype"])
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
@@ -63,6 +61,13 @@ def read_header(path: Path) -> Mapping[str, Mapping[str, Any]]:
                 f"of counts, got shape {entry['shape']} at {entry['data_offsets']}"
             )
     return entries
+
+
+def _counts(values: object) -> tuple[int, ...]:
+    """Return a list of whole numbers, which JSON may have as something else."""
+    if not isinstance(values, list) or any(type(value) is not int for value in values):
+        raise TypeError(f"whole numbers are needed, got {values!r}")
+    return tuple(values)
 
 
 def tensor_of(path: Path, name: str, entry: Mapping[str, Any]) -> Tensor:

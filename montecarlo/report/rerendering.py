@@ -36,7 +36,7 @@ _ADDED = ("program", "schema", "sha256")
 #: Flags that mean nothing where nothing is sampled.
 _OF_SAMPLING = (
     *("seed", "preset", "only", "jobs", "executor", "config"),
-    *("max_seconds", "replicates_from"),
+    *("max_seconds", "replicates_from", "fresh"),
 )
 #: What pages show of a record.
 _NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "preset"} | {
@@ -68,7 +68,7 @@ def render_again(
     """
     started = time.perf_counter()
     for name in _OF_SAMPLING:
-        if getattr(arguments, name) is not None:
+        if getattr(arguments, name) not in {None, False}:
             flag = name.replace("_", "-")
             raise ValueError(f"--from must stand without --{flag}: it does not sample")
     source, output = Path(arguments.source), Path(arguments.output or "output")

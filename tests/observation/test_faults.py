@@ -1,5 +1,6 @@
 """Sampled data with known faults comes back with the right diagnosis."""
 
+import math
 from dataclasses import replace
 from itertools import combinations
 
@@ -11,7 +12,10 @@ from montecarlo.observation.claims_here import (
     checks_here,
     error_rate_of,
     judge_readings,
+    outcomes_of_head,
 )
+from montecarlo.observation.diagnosis import diagnose, state_of
+from montecarlo.observation.head_quantities import HeadEstimate
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
 
@@ -136,6 +140,54 @@ def test_state_follows_the_spread(scale, state):
     q, k = sampled(())
     model = open_arrays(q * scale, k, axes=("sequence", "token", "d"))
     assert observe_model(model, ROOT_D).heads[0].diagnosis.state == state
+
+
+def test_saturated_is_half_of_the_rows():
+    """By the border of the claims, however large the mean of the largest weights is."""
+    found = {
+        name: HeadEstimate(value, value, math.nan, 1)
+        for name, value in (
+            ("effective_share", 0.1),
+            ("weight_max", 0.93),
+            ("saturated_rows", 0.4),
+        )
+    }
+    assert state_of(found) == "peaked"
+    found["saturated_rows"] = found["saturated_rows"]._replace(value=0.5)
+    assert state_of(found) == "saturated"
+
+
+def test_unknown_errors_decide_nothing():
+    """With sequences enough, an error that cannot be found is not taken for none."""
+    unknown = HeadEstimate(1.0, math.nan, math.nan, 6)
+    found = {"factor_correlation": unknown, "effective_share": unknown}
+    found |= {"weight_max": unknown, "saturated_rows": unknown}
+    (fault,) = diagnose(found).faults
+    assert fault.verdict is Verdict.INCONCLUSIVE
+    found["factor_correlation"] = unknown._replace(n_groups=4)
+    (fault,) = diagnose(found).faults
+    assert fault.verdict is Verdict.SUPPORTED
+
+
+def test_one_sequence_says_nothing_of_sequences():
+    """Whether keys of a sequence are its own kind needs another to be compared with."""
+    q, k = sampled(("correlation",))
+    model = open_arrays(q[:1], k[:1], axes=("sequence", "token", "d"))
+    (view,) = observe_model(model, ROOT_D).heads
+    assert "sequence" not in {fault.name for fault in view.diagnosis.faults}
+    assert "sequence" in {fault.name for fault in diagnosed(()).diagnosis.faults}
+
+
+def test_undefined_ratios_are_undecided():
+    """A gradient of 0 under both divisors says nothing, though the rows are there."""
+    check = next(one for one in checks_here(D_K) if len(one.sums) == 2)
+    for value, verdict in (
+        (0.0, Verdict.INCONCLUSIVE),
+        (np.nan, Verdict.NOT_APPLICABLE),  # what a mean over no rows is
+    ):
+        found = {one.name: np.full(7, value) for one in check.sums}
+        ((outcome, _),) = outcomes_of_head([check], found, D_K, RATE)
+        assert outcome is verdict
 
 
 def readings(q, k):

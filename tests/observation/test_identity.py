@@ -6,7 +6,8 @@ import pytest
 from montecarlo.observation import observe
 from montecarlo.observation.head_quantities import PARTS
 from montecarlo.observation.head_sums import MOST_ROWS, group_of
-from montecarlo.observation.observing import ALL
+from montecarlo.observation.observing import ALL, observe_model, tidy
+from montecarlo.observation.opening import open_files
 
 AXES = ("sequence", "layer", "head", "token", "d")
 SHAPE = (6, 2, 3, 20, 5)
@@ -153,15 +154,68 @@ def test_few_sequences_give_no_interval(data):
 
 
 def test_keys_of_others_are_drawn_by_the_seed(data):
-    """The same seed draws the same keys; one sequence has no others."""
+    """The same seed draws the same keys, and the few rows of a spectral norm; one
+    sequence has no others.
+    """
     first, again, other = (observe(*data, seed=seed) for seed in (1, 1, 2))
     assert first.equals(again)
     changed = first["value"].ne(other["value"]) & first["value"].notna()
     names = first["quantity"][changed]
     assert len(names)
-    assert names.str.contains("permuted|dependence").all()
+    assert names.str.contains("permuted|dependence|spectral").all()
     alone = observe(data[0][:1], data[1][:1])["quantity"]
     assert not alone.str.contains("permuted").any()
+
+
+def test_errors_are_exact_beside_a_large_sequence():
+    """Leaving one out is not taking it off: what is left would be lost beside it."""
+    q, k = arrays(7, (6, 1, 1, 20, 5))
+    q[0] *= 1e6
+    frame = observe(q, k)
+    (found,) = frame["std_error"][
+        (frame["layer"] != ALL) & frame["quantity"].eq("mean_norm_k")
+    ]
+    means = [np.delete(k, one, 0).mean(axis=(0, 1, 2, 3)) for one in range(6)]
+    norms = np.linalg.norm(means, axis=1)
+    bias = 5 * (norms.mean() - np.linalg.norm(k.mean(axis=(0, 1, 2, 3))))
+    assert found == pytest.approx(np.hypot(np.sqrt(5) * norms.std(), bias), rel=1e-9)
+    (found,) = frame["std_error"][
+        (frame["layer"] != ALL) & frame["quantity"].eq("entry_variance_q")
+    ]
+    left_out = [np.delete(q, one, 0)[:, 0, 0].reshape(-1, 5) for one in range(6)]
+    variances = np.array([x.var(axis=0).mean() for x in left_out])
+    bias = 5 * (variances.mean() - q.reshape(-1, 5).var(axis=0).mean())
+    assert found == pytest.approx(np.hypot(np.sqrt(5) * variances.std(), bias), 1e-6)
+
+
+def test_diagonal_is_compared_within_its_sequences(tmp_path):
+    """Sequences whose keys are others have no diagonal, and no part in what it is
+    compared with.
+    """
+    paths = []
+    for number, tokens in enumerate((16, 12, 12, 12, 12, 12)):
+        q, k = arrays(number, (1, 1, 1, 16, 4))
+        paths.append(tmp_path / f"{number}.npz")
+        np.savez(paths[-1], q=q, k=k[..., :tokens, :] + number)
+    alone = values(observe(*arrays(0, (1, 1, 1, 16, 4))), 0, 0)
+    (tmp_path / "scratch").mkdir()
+    model = open_files(paths, tmp_path / "scratch")
+    found = values(tidy(observe_model(model, 2.0)), 0, 0)
+    assert found["diagonal_excess"] == pytest.approx(alone["diagonal_excess"], rel=1e-9)
+
+
+def test_rows_have_no_rhythm():
+    """Rows of a long sequence are drawn: every second one being another is seen."""
+    q, k = arrays(8, (1, 1, 1, 2 * MOST_ROWS - 1, 3))
+    q[..., ::2, :] *= 20.0
+    found = values(observe(q, k), 0, 0)["weight_max"]
+    scores = q[0, 0, 0] @ k[0, 0, 0].T / np.sqrt(3.0)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    largest = (weights / weights.sum(axis=1, keepdims=True)).max(axis=1)
+    every, odd = largest.mean(), largest[::2].mean()
+    # five standard errors of a mean of so many; far from that of either half
+    assert abs(found - every) < 5.0 * largest.std() / np.sqrt(MOST_ROWS)
+    assert abs(odd - every) > 5.0 * largest.std() / np.sqrt(MOST_ROWS)
 
 
 def test_groups_are_even():
@@ -172,7 +226,7 @@ def test_groups_are_even():
 
 
 def test_long_sequences_are_cut_into_blocks(monkeypatch):
-    """Blocks of rows change nothing but rounding; rows of softmax are spread evenly."""
+    """Blocks of rows change nothing but rounding; rows of softmax are drawn once."""
     q, k = arrays(5, (2, 1, 1, MOST_ROWS + 40, 3))
     whole = observe(q, k)["value"]
     monkeypatch.setattr("montecarlo.observation.head_sums.BLOCK", 1000)

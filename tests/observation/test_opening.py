@@ -142,6 +142,7 @@ def spoiled(array, value):
 
 
 Q, K = arrays()
+LEFT = np.arange(SHAPE[-1]) < 2
 BAD_ARRAYS = [
     (
         "nan",
@@ -167,6 +168,9 @@ BAD_ARRAYS = [
     ("complex", Q, K * 1j, "k must hold floating-point numbers"),
     ("objects", Q.astype(object), K, "q must hold floating-point numbers"),
     ("words", np.array(["a"]), K, "q must hold floating-point numbers"),
+    ("masked", np.ma.masked_greater(Q, 3.0), K, "q must have no masked entries"),
+    ("tenths", Q, K * 0.0 + 0.1, "k must vary from token to token"),
+    ("no scores", Q * LEFT, K * ~LEFT, "scores that vary, got the same for every"),
 ]
 
 
@@ -201,11 +205,24 @@ def test_bad_axes_are_refused(axes, message):
         observe(Q, K, axes=axes)
 
 
-@pytest.mark.parametrize("divisor", ["root", 0.0, -1.0, "nan", "inf"])
+@pytest.mark.parametrize("divisor", ["root", 0.0, -1.0, "nan", "inf", 1e30, 1e-200])
 def test_bad_divisors_are_refused(divisor):
-    """A divisor is a known name or a positive number."""
+    """A divisor is a known name or a positive number, none that is absurd."""
     with pytest.raises(ValueError, match="divisor must be"):
         observe(Q, K, divisor=divisor)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5])
+def test_bad_seeds_are_refused(seed):
+    """A seed is a whole number; the message says whose."""
+    with pytest.raises(ValueError, match="seed must be a whole number of at least 0"):
+        observe(Q, K, seed=seed)
+
+
+def test_axes_are_no_text():
+    """One text would be taken for its letters."""
+    with pytest.raises(TypeError, match="axes must be a sequence of names"):
+        observe(Q, K, axes="sequence,token,d")
 
 
 class Trap:
@@ -255,6 +272,17 @@ def bad_files(folder):
     content = (folder / "short.npz").read_bytes()
     (folder / "short.npz").write_bytes(content[:-200])
     yield "npz cut off", [folder / "short.npz"], "must be an archive of NumPy"
+    np.savez_compressed(folder / "spoilt.npz", q=q, k=k)
+    content = bytearray((folder / "spoilt.npz").read_bytes())
+    content[200:230] = bytes(30)
+    (folder / "spoilt.npz").write_bytes(content)
+    yield "npz spoilt", [folder / "spoilt.npz"], "must be an archive of NumPy"
+    (folder / "braces.npy").write_bytes(
+        (folder / "q.npy").read_bytes().replace(b"(3, 2, 4, 6, 5)", b"(3, 2, 4, |{, }")
+    )
+    yield "header of no sense", [folder / "braces.npy"] * 2, "an array of NumPy"
+    np.save(folder / "record.npy", np.ones(SHAPE, dtype=[("x", "<f2")]))
+    yield "records", [folder / "record.npy"] * 2, "must hold float16, float32"
     yield "one npy", [folder / "k.npy"], "two, queries and then keys, got 1"
     yield "two kinds", [folder / "k.npy", folder / "names.npz"], "files must be of one"
     yield from bad_safetensors(folder, q, k)
@@ -276,6 +304,9 @@ def bad_safetensors(folder, q, k):
         ("shape", b"[3, 2, 4, 6, 5]", b"[3, 2, 4, 6, 4]", "bytes for its shape"),
         ("negative", b"[3, 2, 4, 6, 5]", b"[-3,2, 4, 6, 5]", "a shape of counts"),
         ("header", b'{"dtype"', b'["dtype"', "its header is broken"),
+        ("words", b"[3, 2, 4, 6, 5]", b'"32465"        ', "its header is broken"),
+        ("endless", b"[3, 2, 4, 6, 5]", b"[Infinity,4,5] ", "its header is broken"),
+        ("one offset", b"[0, 2880]", b"[0]      ", "its header is broken"),
         ("offsets", b'"data_offsets"', b'"data_offsetz"', "its header is broken"),
     ):
         assert old in content
@@ -323,6 +354,46 @@ def test_a_missing_layer_is_seen(tmp_path):
     paths = write_safetensors(tmp_path / "m.safetensors", tensors)
     with pytest.raises(ValueError, match="agree along the axis 'layer', got 2 and 1"):
         opened(paths, tmp_path, names="{layer}.{side}")
+
+
+def test_sequences_in_names_may_differ_in_tokens_alone(tmp_path):
+    """Where names count sequences, these have any length, and the same heads."""
+    rng = np.random.default_rng(3)
+
+    def model(sizes):
+        tensors = {
+            f"s{number}.{side}": rng.normal(size=size)
+            for number, size in enumerate(sizes)
+            for side in "qk"
+        }
+        return write_safetensors(tmp_path / "m.safetensors", tensors, "F64")
+
+    options = {"names": "s{sequence}.{side}", "axes": ("head", "token", "d")}
+    fine = opened(model([(2, 6, 8), (2, 9, 8)]), tmp_path, **options)
+    assert len(fine.sequences) == 2
+    for sizes, axis in (
+        ([(2, 6, 8), (4, 6, 8)], "head"),
+        ([(2, 6, 8), (2, 6, 4)], "d"),
+    ):
+        with pytest.raises(ValueError, match=f"they differ along '{axis}'"):
+            opened(model(sizes), tmp_path, **options)
+
+
+def test_key_heads_of_other_names_are_compared(tmp_path):
+    """Heads of queries meet heads of keys by their order, also in the checks."""
+    rng = np.random.default_rng(4)
+    tensors = {f"h{head}.q": rng.normal(size=(8, 4)) for head in (0, 1)}
+    for tokens, message in ((5, "attention is causal"), (1, "at least 2 along")):
+        tensors["h7.k"] = rng.normal(size=(tokens, 4))
+        paths = write_safetensors(tmp_path / "m.safetensors", tensors)
+        with pytest.raises(ValueError, match=message):
+            opened(
+                paths,
+                tmp_path,
+                names="h{head}.{side}",
+                axes=("token", "d"),
+                causal=True,
+            )
 
 
 @pytest.mark.parametrize("kind", ["npy", "safetensors"])

@@ -73,7 +73,7 @@ def test_streamed_bytes_do_not_depend_on_the_batch(condition):
 
 
 @pytest.mark.usefixtures("in_chunks")
-def test_other_keys_would_be_seen(monkeypatch):
+def test_positions_would_be_seen(monkeypatch):
     """The test of streamed rows can fail: chunks in another order are other keys."""
     condition = LONG[0]
     right = sample(condition, 3, 0, 1, ALL).means

@@ -6,7 +6,7 @@ The tree of a drawing in, changed in place; what is drawn stays the same.
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from montecarlo.report.figures.svg_texts import DEFS, GROUP, PATH
+from montecarlo.report.figures.svg_texts import DEFS, GROUP, PATH, USE
 
 #: Attributes that a group can hold once for all its children.
 INHERITED = (
@@ -35,12 +35,23 @@ def unwrap(parent: ET.Element) -> None:
     for child in parent:
         if child.tag == GROUP and not child.attrib:
             children.extend(child)
-        elif child.tag == GROUP and len(child) == 1 and "transform" not in child.attrib:
+        elif child.tag == GROUP and len(child) == 1 and _can_take(child[0], child):
             child[0].attrib = {**child.attrib, **child[0].attrib}
             children.append(child[0])
         elif child.tag != GROUP or len(child):
             children.append(child)
     parent[:] = children
+
+
+def _can_take(child: ET.Element, group: ET.Element) -> bool:
+    """Tell whether an element can have its group's attributes itself.
+
+    A clip is moved along with an element that is moved, as ``use`` is by x and y.
+    """
+    moved = child.tag == USE or "transform" in child.attrib
+    return "transform" not in group.attrib and not (
+        moved and "clip-path" in group.attrib
+    )
 
 
 def hoist(parent: ET.Element) -> None:

@@ -67,12 +67,13 @@ def _commands(path: str) -> list[tuple[str, list[float]]]:
         values = [float(token) for token in tokens[place : place + ARITY[letter]]]
         found.append((letter, values))
         place += ARITY[letter]
+        letter = letter if ARITY[letter] else ""  # no number may follow it
     return found
 
 
 def _written(pieces: list[tuple[str, list[int]]], digits: int) -> str:
     """Write commands: a letter once for a run of them, signs in place of spaces."""
-    text, last = "", ""
+    text, last, has_point = "", "", False
     for letter, numbers in pieces:
         # what follows a move without a letter is a line
         if letter != last or letter in "Mmz":
@@ -80,16 +81,11 @@ def _written(pieces: list[tuple[str, list[int]]], digits: int) -> str:
         last = letter
         for number in numbers:
             written = short_number(number, digits)
-            if text[-1].isalpha() or written[0] == "-" or _parted(text, written):
-                text += written
-            else:
-                text += f" {written}"
+            # a point begins a new number where the last one has had its own
+            parted = written[0] == "-" or (written[0] == "." and has_point)
+            text += written if text[-1].isalpha() or parted else f" {written}"
+            has_point = "." in written
     return text
-
-
-def _parted(text: str, written: str) -> bool:
-    """Tell whether a point begins a new number, as the last one has had its own."""
-    return written[0] == "." and "." in re.split(r"[^\d.]", text)[-1]
 
 
 def short_number(number: int, digits: int) -> str:

@@ -80,8 +80,12 @@ def read_request(arguments: argparse.Namespace) -> Request:
     if arguments.axes is not None:
         axes = tuple(name.strip() for name in arguments.axes.split(","))
     divisor_value(arguments.divisor, 1)
+    files = tuple(Path(file) for file in arguments.files)
+    if len({file.resolve() for file in files}) < len(files):
+        typed = ", ".join(map(str, files))
+        raise ValueError(f"files must be different ones, got {typed}")
     return Request(
-        tuple(Path(file) for file in arguments.files),
+        files,
         axes,
         arguments.names,
         arguments.causal,
@@ -161,6 +165,7 @@ def run_record(request: Request) -> dict[str, Any]:
             }
             for path in request.files
         ],
+        "divisor": request.divisor,
         "seed": request.seed,
         "languages": list(request.languages),
         "versions": {
@@ -181,7 +186,9 @@ def hash_of(path: Path) -> str:
 def canonical_command(request: Request) -> str:
     """Return what to type to make this report again."""
     words = ["python -m montecarlo.observe"]
-    words += [shlex.quote(path.name) for path in request.files]
+    names = [path.name for path in request.files]
+    alike = len(set(names)) < len(names)
+    words += [shlex.quote(str(p) if alike else p.name) for p in request.files]
     if request.axes is not None:
         words.append(f"--axes {','.join(request.axes)}")
     if request.names is not None:

@@ -157,7 +157,7 @@ def view_of(observed: Observed) -> ObservedView:
     by_head = cells_by_head(observed)
     overall = by_head.pop((ALL, ALL))
     record = observed.record
-    symbols = {d.value(record["d_k"]): d.symbol for d in DIVISORS.values()}
+    divisor = DIVISORS.get(observed.run.get("divisor", ""))
     ranges = {
         name: _range([cells[name] for cells in by_head.values()]) for name in overall
     }
@@ -179,7 +179,7 @@ def view_of(observed: Observed) -> ObservedView:
             if f"{name}_permuted" in overall
         ],
         _readings(record),
-        symbols.get(record["divisor"], ""),
+        divisor.symbol if divisor else "",
     )
 
 
@@ -221,18 +221,22 @@ def _head_lines(
 def _assumptions(
     record: Mapping[str, Any], ranges: Mapping[str, tuple[Cell, Cell, Cell]]
 ) -> list[AssumptionLine]:
+    failing = (
+        [one["name"] for one in head["assumptions"] if one["verdict"] == "refuted"]
+        for head in record["heads"]
+    )
+    farthest = Counter(names[0] for names in failing if names)
     lines = []
     for name in FACTORS:
         found = [
-            (one, place)
+            one["verdict"]
             for head in record["heads"]
-            for place, one in enumerate(head["assumptions"])
+            for one in head["assumptions"]
             if one["name"] == name
         ]
         if not found:
             continue
-        verdicts = Counter(one["verdict"] for one, _ in found)
-        first = sum(place == 0 and one["verdict"] == "refuted" for one, place in found)
+        verdicts = Counter(found)
         lines.append(
             AssumptionLine(
                 name,
@@ -240,7 +244,7 @@ def _assumptions(
                 verdicts["supported"],
                 verdicts["refuted"],
                 verdicts["inconclusive"],
-                first,
+                farthest[name],
             )
         )
     return sorted(lines, key=lambda line: (-line.first, -line.fails))

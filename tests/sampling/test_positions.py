@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from montecarlo.sampling.other_keys import keys_of_others, pooled_positions
+from montecarlo.sampling.positions import keys_of_others, pooled_positions
 
 OWNERS = np.repeat(np.arange(5), 20)
 

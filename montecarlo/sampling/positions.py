@@ -1,4 +1,4 @@
-"""Drawing keys of other sequences: what attention sees if q and k are independent.
+"""Drawing positions in sequences that are given: rows, and keys of other sequences.
 
 Each draw depends on the seed, the head and the sequence, and on nothing else.
 """
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Positions = NDArray[np.intp]
 #: Children of a sequence's seed.
-POOLED, DRAWN = 0, 1
+POOLED, DRAWN, ROWS = 0, 1, 2
 
 
 def pooled_positions(
@@ -34,6 +34,36 @@ def pooled_positions(
         return np.arange(n_tokens)
     rng = _generator(seed, head, sequence, POOLED)
     return np.sort(rng.choice(n_tokens, count, replace=False))
+
+
+def row_positions(
+    seed: int, head: tuple[int, int], sequence: int, n_tokens: int, counts: list[int]
+) -> list[Positions]:
+    """Choose some rows of a sequence, some of these, and so on.
+
+    Parameters
+    ----------
+    seed : int
+    head : (int, int)
+        Layer and head.
+    sequence, n_tokens : int
+    counts : list of int
+        How many; all, where there are fewer.
+
+    Returns
+    -------
+    list of ndarray of int, ascending
+        One row drawn from each of as many equal stretches: evenly spread, and no
+        rhythm of the text is met by one of theirs.
+    """
+    rng = _generator(seed, head, sequence, ROWS)
+    chosen, found = np.arange(n_tokens), []
+    for count in counts:
+        if count < len(chosen):
+            ends = np.arange(count + 1) * len(chosen) // count
+            chosen = chosen[rng.integers(ends[:-1], ends[1:])]
+        found.append(chosen)
+    return found
 
 
 def keys_of_others(
