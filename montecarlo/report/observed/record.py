@@ -12,7 +12,9 @@ import pandas as pd
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.observation.diagnosis import Diagnosis
 from montecarlo.observation.head_quantities import FEWEST, HeadEstimate
+from montecarlo.observation.head_sums import MOST_ROWS
 from montecarlo.observation.observing import Observation, tidy
+from montecarlo.observation.row_values import SPECTRAL_ROWS
 from montecarlo.results.folder import write_json
 
 TABLE, RECORD = "observation.csv", "observation.json"
@@ -86,6 +88,8 @@ def record_of(observation: Observation) -> Record:
         "n_sequences": observation.n_sequences,
         "intervals": observation.n_sequences >= FEWEST,
         "most_keys": model.most_tokens,
+        "most_rows": MOST_ROWS,
+        "spectral_rows": SPECTRAL_ROWS,
         "causal": model.causal,
         "divisor": observation.divisor,
         "seed": observation.seed,
