@@ -1,7 +1,7 @@
 .PHONY: help test slow lint report messages readme baselines
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\): ## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 test: ## Run the quick tests
 	python -m pytest

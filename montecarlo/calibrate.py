@@ -25,7 +25,11 @@ def build_parser() -> argparse.ArgumentParser:
     add("--jobs", metavar="N", help="workers (default: one per core)")
     add("--seed", metavar="N", default="1", help="of the banks and studies (1)")
     add("--work", metavar="DIR", default="calibration", help="kept draws (calibration)")
-    add("--output", metavar="DIR", help="the card (default: the one of the package)")
+    add(
+        "--output",
+        metavar="DIR",
+        help="the card (default: the one of the package; with --short, in --work)",
+    )
     return parser
 
 

@@ -35,13 +35,18 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="light, dark or print; left out, an SVG suits itself to its page",
     )
-    add("--output", metavar="DIR", help="folder to write (default: output)")
+    add(
+        "--output",
+        metavar="DIR",
+        default="figures",
+        help="folder to write (default: figures)",
+    )
     add("--from", dest="source", metavar="DIR", help="draw these results")
     add("--lang", action="append", metavar="CODE", help="of captions; repeatable")
     add("--seed", metavar="N", help="seed of all random numbers (default 1)")
     add("--preset", metavar="NAME", help="quick, standard (default) or full")
     add("--jobs", metavar="N", help="workers (default: one per core)")
-    add("--config", metavar="FILE", help="a TOML file; flags go before it")
+    add("--config", metavar="FILE", help="a TOML file; flags override it")
     add("--quiet", action="store_true", help="print nothing but errors")
     add(
         "--fresh",

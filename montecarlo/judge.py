@@ -26,9 +26,14 @@ def build_parser() -> argparse.ArgumentParser:
         help="claims, in the format of the catalogue; texts in one or several "
         "languages (docs/own-claim.toml)",
     )
-    add("--fail-on", metavar="VERDICTS", default="refuted,inconclusive")
+    add(
+        "--fail-on",
+        metavar="VERDICTS",
+        default="refuted,inconclusive",
+        help="verdicts that end in status 1 (refuted,inconclusive); none: no verdict",
+    )
     add("--preset", metavar="NAME", default="quick", help="grid and budgets (quick)")
-    add("--seed", metavar="N", default="1")
+    add("--seed", metavar="N", default="1", help="of all random numbers (1)")
     add("--error-rate", metavar="X", default="0.01", help="of the whole file (0.01)")
     add("--jobs", metavar="N", help="workers (default: one per core)")
     add(

@@ -25,16 +25,36 @@ def build_parser() -> argparse.ArgumentParser:
     add("--keys", metavar="N", help="keys of a row; left out for quantities of pairs")
     add("--dependence", metavar="NAME", default="none", help="none, planted(0.5), ...")
     add("--setup", metavar="NAME", default="", help="init(kind=...,...), or nothing")
-    add("--divisor", metavar="NAME", default="none", help="none, sqrt, none/sqrt, ...")
-    add("--quantity", metavar="NAME", help="what to measure")
+    add(
+        "--divisor",
+        metavar="NAME",
+        default="none",
+        help="none (default), sqrt, none/sqrt, ...",
+    )
+    add(
+        "--quantity",
+        metavar="NAME",
+        help="what to measure: python -m montecarlo.report --list quantities",
+    )
     add("--summary", metavar="NAME", help="mean, median, q10, q90, spread or value")
-    add("--number-format", metavar="NAME", default="float64")
-    add("--softmax", metavar="NAME", default="shifted")
-    add("--seed", metavar="N", default="1")
+    add(
+        "--number-format",
+        metavar="NAME",
+        default="float64",
+        help="float16, bfloat16, float32 or float64 (the default)",
+    )
+    add("--softmax", metavar="NAME", default="shifted", help="shifted (default), naive")
+    add("--seed", metavar="N", default="1", help="of all random numbers (1)")
     add("--relative-error", metavar="X", default="0.01", help="wanted (0.01)")
-    add("--most", metavar="N", help="replicates at most")
-    add("--row", metavar="ID", help="a row of a report, measured again, alone")
-    add("--from", dest="source", metavar="DIR", default="output", help="that report")
+    add("--most", metavar="N", help="replicates at most (131072)")
+    add("--row", metavar="ID", help="a row_id of a report, measured again, alone")
+    add(
+        "--from",
+        dest="source",
+        metavar="DIR",
+        default="output",
+        help="that report (output)",
+    )
     add(
         "--replicates",
         metavar="A:B",
@@ -45,9 +65,24 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: Options that may stand beside ``--row``: all else is said by the report.
+BESIDE_ROW = ("row", "source", "json", "replicates")
+
+
+def _require_row_alone(
+    parser: argparse.ArgumentParser, arguments: argparse.Namespace
+) -> None:
+    """Refuse what a row of a report would silently take the place of."""
+    for name, value in vars(arguments).items():
+        if name not in BESIDE_ROW and value != parser.get_default(name):
+            flag = name.replace("_", "-")
+            raise ValueError(f"--row must stand without --{flag}, got {value!r}")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
-    arguments = build_parser().parse_args(argv)
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
     from montecarlo.point_query import answer, answer_row, format_point
     from montecarlo.replay import replay
 
@@ -56,6 +91,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(replay(arguments))
             return DONE
         ask = answer if arguments.row is None else answer_row
+        if ask is answer_row:
+            _require_row_alone(parser, arguments)
         point, seconds = ask(arguments)
         print(format_point(point, seconds, as_json=arguments.json))
         return DONE

@@ -35,6 +35,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     """
     verdicts = {verdict.value: verdict for verdict in Verdict}
     named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
+    named = [] if named == ["none"] else named
     fail_on = {look_up("fail-on", name, verdicts).value for name in named}
     error_rate = decimal_number("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:

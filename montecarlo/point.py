@@ -17,7 +17,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.engine import LEAST, Budget, Plan, run
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
@@ -108,7 +108,11 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         raise ValueError(
             f"relative_error must lie between 0 and 1, got {relative_error!r}"
         )
+    if most < LEAST:
+        raise ValueError(f"most must be an integer of at least {LEAST}, got {most!r}")
     look_up("quantity", quantity, QUANTITIES)
+    if n_keys is None and quantity not in PAIR_QUANTITIES:
+        raise ValueError(f"keys must be given for {quantity}, a quantity of rows")
     for name in divisor.split("/"):
         look_up("divisor", name, DIVISORS)
     formats = quantity in FORMAT_QUANTITIES

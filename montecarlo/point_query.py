@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.names import decimal_number, whole_number
 from montecarlo.point import MOST, Point, measure
@@ -57,11 +58,18 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Point, float]:
     started = time.perf_counter()
     folder = Path(arguments.source)
     run = read_run(folder)
-    table = pd.read_csv(folder / "measurements.csv", keep_default_na=False)
+    table = pd.read_csv(
+        folder / "measurements.csv", keep_default_na=False, low_memory=False
+    )
     rows = table[table["row_id"] == arguments.row]
     if rows.empty:
         raise ValueError(f"row must be in {str(folder)!r}, got {arguments.row!r}")
     row = rows.iloc[0]
+    if row["quantity"] == OVERFLOW:
+        raise ValueError(
+            f"row must be an estimate from replicates, got {arguments.row!r}, whose "
+            f"{OVERFLOW} is found by tilting"
+        )
     replicates = int(row["n_replicates"])
     point = measure(
         str(row["law_q"]),

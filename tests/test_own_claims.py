@@ -285,7 +285,7 @@ def test_failure_leaves_the_old_report(copied, tmp_path, capsys, monkeypatch):
 def test_page_tells_how_to_judge_again(copied, monkeypatch):
     """What stands under "Reproduce this report" gives the same data."""
     page = (copied / "de.html").read_text(encoding="utf-8")
-    typed = re.search("<pre><code>(.*?)</code></pre>", page)[1]
+    typed = re.sub("<[^>]+>", "", re.search("<pre>(.*?)</pre>", page)[1])
     python, flag, module, *arguments = shlex.split(typed)
     assert (python, flag, module) == ("python", "-m", "montecarlo.judge")
     monkeypatch.chdir(copied)

@@ -79,8 +79,13 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     jobs = available_cores()
     if arguments.jobs is not None:
         jobs = whole_number("jobs", arguments.jobs)
-    output = FOLDER if arguments.output is None else Path(arguments.output)
     work = Path(arguments.work) / ("short" if arguments.short else "whole")
+    output = work / "card" if arguments.short else FOLDER  # what is shipped is whole
+    if arguments.output is not None:
+        output = Path(arguments.output)
+    for name, folder in (("work", work), ("output", output)):
+        if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
+            raise ValueError(f"{name} must be a folder, got {str(folder)!r}")
     work.mkdir(parents=True, exist_ok=True)
     error_rate = decision_error_of(Study(read_catalogue(), PRESETS["standard"]))
     with make_executor(jobs) as executor:

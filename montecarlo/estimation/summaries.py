@@ -163,7 +163,8 @@ class Summaries:
             parts = [self.estimate(key._replace(divisor=d)) for d in (over, under)]
             return product([(parts[0], 1), (parts[1], -1)])
         columns = [self._column(divisor, key.quantity) for divisor in (over, under)]
-        return jackknife(np.stack(columns), lambda means: means[0] / means[1])
+        with np.errstate(invalid="ignore"):  # 0 over 0 is not known, and says so
+            return jackknife(np.stack(columns), lambda means: means[0] / means[1])
 
     def _quantile(self, key: RowKey, summary: str) -> Estimate:
         wanted = key.divisor, key.quantity

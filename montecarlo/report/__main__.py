@@ -44,7 +44,12 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="html (default), markdown, fragment or json; repeatable",
     )
-    add("--from", dest="source", metavar="DIR", help="render these results again")
+    add(
+        "--from",
+        dest="source",
+        metavar="DIR",
+        help="render these results again, into the folder of --output",
+    )
     add(
         "--max-seconds",
         metavar="N",
@@ -60,7 +65,12 @@ def build_parser() -> argparse.ArgumentParser:
         action="store_true",
         help="start anew, whatever an interrupted run left in the folder",
     )
-    add("--config", metavar="FILE", help="a TOML file; flags go before it")
+    add(
+        "--config",
+        metavar="FILE",
+        help="a TOML file with seed, preset, lang, only, output, jobs, executor, "
+        "error_rate, grid; flags override it",
+    )
     add("--quiet", action="store_true", help="print nothing but errors")
     add("--version", action="store_true", help="print the version, and stop")
     return parser

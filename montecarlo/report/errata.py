@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.language import Language, decimals_in_formulas
 from montecarlo.report.own_words import Shown
-from montecarlo.report.views import CellView, ClaimView, Findings
+from montecarlo.report.views import CellView, CheckView, ClaimView, Findings
 
 FAILING = ("refuted", "conditional")
 
@@ -72,7 +72,7 @@ def erratum_markdown(erratum: Erratum, language: Language) -> str:
             lines += [say(claim.sentence), ""]
         if claim.counterexample is not None:
             line = str(language.say(COUNTEREXAMPLE, place=""))
-            lines += [line.rstrip() + " " + _place(claim.counterexample, language), ""]
+            lines += [f"{line.rstrip()} {_place(*claim.counterexample, language)}", ""]
         if claim.right is not None:
             sentence = say(claim.right.sentence)
             lines += [f"> {language.say(RIGHT, sentence=sentence)}", ""]
@@ -89,10 +89,9 @@ REDO = "To redo by hand: %(line)s"
 COUNTEREXAMPLE = "Smallest counterexample: %(place)s"
 
 
-def _place(cell: CellView, language: Language) -> str:
+def _place(check: CheckView, cell: CellView, language: Language) -> str:
     """Return a cell as one line of plain text."""
-    plain = language.numbers.plain
-    parts = [f"`{cell.context or cell.law}`"]
+    parts = [f"${check.formula}$", f"`{cell.context or cell.law}`"]
     if cell.n_keys is not None:
         parts.append(f"$n = {cell.n_keys}$")
     low, high = cell.d_k_range
@@ -100,6 +99,7 @@ def _place(cell: CellView, language: Language) -> str:
     estimate = ""
     if cell.estimate is not None:
         estimate = language.numbers.plain_with_error(cell.estimate, cell.std_error)
-    window = " … ".join("–" if end is None else plain(end) for end in cell.window)
+    window = language.numbers.plain_window(cell.window)
     place = language.translate(", ").join(parts)
-    return f"{place}{language.translate(': ')}{estimate} [{window}]"
+    colon, semicolon, word = map(language.translate, (": ", "; ", "window"))
+    return f"{place}{colon}{estimate}{semicolon}{word} {window}"

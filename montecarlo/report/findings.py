@@ -67,11 +67,19 @@ def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
     """
     record = read_run(folder) if run is None else run
     return Results(
-        pd.read_csv(folder / "measurements.csv", keep_default_na=False, na_values=[""]),
-        pd.read_csv(folder / "curves.csv", keep_default_na=False, na_values=[""]),
+        _read_table(folder / "measurements.csv"),
+        _read_table(folder / "curves.csv"),
         json.loads((folder / "claims.json").read_text(encoding="utf-8")),
         record,
     )
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    """Read a table whose empty fields are missing numbers, and whose words are words.
+
+    All at once: in pieces, a column that is empty at first has its type guessed twice.
+    """
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
 
 
 def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
@@ -148,15 +156,11 @@ def _claim(
         None if sentence is None else words(sentence),
         readings,
         right,
-        _counterexample(readings) if verdict in ("refuted", "conditional") else None,
+        _smallest(readings, "refuted")
+        if verdict in ("refuted", "conditional")
+        else None,
         _telling(verdict, readings),
     )
-
-
-def _counterexample(readings: Sequence[ReadingView]) -> CellView | None:
-    """Return the refuted cell of the smallest d_k and n."""
-    found = _smallest(readings, "refuted")
-    return None if found is None else found[1]
 
 
 def _smallest(

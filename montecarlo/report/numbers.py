@@ -140,6 +140,13 @@ class NumberFormat:
             )
         return Markup(" … ").join(ends)
 
+    def plain_window(self, window: tuple[float | None, ...]) -> str:
+        """Write a window as plain text, each end as short as it is known."""
+        ends = [self.plain(end) for end in window if end is not None]
+        if len(ends) == 1:
+            return f"{UP_TO if window[0] is None else FROM} {ends[0]}"
+        return " … ".join(ends)
+
 
 @dataclass(frozen=True, slots=True)
 class _Layout:

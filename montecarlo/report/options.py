@@ -224,6 +224,9 @@ def configured(settings: dict[str, object], path: str | None = None) -> Configur
     except msgspec.ValidationError as error:
         message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
         where = f"{path}: " if path else ""
+        for name, value in settings.items():
+            if message.endswith(f", at `{name}`"):
+                message += f", got {value!r}"
         raise ValueError(f"{where}{message}") from None
     if configuration.executor is not None:
         check_executor(configuration.executor, configuration.jobs)

@@ -68,10 +68,15 @@ def render_again(
     """
     started = time.perf_counter()
     for name in _OF_SAMPLING:
-        if getattr(arguments, name) not in {None, False}:
+        if getattr(arguments, name):
             flag = name.replace("_", "-")
             raise ValueError(f"--from must stand without --{flag}: it does not sample")
     source, output = Path(arguments.source), Path(arguments.output or "output")
+    if source.resolve() == output.resolve() and _writes_less(arguments):
+        raise ValueError(
+            f"--output must name another folder than {str(source)!r}, which loses what "
+            "is not written anew"
+        )
     record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
     if missing := _NEEDED - set(record):
         raise ResultsError(f"results must have {min(missing)!r} in their run.json")
@@ -104,6 +109,11 @@ def render_again(
         written = commit(output)
     if not arguments.quiet:
         show(gather(results, catalogue), written)
+
+
+def _writes_less(arguments: argparse.Namespace) -> bool:
+    """Tell whether something else than all pages of the report is asked for."""
+    return any(getattr(arguments, name, None) for name in ("lang", "format", "figures"))
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:

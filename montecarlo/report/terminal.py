@@ -75,8 +75,8 @@ def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
     failed = [check.id for check in findings.self_checks if check.verdict == "refuted"]
     if failed:
         console.print(f"self-checks refuted: {', '.join(failed)}")
-    for path in written:
-        print(path)
+    for path in sorted(written, key=lambda path: path.name == "index.html"):
+        print(path)  # last what to open
 
 
 def print_list(kind: str) -> None:

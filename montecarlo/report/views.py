@@ -130,7 +130,7 @@ class ClaimView:
     sentence: Shown | None  # None where nothing was measured, or no sentence is given
     readings: tuple[ReadingView, ...]
     right: RightView | None
-    counterexample: CellView | None  # the smallest cell that refutes it
+    counterexample: tuple[CheckView, CellView] | None  # the smallest refuted cell
     telling: tuple[CheckView, CellView] | None  # the cell that stands for its verdict
 
 

@@ -285,6 +285,7 @@ def _of_another(
     if max(map(len, texts)) <= SHOWN_LENGTH:
         got = f"{name} {texts[1]} in place of {texts[0]}"
     return JournalError(
-        f"journal {str(path)!r} of an interrupted run must be of this run, got another "
-        f"{got}; that run's command goes on with it, --fresh starts anew"
+        f"journal {str(path)!r} of an interrupted run must be of this run, got one "
+        f"that differs in {got}; that run's command goes on with it, --fresh starts "
+        "anew"
     )

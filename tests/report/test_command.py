@@ -404,11 +404,23 @@ def test_rendering_again_gives_the_same_bytes(run, finished, tmp_path):
     assert "de.html" in contents(again)
 
 
-def test_rendering_in_place_and_in_one_language(run, finished, tmp_path):
-    """Rendered where it is, in fewer languages, the pages of the others are gone."""
+def test_rendering_in_place_loses_nothing(run, finished, tmp_path):
+    """Where it is, all of a report is rendered; less of it goes to another folder."""
     place = tmp_path / "place"
     run("--from", finished, "--output", place, "--quiet")
-    status, *_ = run("--from", place, "--output", place, "--lang", "en", "--quiet")
+    before = contents(place)
+    for less in (["--lang", "en"], ["--format", "json"]):
+        status, _, complaint = run("--from", place, "--output", place, *less)
+        assert status == 2
+        assert "--output must name another folder" in complaint
+    assert run("--from", place, "--output", place, "--quiet")[0] == 0
+    assert contents(place) == before
+
+
+def test_rendering_in_one_language(run, finished, tmp_path):
+    """In fewer languages there are no links to the others."""
+    place = tmp_path / "place"
+    status, *_ = run("--from", finished, "--output", place, "--lang", "en", "--quiet")
     assert status == 0
     assert not (place / "de.html").exists()
     assert "de.html" not in (place / "index.html").read_text(encoding="utf-8")

@@ -87,9 +87,9 @@ def test_finished_journal_goes(output):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"seed": 2}, "another seed 1 in place of 2"),
-        ({"grid": {"d_k": [4] * 40}}, "another grid;"),
-        ({"error_rate": 0.1}, "another error_rate none in place of 0.1"),
+        ({"seed": 2}, "differs in seed 1 in place of 2"),
+        ({"grid": {"d_k": [4] * 40}}, "differs in grid;"),
+        ({"error_rate": 0.1}, "differs in error_rate none in place of 0.1"),
     ],
 )
 def test_journal_of_another_run(output, change, words):
