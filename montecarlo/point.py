@@ -148,11 +148,13 @@ def _require_row(condition: Condition, key: RowKey) -> None:
         return
     there = dict.fromkeys(known_key.quantity for known_key in known)
     look_up(f"quantity of {condition.name}", key.quantity, there)
-    kinds = {
-        f"{k.divisor} {k.summary} {k.number_format} {k.softmax}": None
-        for k in known
-        if k.quantity == key.quantity
-    }
+    mine = [one for one in known if one.quantity == key.quantity]
+    for name in ("divisor", "summary", "number_format", "softmax"):
+        kinds = dict.fromkeys(getattr(one, name) for one in mine)
+        look_up(f"{name} of {key.quantity}", getattr(key, name), kinds)
+    kinds = dict.fromkeys(
+        f"{k.divisor} {k.summary} {k.number_format} {k.softmax}" for k in mine
+    )
     asked = f"{key.divisor} {key.summary} {key.number_format} {key.softmax}"
     look_up(f"divisor, summary, format and softmax of {key.quantity}", asked, kinds)
 

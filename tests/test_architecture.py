@@ -34,7 +34,7 @@ STAGES = (
     "own_claims_query",
 )
 #: Arguments in, one call, lines out; `__main__` modules are commands as well.
-COMMANDS = ("judge", "measure", "calibrate", "observe", "figures")
+COMMANDS = ("__main__", "judge", "measure", "calibrate", "observe", "figures")
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core"} | {
     "manager",
     "misc",

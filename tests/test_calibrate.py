@@ -3,6 +3,7 @@
 import pytest
 
 from montecarlo.calibrate import main
+from montecarlo.calibration import making
 from montecarlo.calibration.card import actual_over_nominal, by_quantity, read_card
 from montecarlo.exits import DONE, INPUT_ERROR
 from montecarlo.report.report_card import view_card
@@ -28,6 +29,27 @@ def test_short_card(tmp_path, capsys):
     assert view_card(card).grades
     assert "written" in capsys.readouterr().out
     assert any(work.rglob("*.npz"))
+
+
+def test_what_is_shipped_is_whole(tmp_path, monkeypatch):
+    """A short card is written beside its work, unless it is asked for elsewhere."""
+    written = []
+    monkeypatch.setattr(making, "conditions", list)
+    monkeypatch.setattr(making, "judge_studies", lambda *_: {})
+    monkeypatch.setattr(making, "write_card", lambda folder, *_: written.append(folder))
+    monkeypatch.setattr(making, "_lines", lambda _: [])
+    assert main(["--short", "--jobs", "1", "--work", str(tmp_path)]) == DONE
+    assert main(["--jobs", "1", "--work", str(tmp_path)]) == DONE
+    assert written == [tmp_path / "short" / "card", making.FOLDER]
+
+
+def test_a_file_is_no_folder(tmp_path, capsys):
+    """It is refused before anything is drawn."""
+    file = tmp_path / "file"
+    file.touch()
+    for given in (["--work", str(file)], ["--output", str(file / "card")]):
+        assert main(["--short", *given]) == INPUT_ERROR
+        assert "must be a folder, got" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

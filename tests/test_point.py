@@ -44,6 +44,22 @@ def test_row_of_a_report_gives_the_same_number(folder, capsys):
         assert again["row_id"] == row["row_id"]
 
 
+def test_row_that_is_no_mean_is_refused(tmp_path, capsys):
+    """Probabilities found by tilting are no estimate from replicates."""
+    record = {"program": "montecarlo", "schema": 1, "sha256": {}}
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    names = ",".join(COLUMNS)
+    values = ",".join(
+        {"row_id": "r1", "quantity": "overflow_probability", "n_replicates": "9"}.get(
+            name, ""
+        )
+        for name in COLUMNS
+    )
+    (tmp_path / "measurements.csv").write_text(f"{names}\n{values}\n")
+    assert main(["--row", "r1", "--from", str(tmp_path)]) == 2
+    assert "row must be an estimate from replicates" in capsys.readouterr().err
+
+
 def test_json_has_the_columns_of_the_table(capsys):
     """JSON is one object with the columns of measurements.csv, and the time."""
     arguments = "--d-k 4 --keys 8 --quantity entropy --divisor sqrt --most 128 --json"
@@ -80,8 +96,13 @@ def test_budget_is_kept():
     ("arguments", "message"),
     [
         ("--quantity entropyy --keys 8", "Did you mean 'entropy'"),
-        ("--quantity entropy", "quantity of"),
-        ("--quantity entropy --keys 8 --summary median", "none mean"),
+        ("--quantity entropy", "keys must be given for entropy"),
+        ("--quantity score_variance --keys 8", "quantity of"),
+        ("--quantity entropy --keys 8 --summary median", "must be one of mean; got"),
+        ("--quantity entropy --keys 8 --number-format f8", "must be one of float64"),
+        ("--quantity entropy --keys 8 --most 0", "at least 2, got 0"),
+        ("--quantity entropy --keys 8 --most -4", "at least 2, got -4"),
+        ("--row r0 --d-k 8", "--row must stand without --d-k, got '8'"),
         ("--quantity score_variance --d-k 0", "at least 1, got 0"),
         ("--quantity score_variance --d-k x", "whole number, got 'x'"),
         ("--quantity score_variance --law cauchy", "law must be one of"),

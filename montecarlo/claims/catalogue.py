@@ -64,8 +64,13 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
 def _read_toml(source: Traversable) -> tuple[dict[str, Any], bytes]:
     try:
         content = source.read_bytes()
+    except OSError as error:
+        raise CatalogueError(
+            f"{source.name}: cannot be read: {error.strerror or error}"
+        ) from error
+    try:
         return tomllib.loads(content.decode()), content
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise CatalogueError(
             f"{source.name}: cannot be read as TOML: {error}"
         ) from error

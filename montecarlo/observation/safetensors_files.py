@@ -10,10 +10,11 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from montecarlo.observation.arrays import AXES, Tensor, stored
+import numpy as np
+
+from montecarlo.observation.arrays import AXES, FORMATS, Tensor, stored
 
 KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
-BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8}
 #: Bytes of a header at most, as in the format's own reader.
 MOST_HEADER = 100_000_000
 #: What stands for ``{side}`` in a tensor's name.
@@ -83,7 +84,7 @@ def tensor_of(path: Path, name: str, entry: Mapping[str, Any]) -> Tensor:
         raise ValueError(
             f"{name} of {path.name} must hold {', '.join(KINDS)}, got {entry['dtype']}"
         )
-    needed = BYTES[known] * prod(entry["shape"])
+    needed = np.dtype(FORMATS[known]).itemsize * prod(entry["shape"])
     if entry["size"] != needed:
         raise ValueError(
             f"{name} of {path.name} must have {needed} bytes for its shape "

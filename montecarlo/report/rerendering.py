@@ -78,6 +78,8 @@ def render_again(
             "is not written anew"
         )
     record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
+    if kind := record.get("kind"):
+        raise ResultsError(f"results must be those of a report, got an {kind}")
     if missing := _NEEDED - set(record):
         raise ResultsError(f"results must have {min(missing)!r} in their run.json")
     catalogue = _judged_by(record, source)

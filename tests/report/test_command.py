@@ -15,6 +15,7 @@ import html5lib
 import pytest
 
 import montecarlo.report.command as report_command
+from montecarlo.__main__ import main as package_main
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import CatalogueError, read_catalogue
 from montecarlo.estimation import engine
@@ -515,6 +516,22 @@ def test_record_that_is_none_is_refused(refused, copied, text):
 def test_rendering_again_takes_no_option_of_sampling(refused, finished, arguments):
     """What would sample differently stands in no command that does not sample."""
     assert arguments[0] in refused("--from", finished, *arguments)
+
+
+def test_observations_are_no_reports(refused, tmp_path):
+    """What another command wrote is told from a report that is broken."""
+    record = {"program": "montecarlo", "kind": "observation", "schema": 1, "sha256": {}}
+    (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    complaint = refused("--from", tmp_path, "--output", tmp_path / "o")
+    assert "those of a report, got an observation" in complaint
+
+
+def test_package_tells_what_there_is(capsys):
+    """``python -m montecarlo`` names every command."""
+    assert package_main() == 0
+    told = capsys.readouterr().out
+    names = ("report", "figures", "measure", "judge", "observe", "calibrate")
+    assert all(f"python -m montecarlo.{name} " in told for name in names)
 
 
 def test_folder_without_results_is_refused(refused, tmp_path):
