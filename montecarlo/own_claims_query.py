@@ -76,4 +76,36 @@ def _lines(claim: dict[str, Any]) -> list[str]:
         outcomes = Counter(place["outcome"] for place in reading["places"])
         counts = ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items()))
         lines.append(f"  {reading['verdict']:<14} {reading['id']}: {counts or 'none'}")
+        lines += [f"  {'':<14} {line}" for line in _telling(reading)]
     return lines
+
+
+def _telling(reading: dict[str, Any]) -> list[str]:
+    """Return a line for the smallest place of the worst outcome that was measured."""
+    cells = [cell for check in reading["checks"] for cell in check["cells"]]
+    for outcome in ("refuted", "inconclusive", "supported"):
+        found = [
+            cell
+            for cell in cells
+            if cell["outcome"] == outcome and cell["estimate"] is not None
+        ]
+        if found:
+            cell = min(found, key=lambda c: (c["d_k_range"][1], c["n_keys"] or 0))
+            return [_place_and_numbers(cell)]
+    return []
+
+
+def _place_and_numbers(cell: dict[str, Any]) -> str:
+    low, high = cell["d_k_range"]
+    place = [cell["context"] or cell["law"]]
+    place += [f"d_k = {low}" if low == high else f"d_k = {low} to {high}"]
+    place += [] if cell["n_keys"] is None else [f"n = {cell['n_keys']}"]
+    error = "" if cell["std_error"] is None else f" ± {cell['std_error']:.2g}"
+    least, most = cell["window_low"], cell["window_high"]
+    if least is None:
+        window = f"at most {most:.4g}"
+    elif most is None:
+        window = f"at least {least:.4g}"
+    else:
+        window = f"{least:.4g} to {most:.4g}"
+    return f"{', '.join(place)}: {cell['estimate']:.4g}{error}, claimed {window}"

@@ -54,7 +54,11 @@ def test_example_is_judged(capsys):
     assert main([str(EXAMPLE), "--jobs", "1"]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["supported", "halved-head-halves-variance"]
-    assert lines[2].split() == ["refuted", "temperature-two-is-one-hot"]
+    assert lines[3].split() == ["refuted", "temperature-two-is-one-hot"]
+    # what was measured, and what was claimed
+    number = r"[0-9.]+ ± [0-9.]+, claimed"
+    assert re.fullmatch(rf"gaussian, d_k = .*: {number} .* to .*", lines[2].strip())
+    assert re.fullmatch(rf".*gaussian, .*: {number} at least 0.9", lines[5].strip())
 
 
 @pytest.mark.parametrize(
