@@ -27,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
         nargs="+",
         metavar="FILE",
         help=".npz with arrays q and k, several for further sequences; two .npy, q and "
-        "then k; or the .safetensors of a model",
+        "then k; or .safetensors that hold queries and keys (not weights)",
     )
     add(
         "--axes",

@@ -4,10 +4,13 @@ import json
 import re
 import shlex
 from pathlib import Path
+from typing import get_args
 
+import msgspec
 import pytest
 
 import montecarlo.report.command as report_command
+from montecarlo.claims.schema import Domain, Reading, Relation, Topic
 from montecarlo.judge import main
 from montecarlo.report.__main__ import main as report_main
 from montecarlo.results.folder import (
@@ -59,6 +62,16 @@ def test_example_is_judged(capsys):
     number = r"[0-9.]+ ± [0-9.]+, claimed"
     assert re.fullmatch(rf"gaussian, d_k = .*: {number} .* to .*", lines[2].strip())
     assert re.fullmatch(rf".*gaussian, .*: {number} at least 0.9", lines[5].strip())
+
+
+def test_example_names_what_may_be_chosen():
+    """The file says every topic, relation, scope and key of a domain that there is."""
+    said = EXAMPLE.read_text(encoding="utf-8")
+    scope = next(f for f in msgspec.structs.fields(Reading) if f.name == "scope")
+    chosen = {*get_args(Topic), *get_args(Relation), *get_args(scope.type)}
+    assert len(chosen) > 12
+    for name in (*chosen, *Domain.__struct_fields__):
+        assert re.search(rf"^#.*\b{name}\b", said, re.MULTILINE), name
 
 
 @pytest.mark.parametrize(
