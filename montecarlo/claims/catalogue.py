@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -19,8 +19,10 @@ from montecarlo.claims.schema import (
     Catalogue,
     Claim,
     ModelSize,
+    Relation,
     SelfCheck,
     TextEntry,
+    Topic,
 )
 from montecarlo.claims.shapes import SHAPE_CHECKS
 from montecarlo.names import look_up
@@ -134,8 +136,17 @@ def _entries(
             yield msgspec.convert(entry, kind, strict=True)
         except msgspec.ValidationError as error:
             message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
-            raise CatalogueError(f"{name}: {table} {label}: {message}") from None
+            told = message + _choices(message)
+            raise CatalogueError(f"{name}: {table} {label}: {told}") from None
     _unique([entry[key] for entry in entries], f"{name}: {table}.{key}")
+
+
+def _choices(message: str) -> str:
+    """Name what a field may be, where a message says only what it is not."""
+    for field, names in (("topic", get_args(Topic)), ("relation", get_args(Relation))):
+        if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
+            return f"; there are {', '.join(names)}"
+    return ""
 
 
 def _unique(values: list[str], where: str) -> None:

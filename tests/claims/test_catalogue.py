@@ -74,7 +74,7 @@ WRONG_CHECKS = [
     ({"quantity": None}, "quantity", "missing"),
     ({"divisor": "sqr"}, "divisor", "Did you mean 'sqrt'?"),
     ({"summary": "median"}, "summary", "value"),
-    ({"relation": "equal"}, "relation", "equal"),
+    ({"relation": "equal"}, "relation", "there are equals, at_least"),
     ({"relation": 3}, "relation", "int"),
     ({"relation": "equals"}, "relation", "expected and tolerance"),
     ({"relation": "between"}, "relation", "high and low"),
