@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, concluded
+from montecarlo.exits import DONE, concluded, importing
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -36,9 +36,11 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     arguments = build_parser().parse_args(argv)
-    from montecarlo.calibration.making import make_card
 
     def work() -> int:
+        with importing("calibrate"):
+            from montecarlo.calibration.making import make_card
+
         for line in make_card(arguments):
             print(line, flush=True)
         return DONE

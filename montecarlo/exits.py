@@ -1,7 +1,11 @@
 """Exit statuses of every command, and the one line that a command complains with."""
 
+import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 DONE = 0
 #: An outcome named by ``--fail-on``, and only that.
@@ -11,6 +15,8 @@ INPUT_ERROR = 2
 #: The run could not start or finish.
 FAILED = 3
 INTERRUPTED = 130
+#: What is said of an interruption that says nothing itself.
+NOTHING_WRITTEN = "interrupted, nothing was written"
 
 
 def complain(command: str, error: object, status: int) -> int:
@@ -23,7 +29,7 @@ def complain(command: str, error: object, status: int) -> int:
 def concluded(
     command: str,
     work: Callable[[], int],
-    interrupted: str = "interrupted, nothing was written",
+    interrupted: str = NOTHING_WRITTEN,
 ) -> int:
     """Do a command's work; what it raises becomes one line and a status.
 
@@ -40,7 +46,36 @@ def concluded(
         return work()
     except ValueError as error:
         return complain(command, error, INPUT_ERROR)
-    except (OSError, RuntimeError, MemoryError) as error:
+    except MemoryError as error:
+        return complain(command, str(error) or "out of memory", FAILED)
+    except (OSError, RuntimeError) as error:
         return complain(command, error, FAILED)
     except KeyboardInterrupt as stopped:
         return complain(command, str(stopped) or interrupted, INTERRUPTED)
+
+
+@contextmanager
+def importing(command: str) -> Iterator[None]:
+    """End the process at once on Ctrl-C, for the second that imports take.
+
+    There is nothing to undo yet, and an exception may be swallowed by what is imported.
+
+    Parameters
+    ----------
+    command : str
+        Its name, for the line.
+    """
+
+    def leave(*_: object) -> None:
+        os._exit(complain(command, NOTHING_WRITTEN, INTERRUPTED))
+
+    handler = signal.default_int_handler
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not handler:
+        yield  # others have no signals, or it was somebody's wish that they be ignored
+        return
+    signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, concluded
+from montecarlo.exits import DONE, concluded, importing
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -62,18 +62,20 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     arguments = build_parser().parse_args(argv)
-    from montecarlo.report.command import run_report
-    from montecarlo.report.documentation import (
-        figure_maker,
-        print_figures,
-        print_paths,
-        read_wanted,
-    )
-    from montecarlo.report.rerendering import render_again
 
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        with importing("figures"):
+            from montecarlo.report.command import run_report
+            from montecarlo.report.documentation import (
+                figure_maker,
+                print_figures,
+                print_paths,
+                read_wanted,
+            )
+            from montecarlo.report.rerendering import render_again
+
         if arguments.list:
             print_figures()
             return DONE

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILING, concluded
+from montecarlo.exits import DONE, FAILING, concluded, importing
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -55,11 +55,13 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     arguments = build_parser().parse_args(argv)
-    from montecarlo.own_claims_query import answer
 
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        with importing("judge"):
+            from montecarlo.own_claims_query import answer
+
         lines, failing = answer(arguments, typed)
         print(lines)
         return FAILING if failing else DONE

@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, concluded
+from montecarlo.exits import DONE, concluded, importing
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -83,10 +83,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     parser = build_parser()
     arguments = parser.parse_args(argv)
-    from montecarlo.point_query import answer, answer_row, format_point
-    from montecarlo.replay import replay
 
     def work() -> int:
+        with importing("measure"):
+            from montecarlo.point_query import answer, answer_row, format_point
+            from montecarlo.replay import replay
+
         if arguments.replicates is not None:
             print(replay(arguments))
             return DONE

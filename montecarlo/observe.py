@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILING, concluded
+from montecarlo.exits import DONE, FAILING, concluded, importing
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -69,11 +69,13 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     arguments = build_parser().parse_args(argv)
-    from montecarlo.report.observed.command import observe_files
 
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        with importing("observe"):
+            from montecarlo.report.observed.command import observe_files
+
         return FAILING if observe_files(arguments, typed) else DONE
 
     return concluded("observe", work)

@@ -43,6 +43,8 @@ PRESENTATION = {"matplotlib", "mpl_toolkits", "jinja2"}
 CLUSTER = {"dask", "distributed"}
 DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "urandom"}
 MOST_LINES = 300
+#: Where a command imports: what takes long within its work, which can be interrupted.
+PLACES = (("main",), ("main", "work"))
 #: The one function beside a command's main() that imports, and what: it needs an extra.
 OPTIONAL = ("estimation.executors", "make_executor", "montecarlo.estimation.cluster")
 
@@ -193,14 +195,14 @@ def drawing(modules: dict[str, Module]) -> Iterator[str]:
 
 
 def late_imports(modules: dict[str, Module]) -> Iterator[str]:
-    """Only a command's main() imports inside a function, and what needs an extra; no
-    import by a string.
+    """Only a command's main() and its work() import inside a function, and what needs
+    an extra; no import by a string.
     """
     for module in modules.values():
         for item in imports_of(module):
             if (module.name, *item.within, item.target) == OPTIONAL:
                 continue
-            if item.within and not (module.is_command and item.within == ("main",)):
+            if item.within and not (module.is_command and item.within in PLACES):
                 yield f"{module.name}:{item.line} imports inside {item.within[-1]}()"
         for node in ast.walk(module.tree):
             match node:
@@ -323,6 +325,8 @@ BAD = [
         "inside f()",
     ),
     ("late_imports", "judge", "def f():\n    import json", "inside f()"),
+    ("late_imports", "judge", "def work():\n    import json", "inside work()"),
+    ("late_imports", "study", "def main():\n def work():\n  import re", "work()"),
     ("late_imports", "study", "class A:\n    def f(self):\n        import json", "f()"),
     ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),
     ("late_imports", "study", "from importlib import import_module", "study:1"),

@@ -8,7 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, concluded
+from montecarlo.exits import DONE, concluded, importing
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -95,16 +95,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"montecarlo {version('montecarlo')}")
         return DONE
-    from montecarlo.report.command import (
-        list_kind,
-        report_maker,
-        run_report,
-    )
-    from montecarlo.report.rerendering import render_again
 
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        with importing("report"):
+            from montecarlo.report.command import (
+                list_kind,
+                report_maker,
+                run_report,
+            )
+            from montecarlo.report.rerendering import render_again
+
         if arguments.list is not None:
             list_kind(arguments.list)
         else:

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -524,6 +525,22 @@ def test_observations_are_no_reports(refused, tmp_path):
     (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
     complaint = refused("--from", tmp_path, "--output", tmp_path / "o")
     assert "those of a report, got an observation" in complaint
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").exists(), reason="needs to see what is loaded")
+@pytest.mark.parametrize("library", ["_multiarray_umath", "_ufuncs", "pandas"])
+def test_interrupted_while_it_starts(tmp_path, library):
+    """Ctrl-C ends the command with one line also while modules are imported."""
+    words = [sys.executable, "-m", "montecarlo.report", "--output", str(tmp_path / "o")]
+    command = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    maps = Path(f"/proc/{command.pid}/maps")
+    while library not in maps.read_text(encoding="utf-8"):
+        time.sleep(0.005)
+    command.send_signal(signal.SIGINT)
+    _, complaint = command.communicate(timeout=60)
+    assert command.returncode == 130
+    assert complaint == "montecarlo.report: interrupted, nothing was written\n"
 
 
 def test_package_tells_what_there_is(capsys):
