@@ -115,7 +115,7 @@ def render_again(
 
 def _writes_less(arguments: argparse.Namespace) -> bool:
     """Tell whether something else than all pages of the report is asked for."""
-    return any(getattr(arguments, name, None) for name in ("lang", "format", "figures"))
+    return "figures" in arguments or bool(arguments.lang or arguments.format)
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shutil
 
 import matplotlib as mpl
 import pytest
@@ -150,6 +151,18 @@ def test_wrong_option_is_refused(run, report, tmp_path, arguments, named):
     assert len(complaint.splitlines()) == 1
     assert named in complaint
     assert not target.exists()
+
+
+def test_report_is_not_replaced_by_its_figures(run, report, tmp_path):
+    """Figures of a report do not go into its folder, where its pages would be lost."""
+    folder = tmp_path / "report"
+    shutil.copytree(report.folder, folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    status, _, complaint = run("--from", folder, "--output", folder)
+    assert status == 2
+    assert "--output must name another folder" in complaint
+    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert after == before
 
 
 def test_foreign_folder_is_left_alone(run, report, tmp_path):
