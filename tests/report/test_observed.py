@@ -301,6 +301,18 @@ def test_a_folder_of_others_is_left_alone(files, tmp_path, capsys):
     assert [path.name for path in output.iterdir()] == ["thesis.tex"]
 
 
+def test_files_count_once(tmp_path, capsys):
+    """Sequences that count twice are refused; queries that are the keys are not."""
+    q = np.random.default_rng(1).normal(size=(5, 8, 4))
+    np.savez(tmp_path / "a.npz", q=q, k=-q)
+    np.save(tmp_path / "q.npy", q)
+    options = ["--axes", "sequence,token,d", "--lang", "en", "--quiet"]
+    options += ["--output", str(tmp_path / "o")]
+    assert main([str(tmp_path / "a.npz")] * 2 + options) == 2
+    assert "files must be different ones" in capsys.readouterr().err
+    assert main([str(tmp_path / "q.npy")] * 2 + options) == 0
+
+
 def test_claims_are_shown_on_a_trained_model(report):
     """The table of claims has a column for it: what was kept, and of how many heads."""
     trained = read_trained(report.results.claims)
