@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import msgspec
 
 from montecarlo.claims.cells import cells_of
-from montecarlo.claims.schema import Catalogue, Check
+from montecarlo.claims.checks import Check
+from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.study import Study

@@ -20,6 +20,7 @@ from montecarlo.claims.judging import (
 from montecarlo.claims.records import (
     claim_records,
     self_check_records,
+    sentence_record,
     threshold_curves,
 )
 from montecarlo.claims.schema import Catalogue
@@ -152,7 +153,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         judged = replace(judge, budgets=there).judge(
             lambda c: cache.summaries(store, c)
         )
-        return undecided_conditions([*judged[0], *judged[1]], most)
+        return undecided_conditions(judged, most)
 
     plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
     with threadpool_limits(limits=1, user_api="blas"):
@@ -167,20 +168,25 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
     sampled()
-    claims, self_checks = judge.judge(lambda c: cache.summaries(store, c))
+    judged = judge.judge(lambda c: cache.summaries(store, c))
     summaries = [cache.summaries(store, condition) for condition in budgets]
     return StudyResults(
         study,
         tabulate(summaries, find_reference, rare),
-        _curves(summaries, claims),
+        _curves(summaries, judged.claims),
         {
             "error_rate": study.error_rate,
             "decision_error": alpha,
-            "claims": claim_records(study.catalogue, claims, row_id),
-            "self_checks": self_check_records(self_checks, row_id),
-            "models": [
-                msgspec.structs.asdict(model) for model in study.catalogue.model
+            "claims": claim_records(study.catalogue, judged.claims, row_id),
+            "passages": [
+                {"id": passage.id, **sentence_record(one, row_id)}
+                for passage, one in zip(
+                    study.catalogue.passage, judged.passages, strict=True
+                )
             ],
+            "self_checks": self_check_records(judged.self_checks, row_id),
+            "models": msgspec.to_builtins(study.catalogue.model),
+            "records": msgspec.to_builtins(study.catalogue.record),
         },
         {condition.name: store.n_replicates(condition) for condition in budgets},
         limited,

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 import montecarlo.report.command as report_command
-from montecarlo.claims.schema import Domain, Reading, Relation, Topic
+from montecarlo.claims.checks import Domain, Relation
+from montecarlo.claims.schema import Reading, Topic
 from montecarlo.judge import main
 from montecarlo.report.__main__ import main as report_main
 from montecarlo.results.folder import (

@@ -117,15 +117,15 @@ def _collect(claims: Mapping[str, Any]) -> Judged:
 
 
 def _cells(claims: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield every cell of claims, right sentences and self-checks."""
+    """Yield every cell of claims, of what is said of them, and of self-checks."""
+    judged = [*claims["passages"], *claims["self_checks"]]
     for claim in claims["claims"]:
-        right = [claim["right"]] if claim["right"] else []
-        for reading in (*claim["readings"], *right):
-            for check in reading["checks"]:
+        judged += [*claim["readings"], *claim["findings"]]
+        judged += [claim[name] for name in ("right", "concedes") if claim[name]]
+    for one in judged:
+        for check in one["checks"]:
+            if check["relation"] != "tends_to":  # decided by theory
                 yield from check["cells"]
-    for self_check in claims["self_checks"]:
-        for check in self_check["checks"]:
-            yield from check["cells"]
 
 
 def judge_studies(

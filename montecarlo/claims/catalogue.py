@@ -9,22 +9,25 @@ from typing import Any, get_args
 
 import msgspec
 
+from montecarlo.claims.checks import Relation
+from montecarlo.claims.facts import FACT_CHECKS
 from montecarlo.claims.rules import (
     CatalogueError,
     placed,
     validate_check,
+    validate_sentence,
     validate_words,
 )
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
     ModelSize,
-    Relation,
+    RecordEntry,
     SelfCheck,
     TextEntry,
     Topic,
 )
-from montecarlo.claims.shapes import SHAPE_CHECKS
+from montecarlo.claims.sentences import Passage
 from montecarlo.names import look_up
 
 
@@ -97,7 +100,8 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     CatalogueError
         With one line: file, claim, field, requirement and what came.
     """
-    known = ["text", "claim", "self_check", "model", *["language"] * own]
+    known = ["text", "claim", "self_check", "model"]
+    known += ["language"] if own else ["passage", "record"]
     if unknown := set(data) - set(known):
         raise CatalogueError(
             f"{name}: entries must be {', '.join(known)}, got {min(unknown)!r}"
@@ -106,16 +110,23 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
     claims = tuple(_entries(data, "claim", "id", Claim, name))
     self_checks = tuple(_entries(data, "self_check", "id", SelfCheck, name))
     models = tuple(_entries(data, "model", "name", ModelSize, name))
+    passages = tuple(_entries(data, "passage", "id", Passage, name))
+    records = tuple(_entries(data, "record", "claim", RecordEntry, name))
     language = data.get("language", "en") if own else None
     if not isinstance(language, str | None):
         raise CatalogueError(f"{name}: language must be a text, got {language!r}")
-    catalogue = Catalogue(texts, claims, self_checks, models, language)
+    catalogue = Catalogue(
+        texts, claims, passages, self_checks, models, records, language
+    )
     if own and not claims:
         raise CatalogueError(f"{name}: there must be a claim ([[claim]]), got none")
     for words, place in catalogue.words():
         validate_words(words, f"{name}: {place}", own=own)
     for claim in claims:
         _validate_claim(claim, texts, f"{name}: claim {claim.id!r}", own=own)
+    for passage in passages:
+        place = f"{name}: passage {passage.id!r}"
+        validate_sentence(passage.sentence, {}, place, own=own)
     for self_check in self_checks:
         for check in self_check.check:
             validate_check(check, f"{name}: self_check {self_check.id!r}")
@@ -160,22 +171,23 @@ def _validate_claim(
 ) -> None:
     _validate_kind(claim, where, own=own)
     keys = {text.key: text for text in texts}
+    readings = {reading.id: reading for reading in claim.reading}
     for source in claim.source:
         with placed(where, "source.text"):
             look_up("text", source.text, keys)
+        for name in source.admits:
+            with placed(where, "source.admits"):
+                look_up("reading", name, readings)
     _validate_readings(claim, where)
-    for check in claim.right.check if claim.right else ():
-        validate_check(check, f"{where}, right")
+    if not own and claim.source:
+        _validate_votes(claim, where)
+    for sentence, place in claim.sentences():
+        validate_sentence(sentence, readings, f"{where}, {place}", own=own)
 
 
 def _validate_readings(claim: Claim, where: str) -> None:
-    """Require readings with ids and checks, and sentences that speak of these alone."""
-    readings = {reading.id: reading for reading in claim.reading}
+    """Require readings with ids and checks."""
     _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
-    for when in claim.sentences.when if claim.sentences else ():
-        for named in when.readings:
-            with placed(where, "sentences.when.readings"):
-                look_up("reading", named, readings)
     for reading in claim.reading:
         for check in reading.check:
             validate_check(check, f"{where}, reading {reading.id!r}")
@@ -187,18 +199,45 @@ def _validate_readings(claim: Claim, where: str) -> None:
             )
 
 
+def _validate_votes(claim: Claim, where: str) -> None:
+    """Require that a reading votes if and only if a text says it, and says it so."""
+    for reading in claim.reading:
+        sources = [
+            source
+            for source in claim.source
+            if reading.id in (source.admits or claim.admitted())
+        ]
+        said = (reading.quantifier, reading.form)
+        if reading.beyond == bool(sources):
+            raise CatalogueError(
+                f"{where}, reading {reading.id!r}, field beyond: must be "
+                f"{str(not sources).lower()}, got {str(reading.beyond).lower()}"
+            )
+        if sources and said not in {(s.quantifier, s.form) for s in sources}:
+            raise CatalogueError(
+                f"{where}, reading {reading.id!r}, field quantifier: must be said so "
+                f"by a source that admits it, got {' '.join(said)}"
+            )
+
+
+#: Which fields a claim of each kind must have.
+_NEEDED = {
+    "measured": {"reading": True, "finding": True},
+    "shape": {"reading": False, "finding": True},
+    "record": {"reading": False, "finding": True},
+    "practice": {"reading": False, "finding": True},
+    "assumption": {"reading": False, "finding": True},
+}
+
+
 def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
     """Require what a claim of its kind must have, and nothing else."""
-    measured, shape = claim.kind == "measured", claim.kind == "shape"
-    if shape:
+    if claim.kind in ("shape", "record"):
         with placed(where, "id"):
-            look_up("claim of kind shape", claim.id, SHAPE_CHECKS)
-    for field, given, needed in (
-        ("reading", bool(claim.reading), measured),
-        ("sentences", claim.sentences is not None, measured or shape),
-        ("note", claim.note is not None, not measured and not shape),
-    ):
-        if given != needed and not (own and field == "sentences"):
+            look_up(f"claim of kind {claim.kind}", claim.id, FACT_CHECKS)
+    for field, needed in _NEEDED[claim.kind].items():
+        given = bool(getattr(claim, field))
+        if given != needed and not (own and field == "finding"):
             verb = "be there" if needed else "be left out"
             raise CatalogueError(
                 f"{where}, field {field}: must {verb} for the kind {claim.kind!r}"

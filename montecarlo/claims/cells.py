@@ -10,13 +10,16 @@ from typing import NamedTuple
 
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.claims.schema import UNBOUNDED, Check, level_at
+from montecarlo.claims.checks import UNBOUNDED, Check, level_at
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import LAWS, parse_law
 from montecarlo.sampling.replicates import row_quantities
+
+#: The far end of a series: from the largest d_k down to a quarter of it.
+FAR = 4
 
 
 class Place(NamedTuple):
@@ -166,12 +169,57 @@ def estimate_in(
 ) -> Estimate:
     """Return the estimate that a check compares in a cell."""
     key = row_key(check)
-    estimates = [summaries(c).estimate(key) for c in cell.conditions]
-    if check.relation == "slope_between":
-        return log_log_slope([c.d_k for c in cell.conditions], estimates)
+    conditions = cell.conditions
+    if check.relation == "tends_to":  # the slope where d_k is largest
+        far = conditions[-1].d_k / FAR
+        conditions = tuple(c for c in conditions if c.d_k >= far)
+    estimates = [summaries(c).estimate(key) for c in conditions]
+    if check.relation in ("slope_between", "tends_to"):
+        return log_log_slope([c.d_k for c in conditions], estimates)
     if check.relation == "ratio_of_ends_between":
         return ratio_of_ends(estimates)
     return estimates[0]
+
+
+def exact_in(
+    check: Check, cell: Cell, reference: Callable[[Condition, RowKey], float | None]
+) -> float | None:
+    """Return the exact value of what a check compares in a cell, where theory has it.
+
+    Parameters
+    ----------
+    check : Check
+    cell : Cell
+    reference : callable
+        Exact value of a row, None where there is none.
+    """
+    exact = [_exact_row(c, row_key(check), reference) for c in cell.conditions]
+    known = [value for value in exact if value is not None]
+    if len(known) < len(exact) or check.relation == "tends_to":
+        return None
+    if not check.along_d_k:
+        return known[0]
+    if min(known) <= 0.0:
+        return None
+    if check.relation == "ratio_of_ends_between":
+        return known[-1] / known[0]
+    estimates = [Estimate(value, 0.0, 2) for value in known]
+    return log_log_slope([c.d_k for c in cell.conditions], estimates).value
+
+
+def _exact_row(
+    condition: Condition,
+    key: RowKey,
+    reference: Callable[[Condition, RowKey], float | None],
+) -> float | None:
+    """Return the exact value of a row, or of the ratio of two."""
+    parts = [
+        reference(condition, key._replace(divisor=divisor))
+        for divisor in key.divisor.split("/")
+    ]
+    if len(parts) == 1 or parts[0] is None:
+        return parts[0]
+    return parts[0] / parts[1] if parts[1] else None
 
 
 def window_in(
@@ -189,7 +237,8 @@ def window_in(
     Returns
     -------
     (low, high), or None
-        None where the check compares with a reference that does not exist.
+        None where the check compares with a reference that does not exist.  Where it
+        speaks of a limit, of the slope at the far end, which theory decides.
     """
     n_keys, d_k = cell.place.n_keys, cell.place.d_k
     if check.relation != "equals":

@@ -5,8 +5,8 @@ added over all statistics and looks, comes to the report's error rate: with the 
 of the probability all intervals are right at once, and so is every decided check.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from montecarlo.claims.cells import (
     Cell,
@@ -14,15 +14,19 @@ from montecarlo.claims.cells import (
     Statistic,
     cells_of,
     estimate_in,
+    exact_in,
     is_applicable,
     row_key,
     statistic_of,
     window_in,
 )
-from montecarlo.claims.schema import Catalogue, Check, Reading, Words
-from montecarlo.claims.shapes import SHAPE_CHECKS
+from montecarlo.claims.checks import Check
+from montecarlo.claims.facts import FACT_CHECKS
+from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.saying import SentenceOutcome, judge_sentence
+from montecarlo.claims.schema import Catalogue, Claim, Reading
+from montecarlo.claims.sentences import Sentence
 from montecarlo.claims.verdicts import (
-    Border,
     Verdict,
     all_of,
     claim_verdict,
@@ -31,57 +35,51 @@ from montecarlo.claims.verdicts import (
     reading_verdict,
     replicates_needed,
 )
-from montecarlo.estimation.estimates import Estimate
-from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.conditions import Condition
+from montecarlo.theory.limits import limit_of
 
 #: A cell that seems to need more budgets than this is not sampled further.
 HOPELESS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class CellOutcome:
-    """How a check came out in one cell."""
-
-    cell: Cell
-    key: RowKey
-    estimate: Estimate | None  # None: not applicable
-    interval: Interval | None
-    window: tuple[float, float]
-    verdict: Verdict
-    needed: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
-    """A check with its cells."""
-
-    check: Check
-    cells: tuple[CellOutcome, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingOutcome:
-    """A reading: its checks, the joint outcome of each place, and the borders."""
-
-    id: str
-    scope: str
-    label: Words | None
-    verdict: Verdict
-    checks: tuple[CheckOutcome, ...]
-    places: tuple[tuple[Place, Verdict], ...]
-    borders: tuple[Border, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ClaimOutcome:
-    """A claim, or a self-check, with its verdict."""
+    """A claim, or a self-check, with its verdict.
+
+    Attributes
+    ----------
+    id : str
+    verdict : Verdict
+    readings : tuple of ReadingOutcome
+    texts : mapping
+        Key of each text that makes the claim to the verdict on what it says.
+    findings : tuple of SentenceOutcome
+        One for each that the catalogue has.
+    right, concedes : SentenceOutcome or None
+    """
 
     id: str
     verdict: Verdict
     readings: tuple[ReadingOutcome, ...]
-    right: ReadingOutcome | None = None
+    texts: Mapping[str, Verdict] = field(default_factory=dict)
+    findings: tuple[SentenceOutcome, ...] = ()
+    right: SentenceOutcome | None = None
+    concedes: SentenceOutcome | None = None
+
+    def sentences(self) -> Iterator[SentenceOutcome]:
+        """Yield all that a page may say of it."""
+        yield from self.findings
+        yield from (one for one in (self.right, self.concedes) if one is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How everything in a catalogue came out, in its order."""
+
+    claims: list[ClaimOutcome]
+    passages: list[SentenceOutcome]
+    self_checks: list[ClaimOutcome]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,39 +105,64 @@ class Judge:
     reference: Callable[[Condition, RowKey], float | None]
     decision_error: float
 
-    def judge(
-        self, summaries: Callable[[Condition], Summaries]
-    ) -> tuple[list[ClaimOutcome], list[ClaimOutcome]]:
-        """Judge all claims and all self-checks.
+    def judge(self, summaries: Callable[[Condition], Summaries]) -> Judgement:
+        """Judge all claims, passages and self-checks.
 
         Parameters
         ----------
         summaries : callable
             Condition -> its estimates.
         """
-        claims = []
-        for claim in self.catalogue.claim:
-            readings = [self._reading(reading, summaries) for reading in claim.reading]
-            if claim.kind == "shape":
-                verdict = SHAPE_CHECKS[claim.id](self.catalogue)
-            elif readings:
-                verdict = claim_verdict([reading.verdict for reading in readings])
-            else:
-                verdict = Verdict.NOT_MEASURED
-            right = None
-            if claim.right is not None:
-                right = self._reading(Reading("right", claim.right.check), summaries)
-            claims.append(ClaimOutcome(claim.id, verdict, tuple(readings), right))
+
+        def check(one: Check) -> CheckOutcome:
+            return self._check(one, summaries)
+
+        claims = [self._claim(claim, check) for claim in self.catalogue.claim]
+        passages = [judge_sentence(p.sentence, check) for p in self.catalogue.passage]
         self_checks = []
         for entry in self.catalogue.self_check:
-            reading = self._reading(Reading(entry.id, entry.check), summaries)
+            reading = self._reading(Reading(entry.id, entry.check), check)
             self_checks.append(ClaimOutcome(entry.id, reading.verdict, (reading,)))
-        return claims, self_checks
+        return Judgement(claims, passages, self_checks)
+
+    def _claim(
+        self, claim: Claim, check: Callable[[Check], CheckOutcome]
+    ) -> ClaimOutcome:
+        readings = tuple(self._reading(reading, check) for reading in claim.reading)
+        verdicts = {reading.id: reading.verdict for reading in readings}
+        verdict = self._verdict(claim, [verdicts[name] for name in claim.admitted()])
+        keys = dict.fromkeys(source.text for source in claim.source)
+        texts = {
+            key: self._verdict(claim, [verdicts[name] for name in claim.admitted(key)])
+            for key in keys
+        }
+
+        def say(sentence: Sentence) -> SentenceOutcome:
+            return judge_sentence(sentence, check, readings, verdict)
+
+        right = claim.right
+        return ClaimOutcome(
+            claim.id,
+            verdict,
+            readings,
+            texts,
+            tuple(map(say, claim.finding)),
+            None if right is None else say(right.as_sentence()),
+            None if claim.concedes is None else say(claim.concedes),
+        )
+
+    def _verdict(self, claim: Claim, readings: list[Verdict]) -> Verdict:
+        """Join readings; what is not sampled is judged on arrays and on records."""
+        if claim.kind == "assumption":
+            return Verdict.NOT_APPLICABLE
+        if claim.kind in ("shape", "record"):
+            return FACT_CHECKS[claim.id](self.catalogue)
+        return claim_verdict(readings) if readings else Verdict.NOT_MEASURED
 
     def _reading(
-        self, reading: Reading, summaries: Callable[[Condition], Summaries]
+        self, reading: Reading, judge_check: Callable[[Check], CheckOutcome]
     ) -> ReadingOutcome:
-        checks = tuple(self._check(check, summaries) for check in reading.check)
+        checks = tuple(map(judge_check, reading.check))
         joined: dict[Place, list[Verdict]] = {}
         for check in checks:
             for cell in check.cells:
@@ -149,13 +172,12 @@ class Judge:
             joined, key=lambda p: (p.law, p.context, p.n_keys or 0, p.d_k or 0)
         )
         places = tuple((place, all_of(joined[place])) for place in ordered)
-        verdict = reading_verdict(reading.scope, [v for _, v in places])
+        outcomes = [verdict for _, verdict in places]
+        verdict = reading_verdict(reading.quantifier, outcomes, reading.share)
         if verdict == Verdict.SUPPORTED and not all(check.cells for check in checks):
             verdict = Verdict.INCONCLUSIVE  # a check that the grid has no place for
         borders = tuple(find_borders(places))
-        return ReadingOutcome(
-            reading.id, reading.scope, reading.label, verdict, checks, places, borders
-        )
+        return ReadingOutcome(reading, verdict, checks, places, borders)
 
     def _check(
         self, check: Check, summaries: Callable[[Condition], Summaries]
@@ -178,13 +200,23 @@ class Judge:
         if not is_applicable(check, cell):
             return CellOutcome(cell, key, None, None, window, Verdict.NOT_APPLICABLE)
         estimate = estimate_in(check, cell, summaries)
+        if check.relation == "tends_to":
+            limit = limit_of(check.quantity, check.summary, cell.place.n_keys or 0)
+            verdict = Verdict.NOT_APPLICABLE
+            if limit is not None:
+                agrees = limit.tends_to == check.to
+                verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
+            return CellOutcome(cell, key, estimate, None, window, verdict, limit=limit)
+        exact = exact_in(check, cell, self.reference)
         interval = estimate.interval(self.decision_error)
         verdict = decide(interval, window)
         needed = None
         if verdict == Verdict.INCONCLUSIVE:
             budget = min(self.budgets[c] for c in cell.conditions)
             needed = replicates_needed(estimate, window, self.decision_error, budget)
-        return CellOutcome(cell, key, estimate, interval, window, verdict, needed)
+        return CellOutcome(
+            cell, key, estimate, interval, window, verdict, exact, needed=needed
+        )
 
 
 def decision_error(
@@ -216,7 +248,7 @@ def decision_error(
     statistics: dict[Statistic, int] = {}
     for check in catalogue.checks():
         for cell in cells_of(check, looks, divisors):
-            if not is_applicable(check, cell):
+            if check.relation == "tends_to" or not is_applicable(check, cell):
                 continue
             if window_in(check, cell, reference) is not None:
                 most = max(looks[c] for c in cell.conditions)
@@ -225,27 +257,40 @@ def decision_error(
 
 
 def undecided_conditions(
-    outcomes: Iterable[ClaimOutcome], budgets: Mapping[Condition, int]
+    judged: Judgement, budgets: Mapping[Condition, int]
 ) -> set[Condition]:
     """Return the conditions of all undecided cells that the budget may still decide.
 
     Parameters
     ----------
-    outcomes : iterable of ClaimOutcome
+    judged : Judgement
     budgets : mapping
         Condition to the most replicates it may get.
 
     Notes
     -----
     A cell that seems to need many times its budget is given up: that leaves it
-    inconclusive, which it would end as anyhow, and makes no decision wrong.
+    inconclusive, which it would end as anyhow, and makes no decision wrong.  What a
+    sentence asserts and theory knows does not wait for the sample.
     """
+    checks = [
+        check
+        for outcome in (*judged.claims, *judged.self_checks)
+        for reading in outcome.readings
+        for check in reading.checks
+    ]
+    said = [one for claim in judged.claims for one in claim.sentences()]
+    cells = [cell for check in checks for cell in check.cells]
+    cells += [
+        cell
+        for sentence in (*said, *judged.passages)
+        for check in sentence.checks
+        for cell in check.cells
+        if cell.exact is None
+    ]
     return {
         condition
-        for outcome in outcomes
-        for reading in (*outcome.readings, *([outcome.right] if outcome.right else []))
-        for check in reading.checks
-        for cell in check.cells
+        for cell in cells
         if cell.verdict == Verdict.INCONCLUSIVE and _has_hope(cell, budgets)
         for condition in cell.cell.conditions
     }

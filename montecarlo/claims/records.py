@@ -3,18 +3,18 @@
 import math
 from collections.abc import Callable, Iterator
 
+import msgspec
 import numpy as np
 
-from montecarlo.claims.judging import (
-    CellOutcome,
-    CheckOutcome,
-    ClaimOutcome,
-    ReadingOutcome,
-)
-from montecarlo.claims.schema import Catalogue, Check, Level
+from montecarlo.claims.checks import Check, Level
+from montecarlo.claims.judging import ClaimOutcome
+from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.saying import Number, SentenceOutcome
+from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.conditions import Condition
+from montecarlo.theory.limits import Limit
 
 Record = dict[str, object]
 RowName = Callable[[Condition, RowKey], str]
@@ -27,20 +27,52 @@ def claim_records(
 ) -> list[Record]:
     """Return one record per claim, in the order of the catalogue."""
     return [
-        {
-            "id": claim.id,
-            "kind": claim.kind,
-            "topic": claim.topic,
-            "sources": [
-                {"text": source.text, "section": source.section}
-                for source in claim.source
-            ],
-            "verdict": outcome.verdict.value,
-            "readings": [_reading(reading, row_name) for reading in outcome.readings],
-            "right": _reading(outcome.right, row_name) if outcome.right else None,
-        }
+        _claim(claim, outcome, row_name)
         for claim, outcome in zip(catalogue.claim, outcomes, strict=True)
     ]
+
+
+def _claim(claim: Claim, outcome: ClaimOutcome, row_name: RowName) -> Record:
+    voting = claim.admitted()
+    right, concedes = outcome.right, outcome.concedes
+    return {
+        "id": claim.id,
+        "kind": claim.kind,
+        "topic": claim.topic,
+        "sources": [msgspec.to_builtins(source) for source in claim.source],
+        "verdict": outcome.verdict.value,
+        "texts": {key: verdict.value for key, verdict in outcome.texts.items()},
+        "readings": [
+            {**_reading(reading, row_name), "votes": reading.id in voting}
+            for reading in outcome.readings
+        ],
+        "findings": [sentence_record(one, row_name) for one in outcome.findings],
+        "right": None if right is None else sentence_record(right, row_name),
+        "concedes": None if concedes is None else sentence_record(concedes, row_name),
+    }
+
+
+def sentence_record(outcome: SentenceOutcome, row_name: RowName) -> Record:
+    """Return whether a sentence holds, its numbers, and what it rests on."""
+    return {
+        "holds": outcome.holds,
+        "numbers": {
+            name: _number(number, row_name) for name, number in outcome.numbers.items()
+        },
+        "checks": [_check(check, row_name) for check in outcome.checks],
+    }
+
+
+def _number(number: Number, row_name: RowName) -> Record:
+    row = ""
+    if number.cell is not None and len(number.cell.cell.conditions) == 1:
+        row = row_name(number.cell.cell.conditions[0], number.cell.key)
+    return {
+        "value": number.value,
+        "std_error": None if number.std_error is None else _short(number.std_error),
+        "row": row,
+        "percent": number.percent,
+    }
 
 
 def self_check_records(outcomes: list[ClaimOutcome], row_name: RowName) -> list[Record]:
@@ -58,7 +90,9 @@ def self_check_records(outcomes: list[ClaimOutcome], row_name: RowName) -> list[
 def _reading(reading: ReadingOutcome, row_name: RowName) -> Record:
     return {
         "id": reading.id,
-        "scope": reading.scope,
+        "quantifier": reading.reading.quantifier,
+        "form": reading.reading.form,
+        "share": reading.reading.share,
         "verdict": reading.verdict.value,
         "places": [
             {**place._asdict(), "outcome": verdict.value}
@@ -91,6 +125,7 @@ def _check(outcome: CheckOutcome, row_name: RowName) -> Record:
         "tolerance": check.tolerance,
         "low": _level(check.low),
         "high": _level(check.high),
+        "to": check.to,
         "domain": {
             "d_k": list(check.domain.d_k),
             "n_keys": list(check.domain.n_keys),
@@ -117,8 +152,19 @@ def _cell(cell: CellOutcome, row_name: RowName) -> Record:
         "decision_high": None if interval is None else _end(interval.high, cell.window),
         "window_low": _finite(cell.window[0]),
         "window_high": _finite(cell.window[1]),
+        "exact": cell.exact,
+        "limit": None if cell.limit is None else _limit(cell.limit),
         "outcome": cell.verdict.value,
         "replicates_needed": cell.needed,
+    }
+
+
+def _limit(limit: Limit) -> Record:
+    return {
+        "tends_to": limit.tends_to,
+        "kind": limit.kind,
+        "exponent": limit.exponent,
+        "constant": limit.constant,
     }
 
 

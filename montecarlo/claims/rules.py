@@ -1,7 +1,7 @@
 """What checks and texts must be beyond their types, and the error that says so."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from montecarlo.attention.divisors import DIVISORS, pairs_of
@@ -14,11 +14,14 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.cells import canonical_laws
-from montecarlo.claims.schema import CONTROL, Check, Level, Words
+from montecarlo.claims.checks import CONTROL, Check, Level, Words
+from montecarlo.claims.schema import Reading
+from montecarlo.claims.sentences import Sentence
 from montecarlo.estimation.summaries import SPREAD
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.setups import parse_setup
+from montecarlo.theory.limits import limit_of
 
 
 class CatalogueError(ValueError):
@@ -71,6 +74,7 @@ _FIELDS = {
     "between": {"low", "high"},
     "slope_between": {"low", "high"},
     "ratio_of_ends_between": {"low", "high"},
+    "tends_to": {"to"},
 }
 #: These may be open on one side.
 _HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
@@ -124,7 +128,7 @@ def validate_check(check: Check, where: str) -> None:
     _validate_levels(check, where)
     given = {
         field
-        for field in ("expected", "tolerance", "low", "high")
+        for field in ("expected", "tolerance", "low", "high", "to")
         if getattr(check, field) is not None
     }
     needs = _FIELDS[check.relation]
@@ -135,10 +139,26 @@ def validate_check(check: Check, where: str) -> None:
         raise CatalogueError(
             f"{where}, field relation: {check.relation} needs {needed}, got {got}"
         )
+    if check.relation == "tends_to":
+        _validate_limit(check, where)
     if check.threshold is not None and check.threshold.bound not in given:
         raise CatalogueError(
             f"{where}, field threshold.bound: must be one of the bounds given, "
             f"got {check.threshold.bound!r}"
+        )
+
+
+def _validate_limit(check: Check, where: str) -> None:
+    """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
+    if check.divisor != "none" or check.domain.laws != ("gaussian",):
+        raise CatalogueError(
+            f"{where}, field relation: tends_to needs the divisor none and the laws "
+            f"['gaussian'], got {check.divisor!r} and {list(check.domain.laws)}"
+        )
+    if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
+        raise CatalogueError(
+            f"{where}, field relation: tends_to needs a quantity and summary whose "
+            f"limit is known, got {check.quantity!r} and {check.summary!r}"
         )
 
 
@@ -194,3 +214,48 @@ def _summaries(check: Check) -> tuple[str, ...]:
     if "/" in check.divisor:
         return ("mean", SPREAD)
     return (*quantity.summaries, SPREAD) if quantity.grid else quantity.summaries
+
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+
+
+def validate_sentence(
+    sentence: Sentence, readings: Mapping[str, Reading], where: str, *, own: bool
+) -> None:
+    """Make sure that a sentence says what it rests on, and that its numbers exist.
+
+    Parameters
+    ----------
+    sentence : Sentence
+    readings : mapping
+        Those of its claim, by id.
+    where : str
+        File, claim and place, for the message.
+    own : bool
+        Whether it is a user's, who answers for it.
+
+    Raises
+    ------
+    CatalogueError
+        With one line: where, requirement and what came.
+    """
+    if not own and not sentence.is_bound:
+        raise CatalogueError(
+            f"{where}: must rest on readings or checks, or say why on none, got neither"
+        )
+    named = [v.reading for v in sentence.value.values() if v.reading is not None]
+    for name in (*sentence.readings, *named):
+        with placed(where, "readings"):
+            look_up("reading", name, readings)
+    for check in sentence.check:
+        validate_check(check, where)
+    texts = (
+        [sentence.text] if isinstance(sentence.text, str) else sentence.text.values()
+    )
+    for text in texts:
+        found = set(_PLACEHOLDER.findall(text))
+        if not own and found != set(sentence.value):
+            raise CatalogueError(
+                f"{where}: must have a number for each placeholder, got "
+                f"{sorted(found)} and {sorted(sentence.value)}"
+            )

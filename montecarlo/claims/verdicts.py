@@ -25,7 +25,10 @@ class Verdict(StrEnum):
     REFUTED = "refuted"
     CONDITIONAL = "conditional"
     INCONCLUSIVE = "inconclusive"
+    PREMISE_NOT_MET = "premise_not_met"
     NOT_APPLICABLE = "not_applicable"
+    DOCUMENTED = "documented"
+    CONTRADICTED_BY_RECORD = "contradicted_by_record"
     NOT_MEASURED = "not_measured"
 
 
@@ -68,24 +71,44 @@ def all_of(outcomes: Iterable[Verdict]) -> Verdict:
     return Verdict.NOT_MEASURED
 
 
-def reading_verdict(scope: str, outcomes: Sequence[Verdict]) -> Verdict:
-    """Join the places of one reading.
+def reading_verdict(
+    quantifier: str, outcomes: Sequence[Verdict], share: float = 0.5
+) -> Verdict:
+    """Join the places of one reading, as it is said.
 
     Parameters
     ----------
-    scope : {"everywhere", "somewhere", "compare"}
-        ``somewhere`` asks for one place, the others for all.
+    quantifier : {"always", "usually", "can", "limit"}
+        ``can`` asks for one place, ``usually`` for a share of them, ``always`` and
+        ``limit`` (whose places are numbers of keys) for all.
     outcomes : sequence of Verdict
         One per place; places that are not applicable do not vote.
+    share : float
+        What part ``usually`` asks for, each place of the same weight.
     """
-    votes = set(outcomes) - {Verdict.NOT_APPLICABLE}
+    votes = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
     if not outcomes:
         return Verdict.NOT_MEASURED
     if not votes:
         return Verdict.NOT_APPLICABLE
-    if scope == "somewhere" and Verdict.SUPPORTED in votes:
+    if quantifier == "can" and Verdict.SUPPORTED in votes:
         return Verdict.SUPPORTED
-    return _agree(votes)
+    if quantifier == "usually":
+        return _usual(votes, share)
+    return _agree(set(votes))
+
+
+def _usual(votes: Sequence[Verdict], share: float) -> Verdict:
+    """Compare the share of places that are for it with what is asked.
+
+    Open ones count for neither side.
+    """
+    wanted = share * len(votes)
+    if votes.count(Verdict.SUPPORTED) >= wanted:
+        return Verdict.SUPPORTED
+    if len(votes) - votes.count(Verdict.REFUTED) < wanted:
+        return Verdict.REFUTED
+    return Verdict.INCONCLUSIVE
 
 
 def claim_verdict(readings: Sequence[Verdict]) -> Verdict:

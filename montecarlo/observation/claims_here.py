@@ -15,7 +15,8 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import UNBOUNDED, Check, Claim, Domain, Level, Reading
+from montecarlo.claims.checks import UNBOUNDED, Check, Domain, Level
+from montecarlo.claims.schema import Claim, Reading
 from montecarlo.claims.verdicts import (
     Verdict,
     all_of,

@@ -16,19 +16,24 @@ from typing import Any
 import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import Catalogue, Claim, Words
+from montecarlo.claims.checks import Words
+from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
 from montecarlo.report.views import (
+    FAILING,
     VERDICTS,
     BorderView,
     CellView,
     CheckView,
     ClaimView,
     Findings,
+    NumberView,
     ReadingView,
     RightView,
+    Said,
     SelfCheckView,
+    SourceView,
 )
 from montecarlo.results.folder import read_run
 
@@ -95,10 +100,18 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
     by_id = {claim.id: claim for claim in catalogue.claim}
     words = partial(shown_words, language=catalogue.language)
     names = {text.key: words(text.name) for text in catalogue.text}
+    numbers = {claim.id: n for n, claim in enumerate(catalogue.claim, start=1)}
     claims = tuple(
-        _claim(record, by_id[record["id"]], names, words)
+        _claim(numbers[record["id"]], record, by_id[record["id"]], _Words(names, words))
         for record in results.claims["claims"]
     )
+    passages: dict[str, tuple[Said, ...]] = {}
+    entries = {passage.id: passage for passage in catalogue.passage}
+    for record in results.claims["passages"]:
+        entry = entries[record["id"]]
+        said = _said(record, words(entry.sentence.text))
+        if said is not None:
+            passages[entry.place] = (*passages.get(entry.place, ()), said)
     statements = {check.id: check.statement for check in catalogue.self_check}
     self_checks = tuple(
         SelfCheckView(
@@ -114,53 +127,88 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
     counts = tuple((verdict, found[verdict]) for verdict in VERDICTS if found[verdict])
     return Findings(
         claims,
+        passages,
         self_checks,
         counts,
         results.claims["error_rate"],
         results.claims["decision_error"],
         results.run,
         tuple(results.claims["models"]),
+        tuple(results.claims["records"]),
         catalogue.language is not None,
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Names of the texts by key, and how a catalogue's words become shown ones."""
+
+    names: Mapping[str, Shown]
+    shown: Callable[[Words], Shown]
+
+
 def _claim(
-    record: Mapping[str, Any],
-    claim: Claim,
-    names: Mapping[str, Shown],
-    words: Callable[[Words], Shown],
+    number: int, record: Mapping[str, Any], claim: Claim, words: _Words
 ) -> ClaimView:
     labels = {
-        reading.id: words(reading.label)
+        reading.id: words.shown(reading.label)
         for reading in claim.reading
         if reading.label is not None
     }
     verdict = record["verdict"]
     readings = tuple(_reading(r, labels.get(r["id"])) for r in record["readings"])
-    sentence = claim.note
-    if claim.sentences is not None:
-        came_out = {reading.id: reading.verdict for reading in readings}
-        sentence = claim.sentences.chosen(verdict, came_out)
-    right = None
-    if claim.right is not None and verdict in ("refuted", "conditional"):
-        view = _reading(record["right"], None)
-        right = RightView(
-            words(claim.right.sentence), words(claim.right.arithmetic), view
-        )
+    pairs = zip(record["findings"], claim.finding, strict=True)
+    said = (_said(one, words.shown(finding.text)) for one, finding in pairs)
+    right = concedes = None
+    if claim.right is not None and verdict in FAILING:
+        sentence = _said(record["right"], words.shown(claim.right.sentence))
+        line = _said(record["right"], words.shown(claim.right.arithmetic))
+        if sentence is not None and line is not None:
+            right = RightView(sentence, line)
+    if claim.concedes is not None and verdict in FAILING:
+        concedes = _said(record["concedes"], words.shown(claim.concedes.text))
+    voting = [reading for reading in readings if reading.votes]
     return ClaimView(
+        number,
         claim.id,
         claim.topic,
-        words(claim.statement),
-        tuple((names[s["text"]], s["text"], s["section"]) for s in record["sources"]),
+        claim.kind,
+        words.shown(claim.statement),
+        tuple(_source(source, words.names) for source in record["sources"]),
         verdict,
-        None if sentence is None else words(sentence),
+        record["texts"],
+        next((one for one in said if one is not None), None),
         readings,
         right,
-        _smallest(readings, "refuted")
-        if verdict in ("refuted", "conditional")
-        else None,
-        _telling(verdict, readings),
+        concedes,
+        _telling(verdict, voting),
     )
+
+
+def _source(record: Mapping[str, Any], names: Mapping[str, Shown]) -> SourceView:
+    return SourceView(
+        names[record["text"]],
+        record["text"],
+        record["section"],
+        record["point"],
+        record["line"],
+        tuple(record["sentence"]),
+        record["quantifier"],
+        record["form"],
+        tuple(record["premises"]),
+        tuple(record["admits"]),
+    )
+
+
+def _said(record: Mapping[str, Any], text: Shown) -> Said | None:
+    """Return a sentence with its numbers; None where it does not hold."""
+    if not record["holds"]:
+        return None
+    numbers = {
+        name: NumberView(n["value"], n["std_error"], n["row"], n["percent"])
+        for name, n in record["numbers"].items()
+    }
+    return Said(text, numbers, tuple(map(_check, record["checks"])))
 
 
 def _smallest(
@@ -218,7 +266,10 @@ def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:
         record["id"],
         label,
         row_symbol(first["quantity"], first["summary"], first["divisor"]),
-        record["scope"],
+        record["quantifier"],
+        record["form"],
+        record["share"],
+        record["votes"],
         record["verdict"],
         Counter(place["outcome"] for place in record["places"]),
         tuple(_check(check) for check in record["checks"]),
@@ -261,6 +312,8 @@ def _check(record: Mapping[str, Any]) -> CheckView:
             (cell["window_low"], cell["window_high"]),
             cell["outcome"],
             cell["replicates_needed"],
+            cell["exact"],
+            cell["limit"],
         )
         for cell in record["cells"]
     )

@@ -11,8 +11,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from montecarlo.claims.catalogue import read_own_catalogue
+from montecarlo.claims.checks import Words
 from montecarlo.claims.rules import placed
-from montecarlo.claims.schema import Catalogue, Words
+from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
 from montecarlo.report.formulas import prose
 from montecarlo.report.language import LANGUAGES, Language, localised

@@ -74,6 +74,9 @@ def check_formula(check: Mapping[str, Any]) -> str:
             if check["expected"] == 0.0:
                 return rf"{symbol} = 0 \pm {decimal(check['tolerance'])}"
             return rf"{symbol} = {expected}\;(\pm {percent}\,\%)"
+        case "tends_to":
+            ends = {"zero": "0", "constant": r"c > 0", "infinity": r"\infty"}
+            return rf"{symbol} \to {ends[check['to']]}\;\;({{d_k \to \infty}})"
         case "slope_between":
             symbol = rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
         case "ratio_of_ends_between":

@@ -13,18 +13,26 @@ VERDICTS = (
     "conditional",
     "refuted",
     "inconclusive",
+    "documented",
+    "contradicted_by_record",
+    "premise_not_met",
     "not_applicable",
     "not_measured",
 )
 #: Worst news first.
 BY_WEIGHT = (
     "refuted",
+    "contradicted_by_record",
     "conditional",
     "inconclusive",
     "supported",
+    "documented",
+    "premise_not_met",
     "not_applicable",
     "not_measured",
 )
+#: Verdicts of claims that a right sentence is set beside.
+FAILING = ("refuted", "contradicted_by_record", "conditional")
 TOPICS = ("premise", "variance", "weights", "gradients", "arithmetic", "practice")
 
 
@@ -44,6 +52,18 @@ class CellView:
     window: tuple[float | None, float | None]
     outcome: str
     needed: int | None
+    exact: float | None
+    limit: Mapping[str, Any] | None  # where theory decides: what it tends to, and how
+
+
+@dataclass(frozen=True, slots=True)
+class NumberView:
+    """A number of a sentence; one without an error is a count or exact."""
+
+    value: float
+    error: float | None
+    row: str
+    percent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +115,25 @@ class BorderView:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence that holds, its numbers, and the checks that it rests on."""
+
+    text: Shown
+    numbers: Mapping[str, NumberView]
+    checks: tuple[CheckView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ReadingView:
     """One reading; ``label`` is None where ``symbol`` names it."""
 
     id: str
     label: Shown | None
     symbol: str
-    scope: str
+    quantifier: str
+    form: str
+    share: float
+    votes: bool  # whether a text says it, so that it counts
     verdict: str
     outcomes: Mapping[str, int]
     checks: tuple[CheckView, ...]
@@ -110,28 +142,76 @@ class ReadingView:
 
 
 @dataclass(frozen=True, slots=True)
-class RightView:
-    """The sentence that would be right, and its own verdict."""
+class SourceView:
+    """Where a text says it, and how."""
 
-    sentence: Shown
-    arithmetic: Shown
-    reading: ReadingView
+    name: Shown
+    key: str
+    section: str
+    point: int
+    line: int
+    sentence: tuple[int, ...]
+    quantifier: str
+    form: str
+    premises: tuple[str, ...]
+    admits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RightView:
+    """The sentence that would be right, and a line to redo by hand."""
+
+    sentence: Said
+    arithmetic: Said
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim, with the words that its verdict and its readings choose."""
+    """One claim, with the sentences that its results choose.
 
+    Attributes
+    ----------
+    number : int
+        Its place in the catalogue, from 1.
+    texts : mapping
+        Key of each text that makes it to the verdict on what that text says.
+    finding : Said or None
+        None where no sentence of the catalogue holds.
+    right : RightView or None
+        Of a claim that fails, where the sentence holds.
+    concedes : Said or None
+        What is right in a claim that fails.
+    telling : (CheckView, CellView) or None
+        The cell that stands for its verdict.
+    """
+
+    number: int
     id: str
     topic: str
+    kind: str
     statement: Shown
-    sources: tuple[tuple[Shown, str, str], ...]  # text's name, key, section
+    sources: tuple[SourceView, ...]
     verdict: str
-    sentence: Shown | None  # None where nothing was measured, or no sentence is given
+    texts: Mapping[str, str]
+    finding: Said | None
     readings: tuple[ReadingView, ...]
     right: RightView | None
-    counterexample: tuple[CheckView, CellView] | None  # the smallest refuted cell
-    telling: tuple[CheckView, CellView] | None  # the cell that stands for its verdict
+    concedes: Said | None
+    telling: tuple[CheckView, CellView] | None
+
+    @property
+    def voting(self) -> list[ReadingView]:
+        """Those readings that a text says."""
+        return [reading for reading in self.readings if reading.votes]
+
+    @property
+    def beyond(self) -> list[ReadingView]:
+        """Those that go beyond what is said."""
+        return [reading for reading in self.readings if not reading.votes]
+
+    def count(self, outcome: str) -> int:
+        """Count the places of voting readings that came out so."""
+        return sum(reading.outcomes.get(outcome, 0) for reading in self.voting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +230,14 @@ class Findings:
     """Everything that the pages of all languages show; ``own``: a user's claims."""
 
     claims: tuple[ClaimView, ...]
+    passages: Mapping[str, tuple[Said, ...]]  # those that hold, by place
     self_checks: tuple[SelfCheckView, ...]
     counts: tuple[tuple[str, int], ...]
     error_rate: float
     decision_error: float
     run: Mapping[str, Any]
     models: tuple[Mapping[str, Any], ...]
+    records: tuple[Mapping[str, Any], ...]
     own: bool = False
 
     def claim(self, name: str) -> ClaimView | None:
@@ -166,17 +248,11 @@ class Findings:
         found = (claim for claim in self.claims if claim.id == name and not self.own)
         return next(found, None)
 
-    def came_out(self, claim: str, ending: str, verdict: str) -> bool:
-        """Tell whether all readings of a claim whose id ends so have a verdict."""
-        found = self.claim(claim)
-        readings = [r for r in found.readings if r.id.endswith(ending)] if found else []
-        return bool(readings) and all(r.verdict == verdict for r in readings)
-
     def texts(self) -> list[tuple[Shown, str]]:
         """Return names and keys of the texts that claims are from."""
         return list(
             dict.fromkeys(
-                (name, key) for c in self.claims for name, key, _ in c.sources
+                (source.name, source.key) for c in self.claims for source in c.sources
             )
         )
 

@@ -14,7 +14,8 @@ from montecarlo.claims.catalogue import (
     parse_catalogue,
     read_catalogue,
 )
-from montecarlo.claims.schema import Catalogue, Level, Sentences, level_at
+from montecarlo.claims.checks import Level, level_at
+from montecarlo.claims.schema import Catalogue, Sentences
 from montecarlo.claims.verdicts import claim_verdict
 
 SENTENCES = dict.fromkeys(("supported", "refuted", "conditional", "inconclusive"), "x")

@@ -18,7 +18,7 @@ from montecarlo.claims.cells import (
     statistic_of,
     window_in,
 )
-from montecarlo.claims.schema import Check, Domain, Level
+from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.presets import PRESETS, Block, Grid

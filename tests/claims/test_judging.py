@@ -14,6 +14,7 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.cells import cells_of, row_key, window_in
+from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.judging import (
     HOPELESS,
     Judge,
@@ -22,9 +23,7 @@ from montecarlo.claims.judging import (
 )
 from montecarlo.claims.schema import (
     Catalogue,
-    Check,
     Claim,
-    Domain,
     Reading,
     Right,
     SelfCheck,

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from montecarlo.claims.cells import Cell, Place
+from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import (
     CellOutcome,
     CheckOutcome,
@@ -12,7 +13,6 @@ from montecarlo.claims.judging import (
     ReadingOutcome,
 )
 from montecarlo.claims.records import self_check_records
-from montecarlo.claims.schema import Check
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey

@@ -1,0 +1,106 @@
+"""What a page may say, and what each sentence rests on, as typed records."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from montecarlo.claims.checks import Check, Name, Size, Words
+
+Spoken = Literal["supported", "refuted", "conditional", "inconclusive"]
+Counted = Literal["supported", "refuted", "undecided", "all"]
+
+
+class Value(Struct, frozen=True, forbid_unknown_fields=True):
+    """A number of a sentence: of a cell of a check that the sentence asserts.
+
+    Attributes
+    ----------
+    check : int
+        Which of the sentence's checks, from 0; with ``reading``, of that reading's.
+    reading : str or None
+    d_k, n_keys : int or None
+        Which cell; None for any.
+    law, context : str
+        Likewise; empty for any.  A context is a dependence or an initialisation.
+    pick : str
+        Which of the cells that are left: there is only one, or the lowest or highest
+        estimate.
+    exact : bool
+        Whether to give the exact value in place of the estimate.
+    percent : bool
+        Whether to give it in per cent.
+    count : str or None
+        In place of a number of a cell: how many places of the reading came out so.
+    """
+
+    check: Annotated[int, Meta(ge=0, le=99)] = 0
+    reading: Name | None = None
+    d_k: Size | None = None
+    n_keys: Size | None = None
+    law: str = ""
+    context: str = ""
+    pick: Literal["only", "lowest", "highest"] = "only"
+    exact: bool = False
+    percent: bool = False
+    count: Counted | None = None
+
+
+class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
+    """A sentence that a page may say, and what has to have come out so.
+
+    Attributes
+    ----------
+    text : Words
+        With ``%(name)s`` where a number stands.
+    readings : dict
+        Verdicts that readings of its claim must have.
+    check : tuple of Check
+        Each must hold at every point of its domain, and agree with exact theory.
+    value : dict
+        Name of each number to where it comes from.
+    verdict : str or None
+        The verdict of the claim that it goes with; None for any.
+    basis : str
+        ``measured``, or why nothing is: a ``definition``, or a matter of ``record``.
+    """
+
+    text: Words
+    readings: dict[Name, Spoken] = {}
+    check: tuple[Check, ...] = ()
+    value: dict[str, Value] = {}
+    verdict: Spoken | None = None
+    basis: Literal["measured", "definition", "record"] = "measured"
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it says what it rests on."""
+        return bool(self.readings or self.check) or self.basis != "measured"
+
+
+class Right(Struct, frozen=True, forbid_unknown_fields=True):
+    """The sentence that would be right, what both share, and a line to redo.
+
+    Attributes
+    ----------
+    sentence, arithmetic : Words
+        With ``%(name)s`` where a number stands.
+    check, value
+        As of a `Sentence`: both rest on them.
+    """
+
+    sentence: Words
+    arithmetic: Words
+    check: Annotated[tuple[Check, ...], Meta(min_length=1)]
+    value: dict[str, Value] = {}
+
+    def as_sentence(self) -> Sentence:
+        """Return the sentence with what it rests on."""
+        return Sentence(self.sentence, check=self.check, value=self.value)
+
+
+class Passage(Struct, frozen=True, forbid_unknown_fields=True):
+    """A sentence of a section that is not about one claim; said where it holds."""
+
+    id: Name
+    place: Name
+    sentence: Sentence
