@@ -28,7 +28,7 @@ class Place(NamedTuple):
     law: str  # "q * k" where they differ
     n_keys: int | None
     d_k: int | None
-    context: str = ""  # dependence or setup, empty for neither
+    context: str = ""  # dependence, setup, or number format and softmax
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +78,20 @@ def cells_of(
         key=lambda c: (c.law_q, c.law_k, c.dependence, c.setup, c.n_keys or 0, c.d_k),
     )
     if not check.along_d_k:
-        return [Cell(_place(c), (c,)) for c in inside]
+        return [Cell(_place(check, c), (c,)) for c in inside]
     series: dict[Place, list[Condition]] = {}
     for condition in inside:
-        place = _place(condition)._replace(d_k=None)
+        place = _place(check, condition)._replace(d_k=None)
         series.setdefault(place, []).append(condition)
     return [Cell(p, tuple(members)) for p, members in series.items() if members[1:]]
 
 
-def _place(condition: Condition) -> Place:
+def _place(check: Check, condition: Condition) -> Place:
     context = condition.setup
     if condition.dependence != "none":
         context = condition.dependence
+    if check.quantity in FORMAT_QUANTITIES:
+        context = f"{check.number_format} {check.softmax}"
     return Place(laws_label(condition), condition.n_keys, condition.d_k, context)
 
 

@@ -5,6 +5,7 @@ exact theory.  Where theory knows the answer it decides: a sentence that contrad
 is never said, and one that agrees with it need not wait for the sample.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -116,19 +117,26 @@ def _number(
         return Number(float(_count(outcomes, value.count)), None, None)
     found = checks if value.reading is None else readings[value.reading].checks
     cells = found[value.check].cells if value.check < len(found) else ()
-    numbers = [
-        Number(cell.exact, None, cell, value.percent)
-        if value.exact and cell.exact is not None
-        else Number(cell.estimate.value, cell.estimate.std_error, cell, value.percent)
-        for cell in cells
-        if cell.estimate is not None
-        and _is_at(cell, value)
-        and not (value.exact and cell.exact is None)
-    ]
+    numbers = [_read(cell, value) for cell in cells if _is_at(cell, value)]
+    there = [number for number in numbers if number is not None]
     if value.pick == "only":
-        return numbers[0] if len(numbers) == 1 else None
+        return there[0] if len(there) == 1 else None
     pick = min if value.pick == "lowest" else max
-    return pick(numbers, key=lambda number: number.value, default=None)
+    return pick(there, key=lambda number: number.value, default=None)
+
+
+def _read(cell: CellOutcome, value: Value) -> Number | None:
+    """Read what a number is of; None where the cell has no such thing."""
+    if value.of == "limit":
+        limit = None if cell.limit is None else cell.limit.constant
+        return None if limit is None else Number(limit, None, cell, value.percent)
+    if value.of == "exact":
+        exact = cell.exact
+        return None if exact is None else Number(exact, None, cell, value.percent)
+    estimate = cell.estimate
+    if estimate is None or math.isnan(estimate.value):
+        return None
+    return Number(estimate.value, estimate.std_error, cell, value.percent)
 
 
 def _is_at(cell: CellOutcome, value: Value) -> bool:

@@ -25,8 +25,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     pick : str
         Which of the cells that are left: there is only one, or the lowest or highest
         estimate.
-    exact : bool
-        Whether to give the exact value in place of the estimate.
+    of : str
+        What to give: the estimate, its exact value, or the constant of the limit.
     percent : bool
         Whether to give it in per cent.
     count : str or None
@@ -40,7 +40,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     law: str = ""
     context: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
-    exact: bool = False
+    of: Literal["estimate", "exact", "limit"] = "estimate"
     percent: bool = False
     count: Counted | None = None
 
