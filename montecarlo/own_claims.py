@@ -19,7 +19,8 @@ from montecarlo.claims.schema import Catalogue, Check
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS, Block, Dimension, Grid, Keys
 from montecarlo.sampling.conditions import Condition
-from montecarlo.study import Study
+from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.study import Study, needed_budgets
 
 #: Sizes that a grid may have.
 SIZES = {"d_k": Dimension, "n_keys": Keys}
@@ -99,6 +100,15 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
             return grid
         blocks = (*grid.blocks, *dict.fromkeys(missing))
         grid = msgspec.structs.replace(grid, blocks=blocks)
+
+
+def most_seconds(study: Study) -> float:
+    """Return about how long a study samples on one core if nothing is decided early."""
+    n_divisors = len(study.grid.divisors)
+    return sum(
+        replicate_seconds(condition, n_divisors) * budget.looks()[-1]
+        for condition, budget in needed_budgets(study).items()
+    )
 
 
 def fill_range(low: int, high: int) -> tuple[int, ...]:

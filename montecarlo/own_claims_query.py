@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
 from montecarlo.names import decimal_number, look_up, whole_number
-from montecarlo.own_claims import own_study
+from montecarlo.own_claims import most_seconds, own_study
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.report.own_words import read_own_claims
@@ -18,6 +19,8 @@ from montecarlo.study import run_study
 
 #: From this length on, a run of powers of two is printed by its ends.
 SHORTENED = 4
+#: Seconds from which on the cost is told before sampling.
+LONG = 120.0
 
 
 def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bool]:
@@ -51,6 +54,9 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     study = own_study(
         catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
     )
+    if (seconds := most_seconds(study)) > LONG:
+        limit = f"up to about {seconds:.0f} s on one core"
+        print(f"judge: the ranges of these claims take {limit}", file=sys.stderr)
     if arguments.report is not None:
         languages = choose_languages(arguments.lang or ("all",))
         folder = Path(arguments.report)
