@@ -254,7 +254,7 @@ def validate_sentence(
     )
     for text in texts:
         found = set(_PLACEHOLDER.findall(text))
-        if not own and found != set(sentence.value):
+        if not own and not found <= set(sentence.value):
             raise CatalogueError(
                 f"{where}: must have a number for each placeholder, got "
                 f"{sorted(found)} and {sorted(sentence.value)}"
