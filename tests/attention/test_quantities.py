@@ -21,14 +21,13 @@ from montecarlo.attention.grids import DEEP, FINE, LogGrid
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import (
+from montecarlo.attention.row_block import (
     ELEMENT_ROWS,
-    QUANTILES,
-    ROW_QUANTITIES,
     SPECTRAL_ROWS,
     RowBlock,
     costly_rows,
 )
+from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import matching_gaps, measure_gaps, softmax_rows
 
 #: Relative precision of sums over the exponentials of float32 scores.

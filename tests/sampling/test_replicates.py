@@ -17,14 +17,13 @@ from montecarlo.attention.number_formats import (
     softmax_in,
 )
 from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.rows import (
+from montecarlo.attention.row_block import (
     ELEMENT_ROWS,
-    RANKS,
-    ROW_QUANTITIES,
     SPECTRAL_ROWS,
     costly_rows,
     query_rows,
 )
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS, parse_law
 from montecarlo.sampling.matrices import draw_matrices
