@@ -105,14 +105,14 @@ def _saturation(name: str, threshold: float) -> RowQuantity:
         return found
 
     symbol = rf"\mathbb{{1}}[{_at_least(threshold)}]"
-    return RowQuantity(name, symbol, evaluate, indicator=True)
+    return RowQuantity(name, symbol, evaluate, moments=0.0, indicator=True)
 
 
 def _among_saturated(quantity: RowQuantity, given: str) -> RowQuantity:
     """Make a quantity of the saturated rows alone; elsewhere they are hardly any."""
     return RowQuantity(
         f"{quantity.name}_{given}",
-        rf"\left({quantity.symbol} \mid {_at_least(SATURATED[given])}\right)",
+        rf"\left({quantity.symbol} | {_at_least(SATURATED[given])}\right)",
         quantity.evaluate,
         TYPICAL,
         grid=quantity.grid,

@@ -74,7 +74,7 @@ def _row_columns(condition: Condition, divisor: str) -> Iterator[str]:
 
 def rows_column(quantity: str) -> str:
     """Name the column of the share of rows that a quantity of some rows is one of."""
-    return f"{quantity}@rows"
+    return f"{quantity}:rows"
 
 
 def format_combinations(condition: Condition) -> list[tuple[NumberFormat, str]]:
