@@ -222,8 +222,8 @@ def test_elements_keep_their_precision_where_a_weight_is_nearly_one():
 
 
 def test_mean_square_of_the_query_gradient_is_a_frobenius_norm(drawn):
-    """Over v of covariance 1, E ‖λK\'Jv‖² = λ²‖K\'J‖_F²: the sum over unit vectors of the
-    program\'s values is that of explicit matrices; without the square it is not.
+    """Over v of covariance 1, E ‖λK'Jv‖² = λ²‖K'J‖_F²: the sum over unit vectors of
+    the program's values is that of explicit matrices; without the square it is not.
     """
     queries, keys, _ = drawn
     p = weights_of(queries, keys, 3.0)
