@@ -1,8 +1,7 @@
 """What becomes of undivided rows as d_k grows without bound, at a fixed number of keys.
 
 In: a quantity, a summary and the number of keys n, for independent standard normal
-entries and divisor 1.  Out: its `Limit`, with the exact law of the approach, or the
-`FarSlope` of its exact values.
+entries and divisor 1.  Out: its `Limit`, with the exact law of the approach.
 
 Notes
 -----
@@ -44,8 +43,6 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from montecarlo.sampling.conditions import Condition
-from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Array
 from montecarlo.theory.score_law import expected_maximum
 
@@ -53,10 +50,6 @@ from montecarlo.theory.score_law import expected_maximum
 LOWEST, HIGHEST, NODES = -12.0, 14.0, 13001
 #: Levels of quantiles; written down a second time, as in `references`.
 LEVELS = {"q10": 0.1, "median": 0.5, "q90": 0.9}
-#: A local slope has converged when the next one differs by less.
-CONVERGED = 1e-3
-#: Where a grid of d_k begins, and from each to the next.
-FIRST_D_K, FACTOR = 16, 4
 #: The mean square of a quantity, and whose mean that is.
 MEAN_SQUARE = "mean_square"
 SQUARES = {
@@ -93,25 +86,6 @@ class Limit:
         return float(
             self.constant * d_k**self.power * math.exp(-self.exponent * math.sqrt(d_k))
         )
-
-
-@dataclass(frozen=True, slots=True)
-class FarSlope:
-    """The slope of a quantity in d_k, both in logarithms, far out.
-
-    Attributes
-    ----------
-    slope : float
-        Between the last two d_k.
-    d_k : int
-        The last one.
-    slopes : tuple of float
-        All of them, from the first d_k on.
-    """
-
-    slope: float
-    d_k: int
-    slopes: tuple[float, ...]
 
 
 @lru_cache(maxsize=256)
@@ -223,13 +197,13 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
     Limit or None
         None where it is not derived here.
     """
-    name, kind = _canonical(quantity, summary)
+    name, kind = as_mean(quantity, summary)
     if kind == "mean":
         return _limit_of_mean(name, n_keys)
     return _limit_of_quantile(name, LEVELS[kind], n_keys) if kind in LEVELS else None
 
 
-def _canonical(quantity: str, summary: str) -> tuple[str, str]:
+def as_mean(quantity: str, summary: str) -> tuple[str, str]:
     """Name a mean square as the mean that it is."""
     if summary == MEAN_SQUARE and quantity in SQUARES:
         return SQUARES[quantity], "mean"
@@ -288,40 +262,3 @@ def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None
     constant, power = factors[quantity]
     rate = gap_quantile(n_keys, 1.0 - level)
     return Limit("zero", "exponential", rate, constant, power)
-
-
-@lru_cache(maxsize=256)
-def far_slope(quantity: str, summary: str, n_keys: int) -> FarSlope | None:
-    """Return the slope in d_k of the exact value of a quantity of undivided rows.
-
-    Parameters
-    ----------
-    quantity, summary, n_keys
-        As for `limit_of`.
-
-    Returns
-    -------
-    FarSlope or None
-        On a grid that is extended until the slope has converged; None where no exact
-        value is known, where it is not positive, or where theory's reach ends first.
-    """
-    name, kind = _canonical(quantity, summary)
-    slopes: list[float] = []
-    d_k, before = FIRST_D_K, _exact(name, kind, FIRST_D_K, n_keys)
-    while before is not None:
-        d_k *= FACTOR
-        after = _exact(name, kind, d_k, n_keys)
-        if after is None:
-            return None
-        slopes.append(math.log(after / before) / math.log(FACTOR))
-        if len(slopes) > 1 and abs(slopes[-1] - slopes[-2]) < CONVERGED:
-            return FarSlope(slopes[-1], d_k, tuple(slopes))
-        before = after
-    return None
-
-
-def _exact(quantity: str, summary: str, d_k: int, n_keys: int) -> float | None:
-    """Return the exact value for Gaussian entries and divisor 1, if positive."""
-    condition = Condition("gaussian", "gaussian", d_k, n_keys)
-    found = reference(quantity, condition, "none", summary)
-    return found.value if found is not None and found.value > 0.0 else None

@@ -8,9 +8,9 @@ import pytest
 import scipy.stats
 
 from montecarlo.sampling.conditions import Condition
+from montecarlo.theory.far_slopes import far_slope
 from montecarlo.theory.limits import (
     element_gap_quantile,
-    far_slope,
     gap_density,
     gap_exceeds,
     gap_quantile,
