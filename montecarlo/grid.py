@@ -1,4 +1,4 @@
-"""A grid of conditions with budgets: which conditions a study samples, how much of each.
+"""A grid of conditions with budgets: what a study samples, and how much of it.
 
 The claims' domains pick from it; what lies beyond a domain shows how far a claim
 reaches.

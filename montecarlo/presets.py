@@ -2,8 +2,15 @@
 
 from montecarlo.grid import Block, Grid
 
-__all__ = ["INITIAL", "PRACTICE_D_K", "PRACTICE_N_KEYS", "PRESETS", "SHIFTED", "Block"]
-__all__ += ["Grid"]
+__all__ = [
+    "INITIAL",
+    "PRACTICE_D_K",
+    "PRACTICE_N_KEYS",
+    "PRESETS",
+    "SHIFTED",
+    "Block",
+    "Grid",
+]
 
 
 def _powers(base: int, low: int, high: int) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """Slopes in d_k of exact values, far enough out that they have come to their limit.
 
 In: a quantity of undivided rows of standard normal entries, and the number of keys.
-Out: the local slope in the logarithms, on a grid of d_k that is extended until the slope
-has converged: what a sample on a grid that ends too early cannot tell.
+Out: the local slope in the logarithms, on a grid of d_k that is extended until it has
+converged: what a sample on a grid that ends too early cannot tell.
 """
 
 import math
