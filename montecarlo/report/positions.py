@@ -26,8 +26,10 @@ _QUOTES = {
 _UNSPACED = ("zh", "ja")
 _FULL_WIDTH_ENDS = "。！？"
 _ENDS = ".!?" + _FULL_WIDTH_ENDS
-#: What stands behind an end and belongs to the sentence before it.
-_AFTER_END = re.compile(rf"[{_ENDS}]*(?:\*\*|__|[\"*_)\]’”“‘»«）］】〕」』》])*")
+#: Signs that close where an odd number of them stands before.
+_EVEN_SIGNS = ("**", "__", "*", "_", '"')
+#: Behind these a sentence goes on, whatever stands before them.
+_GOING_ON = ":：,，、;；"
 #: A mark of a heading, a quotation or a list, before the first sentence of a line.
 _MARK = re.compile(r"\s*(?:(?:#{1,6}|>|[-*+]|\d{1,3}[.)])\s+)*")
 #: Words before a point that ends no sentence; any single letter is one as well.
@@ -91,14 +93,17 @@ def split_sentences(line: str, language: str) -> list[str]:
     start = place = mark.end() if mark else 0
     pieces = []
     while place < len(line):
-        if (end := _end_of_group(line, place, language)) is not None:
-            place = end
-        elif line[place] in _ENDS and _ends(line, start, place, language):
-            place = _end_of_sentence(line, place, language)
-            pieces.append(line[start:place])
-            start = place
-        else:
-            place += 1
+        end = None
+        if (behind := _end_of_group(line, place, language)) is not None:
+            # a sentence may stand in brackets as a whole
+            whole = line[place] in _BRACKETS and not line[start:place].strip()
+            end = behind if whole and line[behind - 2] in _ENDS else None
+        elif line[place] in _ENDS:
+            end = _end_of_sentence(line, start, place, language)
+        place = end or behind or place + 1
+        if end is not None:
+            pieces.append(line[start:end])
+            start = end
     pieces.append(line[start:])
     sentences: list[str] = []
     for piece in pieces:
@@ -147,30 +152,52 @@ def _end_of_group(line: str, place: int, language: str) -> int | None:
     return None
 
 
-def _ends(line: str, start: int, place: int, language: str) -> bool:
-    """Tell whether the sign at a place ends the sentence that began at the start."""
+def _end_of_sentence(line: str, start: int, place: int, language: str) -> int | None:
+    """Return where the sentence ends that a sign may end; None if it goes on.
+
+    What closes behind the sign belongs to the sentence, and a remark that is joined
+    to it as well.
+    """
     sign = line[place]
-    if sign in _FULL_WIDTH_ENDS:
-        return True
-    rest = line[_AFTER_END.match(line, place).end() :]  # type: ignore[union-attr]
-    if rest and not rest[0].isspace():
+    end = _behind_closing(line, start, place, language)
+    following, spaced = line[end : end + 1], not line[end : end + 1].strip()
+    if following and following in _GOING_ON:
+        return None
+    if sign not in _FULL_WIDTH_ENDS and not spaced:
         # without a space only a sign that no number or word holds, before a new word
-        return sign != "." and language in _UNSPACED and not rest[0].isascii()
-    if sign != ".":
-        return True
-    before = line[start:place]
+        new = not following.isascii() or following in _BRACKETS
+        if sign == "." or language not in _UNSPACED or not new:
+            return None
+    if sign == "." and not _ends_with_point(line[start:place], line[end:], language):
+        return None
+    if following in _BRACKETS:
+        return _end_of_group(line, end, language) or end
+    return end
+
+
+def _behind_closing(line: str, start: int, place: int, language: str) -> int:
+    """Return the place behind an end and all that closes there."""
+    while line[place : place + 1] and line[place] in _ENDS:
+        place += 1
+    quotes = _QUOTES.get(language, _QUOTES["en"])
+    closing = {*_BRACKETS.values(), *quotes.values()} - set(quotes)
+    while place < len(line):
+        even = [sign for sign in _EVEN_SIGNS if line.startswith(sign, place)]
+        if even and line.count(even[0], start, place) % 2:
+            place += len(even[0])
+        elif line[place] in closing:
+            place += 1
+        else:
+            break
+    return place
+
+
+def _ends_with_point(before: str, behind: str, language: str) -> bool:
+    """Tell whether a point ends the sentence that is before it."""
     if not re.search(r"[^\W\d_]", before):  # the number of a list or heading
         return False
     word = _LAST_WORD.search(before)
     short = _SHORTENED.get(language, _SHORTENED["en"])
     if word and (len(word[1]) == 1 or word[1].lower() in short):
-        return not rest.strip()
-    return not rest.lstrip()[:1].islower()
-
-
-def _end_of_sentence(line: str, place: int, language: str) -> int:
-    """Return where a sentence ends whose end stands at a place, with what closes it."""
-    place = _AFTER_END.match(line, place).end()  # type: ignore[union-attr]
-    if line[place : place + 1] in _BRACKETS:  # a remark that is joined to it
-        return _end_of_group(line, place, language) or place
-    return place
+        return not behind.strip()
+    return not behind.lstrip()[:1].islower()
