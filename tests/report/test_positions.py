@@ -1,4 +1,4 @@
-"""Sentences of a text: where they end, in four languages, and what they are known by."""
+"""Sentences of a text: where they end, and what they are known by."""
 
 import unicodedata
 
@@ -8,11 +8,21 @@ from montecarlo.report.positions import fingerprint, prose_lines, split_sentence
 
 SPLITS = [
     ("de", ["Eins ist so.", "Zwei auch!", "Drei?"]),
-    ("de", ["Es gilt z. B. Folgendes, d. h. alles.", "Nach Abb. 3 u. a. von A. Meier."]),
+    (
+        "de",
+        ["Es gilt z. B. Folgendes, d. h. alles.", "Nach Abb. 3 u. a. von A. Meier."],
+    ),
     ("de", ["Der Wert 2.5 (ca. 3. Oder 4) bleibt.", "Er sinkt; dann steigt er:"]),
     ("de", ["Er sagte „Halt. Ja.“ und ging.", "(Ganz. Eingeklammert.)", "Ende"]),
     ("de", ["Es sind 5.", "Dann 6."]),
-    ("de", [r"Es ist \\(a. B!\\).", r"\\( x \\) ist $ y. Z $ oder $$u. V$$.", "Und `a. B`."]),
+    (
+        "de",
+        [
+            r"Es ist \\(a. B!\\).",
+            r"\\( x \\) ist $ y. Z $ oder $$u. V$$.",
+            "Und `a. B`.",
+        ],
+    ),
     ("de", ["Er ging usw. und kam ...", "Nie blieb er... sagt man."]),
     ("de", ["**Warum nicht?**:"]),
     ("de", ["**Fett.**", "Danach (offen.", "Neu"]),
@@ -26,7 +36,15 @@ SPLITS = [
     ("zh", ["为何?", "因为如此。"]),
     ("zh", ["为何?(注意。这里)", "因为；所以"]),
     ("zh", ["**问题**：值 $ a。b $ 很大。", "然后"]),
-    ("ja", ["これは一です。", r"\\( x \\) は二です。", "「三。四」と言う。", "五（六。七）。"]),
+    (
+        "ja",
+        [
+            "これは一です。",
+            r"\\( x \\) は二です。",
+            "「三。四」と言う。",
+            "五（六。七）。",
+        ],
+    ),
     ("ja", ["**なぜ \\\\( d \\\\) か？**：次です。", "**注**：五。"]),
     ("en", ["See Fig. 3 by J. Doe et al. It holds.", "Yes."]),
 ]
@@ -46,7 +64,9 @@ def test_line_without_words_has_no_sentence(line):
     assert split_sentences(line, "de") == []
 
 
-@pytest.mark.parametrize("line", ["- Eins. Zwei (drei.", "1. a", 'x "y. Z', "。。a!?。b"])
+@pytest.mark.parametrize(
+    "line", ["- Eins. Zwei (drei.", "1. a", 'x "y. Z', "。。a!?。b"]
+)
 @pytest.mark.parametrize("language", ["de", "zh"])
 def test_nothing_is_lost(line, language):
     """Every word of a line is in one of its sentences."""
@@ -56,7 +76,8 @@ def test_nothing_is_lost(line, language):
 
 def test_prose_has_no_front_matter_formulas_or_rules():
     """Lines keep their numbers; what is no prose is passed over."""
-    text = "---\ntitle: X. Y\n---\n\nEins.\n---\n$$\nx. Y\n$$\n```\nz. Z\n```\n$$a$$\nDrei."
+    before = "---\ntitle: X. Y\n---\n\nEins.\n---\n"
+    text = f"{before}$$\nx. Y\n$$\n```\nz. Z\n```\n$$a$$\nDrei."
     numbers = [number for number, _ in prose_lines(text)]
     assert numbers == [5, 14]
 
