@@ -1,14 +1,16 @@
 """Making a report: from a folder of results to its figures and pages."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.schema import Catalogue
+from montecarlo.report.author_texts import AuthorText
 from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.embedding import Figure, make_figure
 from montecarlo.report.errata import make_errata
@@ -42,6 +44,7 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     folder: Path,
     formats: Sequence[str] = ("html",),
     executor: Executor | None = None,
+    authors: Mapping[str, AuthorText] | None = None,
 ) -> None:
     """Write the figures and the report in some languages into a folder.
 
@@ -60,9 +63,14 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     executor : concurrent.futures.Executor, optional
         Processes that draw figures and pages beside each other; by default this one
         does.
+    authors : mapping, optional
+        Key of a text to its author's file, which its erratum quotes.
     """
     spread = partial(_each, executor)
     contents = gather_contents(results, catalogue, languages, FIGURES, folder, spread)
+    if authors:
+        errata = make_errata(contents.findings, catalogue, languages, authors)
+        contents = replace(contents, errata=errata)
     for name in formats:
         FORMATS[name](contents, folder, spread)
 

@@ -15,6 +15,7 @@ from montecarlo.report.explorer import Explorer
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
 from montecarlo.report.own_words import OwnWords, Shown, set_own_words
+from montecarlo.report.quotations import set_quotation
 from montecarlo.report.report_card import CardView
 from montecarlo.report.reproduce import canonical_command
 from montecarlo.report.style import nested, policy, stylesheet
@@ -92,9 +93,15 @@ def render_index(contents: Contents, language: Language) -> str:
     return _render("index.html.j2", contents, language)
 
 
-def render_erratum(contents: Contents, erratum: Erratum, language: Language) -> str:
-    """Render the erratum of one text."""
-    return _render("erratum.html.j2", contents, language, erratum)
+def render_erratum(
+    contents: Contents,
+    erratum: Erratum,
+    language: Language,
+    *,
+    quotable: bool = False,
+) -> str:
+    """Render the erratum of one text; ``quotable`` as for `render_fragment`."""
+    return _render("erratum.html.j2", contents, language, erratum, quotable=quotable)
 
 
 def render_captions(contents: Contents, language: Language) -> str:
@@ -198,6 +205,7 @@ def _functions(
         "plain_words": partial(_plain_words, language),
         "other_language": partial(_other_language, language),
         "plain": partial(_plain, language),
+        "quoted": set_quotation,
         "num": numbers.number,
         "pm": numbers.with_error,
         "interval": numbers.interval,
