@@ -13,7 +13,7 @@ import scipy.special
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.gradients import SECULAR_STEPS, jacobian_frobenius
-from montecarlo.attention.rows import (
+from montecarlo.attention.row_block import (
     ELEMENT_ROWS,
     SPECTRAL_ROWS,
     costly_rows,

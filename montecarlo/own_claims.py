@@ -1,15 +1,30 @@
-"""A user's own claims: sampled as far as they need, judged by the same rule."""
+"""A user's own claims: sampled as far as they need, judged by the same rule.
 
-from collections.abc import Iterator
+A claim speaks of ranges, and a verdict about a range needs places over the whole of
+it, whatever the preset's grid has there: a quantity that is small at both ends may be
+large between them.
+"""
+
+import math
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import get_args
 
 import msgspec
 
-from montecarlo.claims.cells import cells_of
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.claims.cells import conditions_of, laws_label
 from montecarlo.claims.checks import Check
+from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
-from montecarlo.presets import PRESETS, Block, Grid
-from montecarlo.study import Study
+from montecarlo.presets import PRESETS, Block, Dimension, Grid, Keys
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.study import Study, needed_budgets
+
+#: Sizes that a grid may have.
+SIZES = {"d_k": Dimension, "n_keys": Keys}
 
 
 def own_study(
@@ -35,47 +50,142 @@ def own_study(
     Raises
     ------
     ValueError
-        If the preset is not known.
+        If the preset is not known, or a range holds sizes that cannot be sampled.
     """
     grid = fitting_grid(catalogue, look_up("preset", preset, PRESETS))
     return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
 
 
 def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
-    """Return a grid that has places for every check of a catalogue.
+    """Return a grid that has places over the whole domain of every claim's checks.
 
     Parameters
     ----------
     catalogue : Catalogue
     grid : Grid
-        Kept as it is where it has places already.
+        Kept as it is where it has these places already.
+
+    Raises
+    ------
+    ValueError
+        If a domain holds what cannot be sampled; names claim and field.
+
+    Notes
+    -----
+    A check that names no law is judged under every law that the grid has in its
+    domain, so places that one check adds may call for more under another: they are
+    added until none is missing.
     """
-    conditions = grid.conditions()
-    blocks = [
-        block
-        for check in catalogue.checks()
-        if not cells_of(check, conditions, grid.divisors)
-        for block in _blocks(check)
+    checks = [
+        (f"claim {claim.id!r}", check)
+        for claim in catalogue.claim
+        for check in catalogue.only((claim.id,)).claim_checks()
     ]
-    return msgspec.structs.replace(grid, blocks=(*grid.blocks, *blocks), tails=())
+    for where, check in checks:
+        _require_sizes(check, where)
+    grid = msgspec.structs.replace(grid, tails=())
+    while True:
+        conditions = grid.conditions()
+        formats = {condition.name: condition.formats for condition in conditions}
+        missing = []
+        for where, check in checks:
+            with placed(where, "domain"):
+                missing += [
+                    block
+                    for block in _blocks(check, conditions)
+                    if not all(
+                        c.formats <= formats.get(c.name, -1) for c in block.conditions()
+                    )
+                ]
+        if not missing:
+            return grid
+        blocks = (*grid.blocks, *dict.fromkeys(missing))
+        grid = msgspec.structs.replace(grid, blocks=blocks)
 
 
-def _blocks(check: Check) -> Iterator[Block]:
-    """Yield the ends of a check's domain, for each law, dependence and setup."""
-    domain = check.domain
-    formats = check.number_format != "float64" or check.softmax != "shifted"
-    for named in domain.laws or ("gaussian",):
-        law_q, _, law_k = (part.strip() for part in named.partition("*"))
-        for dependence in domain.dependence:
-            rows = not dependence.startswith("pairs")
-            for setup in domain.setup:
-                yield Block(
-                    tuple(dict.fromkeys(domain.d_k)),
-                    tuple(dict.fromkeys(domain.n_keys)) if rows else (),
-                    pairs=not dependence.startswith("planted"),
-                    law_q=law_q,
-                    law_k=law_k,
-                    dependence=dependence,
-                    setup=setup,
-                    formats=formats or check.quantity.startswith("format_"),
+def most_seconds(study: Study) -> float:
+    """Return about how long a study samples on one core if nothing is decided early."""
+    n_divisors = len(study.grid.divisors)
+    return sum(
+        replicate_seconds(condition, n_divisors) * budget.looks()[-1]
+        for condition, budget in needed_budgets(study).items()
+    )
+
+
+def fill_range(low: int, high: int) -> tuple[int, ...]:
+    """Return both ends of a range of sizes and those to look at between them.
+
+    Parameters
+    ----------
+    low, high : int
+        The ends, of which ``low`` is not the larger.
+
+    Returns
+    -------
+    tuple of int
+        With the powers of two that lie between; where none does, the geometric middle.
+
+    Notes
+    -----
+    Every power of two, for keys as well: of a range's cost its largest sizes have the
+    most, so that every other power alone would save a third of it.
+
+    Examples
+    --------
+    >>> fill_range(3, 40)
+    (3, 4, 8, 16, 32, 40)
+    >>> fill_range(70, 90)
+    (70, 79, 90)
+    """
+    between = [2**i for i in range(high.bit_length()) if low < 2**i < high]
+    between = between or [round(math.sqrt(low * high))]
+    return tuple(sorted({low, *between, high}))
+
+
+def _require_sizes(check: Check, where: str) -> None:
+    """Refuse ranges beyond what can be sampled."""
+    for field in _fields(check):
+        least, most = get_args(SIZES[field])[1].ge, get_args(SIZES[field])[1].le
+        low, high = getattr(check.domain, field)
+        with placed(where, f"domain.{field}"):
+            if not least <= low <= high <= most:
+                raise ValueError(
+                    f"must lie between {least} and {most}, got [{low}, {high}]"
                 )
+
+
+def _fields(check: Check) -> tuple[str, ...]:
+    return ("d_k",) if check.quantity in PAIR_QUANTITIES else ("d_k", "n_keys")
+
+
+def _blocks(check: Check, conditions: Iterable[Condition]) -> Iterator[Block]:
+    """Yield the places of a check's domain, for each law, dependence and setup."""
+    domain = check.domain
+    rows = check.quantity not in PAIR_QUANTITIES
+    formats = check.number_format != "float64" or check.softmax != "shifted"
+    formats = rows and (formats or check.quantity.startswith("format_"))
+    there: dict[tuple[str, str, str], set[int]] = {
+        key: set()
+        for key in product(
+            domain.laws or ("gaussian",), domain.dependence, domain.setup
+        )
+    }
+    for c in conditions_of(check, conditions):
+        key = laws_label(c), c.dependence, c.setup
+        there.setdefault(key, set()).add(c.n_keys or 0)
+    d_k = fill_range(*domain.d_k)
+    for (laws, dependence, setup), found in there.items():
+        n_keys = fill_range(*domain.n_keys) if rows else ()
+        if rows and check.along_d_k:  # no series may lack the ends
+            n_keys = tuple(sorted({*n_keys, *found}))
+        law_q, _, law_k = (part.strip() for part in laws.partition("*"))
+        yield Block(
+            d_k,
+            n_keys,
+            pairs=not rows,
+            law_q=law_q,
+            law_k=law_k,
+            dependence=dependence,
+            setup=setup,
+            formats=formats,
+        )

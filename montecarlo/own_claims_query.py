@@ -2,19 +2,25 @@
 
 import argparse
 import json
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
 from montecarlo.names import decimal_number, look_up, whole_number
-from montecarlo.own_claims import own_study
+from montecarlo.own_claims import most_seconds, own_study
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.report.own_words import read_own_claims
 from montecarlo.study import run_study
+
+#: From this length on, a run of powers of two is printed by its ends.
+SHORTENED = 4
+#: Seconds from which on the cost is told before sampling.
+LONG = 120.0
 
 
 def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bool]:
@@ -48,36 +54,78 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     study = own_study(
         catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
     )
+    if (seconds := most_seconds(study)) > LONG:
+        limit = f"up to about {seconds:.0f} s on one core"
+        print(f"judge: the ranges of these claims take {limit}", file=sys.stderr)
     if arguments.report is not None:
         languages = choose_languages(arguments.lang or ("all",))
         folder = Path(arguments.report)
         target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
-        results, _ = write_report(study, target, own_file=content)
-        claims = results.claims["claims"]
+        written, _ = write_report(study, target, own_file=content)
+        measurements, claims = written.measurements, written.claims["claims"]
     elif arguments.lang is not None:
         raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
     else:
         with make_executor(jobs, executor) as workers:
-            claims = run_study(study, workers).claims["claims"]
+            results = run_study(study, workers)
+        measurements, claims = results.measurements, results.claims["claims"]
     failing = any(claim["verdict"] in fail_on for claim in claims)
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}
         return json.dumps(record, ensure_ascii=False), failing
-    lines = [line for claim in claims for line in _lines(claim)]
+    d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
+    lines = [line for claim in claims for line in _lines(claim, d_k)]
     if arguments.report is not None:
         lines.append(str(Path(arguments.report) / "index.html"))
     return "\n".join(lines), failing
 
 
-def _lines(claim: dict[str, Any]) -> list[str]:
-    """Return a claim as a line, and a line for each reading."""
+def _lines(claim: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:
+    """Return a claim as a line, and two lines for each reading."""
     lines = [f"{claim['verdict']:<14} {claim['id']}"]
     for reading in claim["readings"]:
         outcomes = Counter(place["outcome"] for place in reading["places"])
         counts = ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items()))
-        lines.append(f"  {reading['verdict']:<14} {reading['id']}: {counts or 'none'}")
+        text = f"  {reading['verdict']:<14} {reading['id']}: {counts or 'none'}"
+        lines.append("; ".join([text, *_looked_at(reading, d_k)]))
         lines += [f"  {'':<14} {line}" for line in _telling(reading)]
     return lines
+
+
+def _looked_at(reading: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:
+    """Name the places of a reading: laws if they are several, d_k and n."""
+    cells = [cell for check in reading["checks"] for cell in check["cells"]]
+    laws = dict.fromkeys(cell["context"] or cell["law"] for cell in cells)
+    sizes = {d_k[row] for cell in cells for row in cell["rows"]}
+    n_keys = {cell["n_keys"] for cell in cells} - {None}
+    return [
+        *[", ".join(laws)] * (len(laws) > 1),
+        *[f"d_k = {_listed(sizes)}"] * bool(sizes),
+        *[f"n = {_listed(n_keys)}"] * bool(n_keys),
+    ]
+
+
+def _listed(sizes: Iterable[int]) -> str:
+    """List sizes; runs of powers of two by their ends.
+
+    Examples
+    --------
+    >>> _listed([3, 4, 8, 16, 32, 40])
+    '3, 4 to 32 (4 powers of two), 40'
+    """
+    runs: list[list[int]] = []
+    for size in sorted(sizes):
+        is_power = size & (size - 1) == 0
+        if runs and is_power and 2 * runs[-1][-1] == size:  # then it is one as well
+            runs[-1].append(size)
+        else:
+            runs.append([size])
+    return ", ".join(
+        f"{run[0]} to {run[-1]} ({len(run)} powers of two)"
+        if len(run) >= SHORTENED
+        else ", ".join(map(str, run))
+        for run in runs
+    )
 
 
 def _telling(reading: dict[str, Any]) -> list[str]:

@@ -5,90 +5,27 @@ A new one is one entry in `ROW_QUANTITIES`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
-from montecarlo.attention.softmax import Array, RowSums, Scores, SoftmaxRows
+from montecarlo.attention.row_block import RowBlock
+from montecarlo.attention.softmax import Array
 
-#: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
-#: and what is looked at key by key (the sorted weights, the elements p(1 - p)).
-SPECTRAL_ROWS = 16
-ELEMENT_ROWS = 8
-#: Keys up to which these are so many rows; of longer ones they are fewer.
-COSTLY_KEYS = 512
-#: Rows, and scores of these, for the gradient by the query, which costs d_k products a
-#: score.
-QUERY_ROWS = 64
-QUERY_SCORES = 2**18
 #: Moments of the entries that the intervals of rows need.  Weights are bounded, but
 #: near uniform they vary like squared scores, whose third powers make the skewness.
 SQUARES = 6.0
 #: Ranks at which sorted weights are kept.
 RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
-
+#: Largest weights from which on a row counts as saturated, by the indicator's name.
+SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 
 MEAN = ("mean",)
 SKEWED = ("mean", "median", "q10", "q90")
+TYPICAL = ("mean", "median")
 #: What part of the rows lies below each quantile.
 QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
-
-
-def costly_rows(most: int, n_keys: int) -> int:
-    """Return how many of ``most`` rows a costly quantity is evaluated on."""
-    return max(1, most * COSTLY_KEYS // max(COSTLY_KEYS, n_keys))
-
-
-def query_rows(n_keys: int) -> int:
-    """Return how many rows the gradient by the query is evaluated on, at most."""
-    return max(1, min(QUERY_ROWS, QUERY_SCORES // n_keys))
-
-
-@dataclass(frozen=True)
-class RowBlock:
-    """Rows of some replicates under one divisor.
-
-    Attributes
-    ----------
-    sums : RowSums
-        Shape (n_replicates, n_queries), as all that follows.
-    gradient_scores, gradient_query : ndarray
-        Of one v ~ N(0, I) per replicate; the second of the first `query_rows` only.
-    squared_norm : ndarray
-        |q|².
-    variance : ndarray
-        Variance of the raw scores within each row, n - 1 in the denominator.
-    where : ndarray of int
-        The key of the largest score.
-    matching : ndarray
-        From `softmax.matching_gaps`; 0 where no key is planted.
-    scores : ndarray of float32, shape (n_replicates, some rows, n_keys)
-        Raw scores of the first rows.
-    spectral : SoftmaxRows
-        The first of these rows, for the spectral norm.
-    elements : SoftmaxRows
-        The first of these rows in float64, for what is looked at key by key: single
-        exponentials of float32 end at 1e-38.
-    """
-
-    sums: RowSums
-    gradient_scores: Array
-    gradient_query: Array
-    squared_norm: Array
-    variance: Array
-    where: NDArray[np.intp]
-    matching: Array
-    scores: Scores
-    spectral: SoftmaxRows
-    elements: SoftmaxRows
-
-    @cached_property
-    def entropy(self) -> Array:
-        """Entropy of each row in nats."""
-        return softmax.entropy(self.sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +52,10 @@ class RowQuantity:
         Whether it means something only where key i is planted for query i.
     indicator : bool
         Whether it is 0 or 1.
+    given : str
+        The indicator of the rows that it is a quantity of; empty: all rows.
+    under : tuple of str
+        The divisors that it is measured under; empty: all.
     """
 
     name: str
@@ -127,6 +68,17 @@ class RowQuantity:
     gaussian_keys: bool = False
     planted: bool = False
     indicator: bool = False
+    given: str = ""
+    under: tuple[str, ...] = ()
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether both outer quantiles are there, and so their ratio."""
+        return {"q10", "q90"} <= set(self.summaries)
+
+    def divisors(self, every: tuple[str, ...]) -> tuple[str, ...]:
+        """Return those of some divisors that it is measured under."""
+        return tuple(name for name in every if not self.under or name in self.under)
 
 
 def _row_variance(block: RowBlock) -> Array:
@@ -144,6 +96,59 @@ def _entropy_identity(block: RowBlock) -> Array:
     residual = block.entropy - softmax.log_partition(sums)
     return residual + scale * gradients.jacobian_trace(sums)
 
+
+def _saturation(name: str, threshold: float) -> RowQuantity:
+    """Make the indicator of rows whose largest weight is at least a threshold."""
+
+    def evaluate(block: RowBlock) -> Array:
+        found: Array = (softmax.weight_max(block.sums) >= threshold).astype(np.float64)
+        return found
+
+    symbol = rf"\mathbb{{1}}[{_at_least(threshold)}]"
+    return RowQuantity(name, symbol, evaluate, moments=0.0, indicator=True)
+
+
+def _among_saturated(quantity: RowQuantity, given: str) -> RowQuantity:
+    """Make a quantity of the saturated rows alone; elsewhere they are hardly any."""
+    return RowQuantity(
+        f"{quantity.name}_{given}",
+        rf"\left({quantity.symbol} | {_at_least(SATURATED[given])}\right)",
+        quantity.evaluate,
+        TYPICAL,
+        grid=quantity.grid,
+        given=given,
+        under=("none",),
+    )
+
+
+def _at_least(threshold: float) -> str:
+    return rf"p_{{\max}} \ge {threshold}"
+
+
+_TRACE = RowQuantity(
+    "jacobian_trace",
+    r"\operatorname{tr} J",
+    lambda b: gradients.jacobian_trace(b.sums),
+    SKEWED,
+    grid=DEEP,
+    compared=True,
+)
+_FROBENIUS = RowQuantity(
+    "jacobian_frobenius",
+    r"\lVert J\rVert_F",
+    lambda b: gradients.jacobian_frobenius(b.sums),
+    SKEWED,
+    grid=DEEP,
+    compared=True,
+)
+_QUERY = RowQuantity(
+    "gradient_query",
+    r"\lVert \lambda K^{\top} J v\rVert",
+    lambda b: b.gradient_query,
+    SKEWED,
+    grid=DEEP,
+    compared=True,
+)
 
 ROW_QUANTITIES = {
     quantity.name: quantity
@@ -176,22 +181,8 @@ ROW_QUANTITIES = {
             r"\sum p^2",
             lambda b: softmax.inverse_participation(b.sums),
         ),
-        RowQuantity(
-            "jacobian_trace",
-            r"\operatorname{tr} J",
-            lambda b: gradients.jacobian_trace(b.sums),
-            SKEWED,
-            grid=DEEP,
-            compared=True,
-        ),
-        RowQuantity(
-            "jacobian_frobenius",
-            r"\lVert J\rVert_F",
-            lambda b: gradients.jacobian_frobenius(b.sums),
-            SKEWED,
-            grid=DEEP,
-            compared=True,
-        ),
+        _TRACE,
+        _FROBENIUS,
         RowQuantity(
             "jacobian_frobenius_squared",
             r"\lVert J\rVert_F^2",
@@ -213,13 +204,11 @@ ROW_QUANTITIES = {
             grid=DEEP,
             compared=True,
         ),
+        _QUERY,
         RowQuantity(
-            "gradient_query",
-            r"\lVert \lambda K^{\top} J v\rVert",
-            lambda b: b.gradient_query,
-            SKEWED,
-            grid=DEEP,
-            compared=True,
+            "gradient_query_squared",
+            r"\lVert \lambda K^{\top} J v\rVert^2",
+            lambda b: b.gradient_query**2,
         ),
         RowQuantity(
             "element_gradient",
@@ -250,6 +239,12 @@ ROW_QUANTITIES = {
             r"H - \ln Z + \sigma^2 \operatorname{tr} J",
             _entropy_identity,
             gaussian_keys=True,
+        ),
+        *(_saturation(name, threshold) for name, threshold in SATURATED.items()),
+        *(
+            _among_saturated(quantity, given)
+            for quantity in (_TRACE, _FROBENIUS, _QUERY)
+            for given in SATURATED
         ),
     )
 }

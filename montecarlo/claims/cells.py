@@ -68,15 +68,7 @@ def cells_of(
     """
     if not set(check.divisor.split("/")) <= set(divisors):
         return []
-    pairs = check.quantity in PAIR_QUANTITIES
-    inside = sorted(
-        (
-            condition
-            for condition in conditions
-            if (condition.n_keys is None) == pairs and _contains(check, condition)
-        ),
-        key=lambda c: (c.law_q, c.law_k, c.dependence, c.setup, c.n_keys or 0, c.d_k),
-    )
+    inside = conditions_of(check, conditions)
     if not check.along_d_k:
         return [Cell(_place(check, c), (c,)) for c in inside]
     series: dict[Place, list[Condition]] = {}
@@ -84,6 +76,31 @@ def cells_of(
         place = _place(check, condition)._replace(d_k=None)
         series.setdefault(place, []).append(condition)
     return [Cell(p, tuple(members)) for p, members in series.items() if members[1:]]
+
+
+def conditions_of(check: Check, conditions: Iterable[Condition]) -> list[Condition]:
+    """Return the conditions of a check's domain that a grid has.
+
+    Parameters
+    ----------
+    check : Check
+    conditions : iterable of Condition
+        The grid.
+
+    Returns
+    -------
+    list of Condition
+        By law, number of keys and d_k.
+    """
+    pairs = check.quantity in PAIR_QUANTITIES
+    return sorted(
+        (
+            condition
+            for condition in conditions
+            if (condition.n_keys is None) == pairs and _contains(check, condition)
+        ),
+        key=lambda c: (c.law_q, c.law_k, c.dependence, c.setup, c.n_keys or 0, c.d_k),
+    )
 
 
 def _place(check: Check, condition: Condition) -> Place:

@@ -17,7 +17,7 @@ from montecarlo.claims.cells import canonical_laws
 from montecarlo.claims.checks import CONTROL, Check, Level, Words
 from montecarlo.claims.schema import Reading
 from montecarlo.claims.sentences import Sentence
-from montecarlo.estimation.summaries import SPREAD
+from montecarlo.estimation.summaries import SPREAD, summaries_of
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.setups import parse_setup
@@ -199,9 +199,9 @@ def _divisors(check: Check) -> tuple[str, ...]:
         return tuple(DIVISORS) if pair.divided else ("none",)
     if check.quantity in FORMAT_QUANTITIES:
         return tuple(DIVISORS)
-    compared = ROW_QUANTITIES[check.quantity].compared
-    pairs = pairs_of(tuple(DIVISORS)) if compared else ()
-    return (*DIVISORS, *pairs)
+    quantity = ROW_QUANTITIES[check.quantity]
+    pairs = pairs_of(tuple(DIVISORS)) if quantity.compared else ()
+    return (*quantity.divisors(tuple(DIVISORS)), *pairs)
 
 
 def _summaries(check: Check) -> tuple[str, ...]:
@@ -211,9 +211,7 @@ def _summaries(check: Check) -> tuple[str, ...]:
     if check.quantity in FORMAT_QUANTITIES:
         return ("mean",)
     quantity = ROW_QUANTITIES[check.quantity]
-    if "/" in check.divisor:
-        return ("mean", SPREAD)
-    return (*quantity.summaries, SPREAD) if quantity.grid else quantity.summaries
+    return ("mean", SPREAD) if "/" in check.divisor else summaries_of(quantity)
 
 
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
@@ -254,7 +252,7 @@ def validate_sentence(
     )
     for text in texts:
         found = set(_PLACEHOLDER.findall(text))
-        if not own and found != set(sentence.value):
+        if not own and not found <= set(sentence.value):
             raise CatalogueError(
                 f"{where}: must have a number for each placeholder, got "
                 f"{sorted(found)} and {sorted(sentence.value)}"

@@ -7,6 +7,8 @@ from msgspec import Meta, Struct
 from montecarlo.claims.checks import Check, Name, Size, Words
 
 Spoken = Literal["supported", "refuted", "conditional", "inconclusive"]
+#: What a sentence rests on where nothing is measured.
+Basis = Literal["measured", "definition", "record"]
 Counted = Literal["supported", "refuted", "undecided", "all"]
 
 
@@ -69,7 +71,7 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     check: tuple[Check, ...] = ()
     value: dict[str, Value] = {}
     verdict: Spoken | None = None
-    basis: Literal["measured", "definition", "record"] = "measured"
+    basis: Basis = "measured"
 
     @property
     def is_bound(self) -> bool:
@@ -84,18 +86,21 @@ class Right(Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     sentence, arithmetic : Words
         With ``%(name)s`` where a number stands.
-    check, value
+    check, value, basis
         As of a `Sentence`: both rest on them.
     """
 
     sentence: Words
     arithmetic: Words
-    check: Annotated[tuple[Check, ...], Meta(min_length=1)]
+    check: tuple[Check, ...] = ()
     value: dict[str, Value] = {}
+    basis: Basis = "measured"
 
     def as_sentence(self) -> Sentence:
         """Return the sentence with what it rests on."""
-        return Sentence(self.sentence, check=self.check, value=self.value)
+        return Sentence(
+            self.sentence, check=self.check, value=self.value, basis=self.basis
+        )
 
 
 class Passage(Struct, frozen=True, forbid_unknown_fields=True):

@@ -78,10 +78,12 @@ def row_distribution(
 
     Parameters
     ----------
-    counts : ndarray of int64, shape (3, n_bins)
-        As `montecarlo.sampling.replicates.count_bins` makes them.
+    counts : ndarray of int64, shape (3, n_bins) or (6, n_bins)
+        As `montecarlo.sampling.replicates.count_bins` makes them, or `count_some` of
+        values that only some rows have.
     grid : LogGrid
     n_replicates : int
+        Those that have a row with a value.
 
     Returns
     -------
@@ -96,7 +98,10 @@ def row_distribution(
     sums = counts.cumsum(axis=1).astype(np.float64)
     first, full = (int((sums[0] >= rows).argmax()) for rows in (1.0, sums[0, -1]))
     inside = slice(max(0, first - 1), full + 1)
-    found = shares(sums[:, inside], sums[0, -1], n_replicates)
+    if len(counts) == 3:
+        found = shares(sums[:, inside], sums[0, -1], n_replicates)
+    else:
+        found = shares_of_some(sums[:, inside], sums[:3, -1], n_replicates)
     # most of a grid is empty, and all is the same there as at the nearest bin inside
     nearest = np.arange(grid.n_bins).clip(inside.start, full) - inside.start
     share, error, skewness = (part[nearest] for part in found)
@@ -134,6 +139,45 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     third = np.where(cube > 0.0, third, 0.0)  # no cubes: as if there were no skewness
     spread = np.maximum(variance, n_replicates * least)
     return Moments(share, error, third / (spread * np.sqrt(spread)))
+
+
+def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
+    """Return what `shares` returns where the number of rows differs by replicate.
+
+    Parameters
+    ----------
+    sums : ndarray, shape (6, ...)
+        Over replicates: of c, c², c³, c·m, c²·m and c·m², where c is the number of rows
+        below some edge and m that of all rows of the replicate that have a value.
+    rows : ndarray, shape (3,)
+        Sums of m, m² and m³.
+    n_replicates : int
+        Those with m > 0: others say nothing of these rows.
+
+    Returns
+    -------
+    Moments
+        Shape (...).
+
+    Notes
+    -----
+    The share F is a ratio of two sums; a replicate moves it by (c - F m) over the sum
+    of m, to the first order.  The bias of the ratio is of the order of the squared
+    error and left alone.
+    """
+    c, c2, c3, cm, c2m, cm2 = sums
+    m, m2, m3 = rows
+    share = c / m
+    if n_replicates < 2:
+        return Moments(share, np.full_like(share, math.nan), np.zeros_like(share))
+    second = np.maximum(c2 - 2.0 * share * cm + share**2 * m2, 0.0) / m**2
+    third = (c3 - 3.0 * share * c2m + 3.0 * share**2 * cm2 - share**3 * m3) / m**3
+    inside = (c + 0.5) / (m + 1.0)
+    least = inside * (1.0 - inside) / m
+    error = np.sqrt(np.maximum(second * n_replicates / (n_replicates - 1), least))
+    spread = np.maximum(second, least)
+    skewness = math.sqrt(n_replicates) * third / (spread * np.sqrt(spread))
+    return Moments(share, error, skewness)
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:

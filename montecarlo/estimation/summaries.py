@@ -23,6 +23,7 @@ from montecarlo.estimation.estimates import (
     product,
     share_estimate,
 )
+from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.estimation.row_distribution import (
     RowDistribution,
     quantile_estimate,
@@ -37,6 +38,7 @@ from montecarlo.sampling.replicates import (
     format_combinations,
     mean_columns,
     row_quantities,
+    rows_column,
 )
 
 #: q90 over q10: how far apart the rows of a condition lie.
@@ -71,16 +73,20 @@ def row_keys(condition: Condition, divisors: tuple[str, ...]) -> Iterator[RowKey
 
 def _keys_of(quantity: RowQuantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
     """Name the rows of one quantity."""
-    skewed = quantity.grid is not None
-    summaries = (*quantity.summaries, SPREAD) if skewed else quantity.summaries
-    for divisor in divisors:
-        for summary in summaries:
+    for divisor in quantity.divisors(divisors):
+        for summary in summaries_of(quantity):
             yield RowKey(divisor, quantity.name, summary)
     if quantity.compared:
         for pair in pairs_of(divisors):
             yield RowKey(pair, quantity.name, "mean")
-            if skewed:
+            if quantity.has_spread:
                 yield RowKey(pair, quantity.name, SPREAD)
+
+
+def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
+    """Name the summaries of a quantity of rows under one divisor."""
+    spread = (SPREAD,) if quantity.has_spread else ()
+    return (*quantity.summaries, *spread)
 
 
 def has_interval(condition: Condition, quantity: str) -> bool:
@@ -132,11 +138,16 @@ class Summaries:
             return self._of_pairs(key)
         if "/" in key.divisor:
             return self._ratio(key)
+        if getattr(QUANTITIES[key.quantity], "given", ""):
+            return self._of_some(key)
         if key.summary == SPREAD:
             high, low = (self._quantile(key, name) for name in ("q90", "q10"))
             return product([(high, 1), (low, -1)])
         if key.summary in QUANTILES:
             return self._quantile(key, key.summary)
+        return self._mean(key)
+
+    def _mean(self, key: RowKey) -> Estimate:
         n_queries, n_keys = self.condition.shape
         name, rows = key.quantity, n_queries
         if name in FORMAT_QUANTITIES:
@@ -166,14 +177,32 @@ class Summaries:
         with np.errstate(invalid="ignore"):  # 0 over 0 is not known, and says so
             return jackknife(np.stack(columns), lambda means: means[0] / means[1])
 
-    def _quantile(self, key: RowKey, summary: str) -> Estimate:
+    def _of_some(self, key: RowKey) -> Estimate:
+        """Estimate a mean or quantile over the rows that an indicator picks.
+
+        Replicates without such a row say nothing of them.  Where there are some in
+        few replicates only, the estimate is not known, and says so.
+        """
+        names = key.quantity, rows_column(key.quantity)
+        columns = np.stack([self._column(key.divisor, name) for name in names])
+        filled = columns[:, columns[1] > 0.0]
+        n_filled, n = filled.shape[-1], self.samples.n_replicates
+        if n_filled < min(FEWEST_BEHIND_A_MEAN, n):
+            return Estimate(math.nan, math.nan, n)
+        if key.summary in QUANTILES:
+            return self._quantile(key, key.summary, n_filled)
+        return jackknife(filled, lambda means: means[0] / means[1])
+
+    def _quantile(
+        self, key: RowKey, summary: str, n_replicates: int | None = None
+    ) -> Estimate:
         wanted = key.divisor, key.quantity
         if wanted not in self._distributions:
             columns = count_columns(self.condition, self.divisors)
             place = [(divisor, name) for divisor, name, _ in columns].index(wanted)
             counts, grid = self.samples.counts[place], columns[place][2]
             self._distributions[wanted] = row_distribution(
-                counts, grid, self.samples.n_replicates
+                counts, grid, n_replicates or self.samples.n_replicates
             )
         return quantile_estimate(self._distributions[wanted], QUANTILES[summary])
 

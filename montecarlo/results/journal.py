@@ -31,7 +31,7 @@ from montecarlo.sampling.conditions import Condition
 _TABLES = """
 CREATE TABLE IF NOT EXISTS recipe (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS batches (
-    condition TEXT, start INTEGER, stop INTEGER, columns INTEGER, n_bins TEXT,
+    condition TEXT, start INTEGER, stop INTEGER, columns INTEGER, shapes TEXT,
     means BLOB, rises BLOB, counts BLOB, digest BLOB,
     PRIMARY KEY (condition, start, stop)
 );
@@ -64,7 +64,7 @@ class Journal:
             If it is not as it was written.
         """
         rows = self._execute(
-            "SELECT columns, n_bins, means, rises, counts, digest FROM batches "
+            "SELECT columns, shapes, means, rises, counts, digest FROM batches "
             "WHERE condition = ? AND start = ? AND stop = ?",
             (name, start, stop),
         )
@@ -81,7 +81,7 @@ class Journal:
         rises = np.diff(packed.places, prepend=np.int32(0)).astype("<i4")
         parts = (
             packed.means.shape[1],
-            json.dumps(packed.n_bins),
+            json.dumps(packed.shapes),
             packed.means.astype("<f8").tobytes(),
             zlib.compress(rises.tobytes(), 1),
             zlib.compress(packed.counts.astype("<i8").tobytes(), 1),
@@ -164,12 +164,12 @@ class Journal:
         *parts, digest = row
         if digest != _digest(place, parts):
             raise damaged(self.path, f"a batch of {place[0]} was changed")
-        columns, n_bins, means, rises, counts = parts
+        columns, shapes, means, rises, counts = parts
         return PackedBatch(
             np.frombuffer(means, "<f8").reshape(-1, columns),
             np.cumsum(np.frombuffer(zlib.decompress(rises), "<i4"), dtype=np.int32),
             np.frombuffer(zlib.decompress(counts), "<i8"),
-            tuple(json.loads(n_bins)),
+            tuple((rows, n_bins) for rows, n_bins in json.loads(shapes)),
         )
 
     def _start_anew(self, recipe: Mapping[str, str]) -> None:

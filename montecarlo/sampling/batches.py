@@ -14,6 +14,7 @@ from montecarlo.attention.softmax import Array
 
 Counts = NDArray[np.int64]
 Places = NDArray[np.int32]
+Shapes = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class Batch:
     ----------
     means : ndarray, shape (n_replicates, n_columns)
         One line per replicate; the columns are those of `mean_columns`.
-    counts : tuple of ndarray of int64, shape (3, n_bins)
-        For each of `count_columns`: what `count_bins` returns.
+    counts : tuple of ndarray of int64, shape (3, n_bins) or (6, n_bins)
+        For each of `count_columns`: what `count_bins` or `count_some` returns.
     """
 
     means: Array
@@ -34,7 +35,7 @@ class Batch:
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Travel between processes packed."""
         packed = pack(self)
-        return _unpack, (packed.means, packed.places, packed.counts, packed.n_bins)
+        return _unpack, (packed.means, packed.places, packed.counts, packed.shapes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,28 +48,26 @@ class PackedBatch:
     places : ndarray of int32, shape (n_filled,)
         Of the filled bins, in all counts laid end to end.
     counts : ndarray of int64, shape (n_filled,)
-    n_bins : tuple of int
+    shapes : tuple of (int, int)
         Of each count.
     """
 
     means: Array
     places: Places
     counts: Counts
-    n_bins: tuple[int, ...]
+    shapes: Shapes
 
 
 def pack(batch: Batch) -> PackedBatch:
     """Leave out the empty bins of a batch."""
-    n_bins = tuple(counts.shape[1] for counts in batch.counts)
+    shapes = tuple((len(counts), counts.shape[1]) for counts in batch.counts)
     flat = np.concatenate([np.zeros(0, np.int64), *map(np.ravel, batch.counts)])
     places = np.flatnonzero(flat).astype(np.int32)
-    return PackedBatch(batch.means, places, flat[places], n_bins)
+    return PackedBatch(batch.means, places, flat[places], shapes)
 
 
-def _unpack(
-    means: Array, places: Places, counts: Counts, n_bins: tuple[int, ...]
-) -> Batch:
-    return join([PackedBatch(means, places, counts, n_bins)])
+def _unpack(means: Array, places: Places, counts: Counts, shapes: Shapes) -> Batch:
+    return join([PackedBatch(means, places, counts, shapes)])
 
 
 def join(parts: Iterable[PackedBatch]) -> Batch:
@@ -80,10 +79,11 @@ def join(parts: Iterable[PackedBatch]) -> Batch:
         At least one.
     """
     parts = list(parts)
-    ends = np.cumsum([3 * n for n in parts[0].n_bins], dtype=np.int64)
+    shapes = parts[0].shapes
+    ends = np.cumsum([rows * n_bins for rows, n_bins in shapes], dtype=np.int64)
     flat = np.zeros(int(ends[-1]) if len(ends) else 0, np.int64)
     for part in parts:
         flat[part.places] += part.counts  # no place stands twice in a part
     pieces = np.split(flat, ends[:-1]) if len(ends) else []
-    counts = tuple(piece.reshape(3, -1) for piece in pieces)
+    counts = tuple(map(np.reshape, pieces, shapes))
     return Batch(np.concatenate([part.means for part in parts]), counts)

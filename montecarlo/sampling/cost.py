@@ -5,7 +5,7 @@ for batches, and no result depends on them.
 """
 
 from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
-from montecarlo.attention.rows import query_rows
+from montecarlo.attention.row_block import query_rows
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import parse_law
 from montecarlo.sampling.setups import parse_setup

@@ -5,7 +5,7 @@ kept by index, and integer counts of row values, which add up in any order.  Not
 here depends on how many replicates are asked for at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -24,7 +24,8 @@ from montecarlo.attention.number_formats import (
     weights_in,
 )
 from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, RowBlock
+from montecarlo.attention.row_block import RowBlock
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array, weights_by_rank
 from montecarlo.sampling.batches import Batch, Counts
 from montecarlo.sampling.conditions import Condition
@@ -57,8 +58,23 @@ def mean_columns(
     return tuple(
         (divisor, name)
         for divisor in divisors
-        for name in (*row_quantities(condition), *ranks, *formats)
+        for name in (*_row_columns(condition, divisor), *ranks, *formats)
     )
+
+
+def _row_columns(condition: Condition, divisor: str) -> Iterator[str]:
+    """Name the columns of the quantities of rows under one divisor."""
+    for name in row_quantities(condition):
+        quantity = ROW_QUANTITIES[name]
+        if quantity.divisors((divisor,)):
+            yield name
+            if quantity.given:
+                yield rows_column(name)
+
+
+def rows_column(quantity: str) -> str:
+    """Name the column of the share of rows that a quantity of some rows is one of."""
+    return f"{quantity}:rows"
 
 
 def format_combinations(condition: Condition) -> list[tuple[NumberFormat, str]]:
@@ -97,6 +113,7 @@ def count_columns(
         for divisor in divisors
         for name in row_quantities(condition)
         if (grid := ROW_QUANTITIES[name].grid) is not None
+        and ROW_QUANTITIES[name].divisors((divisor,))
     )
 
 
@@ -124,14 +141,23 @@ def sample(
     n_queries, n_keys = condition.shape
     together = max(1, SCORES_TOGETHER // (n_queries * n_keys))
     columns = count_columns(condition, divisors)
-    counts = tuple(np.zeros((3, grid.n_bins), np.int64) for _, _, grid in columns)
+    counts = tuple(
+        np.zeros((6 if ROW_QUANTITIES[name].given else 3, grid.n_bins), np.int64)
+        for _, name, grid in columns
+    )
     means = []
     for first in range(start, stop, together):
         indices = range(first, min(first + together, stop))
         found, counted = row_values(condition, seed, indices, divisors)
         means.append(found)
-        for values, (_, _, grid), total in zip(counted, columns, counts, strict=True):
-            np.add(total, count_bins(grid.bins(values), grid.n_bins), out=total)
+        for values, (_, name, grid), total in zip(
+            counted, columns, counts, strict=True
+        ):
+            if ROW_QUANTITIES[name].given:
+                added = count_some(values, grid)
+            else:
+                added = count_bins(grid.bins(values), grid.n_bins)
+            np.add(total, added, out=total)
     return Batch(np.concatenate(means), counts)
 
 
@@ -144,17 +170,30 @@ def row_values(
     -------
     means : ndarray, shape (n_replicates, n_columns)
     values : list of ndarray, shape (n_replicates, n_rows)
-        Of the quantities that are counted, in the order of `count_columns`.
+        Of the quantities that are counted, in the order of `count_columns`; NaN where
+        a quantity of some rows alone is not one of a row.
     """
     means: list[Array] = []
     counted = []
     values_of = [DIVISORS[name].value(condition.d_k) for name in divisors]
     ranks = [rank - 1 for rank in RANKS if rank <= condition.shape[1]]
-    for block in row_blocks(condition, seed, indices, values_of):
-        for name in row_quantities(condition):
-            quantity = ROW_QUANTITIES[name]
-            values = quantity.evaluate(block)
-            means.append(values.mean(axis=-1))
+    quantities = [ROW_QUANTITIES[name] for name in row_quantities(condition)]
+    blocks = row_blocks(condition, seed, indices, values_of)
+    for divisor, block in zip(divisors, blocks, strict=True):
+        found: dict[Callable[[RowBlock], Array], Array] = {}
+        for quantity in quantities:
+            if not quantity.divisors((divisor,)):
+                continue
+            if quantity.evaluate not in found:  # some rows, and all, share values
+                found[quantity.evaluate] = quantity.evaluate(block)
+            values = found[quantity.evaluate]
+            if quantity.given:
+                among = found[ROW_QUANTITIES[quantity.given].evaluate]
+                among = among[:, : values.shape[-1]]  # costly ones: of the first rows
+                means += [(values * among).mean(axis=-1), among.mean(axis=-1)]
+                values = np.where(among == 1.0, values, np.nan)
+            else:
+                means.append(values.mean(axis=-1))
             if quantity.grid is not None:
                 counted.append(values)
         by_rank = weights_by_rank(block.elements)[..., ranks].mean(axis=1)
@@ -210,3 +249,37 @@ def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) ->
         rises = np.broadcast_to(rank**power - (rank - 1.0) ** power, ordered.shape)
         counts[power - 1] = np.bincount(ordered.ravel(), rises.ravel(), n_bins)
     return counts
+
+
+def count_some(values: Array, grid: LogGrid) -> Counts:
+    """Count values that only some rows of each replicate have.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_replicates, n_rows)
+        NaN for the other rows; at most `MOST_CUBED` rows.
+    grid : LogGrid
+
+    Returns
+    -------
+    ndarray of int64, shape (6, n_bins)
+        As from `count_bins`, of the count c, its square and its cube; then, with m the
+        rows of a replicate that have a value, of c·m, c²·m and c·m²: what the spread
+        of a ratio of sums is made of.
+
+    Notes
+    -----
+    Values are gone through once, sorted: rows without one come last, so that they
+    change no rank.
+    """
+    ordered = np.sort(values, axis=-1)  # NaN goes to the end
+    there = ~np.isnan(ordered)
+    rank = (1.0 + np.nonzero(there)[-1]).astype(np.float64)
+    per_replicate = there.sum(axis=-1)
+    rows = np.repeat(per_replicate, per_replicate).astype(np.float64)
+    bins = grid.bins(ordered[there])
+    squares, cubes = 2.0 * rank - 1.0, 3.0 * rank * (rank - 1.0) + 1.0
+    rises = (None, squares, cubes, rows, squares * rows, rows * rows)
+    return np.stack(
+        [np.bincount(bins, rise, grid.n_bins).astype(np.int64) for rise in rises]
+    )

@@ -17,7 +17,7 @@ from montecarlo.attention.gradients import (
     jacobian_times,
 )
 from montecarlo.attention.number_formats import compared_rows
-from montecarlo.attention.rows import (
+from montecarlo.attention.row_block import (
     ELEMENT_ROWS,
     SPECTRAL_ROWS,
     RowBlock,

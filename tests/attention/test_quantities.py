@@ -21,14 +21,13 @@ from montecarlo.attention.grids import DEEP, FINE, LogGrid
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import (
+from montecarlo.attention.row_block import (
     ELEMENT_ROWS,
-    QUANTILES,
-    ROW_QUANTITIES,
     SPECTRAL_ROWS,
     RowBlock,
     costly_rows,
 )
+from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import matching_gaps, measure_gaps, softmax_rows
 
 #: Relative precision of sums over the exponentials of float32 scores.
@@ -220,6 +219,27 @@ def test_elements_keep_their_precision_where_a_weight_is_nearly_one():
 
     rest = math.exp(-80.0) + math.exp(-90.0)
     assert values == pytest.approx([rest, *np.exp([-80.0, -90.0])], rel=1e-12)
+
+
+def test_mean_square_of_the_query_gradient_is_a_frobenius_norm(drawn):
+    """Over v of covariance 1, E ‖λK'Jv‖² = λ²‖K'J‖_F²: the sum over unit vectors of
+    the program's values is that of explicit matrices; without the square it is not.
+    """
+    queries, keys, _ = drawn
+    p = weights_of(queries, keys, 3.0)
+    jacobian = (
+        p[..., np.newaxis] * np.eye(N_KEYS) - p[..., np.newaxis] * p[..., None, :]
+    )
+    product = keys.transpose(0, 2, 1)[:, np.newaxis].astype(np.float64) @ jacobian
+    expected = np.square(product).sum(axis=(-2, -1)) / 3.0**2
+    evaluate = ROW_QUANTITIES["gradient_query_squared"].evaluate
+    found = sum(
+        evaluate(row_block(queries, keys, np.tile(unit, (N_REPLICATES, 1, 1)), 3.0))
+        for unit in np.eye(N_KEYS)
+    )
+
+    assert found == pytest.approx(expected, rel=SINGLE)
+    assert not np.isclose(np.sqrt(expected), found, rtol=0.01).any()
 
 
 def identity_z_score(keys, divisor):

@@ -17,18 +17,22 @@ from montecarlo.attention.number_formats import (
     softmax_in,
 )
 from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.rows import (
+from montecarlo.attention.row_block import (
     ELEMENT_ROWS,
-    RANKS,
-    ROW_QUANTITIES,
     SPECTRAL_ROWS,
     costly_rows,
     query_rows,
 )
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS, parse_law
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import count_columns, mean_columns, sample
+from montecarlo.sampling.replicates import (
+    count_columns,
+    mean_columns,
+    rows_column,
+    sample,
+)
 from montecarlo.sampling.row_blocks import SCORES_AT_ONCE
 
 SEED = 5
@@ -132,7 +136,9 @@ def test_divisors_do_not_see_each_other(condition):
 
 @pytest.mark.parametrize("change", ["seed", "index", "condition"])
 def test_other_key_other_replicate(change):
-    """The tests above can fail: another seed, index or name changes every column."""
+    """The tests above can fail: another seed, index or name changes every column but
+    shares of rows, which may agree.
+    """
     one = sample(SMALL, SEED, 0, 1, ("sqrt",)).means
     other = {
         "seed": lambda: sample(SMALL, SEED + 1, 0, 1, ("sqrt",)),
@@ -142,7 +148,9 @@ def test_other_key_other_replicate(change):
         ),
     }[change]().means
 
-    assert (one != other).all()
+    names = [name for _, name in mean_columns(SMALL, ("sqrt",))]
+    shares = [n in ROW_QUANTITIES and ROW_QUANTITIES[n].indicator for n in names]
+    assert (one != other)[:, np.logical_not(shares)].all()
 
 
 def test_queries_and_keys_are_drawn_apart():
@@ -167,7 +175,8 @@ def test_columns_name_what_is_there(condition):
     assert np.isfinite(batch.means).all()
     assert len(set(columns)) == len(columns)
     assert [counts.shape for counts in batch.counts] == [
-        (3, grid.n_bins) for _, _, grid in histograms
+        (6 if ROW_QUANTITIES[name].given else 3, grid.n_bins)
+        for _, name, grid in histograms
     ]
 
 
@@ -386,35 +395,46 @@ def test_rises_are_those_of_powers_of_cumulative_counts(condition):
     """Cumulated, the rises are sums over replicates of powers of cumulative counts."""
     together = sample(condition, SEED, 0, N, ALL).counts
     alone = [sample(condition, SEED, i, i + 1, ALL).counts for i in range(N)]
-    for i, (number, *rises) in enumerate(together):
-        for power, risen in enumerate(rises, start=2):
-            expected = sum(np.cumsum(one[i][0]) ** power for one in alone)
+    for i, counts in enumerate(together):
+        below = [np.cumsum(one[i][0]) for one in alone]
+        rows = [one[-1] for one in below]
+        powers = [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (1, 2)]
+        for risen, (power, of_rows) in zip(counts, powers, strict=False):
+            expected = sum(
+                c**power * m**of_rows for c, m in zip(below, rows, strict=True)
+            )
 
             assert np.array_equal(np.cumsum(risen), expected)
-            assert number.dtype == risen.dtype == np.int64
+            assert risen.dtype == np.int64
 
 
 def test_rises_are_not_those_of_the_pooled_count():
     """The test above can fail: pooled counts squared are something else."""
-    for number, rises, _ in sample(SMALL, SEED, 0, N, ("sqrt",)).counts:
+    for number, rises, *_ in sample(SMALL, SEED, 0, N, ("sqrt",)).counts:
         assert not np.array_equal(np.cumsum(rises), np.cumsum(number) ** 2)
 
 
 @pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
 def test_every_row_is_counted_once(condition):
-    """Each histogram counts every row that its quantity is evaluated on."""
+    """Each histogram counts every row that its quantity is evaluated on; one of some
+    rows alone, those that its columns say it has.
+    """
     n = affordable(condition)
-    batch = sample(condition, SEED, 0, n, ("sqrt",))
+    batch = sample(condition, SEED, 0, n, ALL)
+    columns = mean_columns(condition, ALL)
     n_queries = condition.shape[0]
-    for (_, name, _), (number, _, _) in zip(
-        count_columns(condition, ("sqrt",)), batch.counts, strict=True
+    for (divisor, name, _), (number, *_) in zip(
+        count_columns(condition, ALL), batch.counts, strict=True
     ):
         most = {
             "jacobian_spectral": costly_rows(SPECTRAL_ROWS, condition.n_keys),
             "element_gradient": costly_rows(ELEMENT_ROWS, condition.n_keys),
             "gradient_query": query_rows(condition.n_keys),
-        }.get(name, n_queries)
+        }.get(name.partition("_saturated")[0], n_queries)
         values = n * min(most, n_queries)
+        if ROW_QUANTITIES[name].given:
+            column = columns.index((divisor, rows_column(name)))
+            values = round(values * batch.means[:, column].mean())
         if name == "element_gradient":  # each element of the first rows
             values *= condition.n_keys
         assert number.sum() == values
