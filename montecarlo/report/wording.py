@@ -73,10 +73,9 @@ def set_said(language: Language, said: Said) -> Markup:
 
 def set_number(language: Language, number: NumberView) -> Markup:
     """Set a number of a sentence: value ± error, or a share in per cent."""
-    numbers = language.numbers
-    if number.percent:
-        return numbers.percent(number.value, number.error, number.row)
-    return numbers.with_error(number.value, number.error, number.row)
+    row = "" if number.error is None else number.row  # an exact value is no estimate
+    write = language.numbers.percent if number.percent else language.numbers.with_error
+    return write(number.value, number.error, row)
 
 
 def _say(language: Language, message: str, /, **values: object) -> Markup:
