@@ -14,7 +14,7 @@
         const tags = claim.dataset.tags.split(" ");
         claim.hidden = !wanted.every(tag => tags.includes(tag));
       }
-      const shown = claims.filter(claim => claim.localName === "tr" && !claim.hidden).length;
+      const shown = claims.filter(claim => !claim.hidden).length;
       const number = one("filter-shown");
       number.textContent = number.dataset.value = shown;
     };

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.author_texts import AuthorText
-from montecarlo.report.own_words import Shown
-from montecarlo.report.views import ClaimView, Findings
+from montecarlo.report.findings import smallest_refuted
+from montecarlo.report.sources import section_number
+from montecarlo.report.views import FAILING, CellView, CheckView, ClaimView, Findings
 
-FAILING = ("refuted", "conditional", "contradicted_by_record")
+#: Verdicts of what is right as it is said.
 HOLDING = ("supported", "documented")
 #: Sections that have no number.
 INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
-_NUMERALS = "一二三四五六七八九十"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,42 +47,27 @@ class Place:
             return "introduction"
         if self.section in SUMMARY:
             return "summary"
-        numeral = _NUMERALS.find(self.section)
-        return self.section if numeral < 0 else str(numeral + 1)
+        return section_number(self.section)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A claim as one text says it, and how that came out; texts may be missing.
+class Assertion:
+    """A claim as one text says it, and how that came out.
 
     Attributes
     ----------
-    claim : str
-        Its id.
+    claim : ClaimView
     verdict : str
         Of the interpretations that the text's words admit.
     places : tuple of Place
-    statement : str or OwnWords
-        The claim in our words.
-    finding : str or OwnWords or None
-        What is not as it is said.
-    concedes : str or OwnWords or None
-        What is right in it.
-    claimed, measured : str or OwnWords or None
+    telling : (CheckView, CellView) or None
         What it gives at the smallest telling case, and what was measured there.
-    replacement : str or OwnWords or None
-        The sentence to put in its place.
     """
 
-    claim: str
+    claim: ClaimView
     verdict: str
     places: tuple[Place, ...]
-    statement: Shown
-    finding: Shown | None = None
-    concedes: Shown | None = None
-    claimed: Shown | None = None
-    measured: Shown | None = None
-    replacement: Shown | None = None
+    telling: tuple[CheckView, CellView] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +76,7 @@ class Entry:
 
     Attributes
     ----------
-    said : Said
+    said : Assertion
         Its places in the order of the text.
     quotations : tuple of str
         What the author's file has there, as far as it was found.
@@ -99,7 +84,7 @@ class Entry:
         Those whose sentences are not in the author's file as they were.
     """
 
-    said: Said
+    said: Assertion
     quotations: tuple[str, ...] = ()
     changed: tuple[Place, ...] = ()
 
@@ -138,13 +123,13 @@ class Erratum:
 
 
 def compose_entries(
-    said: Iterable[Said], language: str, author: AuthorText | None = None
+    said: Iterable[Assertion], language: str, author: AuthorText | None = None
 ) -> tuple[Entry, ...]:
     """Return an entry for each claim that fails, in the order of the text.
 
     Parameters
     ----------
-    said : iterable of Said
+    said : iterable of Assertion
         What one text claims.
     language : str
         That of the text.
@@ -156,14 +141,14 @@ def compose_entries(
     return tuple(_entry(one, language, author) for one in failing)
 
 
-def places_right(said: Iterable[Said]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Return the parts of a text, with points, whose claims all hold as they are said.
 
     A point that has an entry as well is left out: it would be called right and wrong.
 
     Parameters
     ----------
-    said : iterable of Said
+    said : iterable of Assertion
         What one text claims.
     """
     outcomes: dict[tuple[str, int], set[str]] = {}
@@ -213,22 +198,18 @@ def make_errata(
     return errata
 
 
-def _said(claim: ClaimView, key: str) -> Iterable[Said]:
+def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
     """Yield a claim as a text says it, if it does."""
-    places = tuple(Place(section) for _, text, section in claim.sources if text == key)
-    if places:
-        right = claim.right.sentence if claim.right else None
-        yield Said(
-            claim.id,
-            claim.verdict,
-            places,
-            claim.statement,
-            finding=claim.sentence,
-            replacement=right,
-        )
+    sources = [source for source in claim.sources if source.key == key]
+    if not sources:
+        return
+    places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
+    admitted = {name for source in sources for name in source.admits}
+    readings = [r for r in claim.voting if not admitted or r.id in admitted]
+    yield Assertion(claim, claim.texts[key], places, smallest_refuted(readings))
 
 
-def _entry(said: Said, language: str, author: AuthorText | None) -> Entry:
+def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
     """Return the entry of a claim, with what the author's file has in its places."""
     places = _ordered(said.places)
     ordered = replace(said, places=places)

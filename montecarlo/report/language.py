@@ -15,7 +15,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import PoFileError, read_po
 from markupsafe import Markup
 
-from montecarlo.report.numbers import NumberFormat
+from montecarlo.report.numbers import CLOSE_PERCENT, NumberFormat
 from montecarlo.report.templates import template_folder
 
 
@@ -161,7 +161,12 @@ _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 
 
 def localised(language: Language, latex: str) -> str:
-    """Exchange decimal points in LaTeX; braces keep a comma from being a separator."""
+    """Exchange decimal points in LaTeX; braces keep a comma from being a separator.
+
+    A sign of per cent has no space before it where the language wants none.
+    """
+    if language.code in CLOSE_PERCENT:
+        latex = latex.replace(r"\,\%", r"\%")
     mark = language.numbers.text(0.5, 1)[1]
     return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 

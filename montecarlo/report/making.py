@@ -18,7 +18,7 @@ from montecarlo.report.explorer import read_explorer
 from montecarlo.report.facts import figure_facts, laws_drawn, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import Results, gather
-from montecarlo.report.language import SOURCE, read_language
+from montecarlo.report.language import SOURCE, Language, read_language
 from montecarlo.report.outputs import (
     Spread,
     write_errata,
@@ -28,7 +28,9 @@ from montecarlo.report.outputs import (
 )
 from montecarlo.report.pages import (
     Contents,
+    evidence_name,
     render_erratum,
+    render_evidence,
     render_index,
     render_page,
 )
@@ -119,11 +121,15 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
 
 
 def _write_pages(contents: Contents, folder: Path, spread: Spread) -> None:
-    """Write one page for each language, the errata, and the index."""
+    """Write report and evidence in each language, the errata, and the index."""
     codes = contents.languages
-    pages = spread(_page_in, repeat(contents), codes)
-    for code, page in zip(codes, pages, strict=True):
-        (folder / f"{code}.html").write_text(page, encoding="utf-8", newline="\n")
+    wanted = [(render_page, code, f"{code}.html") for code in codes]
+    if not contents.findings.own:  # one page holds all of a user's claims
+        wanted += [(render_evidence, code, evidence_name(code)) for code in codes]
+    renders, in_codes, names = zip(*wanted, strict=True)
+    pages = spread(_page_in, repeat(contents), renders, in_codes)
+    for name, page in zip(names, pages, strict=True):
+        (folder / name).write_text(page, encoding="utf-8", newline="\n")
     for erratum in contents.errata:
         page = render_erratum(contents, erratum, read_language(erratum.language))
         path = folder / f"erratum-{erratum.key}.html"
@@ -137,9 +143,13 @@ def import_all() -> None:
     """Do nothing: a worker that is sent this imports what figures and pages need."""
 
 
-def _page_in(contents: Contents, code: str) -> str:
-    """Render the page of a language; workers read that themselves."""
-    return render_page(contents, read_language(code))
+#: Renders a page of contents in a language.
+Render = Callable[[Contents, Language], str]
+
+
+def _page_in(contents: Contents, render: Render, code: str) -> str:
+    """Render a page in a language; workers read that themselves."""
+    return render(contents, read_language(code))
 
 
 Writer = Callable[[Contents, Path, Spread], None]

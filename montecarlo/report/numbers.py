@@ -10,7 +10,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 
 from babel import Locale
-from babel.numbers import format_decimal
+from babel.numbers import format_decimal, get_decimal_symbol
 from markupsafe import Markup
 
 #: Below and above these sizes a number is shown as a mantissa times a power of ten.
@@ -23,6 +23,12 @@ CACHED = 65536
 #: From this size on, whole numbers are grouped: 1024 reads better as it is.
 GROUPED = 10_000
 MINUS = "\N{MINUS SIGN}"
+#: Around what must not begin a line: a sign of error, of per cent, a bracket's power.
+KEPT = "\N{NO-BREAK SPACE}"
+PLUS_MINUS = f"{KEPT}\N{PLUS-MINUS SIGN}{KEPT}"
+#: Languages that write the sign of per cent without a space before it.
+CLOSE_PERCENT = frozenset({"zh", "ja"})
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UP_TO, FROM = "\N{LESS-THAN OR EQUAL TO}", "\N{GREATER-THAN OR EQUAL TO}"
 #: What may stand in HTML without quotes.
 UNQUOTED = re.compile(r"[\w./-]*\w")
@@ -49,7 +55,7 @@ class NumberFormat:
         """Write a number as plain text, for alternative texts."""
         layout = _layout(value, error)
         written = self.text(layout.mantissa(value), layout.decimals)
-        return f"{written}·10^{layout.exponent}" if layout.exponent else written
+        return f"{written}{_plain_power(layout.exponent)}"
 
     def plain_with_error(self, value: float, error: float | None) -> str:
         """Write a value and its standard error as plain text."""
@@ -60,8 +66,8 @@ class NumberFormat:
             self.text(layout.mantissa(x), layout.decimals) for x in (value, error)
         )
         if layout.exponent == 0:
-            return f"{shown} ± {beside}"
-        return f"({shown} ± {beside})·10^{layout.exponent}"
+            return f"{shown}{PLUS_MINUS}{beside}"
+        return f"({shown}{PLUS_MINUS}{beside}){_plain_power(layout.exponent)}"
 
     def number(
         self, value: float | None, error: float | None = None, row: str = ""
@@ -92,12 +98,13 @@ class NumberFormat:
             return self.number(value, row=row)
         layout = _layout(value, error)
         if error > 0.0 and layout.rounds_to_zero(error):
-            return Markup("{} ± {}").format(
-                self.number(value, error, row), self.number(error)
+            return Markup("{}{}{}").format(
+                self.number(value, error, row), PLUS_MINUS, self.number(error)
             )
-        pair = Markup("<span{}>{}</span> ± <span{}>{}</span>").format(
+        pair = Markup("<span{}>{}</span>{}<span{}>{}</span>").format(
             _attributes(value, row, layout.exponent),
             self.text(layout.mantissa(value), layout.decimals),
+            PLUS_MINUS,
             _attributes(error, "", layout.exponent),
             self.text(layout.mantissa(error), layout.decimals),
         )
@@ -105,19 +112,53 @@ class NumberFormat:
             return pair
         return Markup("({}){}").format(pair, _power(layout.exponent))
 
+    def percent(self, value: float, error: float | None, row: str = "") -> Markup:
+        """Write a share in per cent, with its error where it has one.
+
+        The raw value is that of the share; ``data-percent`` says that it is shown a
+        hundredfold.
+        """
+        known = error if error and math.isfinite(error) else None
+        numbers = [_exact(x).scaleb(2) for x in (value, known) if x is not None]
+        layout = _layout(*map(float, numbers), *[None] * (2 - len(numbers)))
+        spans = [
+            Markup("<span{} data-percent>{}</span>").format(
+                _attributes(raw, of_row, layout.exponent),
+                self.text(layout.mantissa(number), layout.decimals),
+            )
+            for raw, of_row, number in zip(
+                (value, known), (row, ""), numbers, strict=False
+            )
+        ]
+        shown = Markup(PLUS_MINUS).join(spans)
+        if layout.exponent:
+            brackets = "({}){}" if known else "{}{}"
+            shown = Markup(brackets).format(shown, _power(layout.exponent))
+        return Markup("{}{}%").format(shown, self._before_percent)
+
+    @property
+    def _before_percent(self) -> str:
+        return "" if self.locale.language in CLOSE_PERCENT else KEPT
+
+    @property
+    def _between(self) -> str:
+        """What stands between two numbers: no comma where that marks decimals."""
+        comma = get_decimal_symbol(self.locale) == ","
+        return f"{';' if comma else ','} "
+
     def interval(
         self, low: float | None, high: float | None, window: tuple[float | None, ...]
     ) -> Markup:
         """Write an interval that compares with a window's ends as the raw one does."""
         if low is None or high is None:
-            return Markup("[{}, {}]").format(self.number(low), self.number(high))
-        error = _shared_error(low, high, window)
-        return Markup("[{}, {}]").format(
-            *(
+            ends = [self.number(low), self.number(high)]
+        else:
+            error = _shared_error(low, high, window)
+            ends = [
                 self.number(v, _error_unless_nothing(v, error, window))
                 for v in (low, high)
-            )
-        )
+            ]
+        return Markup("[{}]").format(Markup(self._between).join(ends))
 
     def window(
         self, window: tuple[float | None, ...], low: float | None, high: float | None
@@ -199,7 +240,12 @@ def _power(exponent: int) -> Markup:
     if exponent == 0:
         return Markup()
     written = str(exponent).replace("-", MINUS)
-    return Markup('<span class="power"> · 10<sup>{}</sup></span>').format(written)
+    return Markup('<span class="power">×10<sup>{}</sup></span>').format(written)
+
+
+def _plain_power(exponent: int) -> str:
+    """Return the same as plain text."""
+    return f"×10{str(exponent).translate(_RAISED)}" if exponent else ""
 
 
 @lru_cache(maxsize=CACHED)

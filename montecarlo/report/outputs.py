@@ -29,7 +29,7 @@ from montecarlo.results.folder import write_json
 #: output are written beside each other.
 Spread = Callable[..., Iterable[Any]]
 #: Version of the shape of findings.json.
-SCHEMA = 1
+SCHEMA = 2
 
 
 def write_markdown(contents: Contents, folder: Path, spread: Spread) -> None:
@@ -161,14 +161,6 @@ def findings_record(contents: Contents, languages: list[Language]) -> dict[str, 
             for name in fields
         }
 
-    claims = []
-    for claim in findings.by_weight():
-        found = record(claim)
-        found["sources"] = [
-            {"text": worded(name), "key": key, "section": section}
-            for name, key, section in claim.sources
-        ]
-        claims.append(found)
     run = findings.run
     return {
         "program": "montecarlo",
@@ -180,14 +172,18 @@ def findings_record(contents: Contents, languages: list[Language]) -> dict[str, 
         "error_rate": findings.error_rate,
         "decision_error": findings.decision_error,
         "counts": dict(findings.counts),
-        "claims": claims,
+        "claims": [record(claim) for claim in findings.by_weight()],
+        "passages": {
+            place: [record(said) for said in passages]
+            for place, passages in findings.passages.items()
+        },
         "self_checks": [record(check) for check in findings.self_checks],
         "figures": {name: dict(fact) for name, fact in contents.facts.items()},
     }
 
 
 #: Fields of views that hold texts.
-_WORDS = {"statement", "sentence", "label", "arithmetic"}
+_WORDS = {"statement", "text", "label", "name"}
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,28 +1,32 @@
-"""Pages: one self-contained HTML file per language and an index, from findings."""
+"""Pages: two self-contained HTML files per language and an index, from findings.
+
+The report says what was claimed and what was measured; its evidence holds every check,
+table and figure behind that.  A report of a user's own claims is one page with both.
+"""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
-from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from montecarlo.report.embedding import Figure
 from montecarlo.report.errata import Erratum
 from montecarlo.report.explorer import Explorer
-from montecarlo.report.formulas import math_ml, prose
-from montecarlo.report.language import LANGUAGES, Language, localised
-from montecarlo.report.own_words import OwnWords, Shown, set_own_words
-from montecarlo.report.quotations import set_quotation
+from montecarlo.report.language import LANGUAGES, Language
+from montecarlo.report.numbering import Numbers, number_all
+from montecarlo.report.places import parse_place
 from montecarlo.report.report_card import CardView
 from montecarlo.report.reproduce import canonical_command
+from montecarlo.report.sources import sayers_of, section_number
 from montecarlo.report.style import nested, policy, stylesheet
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template
 from montecarlo.report.trained import TrainedModel
 from montecarlo.report.views import ClaimView, Findings, ReadingView
+from montecarlo.report.wording import functions_for
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 
@@ -77,14 +81,46 @@ class Contents:
     explorer: Explorer | None
     languages: Sequence[str]
 
+    @property
+    def numbers(self) -> Numbers:
+        """Numbers of the figures and tables that there are."""
+        findings = self.findings
+        there = {
+            "divisors": self.explorer,
+            "audit": self.audit,
+            "models": findings.models,
+            "records": findings.records,
+            "tails": self.tails,
+            "self-checks": findings.self_checks,
+            "report-card": self.card and "report-card" in self.figures,
+            "power": self.card and "report-card" in self.figures,
+        }
+        tables = {*self.tables, *(name for name, found in there.items() if found)}
+        return number_all(set(self.figures), tables, own=findings.own)
+
+
+def evidence_name(code: str) -> str:
+    """Return the name of the file with the evidence of a language's report."""
+    return f"evidence-{code}.html"
+
 
 def render_page(contents: Contents, language: Language) -> str:
-    """Render the report in one language.
+    """Render the report in one language; of own claims with its evidence inside.
 
     Its tables have thousands of cells, so they do without the end tags that HTML lets
     the next cell or row imply.
     """
-    page = _render("report.html.j2", contents, language)
+    evidence = "" if contents.findings.own else evidence_name(language.code)
+    return _IMPLIED.sub(
+        "", _render("report.html.j2", contents, language, evidence=evidence)
+    )
+
+
+def render_evidence(contents: Contents, language: Language) -> str:
+    """Render the evidence of the report in one language, as above."""
+    page = _render(
+        "evidence.html.j2", contents, language, evidence=evidence_name(language.code)
+    )
     return _IMPLIED.sub("", page)
 
 
@@ -124,24 +160,31 @@ def render_fragment(
     return _render("fragment.html.j2", contents, language, quotable=quotable)
 
 
-def _render(
+#: Templates whose pages have a script.
+_SCRIPTED = ("report.html.j2", "evidence.html.j2")
+
+
+def _render(  # noqa: PLR0913 - what, of what, in which words, and what beside it
     template: str,
     contents: Contents,
     language: Language,
     erratum: Erratum | None = None,
     *,
+    evidence: str = "",
     quotable: bool = False,
 ) -> str:
     return render_template(
         template,
         language,
         quotable=quotable,
-        script=read_template("report.js") if template == "report.html.j2" else "",
+        script=read_template("report.js") if template in _SCRIPTED else "",
         erratum=erratum,
+        evidence=evidence,
         errata=contents.errata,
         languages=[(code, *LANGUAGES[code]) for code in contents.languages],
         findings=contents.findings,
         figures=contents.figures,
+        numbers=None if template == "captions.html.j2" else contents.numbers,
         tables=contents.tables,
         facts=contents.facts,
         audit=contents.audit,
@@ -168,8 +211,8 @@ def render_template(
     """Render a template in a language, with the style and policy of every page."""
     style, found = stylesheet(), _environment().get_template(template)
     page = found.render(
-        **_functions(language, quotable=quotable),
-        **values,
+        **functions_for(language, quotable=quotable),
+        **{"numbers": None, **values},
         language=language,
         policy=policy(style, script),
         script=Markup(script),  # noqa: S704 - our own file, no message in it
@@ -191,79 +234,9 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters["zip"] = zip
-    return environment
-
-
-def _functions(
-    language: Language, *, quotable: bool
-) -> dict[str, Callable[..., object]]:
-    """Return what templates call, bound to a language; macros see the context."""
-    numbers = language.numbers
-    return {
-        "_": partial(_say, language),
-        "translated": partial(_translated, language),
-        "plain_words": partial(_plain_words, language),
-        "other_language": partial(_other_language, language),
-        "plain": partial(_plain, language),
-        "quoted": set_quotation,
-        "num": numbers.number,
-        "pm": numbers.with_error,
-        "interval": numbers.interval,
-        "window": numbers.window,
-        "plain_number": numbers.plain,
-        "tex": partial(_quotable_tex if quotable else _tex, language),
+    environment.globals |= {
+        "parse_place": parse_place,
+        "sayers_of": sayers_of,
+        "section_number": section_number,
     }
-
-
-def _say(language: Language, message: str, /, **values: object) -> Markup:
-    """Translate a message, fill in its placeholders, set its formulas."""
-    return _localised_prose(language, language.say(message, **values))
-
-
-def _plain(language: Language, message: str, /, **values: object) -> str:
-    """Translate a message for an attribute or a title: no markup, escaped on use."""
-    return str(language.say(message, **values))
-
-
-def _translated(language: Language, words: Shown) -> Markup:
-    """Translate a message of the catalogue of claims, which has no placeholders.
-
-    What a user wrote is shown in the page's language, or else in another.
-    """
-    if isinstance(words, OwnWords):
-        return set_own_words(*words.in_language(language.code))
-    text = Markup(language.translate(words))  # noqa: S704 - checked when read
-    return _localised_prose(language, text)
-
-
-def _plain_words(language: Language, words: Shown) -> str:
-    """Return such a text where no markup may stand, its formulas as they were typed."""
-    if isinstance(words, OwnWords):
-        return words.in_language(language.code)[1].replace(r"\$", "$")
-    return language.translate(words)
-
-
-def _other_language(language: Language, words: Shown) -> tuple[str, str] | None:
-    """Return tag and name of the language that is shown where it is not the page's."""
-    if not isinstance(words, OwnWords):
-        return None
-    code, _ = words.in_language(language.code)
-    name = Locale.parse(code).get_language_name(language.code)
-    return None if code == language.code else (LANGUAGES[code][0], name or code)
-
-
-def _localised_prose(language: Language, text: Markup) -> Markup:
-    """Set the formulas of a text with the language's decimal sign."""
-    return prose(text, partial(localised, language))
-
-
-def _tex(language: Language, latex: str) -> Markup:
-    """Set a formula that the program made, with the language's decimal sign."""
-    formula = math_ml(localised(language, latex), quotable=False)
-    return Markup(formula)  # noqa: S704 - MathML from a fixed converter
-
-
-def _quotable_tex(language: Language, latex: str) -> Markup:
-    """Set such a formula with its LaTeX, which Markdown is made from."""
-    formula = math_ml(localised(language, latex))
-    return Markup(formula)  # noqa: S704 - as above
+    return environment

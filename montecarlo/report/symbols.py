@@ -93,22 +93,22 @@ def level_formula(level: Mapping[str, float] | float | None) -> str:
         return ""
     if not isinstance(level, Mapping):
         return decimal(float(level))
-    factors = []
-    if level["times"] != 1.0:
-        factors.append(decimal(level["times"]))
+    over, under = [], []
     for base, power in (("d_k", level["d_k_power"]), ("n", level["n_keys_power"])):
-        if power == 1.0:
-            factors.append(base)
-        elif power == 0.5:
-            factors.append(rf"\sqrt{{{base}}}")
-        elif power == -1.0:
-            factors.append(rf"1/{base}")
-        elif power != 0.0:
-            factors.append(rf"{base}^{{{decimal(power)}}}")
-    return r"\,".join(factors) or "1"
+        factor = {1.0: base, 0.5: rf"\sqrt{{{base}}}"}.get(abs(power))
+        if factor is None and power != 0.0:
+            over.append(rf"{base}^{{{decimal(power)}}}")
+        elif factor is not None:
+            (over if power > 0.0 else under).append(factor)
+    if level["times"] != 1.0 or not over:
+        over.insert(0, decimal(level["times"]))
+    return "/".join([r"\,".join(over), *under])
 
 
 def decimal(value: float) -> str:
     """Return a bound as it was written; one that is huge or tiny with a power of 10."""
     mantissa, _, exponent = f"{value:.6g}".partition("e")
-    return rf"{mantissa}\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
+    if not exponent:
+        return mantissa
+    power = rf"10^{{{int(exponent)}}}"
+    return power if mantissa == "1" else rf"{mantissa}\times {power}"

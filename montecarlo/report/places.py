@@ -1,0 +1,70 @@
+"""Where a check was made, taken apart so that a page can name it in words."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from montecarlo.sampling.dependence import Dependence, parse_dependence
+from montecarlo.sampling.setups import Setup, parse_setup
+
+_LAW = re.compile(r"(?P<family>\w+)(?:\((?P<parameters>[^)]*)\))?")
+#: Parameters of a distribution, as LaTeX.
+_GREEK = {"mean": r"\mu", "std": r"\sigma"}
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """A distribution of entries: its family, and what was shifted or rescaled."""
+
+    family: str
+    parameters: tuple[str, ...]  # LaTeX
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a check was made: all but its sizes.
+
+    Attributes
+    ----------
+    distributions : tuple of Distribution
+        One, or that of queries and that of keys.
+    dependence : Dependence or None
+    setup : Setup or None
+    number_format, softmax : str
+        Empty where none is compared.
+    """
+
+    distributions: tuple[Distribution, ...]
+    dependence: Dependence | None = None
+    setup: Setup | None = None
+    number_format: str = ""
+    softmax: str = ""
+
+
+@lru_cache(maxsize=1024)
+def parse_place(law: str, context: str) -> Place:
+    """Take apart what a cell of claims.json calls its law and its context.
+
+    Parameters
+    ----------
+    law, context : str
+    """
+    distributions = tuple(_distribution(part.strip()) for part in law.split(" * "))
+    if not context:
+        return Place(distributions)
+    if context.startswith("init("):
+        return Place(distributions, setup=parse_setup(context))
+    if "(" in context:
+        return Place(distributions, dependence=parse_dependence(context))
+    number_format, _, softmax = context.partition(" ")
+    return Place(distributions, number_format=number_format, softmax=softmax)
+
+
+def _distribution(name: str) -> Distribution:
+    """Take apart ``family(mean=...,std=...)``."""
+    match = _LAW.fullmatch(name)
+    if match is None:
+        raise ValueError(f"distribution must be a name with parameters, got {name!r}")
+    given = (part.split("=") for part in (match["parameters"] or "").split(",") if part)
+    parameters = (f"{_GREEK[key]} = {float(value):g}" for key, value in given)
+    return Distribution(match["family"], tuple(parameters))
