@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.report.figure_facts import (
+    attention_fact,
     audit_fact,
     entropy_fact,
     formats_fact,
@@ -55,6 +56,7 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     rows = rows[rows["n_keys"] == nearest(rows["n_keys"], N_KEYS)]
     pairs = gaussian[gaussian["n_keys"].isna()]
     found = {
+        "attention": attention_fact(measurements, curves),
         "variance": _two(
             pairs,
             ("score_variance", "value", "none"),
