@@ -120,14 +120,14 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
     # neighbours of one shade are one cell, which lines then part: half the bytes
     i, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
     _, last = np.nonzero(np.diff(shade, axis=1, append=-1))
-    corners = rectangles(first + 0.5, last + 1.5, i + 0.5, i + 1.5)
+    ends = (first + 0.5, last + 1.5, i + 0.5, i + 1.5)
+    corners = rectangles(*(end.astype(np.float64) for end in ends))
     plot_cells(axes, corners, shade[i, first], 0.0)
     for draw, count, length in (
         (axes.vlines, n_keys, n_queries),
         (axes.hlines, n_queries, n_keys),
     ):
-        ends = 0.5, length + 0.5
-        draw(np.arange(1.5, count), *ends, color=LIGHT_PAGE, linewidth=0.5)
+        draw(np.arange(1.5, count), 0.5, length + 0.5, color=LIGHT_PAGE, linewidth=0.5)
     axes.set_xlim(0.5, n_keys + 0.5)
     axes.set_ylim(n_queries + 0.5, 0.5)
     axes.set_xticks((1, n_keys))

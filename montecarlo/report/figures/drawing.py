@@ -144,12 +144,9 @@ def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k") 
         table[x],
         value,
         (low, high),
-        color=look.colour,
-        marker=look.marker,
-        markersize=look.size,
-        markerfacecolor=look.colour if look.filled else "none",
         linestyle="none",
         elinewidth=1.2,
+        **look.mark,
     )
     return axes
 
@@ -245,15 +242,9 @@ def label_edges(axes: list[Axes], columns: int, x: str, y: str) -> None:
 
 def key_of(look: Look, *, line: bool = False) -> Line2D:
     """Return the legend's entry of a series."""
-    return Line2D(
-        [],
-        [],
-        color=look.colour,
-        marker=look.marker,
-        markerfacecolor=look.colour if look.filled else "none",
-        linestyle=look.dash if line else "none",
-        label=look.symbol,
-    )
+    mark = {**look.mark, "markersize": None}  # the legend's own
+    dash = look.dash if line else "none"
+    return Line2D([], [], linestyle=dash, label=look.symbol, **mark)
 
 
 def limit_key(symbol: str) -> Line2D:

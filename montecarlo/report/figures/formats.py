@@ -42,7 +42,7 @@ def build_formats(
     curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
 ) -> Figure | None:
     """Build overflow probabilities against d_k, and errors of weights by rounding."""
-    tails = measurements[measurements["quantity"].eq("overflow_probability")]
+    tails = tail_rows(measurements)
     errors = error_rows(measurements)
     if tails.empty or errors.empty:
         return None
@@ -63,6 +63,11 @@ def build_formats(
         ncols=len(divisors),
     )
     return figure
+
+
+def tail_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the probabilities of overflow that measurements.csv has."""
+    return measurements[measurements["quantity"].eq("overflow_probability")]
 
 
 def error_rows(measurements: pd.DataFrame) -> pd.DataFrame:

@@ -144,12 +144,9 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
         axes.plot(
             normal[shown],
             z[shown],
-            color=look.colour,
-            marker=look.marker,
-            markersize=look.size,
-            markerfacecolor=look.colour if look.filled else "none",
             linestyle="none",
             label=f"$N = {len(rows)}$",
+            **look.mark,
         )
     axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1, zorder=1.5)
     axes.legend(loc="upper left")

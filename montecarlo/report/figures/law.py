@@ -38,14 +38,19 @@ LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
 MARK = 4.5
 
 
+def gap_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the gaps from the normal law that are drawn, of q and k of one law."""
+    rows = plain_rows(measurements, quantity="score_law_gap")
+    rows = rows[rows["law_q"].eq(rows["law_k"]) & rows["law_q"].isin(LAWS)]
+    return with_interval(rows)
+
+
 def build_score_law(
     measurements: pd.DataFrame,
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build distribution functions less the normal one, and gaps against d_k."""
-    rows = plain_rows(measurements, quantity="score_law_gap")
-    rows = rows[rows["law_q"].eq(rows["law_k"]) & rows["law_q"].isin(LAWS)]
-    rows = with_interval(rows)
+    rows = gap_rows(measurements)
     if rows[rows["law_q"].eq("gaussian")]["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
