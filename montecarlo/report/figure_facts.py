@@ -55,7 +55,7 @@ def score_law_fact(gaussian: pd.DataFrame) -> Fact | None:
 
 
 def entropy_fact(measurements: pd.DataFrame, most_d_k: int) -> Fact | None:
-    """Pick the ends of an undivided line of the map, in percent of ln n."""
+    """Pick the ends of an unscaled line of the map, in percent of ln n."""
     cells = entropy_cells(measurements)
     cells = cells[cells["divisor"].eq("none") & cells["d_k"].le(most_d_k)]
     line = cells[cells["n_keys"].eq(nearest(cells["n_keys"], N_KEYS) or 0)]

@@ -162,7 +162,7 @@ _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 
 def localised(language: Language, latex: str) -> str:
     """Exchange decimal points in LaTeX; braces keep a comma from being a separator."""
-    mark = language.numbers.text(0.5, 1)[1]
+    mark = language.numbers.mark
     return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from montecarlo.report.embedding import Figure
 from montecarlo.report.errata import Erratum
 from montecarlo.report.explorer import Explorer
+from montecarlo.report.figures.legends import Legend
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
 from montecarlo.report.own_words import OwnWords, Shown, set_own_words
@@ -45,10 +46,8 @@ class Contents:
         The table of initialisations.
     tails : TailTable or None
         The table of overflow probabilities.
-    laws : sequence of str
-        Those that the figure of variances shows.
-    gap_laws : sequence of str
-        Those that the figure of the score's law shows.
+    legends : mapping
+        Figure id to Legend: what it draws.
     threshold_panels : sequence of (ClaimView, ReadingView)
         What the panels of the figure of thresholds show, in their order.
     card : CardView or None
@@ -68,8 +67,7 @@ class Contents:
     facts: Mapping[str, Mapping[str, float]]
     audit: Sequence[AuditRow]
     tails: TailTable | None
-    laws: Sequence[str]
-    gap_laws: Sequence[str]
+    legends: Mapping[str, Legend]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     card: CardView | None
     trained: TrainedModel | None
@@ -140,8 +138,7 @@ def _render(
         audit=contents.audit,
         shown=set(),
         tails=contents.tails,
-        laws=contents.laws,
-        gap_laws=contents.gap_laws,
+        legends=contents.legends,
         threshold_panels=contents.threshold_panels,
         card=contents.card,
         explorer=contents.explorer,
@@ -203,8 +200,14 @@ def _functions(
         "interval": numbers.interval,
         "window": numbers.window,
         "plain_number": numbers.plain,
+        "image": partial(_image, numbers.mark),
         "tex": partial(_quotable_tex if quotable else _tex, language),
     }
+
+
+def _image(mark: str, figure: Figure) -> Markup:
+    """Return a figure's data URI, with the language's decimal sign in its numbers."""
+    return figure.source if mark == "." else figure.with_comma
 
 
 def _say(language: Language, message: str, /, **values: object) -> Markup:

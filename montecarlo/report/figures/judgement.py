@@ -87,7 +87,9 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     supported, refuted = wide["supported"], wide["refuted"]
     edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
     for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
-        axes.fill_between(wide.index, low, high, color=colour, linewidth=0.0)
+        axes.fill_between(
+            wide.index, low, high, facecolor=colour, edgecolor=LIGHT_PAGE, linewidth=0.8
+        )
     for used in table.loc[table["ending"].eq("used"), "x"]:
         axes.axvline(float(used), color=LIGHT_PAGE, linewidth=3.6)
         axes.axvline(float(used), color=INK, linewidth=1.3)

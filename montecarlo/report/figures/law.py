@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from montecarlo.report.figures.drawing import (
+    in_percent,
     key_of,
     level,
     panels,
@@ -92,8 +93,9 @@ def plot_curves(axes: Axes, table: pd.DataFrame) -> Axes:
         axes.plot(
             rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.4
         )
-    axes.set_xlabel("$s$")
-    axes.set_ylabel(r"$F(s) - \Phi(s)$")
+    in_percent(axes)
+    axes.set_xlabel("$x$")
+    axes.set_ylabel(r"$F(x) - \Phi(x)\;/\;\%$")
     axes.set_xticks((-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
     return axes
 
@@ -117,6 +119,7 @@ def plot_gaps(axes: Axes, table: pd.DataFrame) -> Axes:
         plot_reference(axes, rows)
         if len(rows):
             plot_estimates(axes, rows, replace(look, size=MARK))
+    in_percent(axes)
     axes.set_xlabel("$d_k$")
-    axes.set_ylabel(r"$F(s^{\ast}) - \Phi(s^{\ast})$")
+    axes.set_ylabel(r"$F(x^{\ast}) - \Phi(x^{\ast})\;/\;\%$")
     return axes

@@ -73,7 +73,7 @@ def build_weights_by_rank(
     d_ks = [d_k for d_k in RANK_D_K if rows["d_k"].eq(d_k).any()]
     if not d_ks:
         return None
-    n_keys = rows["n_keys"].iloc[0]
+    n_keys = int(rows["n_keys"].iloc[0])
     columns = min(2, len(d_ks))
     figure, axes = panels_for(len(d_ks), columns, 2.5)
     for one, d_k in zip(axes, d_ks, strict=True):
