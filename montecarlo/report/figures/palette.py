@@ -133,11 +133,11 @@ GRADIENT_LOOKS = {
 VERDICT_LOOKS = {
     "refuted": Look(REFUTED, "D", symbol="✗", size=5.0),
     "contradicted_by_record": Look(REFUTED, "s", symbol="≠", filled=False),
-    "premise_not_met": Look(INCONCLUSIVE, "D", symbol="∅", filled=False, size=5.0),
+    "premise_not_met": Look(INCONCLUSIVE, "D", symbol="⊬", filled=False, size=5.0),
     "conditional": Look(CONDITIONAL, "o", symbol="✓✗", half=True),
     "inconclusive": Look(INCONCLUSIVE, "o", symbol="?", filled=False),
     "supported": Look(SUPPORTED, "o", symbol="✓"),
     "documented": Look(SUPPORTED, "s", symbol="="),
-    "not_measured": Look(INCONCLUSIVE, "_", symbol="–"),
-    "not_applicable": Look(INCONCLUSIVE, "_", symbol="–"),
+    "not_measured": Look(INCONCLUSIVE, "_", symbol="∅"),
+    "not_applicable": Look(INCONCLUSIVE, "_", symbol="∅"),
 }

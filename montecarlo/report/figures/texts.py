@@ -29,7 +29,8 @@ def build_texts(
     figure = Figure(figsize=(WIDTH, LINE * len(texts) + 1.0), layout="constrained")
     plot_texts(figure.subplots(), rows, texts)
     there = set(rows["curve"].str.split("/").str[2])
-    legend_above(figure, [key_of(k) for v, k in VERDICT_LOOKS.items() if v in there])
+    looks = dict.fromkeys(look for v, look in VERDICT_LOOKS.items() if v in there)
+    legend_above(figure, [key_of(look) for look in looks])  # some look alike
     return figure
 
 

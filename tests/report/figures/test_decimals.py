@@ -5,10 +5,16 @@ import re
 
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from montecarlo.report.embedding import make_figure
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.decimals import COMMA, POINT, with_comma
+from montecarlo.report.figures.decimals import (
+    COMMA,
+    POINT,
+    with_comma,
+    write_commas,
+)
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.svg import compact
 
@@ -38,8 +44,23 @@ def test_points_in_figures_are_decimal_points(build, name):
     """Every full stop of a figure stands between digits, so that it may be a comma."""
     figure = build(name)
     figure.draw_without_rendering()
-    for text in figure.findobj(lambda artist: hasattr(artist, "get_text")):
+    for text in figure.findobj(Text):
         assert not re.search(r"(?<!\d)\.|\.(?!\d)", text.get_text()), text.get_text()
+
+
+@pytest.mark.parametrize("name", ["thresholds", "gradients", "planted", "entropy"])
+def test_files_have_commas_where_pages_have_them(build, name):
+    """Both ways of exchanging points come to the same texts, and miss none."""
+    figure = build(name)
+    figure.draw_without_rendering()
+    before = [text.get_text() for text in figure.findobj(Text)]
+    write_commas(figure)
+    figure.draw_without_rendering()
+    after = [text.get_text() for text in figure.findobj(Text)]
+    assert any("." in text for text in before)
+    assert not any("." in text for text in after)
+    restored = {text.replace("{,}", ".").replace(",", ".") for text in after}
+    assert restored == set(before)
 
 
 def test_data_uri_is_exchanged_as_well(svgs):
