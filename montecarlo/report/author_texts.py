@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import CONTROL
+from montecarlo.claims.checks import CONTROL
 from montecarlo.names import look_up
 from montecarlo.report.positions import fingerprint, prose_lines, split_sentences
 

@@ -15,8 +15,9 @@ from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.embedding import Figure, make_figure
 from montecarlo.report.errata import make_errata
 from montecarlo.report.explorer import read_explorer
-from montecarlo.report.facts import figure_facts, laws_drawn, threshold_panels
+from montecarlo.report.facts import figure_facts, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.figures.legends import read_legends
 from montecarlo.report.findings import Results, gather
 from montecarlo.report.language import SOURCE, Language, read_language
 from montecarlo.report.outputs import (
@@ -110,8 +111,7 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
         facts,
         audit_rows(results.measurements),
         tail_table(results.measurements),
-        laws_drawn(results.measurements),
-        laws_drawn(results.measurements, "score_law_gap"),
+        read_legends(results.measurements, results.curves),
         threshold_panels(results.curves, findings),
         read_view(results.claims),
         read_trained(results.claims),

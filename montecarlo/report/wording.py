@@ -7,6 +7,7 @@ from functools import partial
 from babel import Locale
 from markupsafe import Markup
 
+from montecarlo.report.embedding import Figure
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
 from montecarlo.report.own_words import OwnWords, Shown, set_own_words
@@ -36,6 +37,7 @@ def functions_for(
         "plain_words": partial(_plain_words, language),
         "other_language": partial(_other_language, language),
         "plain": partial(_plain, language),
+        "image": partial(_image, numbers.mark),
         "quoted": set_quotation,
         "num": numbers.number,
         "pm": numbers.with_error,
@@ -81,6 +83,11 @@ def set_number(language: Language, number: NumberView) -> Markup:
     row = "" if number.error is None else number.row  # an exact value is no estimate
     write = language.numbers.percent if number.percent else language.numbers.with_error
     return write(number.value, number.error, row)
+
+
+def _image(mark: str, figure: Figure) -> Markup:
+    """Return a figure's data URI, with the language's decimal sign in its numbers."""
+    return figure.source if mark == "." else figure.with_comma
 
 
 def _say(language: Language, message: str, /, **values: object) -> Markup:
