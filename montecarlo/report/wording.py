@@ -79,8 +79,13 @@ def set_said(language: Language, said: Said) -> Markup:
 
 
 def set_number(language: Language, number: NumberView) -> Markup:
-    """Set a number of a sentence: value ± error, or a share in per cent."""
+    """Set a number of a sentence: value ± error, or a share in per cent.
+
+    A count stands in full, an exact value with three digits.
+    """
     row = "" if number.error is None else number.row  # an exact value is no estimate
+    if number.error is None and not number.value.is_integer():
+        return language.numbers.number(number.value, abs(number.value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
     return write(number.value, number.error, row)
 
