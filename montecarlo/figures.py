@@ -35,6 +35,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="light, dark or print; left out, an SVG suits itself to its page",
     )
+    add("--decimal", metavar="NAME", help="decimal sign: point (default) or comma")
     add(
         "--output",
         metavar="DIR",

@@ -17,8 +17,9 @@ from montecarlo.claims.cells import conditions_of, laws_label
 from montecarlo.claims.checks import Check
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
+from montecarlo.grid import Block, Dimension, Grid, Keys
 from montecarlo.names import look_up
-from montecarlo.presets import PRESETS, Block, Dimension, Grid, Keys
+from montecarlo.presets import PRESETS
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.study import Study, needed_budgets

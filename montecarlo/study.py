@@ -28,6 +28,7 @@ from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.presets import Grid
+from montecarlo.results.example import example_curves
 from montecarlo.results.table import (
     CURVE_COLUMNS,
     curves_by_rank,
@@ -173,7 +174,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     return StudyResults(
         study,
         tabulate(summaries, find_reference, rare),
-        _curves(summaries, judged.claims),
+        _curves(study.seed, summaries, judged.claims),
         {
             "error_rate": study.error_rate,
             "decision_error": alpha,
@@ -266,8 +267,10 @@ class _Cache:
         return have
 
 
-def _curves(summaries: list[Summaries], claims: list[ClaimOutcome]) -> pd.DataFrame:
-    rows = [*curves_by_rank(summaries), *law_curves()]
+def _curves(
+    seed: int, summaries: list[Summaries], claims: list[ClaimOutcome]
+) -> pd.DataFrame:
+    rows = [*curves_by_rank(summaries), *law_curves(), *example_curves(seed)]
     rows += [
         ("", "", "", "", None, None, "", curve, x, share, math.nan)
         for curve, x, share in threshold_curves(claims)

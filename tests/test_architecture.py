@@ -20,6 +20,7 @@ STAGES = (
     "estimation",
     "results",
     "claims",
+    "grid",
     "presets",
     "tails",
     "replay",

@@ -260,8 +260,13 @@ def matching_is_largest(where: NDArray[np.intp]) -> Array:
     return found
 
 
-def weights_by_rank(rows: SoftmaxRows) -> Array:
-    """Return the weights of each row in descending order, shape as ``rows.e``."""
+def weights_in_order(rows: SoftmaxRows) -> Array:
+    """Return the weights of each row in the order of its keys, shape as ``rows.e``."""
     weights = rows.e * rows.sums.unit[..., np.newaxis]
     put(weights, rows.gaps.where, weight_max(rows.sums))
-    return -np.sort(-weights, axis=-1)
+    return weights
+
+
+def weights_by_rank(rows: SoftmaxRows) -> Array:
+    """Return the weights of each row in descending order, shape as ``rows.e``."""
+    return -np.sort(-weights_in_order(rows), axis=-1)

@@ -16,7 +16,7 @@ from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import LAWS, parse_law
-from montecarlo.sampling.replicates import row_quantities
+from montecarlo.sampling.replicates import format_combinations, row_quantities
 
 #: The far end of a series: from the largest d_k down to a quarter of it.
 FAR = 4
@@ -140,7 +140,8 @@ def _contains(check: Check, condition: Condition) -> bool:
     if condition.setup not in domain.setup or not _has_law(domain.laws, condition):
         return False
     if check.quantity in FORMAT_QUANTITIES:
-        if not condition.formats:
+        computed = {(f.name, way) for f, way in format_combinations(condition)}
+        if (check.number_format, check.softmax) not in computed:
             return False
     elif condition.n_keys and check.quantity not in row_quantities(condition):
         return False

@@ -150,7 +150,7 @@ def _is_at(cell: CellOutcome, value: Value) -> bool:
 
 
 def _count(outcomes: Sequence[Verdict], which: str) -> int:
-    judged = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
+    judged: list[Verdict] = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
     if which == "all":
         return len(judged)
     wanted = Verdict.INCONCLUSIVE if which == "undecided" else Verdict(which)

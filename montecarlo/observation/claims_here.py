@@ -35,6 +35,9 @@ PAIRS = {
     "entry_variance_k": 0,
     "score_excess_kurtosis": 0,
 }
+#: Sizes that a check speaks of on a model where it names none: rows of few keys, as at
+#: the start of a sequence, say little.
+ANY_DIMENSION, LONG_ROWS = (1, 2**24), (32, 2**24)
 #: Nominal probability that any decided check is wrong, split over checks and heads.
 ERROR_RATE = 0.01
 
@@ -45,7 +48,9 @@ class CheckHere:
 
     Attributes
     ----------
-    claim, reading, scope : str
+    claim, reading, quantifier : str
+    premises : bool
+        Whether texts say it under a premise, which a model need not meet.
     check : Check
     sums : tuple of RowSum
         What it needs of rows; two for a ratio of divisors, none for pairs.
@@ -55,7 +60,8 @@ class CheckHere:
 
     claim: str
     reading: str
-    scope: str
+    quantifier: str
+    premises: bool
     check: Check
     sums: tuple[RowSum, ...]
     window: tuple[float, float]
@@ -104,19 +110,16 @@ def checks_here(d_k: int) -> tuple[CheckHere, ...]:
     picked: list[CheckHere] = []
     for claim in read_catalogue().claim:
         for reading in claim.reading:
-            made = [
-                _check_here(claim.id, reading.id, reading.scope, check, d_k)
-                for check in reading.check
-            ]
+            made = [_check_here(claim, reading, check, d_k) for check in reading.check]
             if all(one is not None for one in made):
                 picked += [one for one in made if one is not None]
     return tuple(picked)
 
 
 def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
-    claim: str, reading: str, scope: str, check: Check, d_k: int
+    claim: Claim, reading: Reading, check: Check, d_k: int
 ) -> CheckHere | None:
-    domain = check.domain
+    domain = _domain_here(check)
     plain = Domain(d_k=domain.d_k, n_keys=domain.n_keys)
     if domain != plain or check.along_d_k or check.number_format != "float64":
         return None
@@ -128,8 +131,15 @@ def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
         return None
     (power,) = powers
     window = _window(check, d_k)
+    said = (
+        claim.id,
+        reading.id,
+        reading.quantifier,
+        any(source.premises for source in claim.source),
+        check,
+    )
     if check.quantity in PAIRS:
-        return CheckHere(claim, reading, scope, check, (), window)
+        return CheckHere(*said, (), window)
     if check.quantity not in ROW_FUNCTIONS:
         return None
     below = None
@@ -153,7 +163,21 @@ def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
         )
         for divisor in check.divisor.split("/")
     )
-    return CheckHere(claim, reading, scope, check, sums, window)
+    return CheckHere(*said, sums, window)
+
+
+def _domain_here(check: Check) -> Domain:
+    """Return where a check speaks of a model: of its own sizes, if it names none.
+
+    A model's entries have a distribution of their own, whichever a text assumes.
+    """
+    named, default = check.domain, Domain()
+    return msgspec.structs.replace(
+        named,
+        d_k=ANY_DIMENSION if named.d_k == default.d_k else named.d_k,
+        n_keys=LONG_ROWS if named.n_keys == default.n_keys else named.n_keys,
+        laws=() if named.laws == ("gaussian",) else named.laws,
+    )
 
 
 def _window(check: Check, d_k: int) -> tuple[float, float]:
@@ -183,7 +207,7 @@ def _name(
         name += f"/n^{power:g}"
     if below is not None:
         name += f"<{below:g}"
-    return name if n_keys == Domain().n_keys else f"{name}[{n_keys[0]},{n_keys[1]}]"
+    return name if n_keys == LONG_ROWS else f"{name}[{n_keys[0]},{n_keys[1]}]"
 
 
 def outcomes_of_head(
@@ -217,7 +241,8 @@ def label_here(claim: Claim, name: str) -> str | None:
     """
 
     def asked(reading: Reading) -> list[Check]:
-        domains = [Domain(one.domain.d_k, one.domain.n_keys) for one in reading.check]
+        domains = [_domain_here(one) for one in reading.check]
+        domains = [Domain(one.d_k, one.n_keys) for one in domains]
         pairs = zip(reading.check, domains, strict=True)
         return [msgspec.structs.replace(one, domain=domain) for one, domain in pairs]
 
@@ -237,25 +262,31 @@ def judge_readings(
     outcomes : sequence of sequence of Verdict
         For each head, one outcome a check.
     """
-    places: dict[tuple[str, str, str], list[int]] = {}
+    places: dict[tuple[str, str], list[int]] = {}
     for number, one in enumerate(checks):
-        places.setdefault((one.claim, one.reading, one.scope), []).append(number)
+        places.setdefault((one.claim, one.reading), []).append(number)
     judged = []
-    for (claim, reading, scope), numbers in places.items():
+    for (claim, reading), numbers in places.items():
         heads = [all_of(head[number] for number in numbers) for head in outcomes]
         counts = {str(v): heads.count(v) for v in Verdict if v in heads}
-        verdict = _join(scope, heads)
+        verdict = _join(checks[numbers[0]], heads)
         judged.append(ReadingHere(claim, reading, verdict, counts))
     return judged
 
 
-def _join(scope: str, heads: Sequence[Verdict]) -> Verdict:
-    """Join heads: what is said of every head fails by one, if no head supports it."""
+def _join(check: CheckHere, heads: Sequence[Verdict]) -> Verdict:
+    """Join heads: what is said of every head fails by one, if no head supports it.
+
+    What is said under a premise is not refuted by a model: its premise is not met.
+    """
     votes = set(heads)
     refuted = Verdict.REFUTED in votes and Verdict.SUPPORTED not in votes
-    if refuted and scope != "somewhere":
-        return Verdict.REFUTED
-    return reading_verdict(scope, heads)
+    verdict = reading_verdict(check.quantifier, heads)
+    if refuted and check.quantifier != "can":
+        verdict = Verdict.REFUTED
+    if check.premises and verdict in (Verdict.REFUTED, Verdict.CONDITIONAL):
+        return Verdict.PREMISE_NOT_MET
+    return verdict
 
 
 def error_rate_of(n_checks: int, n_heads: int) -> float:

@@ -45,6 +45,12 @@ def build_parser() -> argparse.ArgumentParser:
         help="html (default), markdown, fragment or json; repeatable",
     )
     add(
+        "--text",
+        action="append",
+        metavar="KEY=FILE",
+        help="an author's file (UTF-8), whose sentences its erratum quotes; repeatable",
+    )
+    add(
         "--from",
         dest="source",
         metavar="DIR",
@@ -110,7 +116,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.list is not None:
             list_kind(arguments.list)
         else:
-            make = report_maker(arguments.format)
+            make = report_maker(arguments.format, arguments.text)
             write = run_report if arguments.source is None else render_again
             write(arguments, typed, make)
         return DONE

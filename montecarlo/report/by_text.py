@@ -6,7 +6,6 @@ import pandas as pd
 
 from montecarlo.report.figures.texts import PREFIX
 from montecarlo.report.findings import Results
-from montecarlo.report.views import BY_WEIGHT
 
 
 def with_verdicts(results: Results) -> Results:
@@ -19,15 +18,12 @@ def with_verdicts(results: Results) -> Results:
     Returns
     -------
     Results
-        The curve's name holds text and verdict; ``x`` is the place of the claim in the
-        list of all, worst news first.  Texts come in alphabetical order of their keys.
+        The curve's name holds the text and the verdict on what it says; ``x`` is the
+        number of the claim.  Texts come in alphabetical order of their keys.
     """
-    claims = sorted(
-        results.claims["claims"], key=lambda claim: BY_WEIGHT.index(claim["verdict"])
-    )
     rows = {
-        (source["text"], float(place), claim["verdict"])
-        for place, claim in enumerate(claims, start=1)
+        (source["text"], float(number), claim["texts"][source["text"]])
+        for number, claim in enumerate(results.claims["claims"], start=1)
         for source in claim["sources"]
     }
     if not rows:

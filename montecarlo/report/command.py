@@ -15,6 +15,7 @@ from montecarlo.estimation.executors import PROCESSES, make_executor
 from montecarlo.estimation.workers import Workers
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
+from montecarlo.report.author_texts import read_author_texts, require_erratum
 from montecarlo.report.findings import Results, gather, read_results
 from montecarlo.report.language import read_language
 from montecarlo.report.making import FORMATS, import_all, make_report
@@ -92,15 +93,25 @@ def choose_formats(asked: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name for name in FORMATS if name in (asked or ("html",)))
 
 
-def report_maker(asked: Sequence[str] | None) -> Make:
+def report_maker(
+    asked: Sequence[str] | None, texts: Sequence[str] | None = None
+) -> Make:
     """Return what writes a report in the formats that were asked for, or as pages.
+
+    Parameters
+    ----------
+    asked : sequence of str or None
+        Names of formats.
+    texts : sequence of str or None
+        ``KEY=FILE``: authors' files, which errata quote.
 
     Raises
     ------
     ValueError
-        If a format is not known.
+        If a format or a key is not known, or a file not usable.
     """
     formats = choose_formats(asked)
+    authors = read_author_texts(texts)
 
     def make(
         results: Results,
@@ -109,7 +120,7 @@ def report_maker(asked: Sequence[str] | None) -> Make:
         folder: Path,
         executor: Executor | None,
     ) -> None:
-        make_report(results, catalogue, languages, folder, formats, executor)
+        make_report(results, catalogue, languages, folder, formats, executor, authors)
 
     return make
 
@@ -146,6 +157,7 @@ def run_report(
     """
     repeating = arguments.replicates_from is not None
     options = (repeated_options if repeating else read_options)(arguments)
+    require_erratum(getattr(arguments, "text", None), options.languages)
     study = Study(
         options.catalogue,
         options.grid,

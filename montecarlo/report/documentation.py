@@ -24,6 +24,7 @@ from montecarlo.report.terminal import print_list
 from montecarlo.report.views import Findings
 
 LEAST_DPI, MOST_DPI = 50, 1200
+DECIMALS = ("point", "comma")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +38,15 @@ class Wanted:
     formats : tuple of str
     dpi : int
     theme : str or None
+    comma : bool
+        Whether numbers have commas for decimal points.
     """
 
     figures: tuple[str, ...]
     formats: tuple[str, ...]
     dpi: int
     theme: str | None
+    comma: bool
 
 
 def read_wanted(arguments: argparse.Namespace) -> Wanted:
@@ -51,7 +55,8 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
     Parameters
     ----------
     arguments : argparse.Namespace
-        With ``figures``, ``format``, ``dpi`` and ``theme`` as typed, None where not.
+        With ``figures``, ``format``, ``dpi``, ``theme`` and ``decimal`` as typed, None
+        where not.
 
     Raises
     ------
@@ -65,6 +70,8 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
         look_up("figure", name, FIGURES)
     if arguments.theme is not None:
         look_up("theme", arguments.theme, THEMES)
+    mark = arguments.decimal or "point"
+    look_up("decimal", mark, dict.fromkeys(DECIMALS))
     dpi = 200
     if arguments.dpi is not None:
         dpi = whole_number("dpi", arguments.dpi)
@@ -74,7 +81,11 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
             raise ValueError(f"--dpi must stand with --format png, got {dpi}")
     chosen = tuple(name for name in FIGURES if name in (arguments.figures or FIGURES))
     return Wanted(
-        chosen, tuple(f for f in FORMATS if f in formats), dpi, arguments.theme
+        chosen,
+        tuple(f for f in FORMATS if f in formats),
+        dpi,
+        arguments.theme,
+        mark == "comma",
     )
 
 
@@ -112,6 +123,7 @@ def _write_figures(
             wanted.formats,
             wanted.theme,
             dpi=wanted.dpi,
+            comma=wanted.comma,
         )
         for kind, content in files.items():
             (folder / f"{name}.{kind}").write_bytes(content)

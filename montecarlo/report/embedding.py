@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from montecarlo.report.figures.decimals import with_comma
+
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
@@ -17,6 +19,11 @@ class Figure:
     source: Markup  # data URI, ready for an attribute in double quotes
     width: int
     height: int
+
+    @property
+    def with_comma(self) -> Markup:
+        """The data URI with commas for decimal points."""
+        return Markup(with_comma(self.source))  # noqa: S704 - paths for paths
 
 
 def make_figure(name: str, svg: str) -> Figure:

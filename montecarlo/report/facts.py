@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.report.figure_facts import (
+    attention_fact,
     audit_fact,
     entropy_fact,
     formats_fact,
@@ -18,15 +19,12 @@ from montecarlo.report.figures.rows import (
     gaussian_rows,
     largest_scores,
     nearest,
-    plain_rows,
     saturation_cells,
-    with_interval,
 )
 from montecarlo.report.figures.weights import RANK_D_K
 from montecarlo.report.report_card import RATE_CURVE
 from montecarlo.report.tables import N_KEYS
 from montecarlo.report.views import ClaimView, Findings, ReadingView
-from montecarlo.sampling.laws import LAWS
 
 #: The largest d_k that a domain reaches; beyond it a grid has edges only.
 MOST_D_K = 1024
@@ -55,6 +53,7 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     rows = rows[rows["n_keys"] == nearest(rows["n_keys"], N_KEYS)]
     pairs = gaussian[gaussian["n_keys"].isna()]
     found = {
+        "attention": attention_fact(measurements, curves),
         "variance": _two(
             pairs,
             ("score_variance", "value", "none"),
@@ -158,7 +157,7 @@ def _report_card(curves: pd.DataFrame) -> Fact | None:
 
 
 def _saturation(measurements: pd.DataFrame) -> Fact | None:
-    """Pick the ends of an undivided line of the map, in percent as it shows them."""
+    """Pick the ends of an unscaled line of the map, in percent as it shows them."""
     cells = saturation_cells(measurements)
     cells = cells[(cells["divisor"] == "none") & (cells["d_k"] <= MOST_D_K)]
     line = cells[cells["n_keys"] == nearest(cells["n_keys"], N_KEYS)].sort_values("d_k")
@@ -216,24 +215,6 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
         "first": float(np.sqrt((z**2).mean())),
         "second": float(z.abs().max()),
     }
-
-
-def laws_drawn(
-    measurements: pd.DataFrame, quantity: str = "score_variance"
-) -> list[str]:
-    """Return the laws whose variance of q·k has an interval, as the table has them.
-
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-    quantity : str
-        Another quantity in place of that variance.
-    """
-    rows = plain_rows(measurements, quantity=quantity)
-    rows = rows[rows["law_q"].eq(rows["law_k"])]
-    there = set(with_interval(rows)["law_k"])
-    return [name for name in LAWS if name in there]
 
 
 def threshold_panels(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
+from montecarlo.report.figures.attention import example_weights, saturated_rows
 from montecarlo.report.figures.planted import planted_rows
 from montecarlo.report.figures.rows import entropy_cells, nearest, with_interval
 from montecarlo.report.figures.texts import PREFIX
@@ -11,6 +12,8 @@ from montecarlo.report.tables import N_KEYS, audit_table
 
 Fact = Mapping[str, float]
 FAILING = ("refuted", "conditional")
+#: The share of saturated rows is told at this d_k, or one near it.
+SHARE_D_K = 64
 
 
 def pair(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, float]:
@@ -20,6 +23,25 @@ def pair(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, float]:
         fact[name] = float(row["estimate"].iloc[0])
         fact[f"{name}_error"] = float(row["std_error"].iloc[0])
     return fact
+
+
+def attention_fact(measurements: pd.DataFrame, curves: pd.DataFrame) -> Fact | None:
+    """Average the largest weights of the rows shown; pick a share of saturated rows."""
+    largest = [weights.max(axis=1) for _, _, weights in example_weights(curves)]
+    rows = saturated_rows(measurements)
+    rows = rows[rows["divisor"].eq("none")]
+    rows = rows[rows["n_keys"].eq(nearest(rows["n_keys"], N_KEYS) or 0)]
+    rows = rows[rows["d_k"].eq(nearest(rows["d_k"], SHARE_D_K) or 0)]
+    if len(largest) < 2 or rows.empty:
+        return None
+    return {
+        "first": float(100.0 * largest[0].mean()),
+        "second": float(100.0 * largest[1].mean()),
+        "d_k": float(rows["d_k"].iloc[0]),
+        "n": float(rows["n_keys"].iloc[0]),
+        "share": float(100.0 * rows["estimate"].iloc[0]),
+        "share_error": float(100.0 * rows["std_error"].iloc[0]),
+    }
 
 
 def score_law_fact(gaussian: pd.DataFrame) -> Fact | None:
@@ -33,7 +55,7 @@ def score_law_fact(gaussian: pd.DataFrame) -> Fact | None:
 
 
 def entropy_fact(measurements: pd.DataFrame, most_d_k: int) -> Fact | None:
-    """Pick the ends of an undivided line of the map, in percent of ln n."""
+    """Pick the ends of an unscaled line of the map, in percent of ln n."""
     cells = entropy_cells(measurements)
     cells = cells[cells["divisor"].eq("none") & cells["d_k"].le(most_d_k)]
     line = cells[cells["n_keys"].eq(nearest(cells["n_keys"], N_KEYS) or 0)]

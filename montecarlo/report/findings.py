@@ -222,6 +222,17 @@ def _smallest(
     )
 
 
+def smallest_refuted(
+    readings: Sequence[ReadingView],
+) -> tuple[CheckView, CellView] | None:
+    """Return the smallest place that was measured to be otherwise than claimed.
+
+    None where there is none; what theory says of a limit is not measured at a place.
+    """
+    found = _smallest(readings, "refuted")
+    return None if found is None or found[1].limit is not None else found
+
+
 def _telling(
     verdict: str, readings: Sequence[ReadingView]
 ) -> tuple[CheckView, CellView] | None:

@@ -167,7 +167,7 @@ def localised(language: Language, latex: str) -> str:
     """
     if language.code in CLOSE_PERCENT:
         latex = latex.replace(r"\,\%", r"\%")
-    mark = language.numbers.text(0.5, 1)[1]
+    mark = language.numbers.mark
     return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 

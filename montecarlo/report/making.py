@@ -1,20 +1,23 @@
 """Making a report: from a folder of results to its figures and pages."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.schema import Catalogue
+from montecarlo.report.author_texts import AuthorText
 from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.embedding import Figure, make_figure
 from montecarlo.report.errata import make_errata
 from montecarlo.report.explorer import read_explorer
-from montecarlo.report.facts import figure_facts, laws_drawn, threshold_panels
+from montecarlo.report.facts import figure_facts, threshold_panels
 from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.figures.legends import read_legends
 from montecarlo.report.findings import Results, gather
 from montecarlo.report.language import SOURCE, Language, read_language
 from montecarlo.report.outputs import (
@@ -44,6 +47,7 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     folder: Path,
     formats: Sequence[str] = ("html",),
     executor: Executor | None = None,
+    authors: Mapping[str, AuthorText] | None = None,
 ) -> None:
     """Write the figures and the report in some languages into a folder.
 
@@ -62,9 +66,14 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     executor : concurrent.futures.Executor, optional
         Processes that draw figures and pages beside each other; by default this one
         does.
+    authors : mapping, optional
+        Key of a text to its author's file, which its erratum quotes.
     """
     spread = partial(_each, executor)
     contents = gather_contents(results, catalogue, languages, FIGURES, folder, spread)
+    if authors:
+        errata = make_errata(contents.findings, catalogue, languages, authors)
+        contents = replace(contents, errata=errata)
     for name in formats:
         FORMATS[name](contents, folder, spread)
 
@@ -102,8 +111,7 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
         facts,
         audit_rows(results.measurements),
         tail_table(results.measurements),
-        laws_drawn(results.measurements),
-        laws_drawn(results.measurements, "score_law_gap"),
+        read_legends(results.measurements, results.curves),
         threshold_panels(results.curves, findings),
         read_view(results.claims),
         read_trained(results.claims),

@@ -164,6 +164,11 @@ def _list(node: Node, link: Callable[[str], str]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
+def _quotation(node: Node, link: Callable[[str], str]) -> Iterator[str]:
+    lines = _joined(_blocks(node, link)).splitlines()
+    yield "\n".join(f"> {line}".rstrip() for line in lines)
+
+
 def _definitions(node: Node, link: Callable[[str], str]) -> Iterator[str]:
     for child in node.children:
         if isinstance(child, Node) and child.tag == "dt":
@@ -219,6 +224,7 @@ _BLOCKS: dict[str, _Converter] = {
     **dict.fromkeys(("section", "article"), _section),
     **dict.fromkeys(("html", "body", "header", "nav", "main", "div", "p"), _blocks),
     **dict.fromkeys(("ul", "ol"), _list),
+    "blockquote": _quotation,
     "dl": _definitions,
     "figure": _figure,
     "table": _table,

@@ -51,6 +51,11 @@ class NumberFormat:
         written = format_decimal(rounded, pattern, self.locale)
         return written.replace("-", MINUS)
 
+    @property
+    def mark(self) -> str:
+        """The decimal sign."""
+        return self.text(0.5, 1)[1]
+
     def plain(self, value: float, error: float | None = None) -> str:
         """Write a number as plain text, for alternative texts."""
         layout = _layout(value, error)

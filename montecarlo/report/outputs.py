@@ -12,11 +12,16 @@ from typing import Any
 
 import msgspec
 
-from montecarlo.report.errata import erratum_markdown
+from montecarlo.report.errata_markdown import erratum_markdown
 from montecarlo.report.language import SOURCE, Language, read_language
 from montecarlo.report.markdown import read_html, to_markdown
 from montecarlo.report.own_words import OwnWords, Shown
-from montecarlo.report.pages import Contents, render_captions, render_fragment
+from montecarlo.report.pages import (
+    Contents,
+    render_captions,
+    render_erratum,
+    render_fragment,
+)
 from montecarlo.report.reproduce import canonical_command
 from montecarlo.results.folder import write_json
 
@@ -32,7 +37,7 @@ def write_markdown(contents: Contents, folder: Path, spread: Spread) -> None:
     posts = spread(_post_in, repeat(contents), contents.languages)
     for code, post in zip(contents.languages, posts, strict=True):
         _write(folder / f"report-{code}.md", post)
-    write_errata(contents, folder)
+    write_errata(contents, folder, _beside)
 
 
 def _post_in(contents: Contents, code: str) -> str:
@@ -46,10 +51,14 @@ def _post_in(contents: Contents, code: str) -> str:
     return front_matter(code, title) + to_markdown(tree, _beside)
 
 
-def write_errata(contents: Contents, folder: Path) -> None:
-    """Write the erratum of each text as Markdown."""
+def write_errata(
+    contents: Contents, folder: Path, link: Callable[[str], str] = str
+) -> None:
+    """Write the erratum of each text as Markdown; ``link`` says what it points to."""
     for erratum in contents.errata:
-        text = erratum_markdown(erratum, read_language(erratum.language))
+        language = read_language(erratum.language)
+        page = render_erratum(contents, erratum, language, quotable=True)
+        text = erratum_markdown(erratum.key, page, link)
         _write(folder / f"erratum-{erratum.key}.md", text)
 
 
@@ -86,7 +95,8 @@ def _beside(address: str) -> str:
     """Return an address as it is beside a post: figures are files, errata Markdown."""
     if address.startswith("#figure-"):
         return f"figures/{address.removeprefix('#figure-')}.svg"
-    return re.sub(r"^(erratum-[\w-]+)\.html", r"\1.md", address)
+    address = re.sub(r"^(erratum-[\w-]+)\.html", r"\1.md", address)
+    return re.sub(r"^(\w{2})\.html#", r"report-\1.md#", address)
 
 
 def write_fragments(contents: Contents, folder: Path, spread: Spread) -> None:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from montecarlo.report.embedding import Figure
 from montecarlo.report.errata import Erratum
 from montecarlo.report.explorer import Explorer
+from montecarlo.report.figures.legends import Legend
 from montecarlo.report.language import LANGUAGES, Language
 from montecarlo.report.numbering import Numbers, number_all
 from montecarlo.report.places import parse_place
@@ -50,10 +51,8 @@ class Contents:
         The table of initialisations.
     tails : TailTable or None
         The table of overflow probabilities.
-    laws : sequence of str
-        Those that the figure of variances shows.
-    gap_laws : sequence of str
-        Those that the figure of the score's law shows.
+    legends : mapping
+        Figure id to Legend: what it draws.
     threshold_panels : sequence of (ClaimView, ReadingView)
         What the panels of the figure of thresholds show, in their order.
     card : CardView or None
@@ -73,8 +72,7 @@ class Contents:
     facts: Mapping[str, Mapping[str, float]]
     audit: Sequence[AuditRow]
     tails: TailTable | None
-    laws: Sequence[str]
-    gap_laws: Sequence[str]
+    legends: Mapping[str, Legend]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     card: CardView | None
     trained: TrainedModel | None
@@ -130,9 +128,15 @@ def render_index(contents: Contents, language: Language) -> str:
     return _render("index.html.j2", contents, language)
 
 
-def render_erratum(contents: Contents, erratum: Erratum, language: Language) -> str:
-    """Render the erratum of one text."""
-    return _render("erratum.html.j2", contents, language, erratum)
+def render_erratum(
+    contents: Contents,
+    erratum: Erratum,
+    language: Language,
+    *,
+    quotable: bool = False,
+) -> str:
+    """Render the erratum of one text; ``quotable`` as for `render_fragment`."""
+    return _render("erratum.html.j2", contents, language, erratum, quotable=quotable)
 
 
 def render_captions(contents: Contents, language: Language) -> str:
@@ -185,8 +189,7 @@ def _render(  # noqa: PLR0913 - what, of what, in which words, and what beside i
         audit=contents.audit,
         shown=set(),
         tails=contents.tails,
-        laws=contents.laws,
-        gap_laws=contents.gap_laws,
+        legends=contents.legends,
         threshold_panels=contents.threshold_panels,
         card=contents.card,
         explorer=contents.explorer,

@@ -10,6 +10,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import PROCESSES, make_executor
 from montecarlo.names import look_up
+from montecarlo.report.author_texts import require_erratum
 from montecarlo.report.command import Make, Show
 from montecarlo.report.findings import gather, read_results
 from montecarlo.report.language import read_language
@@ -84,6 +85,8 @@ def render_again(
         raise ResultsError(f"results must have {min(missing)!r} in their run.json")
     catalogue = _judged_by(record, source)
     languages = choose_languages(arguments.lang or record["languages"])
+    in_errata = () if "own_claims" in record else languages
+    require_erratum(getattr(arguments, "text", None), in_errata)
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}

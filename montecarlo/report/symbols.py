@@ -93,7 +93,8 @@ def level_formula(level: Mapping[str, float] | float | None) -> str:
         return ""
     if not isinstance(level, Mapping):
         return decimal(float(level))
-    over, under = [], []
+    over: list[str] = []
+    under: list[str] = []
     for base, power in (("d_k", level["d_k_power"]), ("n", level["n_keys_power"])):
         factor = {1.0: base, 0.5: rf"\sqrt{{{base}}}"}.get(abs(power))
         if factor is None and power != 0.0:

@@ -7,12 +7,15 @@ from functools import partial
 from babel import Locale
 from markupsafe import Markup
 
+from montecarlo.report.embedding import Figure
 from montecarlo.report.formulas import math_ml, prose
 from montecarlo.report.language import LANGUAGES, Language, localised
 from montecarlo.report.own_words import OwnWords, Shown, set_own_words
+from montecarlo.report.quotations import set_quotation
 from montecarlo.report.views import NumberView, Said
 
-_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+#: As in all messages, a per cent sign is written twice.
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 
 def functions_for(
@@ -34,6 +37,8 @@ def functions_for(
         "plain_words": partial(_plain_words, language),
         "other_language": partial(_other_language, language),
         "plain": partial(_plain, language),
+        "image": partial(_image, numbers.mark),
+        "quoted": set_quotation,
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,
@@ -60,6 +65,8 @@ def set_said(language: Language, said: Said) -> Markup:
     """
 
     def fill(placeholder: re.Match[str]) -> str:
+        if placeholder[0] == "%%":
+            return "%"
         number = said.numbers.get(placeholder[1])
         return placeholder[0] if number is None else set_number(language, number)
 
@@ -72,10 +79,20 @@ def set_said(language: Language, said: Said) -> Markup:
 
 
 def set_number(language: Language, number: NumberView) -> Markup:
-    """Set a number of a sentence: value ± error, or a share in per cent."""
+    """Set a number of a sentence: value ± error, or a share in per cent.
+
+    A count stands in full, an exact value with three digits.
+    """
     row = "" if number.error is None else number.row  # an exact value is no estimate
+    if number.error is None and not number.value.is_integer():
+        return language.numbers.number(number.value, abs(number.value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
     return write(number.value, number.error, row)
+
+
+def _image(mark: str, figure: Figure) -> Markup:
+    """Return a figure's data URI, with the language's decimal sign in its numbers."""
+    return figure.source if mark == "." else figure.with_comma
 
 
 def _say(language: Language, message: str, /, **values: object) -> Markup:

@@ -1,8 +1,7 @@
 """What becomes of undivided rows as d_k grows without bound, at a fixed number of keys.
 
 In: a quantity, a summary and the number of keys n, for independent standard normal
-entries and divisor 1.  Out: its `Limit`, with the exact law of the approach, or the
-`FarSlope` of its exact values.
+entries and divisor 1.  Out: its `Limit`, with the exact law of the approach.
 
 Notes
 -----
@@ -19,8 +18,8 @@ t > 0: that gives all three norms the law c/sqrt(d_k).  For all n keys, exactly:
 
     tr J/(n - 1) <= ‖J‖_2 <= ‖J‖_F <= tr J
 
-since J has no negative eigenvalue and at most n - 1 that are not 0: with the trace's law
-the other norms' are rigorous powers of exponent -1/2, too.  Further, over t > 0::
+since J has no negative eigenvalue and at most n - 1 that are not 0: with the trace's
+law the other norms' are rigorous powers of exponent -1/2, too.  Further, over t > 0::
 
     ∫ (2 w)² dt = 1/3                       mean of ‖J‖_F²
     ∫ w dt = 1/2, E |v1 - v2| = 2/sqrt(pi)  mean of ‖J v‖ = w |v1 - v2| sqrt(2)
@@ -44,8 +43,6 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
-from montecarlo.sampling.conditions import Condition
-from montecarlo.theory.references import reference
 from montecarlo.theory.row_integrals import Array
 from montecarlo.theory.score_law import expected_maximum
 
@@ -53,10 +50,6 @@ from montecarlo.theory.score_law import expected_maximum
 LOWEST, HIGHEST, NODES = -12.0, 14.0, 13001
 #: Levels of quantiles; written down a second time, as in `references`.
 LEVELS = {"q10": 0.1, "median": 0.5, "q90": 0.9}
-#: A local slope has converged when the next one differs by less.
-CONVERGED = 1e-3
-#: Where a grid of d_k begins, and from each to the next.
-FIRST_D_K, FACTOR = 16, 4
 #: The mean square of a quantity, and whose mean that is.
 MEAN_SQUARE = "mean_square"
 SQUARES = {
@@ -95,25 +88,6 @@ class Limit:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FarSlope:
-    """The slope of a quantity in d_k, both in logarithms, far out.
-
-    Attributes
-    ----------
-    slope : float
-        Between the last two d_k.
-    d_k : int
-        The last one.
-    slopes : tuple of float
-        All of them, from the first d_k on.
-    """
-
-    slope: float
-    d_k: int
-    slopes: tuple[float, ...]
-
-
 @lru_cache(maxsize=256)
 def gap_density(n_keys: int) -> float:
     """Return the density at 0 of the gap between the two largest of n normals.
@@ -126,7 +100,8 @@ def gap_density(n_keys: int) -> float:
     Notes
     -----
     n (n - 1) ∫ φ² Φ^(n-2) dx, by the trapezoidal rule: the integrand is analytic and
-    vanishes at both ends.
+    vanishes at both ends.  By parts it is n ∫ x φ Φ^(n-1) dx, too: the expected largest
+    of n normals.
     """
     x, step = _normals(n_keys)
     logs = -(x**2) - math.log(2.0 * math.pi) + (n_keys - 2.0) * log_ndtr(x)
@@ -202,9 +177,8 @@ def _log_normal(x: Array) -> Array:
 
 
 def _solve(exceeds: Callable[[float], float], share: float) -> float:
-    return float(
-        brentq(lambda g: exceeds(g) - share, 0.0, HIGHEST - LOWEST, xtol=1e-13)
-    )
+    widest = HIGHEST - LOWEST
+    return float(brentq(lambda gap: exceeds(gap) - share, 0.0, widest, xtol=1e-13))
 
 
 def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
@@ -223,13 +197,13 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
     Limit or None
         None where it is not derived here.
     """
-    name, kind = _canonical(quantity, summary)
+    name, kind = as_mean(quantity, summary)
     if kind == "mean":
         return _limit_of_mean(name, n_keys)
     return _limit_of_quantile(name, LEVELS[kind], n_keys) if kind in LEVELS else None
 
 
-def _canonical(quantity: str, summary: str) -> tuple[str, str]:
+def as_mean(quantity: str, summary: str) -> tuple[str, str]:
     """Name a mean square as the mean that it is."""
     if summary == MEAN_SQUARE and quantity in SQUARES:
         return SQUARES[quantity], "mean"
@@ -288,40 +262,3 @@ def _limit_of_quantile(quantity: str, level: float, n_keys: int) -> Limit | None
     constant, power = factors[quantity]
     rate = gap_quantile(n_keys, 1.0 - level)
     return Limit("zero", "exponential", rate, constant, power)
-
-
-@lru_cache(maxsize=256)
-def far_slope(quantity: str, summary: str, n_keys: int) -> FarSlope | None:
-    """Return the slope in d_k of the exact value of a quantity of undivided rows.
-
-    Parameters
-    ----------
-    quantity, summary, n_keys
-        As for `limit_of`.
-
-    Returns
-    -------
-    FarSlope or None
-        On a grid that is extended until the slope has converged; None where no exact
-        value is known, where it is not positive, or where theory's reach ends first.
-    """
-    name, kind = _canonical(quantity, summary)
-    slopes: list[float] = []
-    d_k, before = FIRST_D_K, _exact(name, kind, FIRST_D_K, n_keys)
-    while before is not None:
-        d_k *= FACTOR
-        after = _exact(name, kind, d_k, n_keys)
-        if after is None:
-            return None
-        slopes.append(math.log(after / before) / math.log(FACTOR))
-        if len(slopes) > 1 and abs(slopes[-1] - slopes[-2]) < CONVERGED:
-            return FarSlope(slopes[-1], d_k, tuple(slopes))
-        before = after
-    return None
-
-
-def _exact(quantity: str, summary: str, d_k: int, n_keys: int) -> float | None:
-    """Return the exact value for Gaussian entries and divisor 1, if positive."""
-    condition = Condition("gaussian", "gaussian", d_k, n_keys)
-    found = reference(quantity, condition, "none", summary)
-    return found.value if found is not None and found.value > 0.0 else None

@@ -1,6 +1,8 @@
 """One small real study, its results on disk, and its pages, parsed once."""
 
 import json
+import shutil
+import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -43,6 +45,7 @@ from montecarlo.report.report_card import with_card
 from montecarlo.report.trained import with_trained
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, run_study
+from tests.conftest import skip_or_fail
 
 CODES = ("en", "de", "zh", "ja", "es")
 PLANTED = "planted(0.5)"
@@ -388,3 +391,34 @@ def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""
     fixture, _, name = request.param.rpartition("/")
     return request.getfixturevalue(fixture or "report").page(name)
+
+
+KRAMDOWN = """
+require "kramdown"
+require "kramdown-parser-gfm"
+text = STDIN.read.force_encoding("utf-8").sub(/\\A---\\n.*?\\n---\\n/m, "")
+made = Kramdown::Document.new(text, input: "GFM", math_engine: "mathjax")
+puts made.to_html
+STDERR.puts made.warnings.reject { |w| w =~ /link definition/ }
+"""
+
+
+@pytest.fixture(scope="session")
+def kramdown():
+    """Convert Markdown as a static site would."""
+    ruby = shutil.which("ruby")
+
+    def convert(text):
+        run = subprocess.run(  # noqa: S603 - our own script, given as an argument
+            [ruby, "-e", KRAMDOWN],
+            input=text.encode(),
+            capture_output=True,
+            check=True,
+        )
+        return run.stdout.decode(), run.stderr.decode()
+
+    try:
+        convert("x")
+    except (TypeError, OSError, subprocess.CalledProcessError):
+        skip_or_fail("no kramdown: ruby-kramdown-parser-gfm is not installed")
+    return convert

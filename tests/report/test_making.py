@@ -44,7 +44,7 @@ def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     pages = {path.stem for path in tmp_path.glob("??.html")}
     assert pages == {"en", "ja"}
     if isinstance(workers, Drawing):
-        assert workers.drawn == len(making.FIGURES) + len(pages)
+        assert workers.drawn == len(drawn) + len(pages)
 
 
 def test_formats_are_the_same_whoever_makes_them(report, tmp_path):

@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-import subprocess
 
 import html5lib
 import pytest
@@ -13,17 +11,7 @@ from montecarlo.report.making import make_report
 from montecarlo.report.markdown import read_html, to_markdown
 from montecarlo.report.outputs import front_matter
 from montecarlo.report.style import nested, stylesheet
-from tests.conftest import skip_or_fail
 from tests.report.conftest import CODES
-
-KRAMDOWN = """
-require "kramdown"
-require "kramdown-parser-gfm"
-text = STDIN.read.force_encoding("utf-8").sub(/\\A---\\n.*?\\n---\\n/m, "")
-made = Kramdown::Document.new(text, input: "GFM", math_engine: "mathjax")
-puts made.to_html
-STDERR.puts made.warnings.reject { |w| w =~ /link definition/ }
-"""
 
 
 @pytest.fixture(scope="module")
@@ -125,27 +113,6 @@ def test_title_cannot_end_early():
     assert "title: \"a 'b' c\"\n" in front_matter("en", 'a "b" c')
     assert "translated: false" in front_matter("en", "x")
     assert "translated: true" in front_matter("de", "x")
-
-
-@pytest.fixture(scope="module")
-def kramdown():
-    """Convert Markdown as a static site would."""
-    ruby = shutil.which("ruby")
-
-    def convert(text):
-        run = subprocess.run(  # noqa: S603 - our own script, given as an argument
-            [ruby, "-e", KRAMDOWN],
-            input=text.encode(),
-            capture_output=True,
-            check=True,
-        )
-        return run.stdout.decode(), run.stderr.decode()
-
-    try:
-        convert("x")
-    except (TypeError, OSError, subprocess.CalledProcessError):
-        skip_or_fail("no kramdown: ruby-kramdown-parser-gfm is not installed")
-    return convert
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -190,7 +190,7 @@ def test_errata_turn(turns, report):
             assert len(articles) == len(failing) > 0
             for article in articles:
                 (verdict,) = {e.get("data-verdict") for e in header_verdicts(article)}
-                assert (article.get("id").removeprefix("claim-"), verdict) in failing
+                assert (article.get("data-claim"), verdict) in failing
 
 
 def test_short_answer_says_what_verdicts_say(turns, report):

@@ -4,6 +4,7 @@ Axes and legends carry symbols and numbers only, so that one set serves all lang
 A new figure is one builder and one entry in `FIGURES`.
 """
 
+from montecarlo.report.figures.attention import build_attention
 from montecarlo.report.figures.audit import build_audit
 from montecarlo.report.figures.card import build_report_card
 from montecarlo.report.figures.drawing import FigureSpec, render_svg
@@ -26,6 +27,11 @@ __all__ = ["FIGURES", "FigureSpec", "render_svg"]
 FIGURES = {
     spec.id: spec
     for spec in (
+        FigureSpec(
+            "attention",
+            build_attention,
+            "weights as drawn, and the share of saturated rows",
+        ),
         FigureSpec(
             "variance",
             build_variance,

@@ -49,11 +49,8 @@ def plot_audit(axes: Axes, entries: pd.DataFrame, scores: pd.DataFrame) -> Axes:
             value,
             range(len(table)),
             xerr=(low.clip(0.0), high.clip(0.0)),
-            color=look.colour,
-            marker=look.marker,
-            markersize=look.size,
-            markerfacecolor=look.colour if look.filled else "none",
             linestyle="none",
+            **look.mark,
         )
     axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
     axes.set_xscale("log")

@@ -37,9 +37,7 @@ def build_report_card(
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build actual over stated error rates by law, and power beside them."""
-    kinds = curves["curve"].str.split("/").str[0]
-    rates, power = (curves[kinds.eq(kind)] for kind in (RATE_CURVE, POWER_CURVE))
-    rates = rates[rates["dependence"].eq("none")]
+    rates, power = card_rows(curves), _rows_of(curves, POWER_CURVE)
     if rates.empty or power.empty:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
@@ -57,6 +55,16 @@ def build_report_card(
     plot_power(right, power)
     figure.legend(handles=keys, loc="outside upper center", ncols=6)
     return figure
+
+
+def card_rows(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the error rates of curves.csv that are drawn: of independent entries."""
+    rates = _rows_of(curves, RATE_CURVE)
+    return rates[rates["dependence"].eq("none")]
+
+
+def _rows_of(curves: pd.DataFrame, kind: str) -> pd.DataFrame:
+    return curves[curves["curve"].str.split("/").str[0].eq(kind)]
 
 
 def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
@@ -80,11 +88,8 @@ def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
     axes.plot(
         table["x"][counted],
         ratio[counted],
-        color=look.colour,
-        marker=look.marker,
-        markersize=look.size,
-        markerfacecolor=look.colour if look.filled else "none",
         linewidth=1.0,
+        **look.mark,
     )
     axes.plot(
         table["x"].iloc[-2:],

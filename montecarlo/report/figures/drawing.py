@@ -16,7 +16,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+)
 from numpy.typing import NDArray
 
 from montecarlo.attention.quantities import QUANTITIES
@@ -144,12 +150,9 @@ def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k") 
         table[x],
         value,
         (low, high),
-        color=look.colour,
-        marker=look.marker,
-        markersize=look.size,
-        markerfacecolor=look.colour if look.filled else "none",
         linestyle="none",
         elinewidth=1.2,
+        **look.mark,
     )
     return axes
 
@@ -232,11 +235,24 @@ def logarithmic(
     axes.yaxis.set_minor_locator(NullLocator())
 
 
+def in_percent(axes: Axes) -> None:
+    """Write the values of the y axis in percent: few of them need a decimal sign."""
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda y, _: f"{100.0 * y:g}".replace("-", "\N{MINUS SIGN}"))
+    )
+
+
 def label_edges(axes: list[Axes], columns: int, x: str, y: str) -> None:
-    """Label x under the lowest panel of each column, y at the left of each row."""
+    """Label x under the lowest panel of each column, y at the left of each row.
+
+    All panels have the same scales.
+    """
     for number, one in enumerate(axes):
         if number + columns >= len(axes):
             one.set_xlabel(x)
+        else:
+            one.tick_params(bottom=False, labelbottom=False)
         if number % columns == 0:
             one.set_ylabel(y)
         else:
@@ -245,15 +261,9 @@ def label_edges(axes: list[Axes], columns: int, x: str, y: str) -> None:
 
 def key_of(look: Look, *, line: bool = False) -> Line2D:
     """Return the legend's entry of a series."""
-    return Line2D(
-        [],
-        [],
-        color=look.colour,
-        marker=look.marker,
-        markerfacecolor=look.colour if look.filled else "none",
-        linestyle=look.dash if line else "none",
-        label=look.symbol,
-    )
+    mark = {**look.mark, "markersize": None}  # the legend's own
+    dash = look.dash if line else "none"
+    return Line2D([], [], linestyle=dash, label=look.symbol, **mark)
 
 
 def limit_key(symbol: str) -> Line2D:

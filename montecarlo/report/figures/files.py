@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.typing import ColorType
 
+from montecarlo.report.figures.decimals import write_commas
 from montecarlo.report.figures.drawing import FigureSpec, house_style
 from montecarlo.report.figures.palette import (
     DARK,
@@ -42,13 +43,14 @@ _METADATA: dict[str, dict[str, None]] = {
 FORMATS = tuple(_METADATA)
 
 
-def draw_files(
+def draw_files(  # noqa: PLR0913 - what, and as what
     spec: FigureSpec,
     tables: tuple[pd.DataFrame, pd.DataFrame],
     formats: Sequence[str],
     theme: str | None = None,
     *,
     dpi: int = 200,
+    comma: bool = False,
 ) -> dict[str, bytes]:
     """Draw a figure in some formats.
 
@@ -64,6 +66,8 @@ def draw_files(
         itself to light and dark pages; the others are light.
     dpi : int
         Pixels an inch of a PNG; a figure is 6 inches wide.
+    comma : bool
+        Whether numbers have commas for decimal points.
 
     Returns
     -------
@@ -74,6 +78,8 @@ def draw_files(
         figure = spec.build(*tables)
         if figure is None:
             return {}
+        if comma:
+            write_commas(figure)
         files = {}
         for name in (f for f in FORMATS if f in formats):
             if name != "svg" or theme is not None:

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from montecarlo.report.figures.drawing import (
     key_of,
@@ -42,7 +41,7 @@ def build_formats(
     curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
 ) -> Figure | None:
     """Build overflow probabilities against d_k, and errors of weights by rounding."""
-    tails = measurements[measurements["quantity"].eq("overflow_probability")]
+    tails = tail_rows(measurements)
     errors = error_rows(measurements)
     if tails.empty or errors.empty:
         return None
@@ -63,6 +62,11 @@ def build_formats(
         ncols=len(divisors),
     )
     return figure
+
+
+def tail_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the probabilities of overflow that measurements.csv has."""
+    return measurements[measurements["quantity"].eq("overflow_probability")]
 
 
 def error_rows(measurements: pd.DataFrame) -> pd.DataFrame:
@@ -115,7 +119,7 @@ def plot_overflow(axes: Axes, table: pd.DataFrame) -> Axes:
 
 
 def plot_errors(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw errors of weights against the rounding of their format, with the line u.
+    """Draw errors of weights by the rounding u of their format, with u as a line.
 
     Parameters
     ----------
@@ -127,23 +131,22 @@ def plot_errors(axes: Axes, table: pd.DataFrame) -> Axes:
     -------
     Axes
     """
-    rounding = table["number_format"].map(ROUNDOFF)
+    present = sorted(set(table["number_format"]), key=ROUNDOFF.__getitem__)
+    column = table["number_format"].map({name: i for i, name in enumerate(present)})
     for place, (divisor, look) in enumerate(DIVISOR_LOOKS.items()):
         rows = table[table["divisor"].eq(divisor)]
         # beside each other, or they would cover each other
-        rows = rows.assign(u=2.0 ** (rounding[rows.index] + 0.5 * (place - 1.5)))
+        rows = rows.assign(column=column[rows.index] + 0.2 * (place - 1.5))
         if len(rows):
-            plot_estimates(axes, rows, replace(look, size=MARK), "u")
-    ends = 2.0 ** np.array([rounding.min() - 1.5, rounding.max() + 1.5])
-    plot_limit(axes, ends, ends)
-    axes.set_xscale("log", base=2)
+            plot_estimates(axes, rows, replace(look, size=MARK), "column")
+    for i, name in enumerate(present):
+        plot_limit(
+            axes, np.array([i - 0.45, i + 0.45]), np.full(2, 2.0 ** ROUNDOFF[name])
+        )
     logarithmic(axes)
-    powers = sorted(set(rounding))
-    axes.xaxis.set_major_locator(FixedLocator([2.0**power for power in powers]))
-    axes.xaxis.set_major_formatter(
-        FuncFormatter(lambda x, _: f"$2^{{{round(np.log2(x))}}}$")
-    )
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(range(len(present)), [f"$2^{{{ROUNDOFF[f]}}}$" for f in present])
+    axes.set_xlim(-0.6, len(present) - 0.4)
+    axes.grid(visible=False, axis="x")
     axes.set_xlabel("$u$")
     axes.set_ylabel(r"$\mathrm{E}\,\delta$")
     return axes

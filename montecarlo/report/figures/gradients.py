@@ -52,17 +52,22 @@ DASHES: dict[str, Dash] = {
 SUMMARY_SYMBOLS = {"mean": r"$\mathrm{E}$", "median": "$Q_{0.5}$", "q10": "$Q_{0.1}$"}
 
 
+def gradient_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the summaries of gradients that panels over d_k are drawn from."""
+    rows = gaussian_rows(measurements)
+    return rows[
+        rows["quantity"].isin(QUANTITIES)
+        & rows["divisor"].isin(DIVISORS)
+        & rows["summary"].isin(DASHES)
+    ]
+
+
 def build_gradients(
     measurements: pd.DataFrame,
     curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
 ) -> Figure | None:
     """Build one row of panels per gradient, one column per n."""
-    rows = gaussian_rows(measurements)
-    rows = rows[
-        rows["quantity"].isin(QUANTITIES)
-        & rows["divisor"].isin(DIVISORS)
-        & rows["summary"].isin(DASHES)
-    ]
+    rows = gradient_rows(measurements)
     counts = key_counts(rows, PANEL_KEYS, len(PANEL_KEYS))
     present = [name for name in QUANTITIES if rows["quantity"].eq(name).any()]
     if not counts or not present:
@@ -82,7 +87,8 @@ def build_gradients(
         label_edges(line, columns, "", f"${symbol_of(quantity)}$")
     for one in axes[-columns:]:
         one.set_xlabel("$d_k$")
-    divisors = [key_of(DIVISOR_LOOKS[name], line=True) for name in DIVISORS]
+    there = set(rows["divisor"])
+    divisors = [key_of(DIVISOR_LOOKS[d], line=True) for d in DIVISORS if d in there]
     legend_above(figure, [*divisors, *_summary_keys()])
     return figure
 

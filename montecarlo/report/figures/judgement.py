@@ -87,7 +87,9 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     supported, refuted = wide["supported"], wide["refuted"]
     edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
     for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
-        axes.fill_between(wide.index, low, high, color=colour, linewidth=0.0)
+        axes.fill_between(
+            wide.index, low, high, facecolor=colour, edgecolor=LIGHT_PAGE, linewidth=0.8
+        )
     for used in table.loc[table["ending"].eq("used"), "x"]:
         axes.axvline(float(used), color=LIGHT_PAGE, linewidth=3.6)
         axes.axvline(float(used), color=INK, linewidth=1.3)
@@ -144,12 +146,9 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
         axes.plot(
             normal[shown],
             z[shown],
-            color=look.colour,
-            marker=look.marker,
-            markersize=look.size,
-            markerfacecolor=look.colour if look.filled else "none",
             linestyle="none",
             label=f"$N = {len(rows)}$",
+            **look.mark,
         )
     axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1, zorder=1.5)
     axes.legend(loc="upper left")

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from montecarlo.report.figures.drawing import (
+    in_percent,
     key_of,
     level,
     panels,
@@ -38,14 +39,19 @@ LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
 MARK = 4.5
 
 
+def gap_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the gaps from the normal law that are drawn, of q and k of one law."""
+    rows = plain_rows(measurements, quantity="score_law_gap")
+    rows = rows[rows["law_q"].eq(rows["law_k"]) & rows["law_q"].isin(LAWS)]
+    return with_interval(rows)
+
+
 def build_score_law(
     measurements: pd.DataFrame,
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build distribution functions less the normal one, and gaps against d_k."""
-    rows = plain_rows(measurements, quantity="score_law_gap")
-    rows = rows[rows["law_q"].eq(rows["law_k"]) & rows["law_q"].isin(LAWS)]
-    rows = with_interval(rows)
+    rows = gap_rows(measurements)
     if rows[rows["law_q"].eq("gaussian")]["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
@@ -87,8 +93,9 @@ def plot_curves(axes: Axes, table: pd.DataFrame) -> Axes:
         axes.plot(
             rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.4
         )
-    axes.set_xlabel("$s$")
-    axes.set_ylabel(r"$F(s) - \Phi(s)$")
+    in_percent(axes)
+    axes.set_xlabel("$x$")
+    axes.set_ylabel(r"$F(x) - \Phi(x)\;/\;\%$")
     axes.set_xticks((-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
     return axes
 
@@ -112,6 +119,7 @@ def plot_gaps(axes: Axes, table: pd.DataFrame) -> Axes:
         plot_reference(axes, rows)
         if len(rows):
             plot_estimates(axes, rows, replace(look, size=MARK))
+    in_percent(axes)
     axes.set_xlabel("$d_k$")
-    axes.set_ylabel(r"$F(s^{\ast}) - \Phi(s^{\ast})$")
+    axes.set_ylabel(r"$F(x^{\ast}) - \Phi(x^{\ast})\;/\;\%$")
     return axes

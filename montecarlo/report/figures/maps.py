@@ -41,7 +41,7 @@ def build_saturation(
     measurements: pd.DataFrame,
     curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
 ) -> Figure | None:
-    """Build the maps of undivided and of divided rows, with the limit 2 ln n."""
+    """Build the maps of unscaled and of scaled rows, with the limit 2 ln n."""
     cells = saturation_cells(measurements)
     return _build_maps(cells, r"$\mathrm{E}\,p_{\max}\;/\;\%$")
 
@@ -57,7 +57,7 @@ def build_entropy(
 
 
 def _build_maps(cells: pd.DataFrame, symbol: str) -> Figure | None:
-    """Build the map of undivided rows above that of divided ones."""
+    """Build the map of unscaled rows above that of scaled ones."""
     divisors = [d for d in ("none", "sqrt") if cells["divisor"].eq(d).any()]
     if not divisors:
         return None

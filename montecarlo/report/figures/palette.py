@@ -6,7 +6,7 @@ for its counterpart.  The hues are those of Okabe and Ito, moved until they stan
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from montecarlo.attention.divisors import DIVISORS
 
@@ -20,7 +20,10 @@ BLUE = "#0072b2"
 GREEN = "#00835d"
 PURPLE = "#a64d8f"
 OCHRE = "#8a6a00"
-SUPPORTED, UNDECIDED, REFUTED = "#1f5f7a", "#c9ced6", "#b0791a"
+#: Verdicts have the colours that they have on pages (report.css); areas in which
+#: nothing is decided are lighter.
+SUPPORTED, REFUTED = "#0b6e4f", "#a3262a"
+CONDITIONAL, INCONCLUSIVE, UNDECIDED = "#8a5a00", "#4a5568", "#c9ced6"
 
 #: Shades of a map from 0 to 1, even in lightness: on either page the least is nearest
 #: to the page; INK is read on the lower half, the colour of the page on the upper one.
@@ -60,9 +63,11 @@ DARK = {
     GREEN: "#3ecfa3",
     PURPLE: "#e79ac7",
     OCHRE: "#e3bd4d",
-    SUPPORTED: "#2f86a8",
+    SUPPORTED: "#6fd3a8",
+    REFUTED: "#ff9a94",
+    CONDITIONAL: "#f0c060",
+    INCONCLUSIVE: "#b8c2d0",
     UNDECIDED: "#5b6470",
-    REFUTED: "#c98f33",
     LIGHT_PAGE: DARK_PAGE,
     **dict(zip(SHADES, DARK_SHADES, strict=True)),
 }
@@ -78,6 +83,19 @@ class Look:
     symbol: str = ""  # mathtext
     filled: bool = True
     size: float = 5.5  # points
+    half: bool = False  # the left half is filled, the right one open
+
+    @property
+    def mark(self) -> dict[str, Any]:
+        """What matplotlib calls the mark: arguments of a line without its dash."""
+        return {
+            "color": self.colour,
+            "marker": self.marker,
+            "markersize": self.size,
+            "markerfacecolor": self.colour if self.filled else "none",
+            "markerfacecoloralt": "none",
+            "fillstyle": "left" if self.half else "full",
+        }
 
 
 #: Divisors look the same in every figure.
@@ -110,4 +128,16 @@ GRADIENT_LOOKS = {
     "jacobian_frobenius": Look(GREEN, "s", (0, (5, 1.6))),
     "jacobian_spectral": Look(PURPLE, "^", (0, (5, 1.6, 1.2, 1.6))),
     "gradient_query": Look(OCHRE, "D", (0, (1.4, 1.2))),
+}
+#: Verdicts, worst news first: shapes and colours are those of a page's badges.
+VERDICT_LOOKS = {
+    "refuted": Look(REFUTED, "D", symbol="✗", size=5.0),
+    "contradicted_by_record": Look(REFUTED, "s", symbol="≠", filled=False),
+    "premise_not_met": Look(INCONCLUSIVE, "D", symbol="⊬", filled=False, size=5.0),
+    "conditional": Look(CONDITIONAL, "o", symbol="✓✗", half=True),
+    "inconclusive": Look(INCONCLUSIVE, "o", symbol="?", filled=False),
+    "supported": Look(SUPPORTED, "o", symbol="✓"),
+    "documented": Look(SUPPORTED, "s", symbol="="),
+    "not_measured": Look(INCONCLUSIVE, "_", symbol="∅"),
+    "not_applicable": Look(INCONCLUSIVE, "_", symbol="∅"),
 }

@@ -118,7 +118,7 @@ def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Rows undivided and divided by sqrt(d_k).  An n, or d_k, with less than half as
+        Rows unscaled and divided by sqrt(d_k).  An n, or d_k, with less than half as
         many cells as the fullest one stands apart from the map and is left out; empty
         without several of both.
     """

@@ -46,14 +46,19 @@ LINE_POINTS = 25
 LARGEST_LOOK = replace(DIVISOR_LOOKS["sqrt"], size=4.0)
 
 
+def variance_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the variances of scores that are drawn, of q and k of one law."""
+    rows = plain_rows(measurements, quantity="score_variance", summary="value")
+    rows = with_interval(rows[rows["law_q"].eq(rows["law_k"])])
+    return rows[rows["law_q"].isin(ALL_LAWS)]
+
+
 def build_variance(
     measurements: pd.DataFrame,
     curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
 ) -> Figure | None:
     """Build the variance under each divisor, and below it relative to theory."""
-    rows = plain_rows(measurements, quantity="score_variance", summary="value")
-    rows = with_interval(rows[rows["law_q"].eq(rows["law_k"])])
-    rows = rows[rows["law_q"].isin(ALL_LAWS)]
+    rows = variance_rows(measurements)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure = Figure(figsize=(WIDTH, 6.0), layout="constrained")

@@ -5,17 +5,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above, letters
-from montecarlo.report.figures.palette import INK, MUTED, REFUTED, SUPPORTED, Look
+from montecarlo.report.figures.palette import VERDICT_LOOKS
 
 #: Rows of the curves that `verdicts` makes: text, then verdict.
 PREFIX = "verdict/"
-VERDICT_LOOKS = {
-    "refuted": Look(REFUTED, "D", symbol="✗", size=5.0),
-    "conditional": Look(INK, "^", symbol="✓✗", filled=False),
-    "inconclusive": Look(MUTED, "o", symbol="?", filled=False),
-    "supported": Look(SUPPORTED, "o", symbol="✓"),
-}
 LINE = 0.36
+
+
+def text_rows(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of curves that hold a text's claim and its verdict."""
+    return curves[curves["curve"].str.startswith(PREFIX)]
 
 
 def build_texts(
@@ -23,14 +22,15 @@ def build_texts(
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build a mark for each claim of each text, claims in columns, worst news first."""
-    rows = curves[curves["curve"].str.startswith(PREFIX)]
+    rows = text_rows(curves)
     if rows.empty:
         return None
     texts = list(dict.fromkeys(rows["curve"].str.split("/").str[1]))
     figure = Figure(figsize=(WIDTH, LINE * len(texts) + 1.0), layout="constrained")
     plot_texts(figure.subplots(), rows, texts)
     there = set(rows["curve"].str.split("/").str[2])
-    legend_above(figure, [key_of(k) for v, k in VERDICT_LOOKS.items() if v in there])
+    looks = dict.fromkeys(look for v, look in VERDICT_LOOKS.items() if v in there)
+    legend_above(figure, [key_of(look) for look in looks])  # some look alike
     return figure
 
 
@@ -55,11 +55,8 @@ def plot_texts(axes: Axes, table: pd.DataFrame, texts: list[str]) -> Axes:
         axes.plot(
             mine["x"],
             [texts.index(one) for one in text[verdict.eq(name)]],
-            color=look.colour,
-            marker=look.marker,
-            markersize=look.size,
-            markerfacecolor=look.colour if look.filled else "none",
             linestyle="none",
+            **look.mark,
         )
     axes.set_yticks(range(len(texts)), letters(len(texts)))
     axes.set_ylim(len(texts) - 0.5, -0.5)

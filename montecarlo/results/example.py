@@ -1,0 +1,47 @@
+"""A few rows of attention as they were drawn: what the first figure of a report shows.
+
+In: the seed of a study.  Out: rows of curves.csv.
+"""
+
+import math
+from collections.abc import Iterator
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.softmax import (
+    measure_gaps,
+    softmax_rows,
+    weights_in_order,
+    widen,
+)
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.matrices import draw_matrices
+
+#: Name of the curve; ``x`` counts through the weights row by row, from 0.
+EXAMPLE = "example_weight"
+CONDITION = Condition("gaussian", "gaussian", 64, 32)
+N_QUERIES = 16
+SHOWN_DIVISORS = ("none", "sqrt")
+
+
+def example_curves(seed: int) -> Iterator[tuple[object, ...]]:
+    """Yield weights of the first queries of a replicate, unscaled and scaled.
+
+    Parameters
+    ----------
+    seed : int
+        The study's; the draws are those that its estimates are made of, where its grid
+        has the condition.
+
+    Yields
+    ------
+    tuple
+        A row of curves.csv, without a standard error: a weight that was drawn has none.
+    """
+    q, k = draw_matrices(CONDITION, seed, 0)
+    gaps = measure_gaps(widen(q[:N_QUERIES]) @ widen(k).T)
+    place = (CONDITION.law_q, CONDITION.law_k, CONDITION.dependence, CONDITION.setup)
+    sizes = (CONDITION.d_k, CONDITION.n_keys)
+    for divisor in SHOWN_DIVISORS:
+        rows = softmax_rows(gaps, DIVISORS[divisor].value(CONDITION.d_k))
+        for x, weight in enumerate(weights_in_order(rows).ravel().tolist()):
+            yield (*place, *sizes, divisor, EXAMPLE, float(x), weight, math.nan)
