@@ -135,13 +135,13 @@ def test_few_conditions_make_no_figure_of_z_scores(own_report):
     assert render_svg(FIGURES["z-scores"], few, own_report.results.curves) is None
 
 
-def test_alternative_text_speaks_of_a_panel(own_report):
+def test_alternative_text_speaks_of_a_panel(report):
     """Sizes without a panel of their own are not what a figure is described by."""
-    rows = own_report.results.measurements
+    rows = report.results.measurements
     lone = rows[rows["n_keys"].eq(128) & rows["d_k"].ne(64)]
-    facts = figure_facts(rows.drop(lone.index), own_report.results.curves)
+    facts = figure_facts(rows.drop(lone.index), report.results.curves)
     assert facts["effective-keys"]["n"] == 32
-    assert figure_facts(rows, own_report.results.curves)["effective-keys"]["n"] == 128
+    assert figure_facts(rows, report.results.curves)["effective-keys"]["n"] == 128
 
 
 def test_audit_needs_entries(own_report):
