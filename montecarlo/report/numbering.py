@@ -82,9 +82,7 @@ def number_all(
     there = {"", METHOD, *topics}
     of_figures = (OWN_FIGURES,) if own else (REPORT_FIGURES, EVIDENCE_FIGURES)
     of_tables = (EVIDENCE_TABLES,) if own else (REPORT_TABLES, EVIDENCE_TABLES)
-    return Numbers(
-        _count(of_figures, figures, there), _count(of_tables, tables, there)
-    )
+    return Numbers(_count(of_figures, figures, there), _count(of_tables, tables, there))
 
 
 def _count(
