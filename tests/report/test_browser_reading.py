@@ -150,7 +150,7 @@ def test_print_cuts_nothing_and_folds_nothing(opened, name):
     # a disc without its background is the ring of another verdict
     badge = "getComputedStyle(document.querySelector('.verdict'), '::before')"
     assert page.evaluate(f"{badge}.printColorAdjust") == "exact"
-    page.evaluate("document.querySelector('h2').style.width = '900px'")
+    page.evaluate("document.querySelector('section h3').style.width = '900px'")
     assert page.evaluate(CUT) != []
     assert page.pdf(format="A4").startswith(b"%PDF")
 
