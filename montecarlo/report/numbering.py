@@ -88,7 +88,7 @@ def number_all(
 def _count(
     orders: tuple[Order, ...], ids: Collection[str], topics: Collection[str]
 ) -> dict[str, int]:
-    """Number what is there, in an order."""
+    """Return the number of each that is there, in an order."""
     found = [
         name
         for order in orders

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from babel import Locale
 from babel.numbers import format_decimal, get_decimal_symbol
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 #: Below and above these sizes a number is shown as a mantissa times a power of ten.
 SMALL, LARGE = 1e-3, 1e6
@@ -123,23 +123,22 @@ class NumberFormat:
         The raw value is that of the share; ``data-percent`` says that it is shown a
         hundredfold.
         """
-        known = error if error and math.isfinite(error) else None
-        numbers = [_exact(x).scaleb(2) for x in (value, known) if x is not None]
-        layout = _layout(*map(float, numbers), *[None] * (2 - len(numbers)))
+        shown = [(value, row)]
+        if error and math.isfinite(error):
+            shown.append((error, ""))
+        hundredfold = [_exact(raw).scaleb(2) for raw, _ in shown]
+        layout = _layout(float(hundredfold[0]), *map(float, hundredfold[1:]))
         spans = [
             Markup("<span{} data-percent>{}</span>").format(
                 _attributes(raw, of_row, layout.exponent),
-                self.text(layout.mantissa(number), layout.decimals),
+                self.text(number.scaleb(-layout.exponent), layout.decimals),
             )
-            for raw, of_row, number in zip(
-                (value, known), (row, ""), numbers, strict=False
-            )
+            for (raw, of_row), number in zip(shown, hundredfold, strict=True)
         ]
-        shown = Markup(PLUS_MINUS).join(spans)
-        if layout.exponent:
-            brackets = "({}){}" if known else "{}{}"
-            shown = Markup(brackets).format(shown, _power(layout.exponent))
-        return Markup("{}{}%").format(shown, self._before_percent)
+        brackets = "({}){}" if layout.exponent and len(spans) > 1 else "{}{}"
+        joined = escape(PLUS_MINUS).join(spans)
+        power = _power(layout.exponent)
+        return escape(brackets).format(joined, power) + f"{self._before_percent}%"
 
     @property
     def _before_percent(self) -> str:
@@ -163,7 +162,7 @@ class NumberFormat:
                 self.number(v, _error_unless_nothing(v, error, window))
                 for v in (low, high)
             ]
-        return Markup("[{}]").format(Markup(self._between).join(ends))
+        return Markup("[{}]").format(escape(self._between).join(ends))
 
     def window(
         self, window: tuple[float | None, ...], low: float | None, high: float | None
@@ -254,7 +253,7 @@ def _plain_power(exponent: int) -> str:
 
 
 @lru_cache(maxsize=CACHED)
-def _layout(value: float, error: float | None) -> _Layout:
+def _layout(value: float, error: float | None = None) -> _Layout:
     """Choose exponent and decimals; an error larger than the value sets the scale."""
     known = error is not None and error > 0.0 and math.isfinite(error)
     scale = max(abs(value), error if known and error else 0.0)
