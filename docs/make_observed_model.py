@@ -30,6 +30,7 @@ WORDS = {
     "supported": "holds",
     "refuted": "does not hold",
     "conditional": "holds in some heads",
+    "premise_not_met": "premise not met",
 }
 
 
@@ -120,7 +121,7 @@ def text_of(table: pd.DataFrame, record: dict, run: dict) -> str:
     hottest = heads.loc[heads["score_variance"].idxmax()]
     unit = next(r for r in record["readings"] if r["claim"] == "scaled-variance-one")
     require(record["d_k"] == 32 and len(heads) == 72, "72 heads of d_k = 32")
-    require(unit["verdict"] == "refuted", "the variance is not 1")
+    require(unit["verdict"] == "premise_not_met", "the variance is not 1")
     require(states.get("saturated", 0) == 1, "one head is saturated")
     require(hottest["saturated_rows"] >= 0.5, "it is the one of the largest variance")
     require(of_mean.min() > 0.1, "queries have a mean in every layer")

@@ -9,8 +9,6 @@ import re
 import sys
 from pathlib import Path
 
-from markupsafe import Markup
-
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import gather, read_results
@@ -40,7 +38,7 @@ def plain_said(said: Said) -> str:
     """Return a sentence in English as plain text, its numbers filled in."""
     language = read_language("en")
     numbers = {
-        name: Markup(set_number(language, number)).striptags()
+        name: set_number(language, number).striptags()
         for name, number in said.numbers.items()
     }
     return str(said.text) % numbers

@@ -4,32 +4,53 @@ They are counted through: those of the report first, then those of its evidence,
 a number names the same figure on both pages and in every language.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-#: In the order in which they stand.
-REPORT_FIGURES = (
-    *("attention", "texts", "variance", "weight-max", "planted"),
-    *("gradients", "formats"),
-)
-EVIDENCE_FIGURES = (
-    *("audit", "score-law", "effective-keys", "weights-by-rank", "saturation"),
-    *("entropy", "largest-score", "gradient-ratio", "thresholds"),
-    *("z-scores", "report-card"),
-)
+#: Topics in the order of their sections, each with what stands there; what stands
+#: before them has none, what stands after them has the method's.
+Order = Mapping[str, tuple[str, ...]]
+METHOD = "method"
+REPORT_FIGURES: Order = {
+    "": ("attention", "texts"),
+    "variance": ("variance",),
+    "weights": ("weight-max", "planted"),
+    "gradients": ("gradients",),
+    "arithmetic": ("formats",),
+}
+EVIDENCE_FIGURES: Order = {
+    "premise": ("audit",),
+    "variance": ("score-law",),
+    "weights": (
+        *("effective-keys", "weights-by-rank", "saturation", "entropy"),
+        *("largest-score", "thresholds"),
+    ),
+    "gradients": ("gradient-ratio",),
+    METHOD: ("z-scores", "report-card"),
+}
 #: A user's own claims have one page.
-OWN_FIGURES = (
-    *("texts", "audit", "variance", "score-law", "attention", "effective-keys"),
-    *("weights-by-rank", "weight-max", "saturation", "entropy", "planted"),
-    *("largest-score", "gradients", "gradient-ratio", "formats", "thresholds"),
-    *("z-scores", "report-card"),
-)
-REPORT_TABLES = ("divisors",)
-EVIDENCE_TABLES = (
-    *("audit", "models", "records", "variance", "saturation", "largest-score"),
-    *("weights", "gradients", "tails", "self-checks", "report-card", "power"),
-)
-OWN_TABLES = REPORT_TABLES + EVIDENCE_TABLES
+OWN_FIGURES: Order = {
+    "": ("texts", "thresholds"),
+    "premise": ("audit",),
+    "variance": ("variance", "score-law"),
+    "weights": (
+        *("attention", "effective-keys", "weights-by-rank", "weight-max"),
+        *("saturation", "entropy", "planted", "largest-score"),
+    ),
+    "gradients": ("gradients", "gradient-ratio"),
+    "arithmetic": ("formats",),
+    METHOD: ("z-scores", "report-card"),
+}
+REPORT_TABLES: Order = {"weights": ("divisors",)}
+EVIDENCE_TABLES: Order = {
+    "premise": ("audit", "models"),
+    "variance": ("variance",),
+    "weights": ("saturation", "largest-score", "weights"),
+    "gradients": ("gradients",),
+    "arithmetic": ("tails",),
+    "practice": ("records",),
+    METHOD: ("self-checks", "report-card", "power"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +62,40 @@ class Numbers:
 
 
 def number_all(
-    figures: Collection[str], tables: Collection[str], *, own: bool
+    figures: Collection[str],
+    tables: Collection[str],
+    topics: Collection[str],
+    *,
+    own: bool,
 ) -> Numbers:
-    """Count the figures and tables that there are.
+    """Count the figures and tables that stand on the pages.
 
     Parameters
     ----------
     figures, tables : collection of str
-        Their ids.
+        Ids of those that there are data for.
+    topics : collection of str
+        Those that have a section.
     own : bool
         Whether the report is of a user's own claims.
     """
-    if own:
-        return Numbers(_count(OWN_FIGURES, figures), _count(OWN_TABLES, tables))
+    there = {"", METHOD, *topics}
+    of_figures = (OWN_FIGURES,) if own else (REPORT_FIGURES, EVIDENCE_FIGURES)
+    of_tables = (EVIDENCE_TABLES,) if own else (REPORT_TABLES, EVIDENCE_TABLES)
     return Numbers(
-        _count(REPORT_FIGURES + EVIDENCE_FIGURES, figures),
-        _count(REPORT_TABLES + EVIDENCE_TABLES, tables),
+        _count(of_figures, figures, there), _count(of_tables, tables, there)
     )
 
 
-def _count(order: Iterable[str], there: Collection[str]) -> dict[str, int]:
+def _count(
+    orders: tuple[Order, ...], ids: Collection[str], topics: Collection[str]
+) -> dict[str, int]:
     """Number what is there, in an order."""
-    found = (name for name in order if name in there)
+    found = [
+        name
+        for order in orders
+        for topic, names in order.items()
+        for name in names
+        if topic in topics and name in ids
+    ]
     return {name: number for number, name in enumerate(found, start=1)}

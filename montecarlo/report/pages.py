@@ -94,7 +94,8 @@ class Contents:
             "power": self.card and "report-card" in self.figures,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
-        return number_all(set(self.figures), tables, own=findings.own)
+        topics = {claim.topic for claim in findings.claims}
+        return number_all(set(self.figures), tables, topics, own=findings.own)
 
 
 def evidence_name(code: str) -> str:

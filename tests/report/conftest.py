@@ -37,6 +37,7 @@ from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.pages import (
     Contents,
     render_erratum,
+    render_evidence,
     render_index,
     render_page,
 )
@@ -70,9 +71,11 @@ SMALL = Grid(
 )
 INDEX = "index"
 ERRATUM = "erratum-"
+EVIDENCE = "evidence-"
 #: Three languages: with most texts of its own, with some, with next to none.
 OWN_PAGES = ("own_report/de", "own_report/ja", "own_report/zh", "own_report/index")
 OWN_CLAIMS = Path(__file__).with_name("own_claims.toml")
+EVIDENCE_PAGES = tuple(f"{EVIDENCE}{code}" for code in CODES)
 OBSERVED_PAGES = (*(f"observed/{code}" for code in CODES), "observed/index")
 OBSERVED_PAGES += ("observed_few/en", "observed_few/zh")
 ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
@@ -140,6 +143,8 @@ class Page:
             assert exponent_of(powers[0]) == int(element.get("data-power", ""))
         if powers:
             power = Decimal(1).scaleb(exponent_of(powers[0]))
+        if element.get("data-percent") is not None:
+            power /= 100
         written = (element.text or "").replace("\N{MINUS SIGN}", "-")
         shown = parse_decimal(written, locale, strict=True)
         _, _, decimals = written.partition(get_decimal_symbol(locale))
@@ -177,7 +182,7 @@ def texts_of(element: Element) -> Iterator[tuple[str, Element]]:
 
 def exponent_of(power: Element) -> int:
     """Read the exponent of a power of ten."""
-    assert (power.text or "") == " · 10"
+    assert (power.text or "") == "×10"
     return int((power[0].text or "").replace("\N{MINUS SIGN}", "-"))
 
 
@@ -227,6 +232,9 @@ class Report:
         """Render a page by name; returns its language's code as well."""
         if name == INDEX:
             return render_index(self.contents, read_language(SOURCE)), SOURCE
+        if name.startswith(EVIDENCE):
+            code = name.removeprefix(EVIDENCE)
+            return render_evidence(self.contents, read_language(code)), code
         if not name.startswith(ERRATUM):
             return render_page(self.contents, read_language(name)), name
         errata = {erratum.key: erratum for erratum in self.contents.errata}
@@ -259,20 +267,22 @@ class Report:
         rest = {name: v for name, v in check.items() if name not in {"domain", "cells"}}
         return json.dumps([rest, [cell["rows"] for cell in check["cells"]]])
 
-    def render(self, contents: Contents, language: Language | str = SOURCE) -> Page:
+    def render(
+        self,
+        contents: Contents,
+        language: Language | str = SOURCE,
+        *,
+        evidence: bool = False,
+    ) -> Page:
         """Render contents of a test's own."""
         if isinstance(language, str):
             language = read_language(language)
-        return Page(render_page(contents, language), language.code)
+        render = render_evidence if evidence else render_page
+        return Page(render(contents, language), language.code)
 
 
 #: Fields that hold texts; below one of them may stand a table of languages.
-TEXTS = {"statement", "label", "note", "sentence", "arithmetic", "name"} | {
-    "supported",
-    "refuted",
-    "conditional",
-    "inconclusive",
-}
+TEXTS = {"statement", "label", "text", "sentence", "arithmetic", "name"}
 
 
 def _rewritten(value: Any, change: Callable[[str], str], field: str = "") -> Any:
@@ -370,7 +380,13 @@ def page(report, request):
     return report.page(request.param)
 
 
-@pytest.fixture(params=(*CODES, INDEX, *ERRATA, *OWN_PAGES, *OBSERVED_PAGES))
+@pytest.fixture(params=CODES)
+def evidence(report, request):
+    """The evidence in each language."""
+    return report.page(f"{EVIDENCE}{request.param}")
+
+
+@pytest.fixture(params=(*CODES, *EVIDENCE_PAGES, INDEX, *ERRATA, *OWN_PAGES, *OBSERVED_PAGES))
 def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""
     fixture, _, name = request.param.rpartition("/")

@@ -13,13 +13,15 @@ import html5lib
 import pytest
 from markupsafe import Markup
 
-from montecarlo.report import pages
+from montecarlo.report import wording
 from montecarlo.report.embedding import make_figure
 from montecarlo.report.figures.decimals import with_comma
 from montecarlo.report.language import LANGUAGES
 from montecarlo.report.own_words import OWN_FILE
+from tests.report.conftest import EVIDENCE
 
-MOST_BYTES = 1_500_000
+#: What a page may weigh: a report, its evidence, any other.
+MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
 PICTURE = "data:image/svg+xml,"
 DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json", OWN_FILE}
 DATA_FILES |= {"observation.csv", "observation.json"}
@@ -57,6 +59,8 @@ def bad_links(page, report):
         *(f"erratum-{e.key}" for e in getattr(report.contents, "errata", ())),
     ]
     texts = {f"{name}.md" for name in names if name not in LANGUAGES}
+    if page.name.partition("/")[0] not in {"own_report", "observed", "observed_few"}:
+        names += [f"{EVIDENCE}{code}" for code in LANGUAGES]
     pages_by_file = {f"{name}.html": name for name in names}
     bad = []
     for link in page.elements():
@@ -167,17 +171,18 @@ def test_no_template_is_left(any_page):
     ("code", "tag"),
     [("en", "en"), ("de", "de"), ("zh", "zh-Hans"), ("ja", "ja"), ("es", "es")],
 )
-def test_language_is_said(report, code, tag):
+@pytest.mark.parametrize("prefix", ["", EVIDENCE])
+def test_language_is_said(report, prefix, code, tag):
     """The page says its language, and links to the others in theirs."""
-    page = report.page(code)
+    page = report.page(f"{prefix}{code}")
     assert page.root.get("lang") == tag
     current = [e for e in page.elements() if e.get("aria-current") == "page"]
     assert [e.get("lang") for e in current] == [tag]
     links = {e.get("href"): e for e in page.root.iter("a") if e.get("hreflang")}
-    assert set(links) == {f"{other}.html" for other in LANGUAGES} - {f"{code}.html"}
+    assert set(links) == {f"{prefix}{c}.html" for c in LANGUAGES if c != code}
     for other, (other_tag, name) in LANGUAGES.items():
         if other != code:
-            link = links[f"{other}.html"]
+            link = links[f"{prefix}{other}.html"]
             assert link.get("lang") == link.get("hreflang") == other_tag
             assert link.text == name
 
@@ -202,12 +207,45 @@ def test_title_and_charset_are_said(any_page):
     assert "\ufffd" not in any_page.text
 
 
-def test_ids_are_unique_and_the_same(page, report):
+@pytest.mark.parametrize("prefix", ["", EVIDENCE])
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_ids_are_unique_and_the_same(report, prefix, code):
     """Ids stand once; a link to a place works in every language."""
+    page = report.page(f"{prefix}{code}")
     assert repeated_ids(page) == []
-    assert list(page.by_id) == list(report.page("en").by_id)
+    assert list(page.by_id) == list(report.page(f"{prefix}en").by_id)
     for claim in report.catalogue.claim:
         assert f"claim-{claim.id}" in page.by_id
+
+
+def test_claim_and_its_evidence_lead_to_each_other(page, evidence, report):
+    """Each claim of the report links its evidence, which links it back."""
+    for here, there in ((page, evidence), (evidence, page)):
+        if page.code != evidence.code:
+            continue
+        for claim in report.catalogue.claim:
+            place = f"#claim-{claim.id}"
+            article = here.by_id[place[1:]]
+            links = {e.get("href") for e in article.iter("a")}
+            assert f"{there.name}.html{place}" in links
+
+
+def test_figures_and_tables_are_numbered_through(page, report):
+    """Numbers rise by one through the report and then its evidence, and refer right."""
+    evidence = report.page(f"{EVIDENCE}{page.code}")
+    for kind in ("figure", "table"):
+        named = {}
+        for where in (page, evidence):
+            for element in where.root.iter(kind):
+                number = [e for e in element.iter("b") if e.get("class") == "which"]
+                if number:
+                    named[element.get("id")] = where.numbers(number[0])[0].value
+        assert list(named.values()) == list(range(1, len(named) + 1))
+        for where in (page, evidence):
+            for link in where.root.iter("a"):
+                _, _, place = (link.get("href") or "").partition("#")
+                if place in named:
+                    assert [n.value for n in where.numbers(link)] == [named[place]]
 
 
 def test_links_lead_somewhere(any_page):
@@ -303,7 +341,7 @@ def test_only_formulas_that_the_program_made_have_no_source(report, monkeypatch)
     bare = [e for e in report.page("en").elements() if name_of(e) == "math"]
     count = [sources_of(e) for e in bare].count([])
     mark = Markup("<var>x</var>")
-    monkeypatch.setattr(pages, "_tex", lambda language, latex: mark)
+    monkeypatch.setattr(wording, "_tex", lambda language, latex: mark)
     marked = report.render(report.contents)
     assert len(list(marked.root.iter("var"))) >= count > 50
     formulas = [e for e in marked.elements() if name_of(e) == "math"]
@@ -360,7 +398,8 @@ def test_policy_allows_this_style_alone(any_page):
 def test_page_is_whole_without_its_script(any_page):
     """One script at most, no handler; what only it can use is hidden, and no more."""
     scripts = list(any_page.root.iter("script"))
-    assert len(scripts) == (any_page.code == any_page.name.rpartition("/")[2])
+    name = any_page.name.rpartition("/")[2].removeprefix(EVIDENCE)
+    assert len(scripts) == (any_page.code == name)
     assert bad_code(any_page) == ["script"] * len(scripts)
     for script in scripts:
         assert script.attrib == {}
@@ -385,8 +424,10 @@ def test_nothing_is_fetched(any_page):
 
 
 def test_page_is_small(any_page):
-    """A page can be sent by mail: less than 1.5 MB; this one has about 0.75 MB."""
-    assert len(any_page.text.encode()) < MOST_BYTES
+    """A page can be sent by mail; those of a small study are far below their limits."""
+    alone = any_page.name.startswith((EVIDENCE, "own_report", "observed"))
+    most = MOST_EVIDENCE if alone else MOST_BYTES
+    assert len(any_page.text.encode()) < most
 
 
 def test_same_contents_give_the_same_page(report):
@@ -400,7 +441,7 @@ def test_seed_is_shown_in_full(report):
     seed = 2**63 - 1
     run = {**findings.run, "seed": seed}
     contents = replace(report.contents, findings=replace(findings, run=run))
-    page = report.render(contents)
+    page = report.render(contents, evidence=True)
     facts = next(e for e in page.elements() if e.get("class") == "facts")
     assert words(facts.findall("dd")[0]) == str(seed)
     assert facts.find("dd/code") is not None
@@ -416,9 +457,9 @@ def test_command_is_that_of_the_run(report, page):
     )
 
 
-def test_versions_are_code(report, page):
+def test_versions_are_code(report, evidence):
     """Every library and its version stand in code."""
-    codes = ["".join(e.itertext()) for e in page.root.iter("code")]
+    codes = ["".join(e.itertext()) for e in evidence.root.iter("code")]
     for name, version in report.results.run["versions"].items():
         assert f"{name} {version}" in codes
     assert report.results.run["kernel"] in codes
