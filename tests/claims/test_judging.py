@@ -15,12 +15,7 @@ from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.cells import cells_of, row_key, window_in
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.judging import (
-    HOPELESS,
-    Judge,
-    decision_error,
-    undecided_conditions,
-)
+from montecarlo.claims.judging import Judge, decision_error
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
@@ -29,6 +24,7 @@ from montecarlo.claims.schema import (
     Source,
 )
 from montecarlo.claims.sentences import Passage, Right, Sentence
+from montecarlo.claims.undecided import HOPELESS, undecided_conditions
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -154,8 +150,7 @@ SIZES = {"score_variance", "score_std", "score_abs"}
 
 
 def test_catalogue_of_the_package_counts_each_statistic_once():
-    """The claims on the size of scores, which are five times the same variance, use one interval a cell for it, one for E|q·k| and one slope each.
-    """
+    """The claims on the size of scores, which are five times the same variance, use one interval a cell for it, one for E|q·k| and one slope each."""
     catalogue = read_catalogue()
     claims = [claim for claim in catalogue.claim if claim.topic == "variance"]
     checks = [
@@ -570,7 +565,9 @@ def test_texts_have_verdicts_of_their_own():
     entropy = [Check("entropy", "at_least", low=low) for low in (1.0, 3.0, 1.0)]
     readings = tuple(
         Reading(name, (check,), beyond=beyond)
-        for name, check, beyond in zip("xyz", entropy, (False, False, True), strict=True)
+        for name, check, beyond in zip(
+            "xyz", entropy, (False, False, True), strict=True
+        )
     )
     sources = (
         Source("a", "1", admits=("x",)),
