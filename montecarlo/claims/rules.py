@@ -264,7 +264,7 @@ def validate_sentence(
 def _validate_value(
     value: Value, sentence: Sentence, readings: Mapping[str, Reading], where: str
 ) -> None:
-    """Require that a number comes from a check that is there, a count from a reading."""
+    """Require a number to come from a check that is there, a count from a reading."""
     if value.count is not None and value.reading is None:
         raise CatalogueError(f"{where}.reading: must be there for a count, got none")
     checks = sentence.check

@@ -135,10 +135,11 @@ class NumberFormat:
             )
             for raw, of_row, number in zip(raws, (row, ""), numbers, strict=False)
         ]
-        shown = Markup(PLUS_MINUS).join(spans)
+        shown = Markup(PLUS_MINUS).join(spans)  # noqa: S704 - a sign
         if layout.exponent:
             brackets = "({}){}" if known else "{}{}"
-            shown = Markup(brackets).format(shown, _power(layout.exponent))
+            power = _power(layout.exponent)
+            shown = Markup(brackets).format(shown, power)  # noqa: S704 - brackets
         return Markup("{}{}%").format(shown, self._before_percent)
 
     @property
@@ -163,7 +164,8 @@ class NumberFormat:
                 self.number(v, error_unless_nothing(v, error, window))
                 for v in (low, high)
             ]
-        return Markup("[{}]").format(Markup(self._between).join(ends))
+        joined = Markup(self._between).join(ends)  # noqa: S704 - a sign
+        return Markup("[{}]").format(joined)
 
     def window(
         self, window: tuple[float | None, ...], low: float | None, high: float | None

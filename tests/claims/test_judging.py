@@ -150,7 +150,9 @@ SIZES = {"score_variance", "score_std", "score_abs"}
 
 
 def test_catalogue_of_the_package_counts_each_statistic_once():
-    """The claims on the size of scores, which are five times the same variance, use one interval a cell for it, one for E|q·k| and one slope each."""
+    """The claims on the size of scores, which are five times the same variance, use one
+    interval a cell for it, one for E|q·k| and one slope each.
+    """
     catalogue = read_catalogue()
     claims = [claim for claim in catalogue.claim if claim.topic == "variance"]
     checks = [
