@@ -6,20 +6,21 @@ As many digits as the error supports, and the raw value beside the shown one.
 import math
 import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal
-from functools import lru_cache
+from decimal import Decimal
 
 from babel import Locale
-from babel.numbers import format_decimal, get_decimal_symbol
+from babel.numbers import format_decimal
 from markupsafe import Markup, escape
 
-#: Below and above these sizes a number is shown as a mantissa times a power of ten.
-SMALL, LARGE = 1e-3, 1e6
-#: Digits of a number that has no error of its own.
-PLAIN_DIGITS = 4
-MOST_DECIMALS = 17
-#: Numbers whose layout is kept: that of one page is that of all languages.
-CACHED = 65536
+from montecarlo.report.layout import (
+    error_of_end,
+    error_unless_nothing,
+    exact,
+    lay_out,
+    rounded,
+    shared_error,
+)
+
 #: From this size on, whole numbers are grouped: 1024 reads better as it is.
 GROUPED = 10_000
 MINUS = "\N{MINUS SIGN}"
@@ -42,13 +43,13 @@ class NumberFormat:
 
     def text(self, value: float | Decimal, decimals: int) -> str:
         """Write a number with a fixed number of decimals, as plain text."""
-        rounded = _rounded(_exact(value), decimals)
-        pattern = "#,##0" if abs(rounded) >= GROUPED else "0"
+        shown = rounded(exact(value), decimals)
+        pattern = "#,##0" if abs(shown) >= GROUPED else "0"
         if decimals > 0:
             pattern += "." + "0" * decimals
-        if rounded == 0:
-            rounded = abs(rounded)  # no "-0.00"
-        written = format_decimal(rounded, pattern, self.locale)
+        if shown == 0:
+            shown = abs(shown)  # no "-0.00"
+        written = format_decimal(shown, pattern, self.locale)
         return written.replace("-", MINUS)
 
     @property
@@ -58,7 +59,7 @@ class NumberFormat:
 
     def plain(self, value: float, error: float | None = None) -> str:
         """Write a number as plain text, for alternative texts."""
-        layout = _layout(value, error)
+        layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals)
         return f"{written}{_plain_power(layout.exponent)}"
 
@@ -66,7 +67,7 @@ class NumberFormat:
         """Write a value and its standard error as plain text."""
         if not error or not math.isfinite(error):
             return self.plain(value)
-        layout = _layout(value, error)
+        layout = lay_out(value, error)
         shown, beside = (
             self.text(layout.mantissa(x), layout.decimals) for x in (value, error)
         )
@@ -91,7 +92,7 @@ class NumberFormat:
         """
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
-        layout = _layout(value, error)
+        layout = lay_out(value, error)
         mantissa = self.text(layout.mantissa(value), layout.decimals)
         return Markup("<span{}>{}{}</span>").format(
             _attributes(value, row), mantissa, _power(layout.exponent)
@@ -101,7 +102,7 @@ class NumberFormat:
         """Write a value and its standard error, both to the error's digits."""
         if error is None or not math.isfinite(error):
             return self.number(value, row=row)
-        layout = _layout(value, error)
+        layout = lay_out(value, error)
         if error > 0.0 and layout.rounds_to_zero(error):
             return Markup("{}{}{}").format(
                 self.number(value, error, row), PLUS_MINUS, self.number(error)
@@ -126,8 +127,8 @@ class NumberFormat:
         shown = [(value, row)]
         if error and math.isfinite(error):
             shown.append((error, ""))
-        hundredfold = [_exact(raw).scaleb(2) for raw, _ in shown]
-        layout = _layout(float(hundredfold[0]), *map(float, hundredfold[1:]))
+        hundredfold = [exact(raw).scaleb(2) for raw, _ in shown]
+        layout = lay_out(float(hundredfold[0]), *map(float, hundredfold[1:]))
         spans = [
             Markup("<span{} data-percent>{}</span>").format(
                 _attributes(raw, of_row, layout.exponent),
@@ -147,8 +148,7 @@ class NumberFormat:
     @property
     def _between(self) -> str:
         """What stands between two numbers: no comma where that marks decimals."""
-        comma = get_decimal_symbol(self.locale) == ","
-        return f"{';' if comma else ','} "
+        return f"{';' if self.mark == ',' else ','} "
 
     def interval(
         self, low: float | None, high: float | None, window: tuple[float | None, ...]
@@ -157,9 +157,9 @@ class NumberFormat:
         if low is None or high is None:
             ends = [self.number(low), self.number(high)]
         else:
-            error = _shared_error(low, high, window)
+            error = shared_error(low, high, window)
             ends = [
-                self.number(v, _error_unless_nothing(v, error, window))
+                self.number(v, error_unless_nothing(v, error, window))
                 for v in (low, high)
             ]
         return Markup("[{}]").format(escape(self._between).join(ends))
@@ -173,9 +173,9 @@ class NumberFormat:
         """
         error = None
         if low is not None and high is not None:
-            error = _shared_error(low, high, window)
+            error = shared_error(low, high, window)
         ends = [
-            self.number(end, _error_of_end(end, error))
+            self.number(end, error_of_end(end, error))
             for end in window
             if end is not None
         ]
@@ -191,35 +191,6 @@ class NumberFormat:
         if len(ends) == 1:
             return f"{UP_TO if window[0] is None else FROM} {ends[0]}"
         return " … ".join(ends)
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """How a number is laid out: times a power of ten, with so many decimals."""
-
-    exponent: int
-    decimals: int
-
-    def mantissa(self, value: float) -> Decimal:
-        """Return a number over the power of ten, exactly."""
-        return _exact(value).scaleb(-self.exponent)
-
-    def shown(self, value: float) -> Decimal:
-        """Return the number that a reader sees."""
-        return _rounded(self.mantissa(value), self.decimals).scaleb(self.exponent)
-
-    def rounds_to_zero(self, value: float) -> bool:
-        """Tell whether a reader sees a number as 0."""
-        return self.shown(value) == 0
-
-
-def _exact(value: float | Decimal) -> Decimal:
-    """Return the decimal number that the shortest writing of a float is."""
-    return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
-
-
-def _rounded(value: Decimal, decimals: int) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN)
 
 
 def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
@@ -250,68 +221,3 @@ def _power(exponent: int) -> Markup:
 def _plain_power(exponent: int) -> str:
     """Return the same as plain text."""
     return f"×10{str(exponent).translate(_RAISED)}" if exponent else ""
-
-
-@lru_cache(maxsize=CACHED)
-def _layout(value: float, error: float | None = None) -> _Layout:
-    """Choose exponent and decimals; an error larger than the value sets the scale."""
-    known = error is not None and error > 0.0 and math.isfinite(error)
-    scale = max(abs(value), error if known and error else 0.0)
-    exponent = 0
-    if scale and math.isfinite(scale) and not SMALL <= scale < LARGE:
-        exponent = math.floor(math.log10(scale))
-    if known and error:
-        place = math.floor(math.log10(error)) - exponent
-        return _Layout(exponent, min(max(0, 1 - place), MOST_DECIMALS))
-    return _Layout(exponent, _plain_decimals(float(_exact(value).scaleb(-exponent))))
-
-
-def _plain_decimals(value: float) -> int:
-    """Return the decimals of a number without an error: no more than it needs."""
-    for decimals in range(PLAIN_DIGITS):
-        if math.isclose(round(value, decimals), value, rel_tol=1e-9):
-            return decimals
-    return PLAIN_DIGITS
-
-
-@lru_cache(maxsize=CACHED)
-def _shared_error(low: float, high: float, window: tuple[float | None, ...]) -> float:
-    """Return an error whose digits tell where an interval lies in its window."""
-    ends = [end for end in window if end is not None]
-    width = (high - low) / 4.0 or abs(low) or 1.0
-    errors = [width / 10.0**finer for finer in range(18)]
-    return next(
-        (
-            error
-            for error in errors
-            if all(_tells(v, end, error) for v in (low, high) for end in ends)
-        ),
-        errors[-1],
-    )
-
-
-@lru_cache(maxsize=CACHED)
-def _error_unless_nothing(
-    value: float, error: float, window: tuple[float | None, ...]
-) -> float:
-    """Return an error of an end's own size where its interval's would show it as 0."""
-    if value == 0.0 or not _layout(value, error).rounds_to_zero(value):
-        return error
-    finer = abs(value) / 10.0
-    ends = [end for end in window if end is not None]
-    return finer if all(_tells(value, end, finer) for end in ends) else error
-
-
-def _tells(value: float, end: float, error: float) -> bool:
-    """Tell whether both as shown, and shown against exact, compare as they do."""
-    shown = _layout(value, error).shown(value)
-    beside = _layout(end, _error_of_end(end, error)).shown(end)
-    sides = {(v > e) - (v < e) for v, e in ((shown, beside), (shown, _exact(end)))}
-    return sides == {(value > end) - (value < end)}
-
-
-@lru_cache(maxsize=CACHED)
-def _error_of_end(end: float, error: float | None) -> float | None:
-    """Return None for an end that four decimals write in full: it needs no more."""
-    shown = float(_layout(end, None).shown(end))
-    return None if math.isclose(shown, end, rel_tol=1e-9) else error
