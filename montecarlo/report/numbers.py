@@ -148,7 +148,7 @@ class NumberFormat:
     @property
     def _between(self) -> str:
         """What stands between two numbers: no comma where that marks decimals."""
-        return f"{';' if self.mark == ',' else ','} "
+        return f"{';' if self.mark == ',' else ','}{KEPT}"
 
     def interval(
         self, low: float | None, high: float | None, window: tuple[float | None, ...]
@@ -180,10 +180,10 @@ class NumberFormat:
             if end is not None
         ]
         if len(ends) == 1:
-            return Markup("{}\N{NO-BREAK SPACE}{}").format(
-                UP_TO if window[0] is None else FROM, ends[0]
+            return Markup("{}{}{}").format(
+                UP_TO if window[0] is None else FROM, KEPT, ends[0]
             )
-        return Markup(" … ").join(ends)
+        return escape(f"{KEPT}…{KEPT}").join(ends)
 
     def plain_window(self, window: tuple[float | None, ...]) -> str:
         """Write a window as plain text, each end as short as it is known."""

@@ -16,7 +16,11 @@ MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
 OPEN = "for (const d of document.querySelectorAll('details')) d.open = true"
 HOW_HIGH = "document.documentElement.scrollHeight"
 TEXT = "document.body.innerText"
-ONE_WORD = "for (const m of document.querySelectorAll('math')) m.replaceWith('x')"
+#: Words are those that are seen, and a formula is one.
+ONE_WORD = """() => {
+  for (const e of document.querySelectorAll(".skip, .unseen")) e.remove();
+  for (const m of document.querySelectorAll("math")) m.replaceWith("0");
+}"""
 
 
 @pytest.fixture(scope="module")

@@ -229,7 +229,7 @@ def test_error_has_two_digits(value, digits, place):
     """The error shows two digits, or all of its whole ones."""
     error = digits * 10.0**place
     shown = text(numbers("en").with_error(value, error))
-    _, _, written = shown.partition("\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+    _, _, written = shown.partition(" ± ")
     figures = re.sub(r"\D", "", written.partition(")")[0]).lstrip("0")
     assert len(figures) >= 2
     if "." in written:
@@ -287,8 +287,8 @@ def test_interval_has_the_digits_that_tell(low, high, window, shown):
     ("window", "shown"),
     [
         ((0.95, 1.05), "0.95 … 1.05"),
-        ((None, 0.1), "≤\N{NO-BREAK SPACE}0.1"),
-        ((1.0, None), "≥\N{NO-BREAK SPACE}1"),
+        ((None, 0.1), "≤ 0.1"),
+        ((1.0, None), "≥ 1"),
     ],
 )
 def test_open_windows_are_bounds(window, shown):
