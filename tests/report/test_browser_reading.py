@@ -180,20 +180,20 @@ def test_missing_caption_is_found(opened):
     """A table without a caption, and a control without a name, would not pass."""
     from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
 
-    page = opened()
+    page = opened("evidence-en")
     rules = ["table-fake-caption", "scrollable-region-focusable", "select-name"]
     options = {"runOnly": {"type": "rule", "values": rules}}
     assert Axe().run(page, options=options).response["violations"] == []
     page.evaluate(
         """() => {
-          const table = document.querySelector("#table-divisors");
+          const table = document.querySelector("#table-weights");
           const words = table.caption.textContent;
           table.deleteCaption();
           const row = table.tHead.insertRow(0);
           const cell = row.insertCell();
-          cell.colSpan = 6;
+          cell.colSpan = 5;
           cell.textContent = words;
-          const label = document.querySelector("label[for=filter-topic]");
+          const label = document.querySelector("label[for=explore-n]");
           label.replaceWith(label.querySelector("select"));
         }"""
     )
