@@ -15,7 +15,6 @@ from montecarlo.claims.judging import (
     ClaimOutcome,
     Judge,
     decision_error,
-    undecided_conditions,
 )
 from montecarlo.claims.records import (
     claim_records,
@@ -24,6 +23,7 @@ from montecarlo.claims.records import (
     threshold_curves,
 )
 from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.undecided import undecided_conditions
 from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries

@@ -6,12 +6,12 @@ import shlex
 from pathlib import Path
 from typing import get_args
 
-import msgspec
 import pytest
 
 import montecarlo.report.command as report_command
-from montecarlo.claims.checks import Domain, Relation
-from montecarlo.claims.schema import Reading, Topic
+from montecarlo.claims.checks import Domain, Limiting, Relation
+from montecarlo.claims.schema import Quantifier, Topic
+from montecarlo.claims.sentences import Spoken
 from montecarlo.judge import main
 from montecarlo.report.__main__ import main as report_main
 from montecarlo.results.folder import (
@@ -66,11 +66,16 @@ def test_example_is_judged(capsys):
 
 
 def test_example_names_what_may_be_chosen():
-    """The file says every topic, relation, scope and key of a domain that there is."""
+    """The file says every topic, relation, quantifier, limit, verdict to speak of and
+    key of a domain that there is, and what a domain is that is left out.
+    """
     said = EXAMPLE.read_text(encoding="utf-8")
-    scope = next(f for f in msgspec.structs.fields(Reading) if f.name == "scope")
-    chosen = {*get_args(Topic), *get_args(Relation), *get_args(scope.type)}
-    assert len(chosen) > 12
+    kinds = (Topic, Relation, Quantifier, Limiting, Spoken)
+    chosen = {name for kind in kinds for name in get_args(kind)}
+    assert len(chosen) > 18
+    domain = Domain()
+    for low, high in (domain.d_k, domain.n_keys):
+        assert re.search(rf"^#.*\b{low} to {high}\b", said, re.MULTILINE)
     for name in (*chosen, *Domain.__struct_fields__):
         assert re.search(rf"^#.*\b{name}\b", said, re.MULTILINE), name
 
@@ -124,14 +129,11 @@ def test_sentences_name_readings(tmp_path, capsys):
     """A sentence that asks for a reading which the claim lacks: one line, status 2."""
     path = write(tmp_path / "claim.toml")
     sentences = """
-[claim.sentences]
-supported = "It is."
-refuted = "It is not."
-conditional = "It is in some places."
-inconclusive = "The sample does not tell."
-[[claim.sentences.when]]
+[[claim.finding]]
 readings = { "%s" = "supported" }
-sentence = "It is in this reading."
+text = "It is in this reading."
+[[claim.finding]]
+text = "The sample does not tell."
 """
     text = Path(path).read_text()
     Path(path).write_text(text + sentences % "r")
@@ -140,7 +142,7 @@ sentence = "It is in this reading."
     Path(path).write_text(text + sentences % "s")
     assert main([path, "--jobs", "1"]) == 2
     error = capsys.readouterr().err
-    assert "claim.toml: claim 'mine', field sentences.when.readings" in error
+    assert "claim.toml: claim 'mine', finding 1, field readings" in error
     assert "reading must be one of r; got 's'." in error
     assert error.count("\n") == 1
 

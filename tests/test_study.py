@@ -9,7 +9,7 @@ import msgspec
 import pandas as pd
 import pytest
 
-from montecarlo.claims import judging, verdicts
+from montecarlo.claims import undecided, verdicts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.local_workers import limit_blas
@@ -51,7 +51,7 @@ SEED = 12
 def hope():
     """Undecided places are looked at again, although few replicates give no hope."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judging, "HOPELESS", math.inf)
+        patch.setattr(undecided, "HOPELESS", math.inf)
         patch.setattr(verdicts, "MOST_BUDGETS", math.inf)
         yield
 

@@ -16,7 +16,7 @@ from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.cells import canonical_laws
 from montecarlo.claims.checks import CONTROL, Check, Level, Words
 from montecarlo.claims.schema import Reading
-from montecarlo.claims.sentences import Sentence
+from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.estimation.summaries import SPREAD, summaries_of
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
@@ -247,6 +247,8 @@ def validate_sentence(
             look_up("reading", name, readings)
     for check in sentence.check:
         validate_check(check, where)
+    for name, value in sentence.value.items():
+        _validate_value(value, sentence, readings, f"{where}, field value.{name}")
     texts = (
         [sentence.text] if isinstance(sentence.text, str) else sentence.text.values()
     )
@@ -257,3 +259,18 @@ def validate_sentence(
                 f"{where}: must have a number for each placeholder, got "
                 f"{sorted(found)} and {sorted(sentence.value)}"
             )
+
+
+def _validate_value(
+    value: Value, sentence: Sentence, readings: Mapping[str, Reading], where: str
+) -> None:
+    """Require a number to come from a check that is there, a count from a reading."""
+    if value.count is not None and value.reading is None:
+        raise CatalogueError(f"{where}.reading: must be there for a count, got none")
+    checks = sentence.check
+    if value.reading is not None:
+        checks = readings[value.reading].check
+    if value.count is None and value.check >= len(checks):
+        raise CatalogueError(
+            f"{where}.check: must be below {len(checks)}, got {value.check}"
+        )

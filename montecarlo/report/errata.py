@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.author_texts import AuthorText
-from montecarlo.report.findings import smallest_refuted
 from montecarlo.report.sources import section_number
+from montecarlo.report.telling import smallest_refuted
 from montecarlo.report.views import FAILING, CellView, CheckView, ClaimView, Findings
 
 #: Verdicts of what is right as it is said.

@@ -5,7 +5,6 @@ verdicts, numbers and their rows come from the results and nowhere else.
 """
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from montecarlo.claims.checks import Words
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
+from montecarlo.report.telling import telling
 from montecarlo.report.views import (
     FAILING,
     VERDICTS,
@@ -181,7 +181,7 @@ def _claim(
         readings,
         right,
         concedes,
-        _telling(verdict, voting),
+        telling(verdict, voting),
     )
 
 
@@ -209,66 +209,6 @@ def _said(record: Mapping[str, Any], text: Shown) -> Said | None:
         for name, n in record["numbers"].items()
     }
     return Said(text, numbers, tuple(map(_check, record["checks"])))
-
-
-def _smallest(
-    readings: Sequence[ReadingView], outcome: str
-) -> tuple[CheckView, CellView] | None:
-    """Return the cell of an outcome with the smallest d_k and n, and its check."""
-    return min(
-        ((check, cell) for check, cell in _cells(readings) if cell.outcome == outcome),
-        key=lambda found: (found[1].d_k_range[1], found[1].n_keys or 0),
-        default=None,
-    )
-
-
-def smallest_refuted(
-    readings: Sequence[ReadingView],
-) -> tuple[CheckView, CellView] | None:
-    """Return the smallest place that was measured to be otherwise than claimed.
-
-    None where there is none; what theory says of a limit is not measured at a place.
-    """
-    found = _smallest(readings, "refuted")
-    return None if found is None or found[1].limit is not None else found
-
-
-def _telling(
-    verdict: str, readings: Sequence[ReadingView]
-) -> tuple[CheckView, CellView] | None:
-    """Return the cell that stands for a verdict.
-
-    Of a claim that fails somewhere, the smallest counterexample; of one that is open,
-    the smallest place that is; of one that holds, the place that it holds by the least.
-    """
-    if verdict in ("refuted", "conditional"):
-        found = _smallest(readings, "refuted")
-        if found is not None:
-            return found
-    if verdict in ("conditional", "inconclusive"):
-        found = _smallest(readings, "inconclusive")
-        if found is not None:
-            return found
-    held = [pair for pair in _cells(readings) if pair[1].outcome == "supported"]
-    return min(held, key=lambda pair: _margin(pair[1]), default=None)
-
-
-def _cells(
-    readings: Sequence[ReadingView],
-) -> list[tuple[CheckView, CellView]]:
-    return [(c, cell) for r in readings for c in r.checks for cell in c.cells]
-
-
-def _margin(cell: CellView) -> float:
-    """Return how many standard errors an interval stays away from its window's ends."""
-    gaps = [
-        abs(end - limit)
-        for end, limit in zip(cell.decision, cell.window, strict=True)
-        if end is not None and limit is not None
-    ]
-    if not gaps or not cell.std_error:
-        return math.inf
-    return min(gaps) / cell.std_error
 
 
 def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:

@@ -46,7 +46,7 @@ EVIDENCE_TABLES: Order = {
     "premise": ("audit", "models"),
     "variance": ("variance",),
     "weights": ("saturation", "largest-score", "weights"),
-    "gradients": ("gradients",),
+    "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
     "practice": ("records",),
     METHOD: ("self-checks", "report-card", "power"),

@@ -6,13 +6,10 @@ import pytest
 
 from montecarlo.claims.cells import Cell, Place
 from montecarlo.claims.checks import Check
-from montecarlo.claims.judging import (
-    CellOutcome,
-    CheckOutcome,
-    ClaimOutcome,
-    ReadingOutcome,
-)
+from montecarlo.claims.judging import ClaimOutcome
+from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
 from montecarlo.claims.records import self_check_records
+from montecarlo.claims.schema import Reading
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey
@@ -27,7 +24,8 @@ def record_of(interval, window):
     place = Place("gaussian", None, 16)
     cell = CellOutcome(Cell(place, (condition,)), key, None, interval, window, verdict)
     check = CheckOutcome(Check("score_variance", "between"), (cell,))
-    reading = ReadingOutcome("r", "everywhere", None, verdict, (check,), (), ())
+    entry = Reading("r", (check.check,))
+    reading = ReadingOutcome(entry, verdict, (check,), (), ())
     outcome = ClaimOutcome("c", verdict, (reading,))
     (record,) = self_check_records([outcome], lambda *_: "row")
     return record["checks"][0]["cells"][0]

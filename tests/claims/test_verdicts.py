@@ -118,7 +118,7 @@ def test_checks_of_a_place(outcomes, verdict):
         assert all_of(order) == verdict
 
 
-#: Outcomes of places, then the verdict everywhere (or compared) and somewhere.
+#: Outcomes of places, then the verdict of what is said always, and of what can be.
 READINGS = [
     ([], NM, NM),
     ([NA], NA, NA),
@@ -137,15 +137,41 @@ READINGS = [
 ]
 
 
-@pytest.mark.parametrize(("outcomes", "everywhere", "somewhere"), READINGS)
-def test_places_of_a_reading(outcomes, everywhere, somewhere):
+@pytest.mark.parametrize(("outcomes", "always", "can"), READINGS)
+def test_places_of_a_reading(outcomes, always, can):
     """Decided places that agree give that, both kinds are conditional, an open one
-    leaves it open, and what is not applicable does not vote.
+    leaves it open, and what is not applicable does not vote; what can be needs one
+    place that is for it, and fails by all.
     """
     for order in itertools.permutations(outcomes):
-        assert reading_verdict("everywhere", order) == everywhere
-        assert reading_verdict("compare", order) == everywhere
-        assert reading_verdict("somewhere", order) == somewhere
+        assert reading_verdict("always", order) == always
+        assert reading_verdict("limit", order) == always
+        assert reading_verdict("can", order) == can
+
+
+#: Outcomes of places, the share that is asked for, and the verdict.
+USUALLY = [
+    ([], 0.5, NM),
+    ([NA], 0.5, NA),
+    ([S], 1.0, S),
+    ([S, R], 0.5, S),  # half is enough where half is asked for
+    ([S, R], 0.51, R),
+    ([S, R, R], 0.5, R),
+    ([S, R, NA], 0.5, S),  # what is not applicable does not count
+    ([S, I], 0.5, S),
+    ([S, I, R], 0.5, I),
+    ([I, R, R], 0.5, R),  # open ones cannot make it half
+    ([I, I, R, R], 0.5, I),
+    ([S, S, S, R], 0.75, S),
+    ([S, S, S, R], 0.76, R),
+]
+
+
+@pytest.mark.parametrize(("outcomes", "share", "verdict"), USUALLY)
+def test_share_of_places(outcomes, share, verdict):
+    """What is said usually holds in a share of the places, each of the same weight."""
+    for order in itertools.permutations(outcomes):
+        assert reading_verdict("usually", order, share) == verdict
 
 
 @pytest.mark.parametrize(
@@ -180,14 +206,49 @@ def test_readings_of_a_claim(readings, verdict):
 OUTCOMES = st.lists(st.sampled_from([S, R, I, NA]), min_size=1, max_size=6)
 
 
+QUANTIFIERS = st.sampled_from(["always", "usually", "can", "limit"])
+SHARES = st.floats(0.01, 1.0)
+
+
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(outcomes=OUTCOMES, scope=st.sampled_from(["everywhere", "somewhere", "compare"]))
-def test_deciding_an_open_place_never_swaps_the_verdict(outcomes, scope):
+@given(outcomes=OUTCOMES, quantifier=QUANTIFIERS, share=SHARES)
+def test_deciding_an_open_place_never_swaps_the_verdict(outcomes, quantifier, share):
     """Deciding an open place never turns support into refutation or the reverse."""
-    before = reading_verdict(scope, outcomes)
+    before = reading_verdict(quantifier, outcomes, share)
     for verdict in (S, R):
         decided = [verdict if outcome == I else outcome for outcome in outcomes]
-        assert {before, reading_verdict(scope, decided)} != {S, R}
+        assert {before, reading_verdict(quantifier, decided, share)} != {S, R}
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(outcomes=OUTCOMES, quantifier=QUANTIFIERS, share=SHARES)
+def test_more_support_never_hurts(outcomes, quantifier, share):
+    """A place that turns out for it never takes support away, one against it never
+    gives any; only what is said of all cases can hold in some and not in others.
+    """
+    order = {R: 0, I: 1, C: 1, S: 2, NA: 1}
+    before = order[reading_verdict(quantifier, outcomes, share)]
+    if quantifier in ("usually", "can"):
+        assert reading_verdict(quantifier, outcomes, share) != C
+    for number, outcome in enumerate(outcomes):
+        if outcome not in (R, I):
+            continue
+        better = [*outcomes[:number], S, *outcomes[number + 1 :]]
+        assert order[reading_verdict(quantifier, better, share)] >= before
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(outcomes=OUTCOMES, share=SHARES)
+def test_quantifiers_are_ordered(outcomes, share):
+    """What is so always is so usually, and what is so usually can be; and what cannot
+    be is so neither usually nor always.
+    """
+    always = reading_verdict("always", outcomes)
+    usually = reading_verdict("usually", outcomes, share)
+    can = reading_verdict("can", outcomes)
+    assert always != S or usually == S
+    assert usually != S or can == S
+    assert can != R or usually == always == R
 
 
 def places(*outcomes, law="gaussian", n_keys=32, context=""):
