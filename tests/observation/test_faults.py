@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.observation.claims_here import (
     checks_here,
@@ -202,14 +203,31 @@ def test_claims_hold_on_what_they_assume():
     found = readings(*sampled(()))
     assert found["scaled-variance-one", "equals"].verdict is Verdict.SUPPORTED
     assert found["scaled-balanced", "between"].verdict is Verdict.SUPPORTED
-    assert found["unscaled-one-hot", "typically"].verdict is Verdict.REFUTED
+    assert found["linear-gradient", "jacobian"].verdict is Verdict.REFUTED
 
 
-def test_claims_fail_where_an_assumption_does():
-    """The same claim is refuted where entries have another variance."""
-    found = readings(*sampled(("entries",)))
-    assert found["scaled-variance-one", "equals"].verdict is Verdict.REFUTED
-    assert found["scaled-variance-one", "equals"].counts == {"refuted": 1}
+#: Claims that texts say under a premise.
+UNDER_A_PREMISE = {
+    claim.id
+    for claim in read_catalogue().claim
+    if any(source.premises for source in claim.source)
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_broken_premises_refute_nothing(fault):
+    """What is said of independent entries of mean 0 and variance 1 is not refuted by
+    others: the premise is not met; what is said of any is refuted as before.
+    """
+    found = readings(*sampled((fault,)))
+    under = {name: one for name, one in found.items() if name[0] in UNDER_A_PREMISE}
+    assert len(under) > 12
+    broken = found["scaled-variance-one", "equals"]
+    assert broken.verdict is Verdict.PREMISE_NOT_MET
+    assert broken.counts == {"refuted": 1}
+    verdicts = {one.verdict for one in under.values()}
+    assert not verdicts & {Verdict.REFUTED, Verdict.CONDITIONAL}
+    assert found["linear-gradient", "jacobian"].verdict is Verdict.REFUTED
 
 
 def test_few_sequences_tell_nothing():
@@ -229,29 +247,35 @@ def test_quantiles_are_shares_of_rows():
 
 
 @pytest.mark.parametrize(
-    ("scope", "heads", "verdict"),
+    ("quantifier", "heads", "verdict"),
     [
-        ("everywhere", "SSS", Verdict.SUPPORTED),
-        ("everywhere", "RRI", Verdict.REFUTED),
-        ("everywhere", "RSI", Verdict.CONDITIONAL),
-        ("everywhere", "SSI", Verdict.INCONCLUSIVE),
-        ("everywhere", "III", Verdict.INCONCLUSIVE),
-        ("somewhere", "RSI", Verdict.SUPPORTED),
-        ("somewhere", "RRI", Verdict.INCONCLUSIVE),
-        ("somewhere", "RRR", Verdict.REFUTED),
+        ("always", "SSS", Verdict.SUPPORTED),
+        ("always", "RRI", Verdict.REFUTED),
+        ("always", "RSI", Verdict.CONDITIONAL),
+        ("always", "SSI", Verdict.INCONCLUSIVE),
+        ("always", "III", Verdict.INCONCLUSIVE),
+        ("can", "RSI", Verdict.SUPPORTED),
+        ("can", "RRI", Verdict.INCONCLUSIVE),
+        ("can", "RRR", Verdict.REFUTED),
     ],
 )
-def test_heads_are_joined(scope, heads, verdict):
-    """What is said of every head fails by one; what may be somewhere fails by all."""
+def test_heads_are_joined(quantifier, heads, verdict):
+    """What is said of every head fails by one; what can be fails by all; under a
+    premise neither fails.
+    """
     letters = {
         "S": Verdict.SUPPORTED,
         "R": Verdict.REFUTED,
         "I": Verdict.INCONCLUSIVE,
     }
-    check = replace(checks_here(D_K)[0], scope=scope)
-    (joined,) = judge_readings([check], [[letters[letter]] for letter in heads])
-    assert joined.verdict is verdict
-    assert sum(joined.counts.values()) == len(heads)
+    outcomes = [[letters[letter]] for letter in heads]
+    for premises in (False, True):
+        check = replace(checks_here(D_K)[0], quantifier=quantifier, premises=premises)
+        (joined,) = judge_readings([check], outcomes)
+        failing = verdict in (Verdict.REFUTED, Verdict.CONDITIONAL)
+        unmet = premises and failing
+        assert joined.verdict is (Verdict.PREMISE_NOT_MET if unmet else verdict)
+        assert sum(joined.counts.values()) == len(heads)
 
 
 def test_error_rate_is_split():
