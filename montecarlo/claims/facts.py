@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from scipy.special import softmax
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.verdicts import Verdict
@@ -11,6 +12,8 @@ from montecarlo.claims.verdicts import Verdict
 SIZES = ((3, 5, 4), (8, 8, 2), (4, 6, 16))
 #: What a text calls common sizes of d_k, and from where on any is.
 COMMON, LARGE = (64, 128), 128
+#: What is added to all scores of a row, nothing first.
+SHIFTS = (0.0, 1.5, -40.0)
 #: When a text says that the divisor was introduced.
 INTRODUCED = 2017
 
@@ -41,6 +44,14 @@ def input_dimension(catalogue: Catalogue) -> Verdict:
     return _verdict([model.d_k == model.d_model for model in catalogue.model])
 
 
+def scores_need_range(catalogue: Catalogue) -> Verdict:
+    """Judge whether weights need scores from 0 to 1: others give the same weights."""
+    del catalogue
+    scores = np.linspace(0.0, 1.0, 5)
+    weights = [softmax(scores + shift) for shift in SHIFTS]
+    return _verdict([not np.allclose(weights[0], other) for other in weights[1:]])
+
+
 def head_dimensions(catalogue: Catalogue) -> Verdict:
     """Judge whether published models have a d_k that the texts call common."""
     sizes = [model.d_k for model in catalogue.model]
@@ -57,6 +68,7 @@ def introduced_2017(catalogue: Catalogue) -> Verdict:
 FACT_CHECKS: dict[str, Callable[[Catalogue], Verdict]] = {
     "product-shape": product_shape,
     "input-dimension": input_dimension,
+    "scores-need-range": scores_need_range,
     "head-dimensions": head_dimensions,
     "introduced-2017": introduced_2017,
 }

@@ -101,14 +101,18 @@ def reading_verdict(
 def _usual(votes: Sequence[Verdict], share: float) -> Verdict:
     """Compare the share of places that are for it with what is asked.
 
-    Open ones count for neither side.
+    Where some are for it, but too few, it depends on the place; open ones count for
+    neither side.
     """
     wanted = share * len(votes)
-    if votes.count(Verdict.SUPPORTED) >= wanted:
+    supported, refuted = (votes.count(v) for v in (Verdict.SUPPORTED, Verdict.REFUTED))
+    if supported >= wanted:
         return Verdict.SUPPORTED
-    if len(votes) - votes.count(Verdict.REFUTED) < wanted:
-        return Verdict.REFUTED
-    return Verdict.INCONCLUSIVE
+    if len(votes) - refuted >= wanted:
+        return Verdict.INCONCLUSIVE
+    if supported:
+        return Verdict.CONDITIONAL
+    return Verdict.REFUTED if refuted == len(votes) else Verdict.INCONCLUSIVE
 
 
 def claim_verdict(readings: Sequence[Verdict]) -> Verdict:

@@ -36,6 +36,7 @@ from montecarlo.report.pages import (
     render_page,
 )
 from montecarlo.report.report_card import read_view
+from montecarlo.report.saturated_rows import saturated_rows
 from montecarlo.report.tables import audit_rows, tail_table, topic_tables
 from montecarlo.report.trained import read_trained
 
@@ -110,6 +111,7 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
         topic_tables(results.measurements),
         facts,
         audit_rows(results.measurements),
+        saturated_rows(results.measurements),
         tail_table(results.measurements),
         read_legends(results.measurements, results.curves),
         threshold_panels(results.curves, findings),

@@ -46,7 +46,7 @@ EVIDENCE_TABLES: Order = {
     "premise": ("audit", "models"),
     "variance": ("variance",),
     "weights": ("saturation", "largest-score", "weights"),
-    "gradients": ("gradients",),
+    "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
     "practice": ("records",),
     METHOD: ("self-checks", "report-card", "power"),
@@ -82,15 +82,13 @@ def number_all(
     there = {"", METHOD, *topics}
     of_figures = (OWN_FIGURES,) if own else (REPORT_FIGURES, EVIDENCE_FIGURES)
     of_tables = (EVIDENCE_TABLES,) if own else (REPORT_TABLES, EVIDENCE_TABLES)
-    return Numbers(
-        _count(of_figures, figures, there), _count(of_tables, tables, there)
-    )
+    return Numbers(_count(of_figures, figures, there), _count(of_tables, tables, there))
 
 
 def _count(
     orders: tuple[Order, ...], ids: Collection[str], topics: Collection[str]
 ) -> dict[str, int]:
-    """Number what is there, in an order."""
+    """Return the number of each that is there, in an order."""
     found = [
         name
         for order in orders

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from babel import Locale
-from babel.numbers import format_decimal, get_decimal_symbol
-from markupsafe import Markup
+from babel.numbers import format_decimal
+from markupsafe import Markup, escape
 
-from montecarlo.report.number_layout import (
+from montecarlo.report.layout import (
     error_of_end,
     error_unless_nothing,
     exact,
-    layout_of,
-    rounded_to,
+    lay_out,
+    rounded,
     shared_error,
 )
 
@@ -43,13 +43,13 @@ class NumberFormat:
 
     def text(self, value: float | Decimal, decimals: int) -> str:
         """Write a number with a fixed number of decimals, as plain text."""
-        rounded = rounded_to(exact(value), decimals)
-        pattern = "#,##0" if abs(rounded) >= GROUPED else "0"
+        shown = rounded(exact(value), decimals)
+        pattern = "#,##0" if abs(shown) >= GROUPED else "0"
         if decimals > 0:
             pattern += "." + "0" * decimals
-        if rounded == 0:
-            rounded = abs(rounded)  # no "-0.00"
-        written = format_decimal(rounded, pattern, self.locale)
+        if shown == 0:
+            shown = abs(shown)  # no "-0.00"
+        written = format_decimal(shown, pattern, self.locale)
         return written.replace("-", MINUS)
 
     @property
@@ -59,7 +59,7 @@ class NumberFormat:
 
     def plain(self, value: float, error: float | None = None) -> str:
         """Write a number as plain text, for alternative texts."""
-        layout = layout_of(value, error)
+        layout = lay_out(value, error)
         written = self.text(layout.mantissa(value), layout.decimals)
         return f"{written}{_plain_power(layout.exponent)}"
 
@@ -67,7 +67,7 @@ class NumberFormat:
         """Write a value and its standard error as plain text."""
         if not error or not math.isfinite(error):
             return self.plain(value)
-        layout = layout_of(value, error)
+        layout = lay_out(value, error)
         shown, beside = (
             self.text(layout.mantissa(x), layout.decimals) for x in (value, error)
         )
@@ -92,7 +92,7 @@ class NumberFormat:
         """
         if value is None:
             return Markup('<span class="open" aria-hidden="true">–</span>')
-        layout = layout_of(value, error)
+        layout = lay_out(value, error)
         mantissa = self.text(layout.mantissa(value), layout.decimals)
         return Markup("<span{}>{}{}</span>").format(
             _attributes(value, row), mantissa, _power(layout.exponent)
@@ -102,7 +102,7 @@ class NumberFormat:
         """Write a value and its standard error, both to the error's digits."""
         if error is None or not math.isfinite(error):
             return self.number(value, row=row)
-        layout = layout_of(value, error)
+        layout = lay_out(value, error)
         if error > 0.0 and layout.rounds_to_zero(error):
             return Markup("{}{}{}").format(
                 self.number(value, error, row), PLUS_MINUS, self.number(error)
@@ -124,23 +124,22 @@ class NumberFormat:
         The raw value is that of the share; ``data-percent`` says that it is shown a
         hundredfold.
         """
-        known = error if error and math.isfinite(error) else None
-        raws = [x for x in (value, known) if x is not None]
-        numbers = [exact(x).scaleb(2) for x in raws]
-        layout = layout_of(*map(float, numbers), *[None] * (2 - len(numbers)))
+        shown = [(value, row)]
+        if error and math.isfinite(error):
+            shown.append((error, ""))
+        hundredfold = [exact(raw).scaleb(2) for raw, _ in shown]
+        layout = lay_out(float(hundredfold[0]), *map(float, hundredfold[1:]))
         spans = [
             Markup("<span{} data-percent>{}</span>").format(
                 _attributes(raw, of_row, layout.exponent),
-                self.text(layout.mantissa(number), layout.decimals),
+                self.text(number.scaleb(-layout.exponent), layout.decimals),
             )
-            for raw, of_row, number in zip(raws, (row, ""), numbers, strict=False)
+            for (raw, of_row), number in zip(shown, hundredfold, strict=True)
         ]
-        shown = Markup(PLUS_MINUS).join(spans)  # noqa: S704 - a sign
-        if layout.exponent:
-            brackets = "({}){}" if known else "{}{}"
-            power = _power(layout.exponent)
-            shown = Markup(brackets).format(shown, power)  # noqa: S704 - brackets
-        return Markup("{}{}%").format(shown, self._before_percent)
+        brackets = "({}){}" if layout.exponent and len(spans) > 1 else "{}{}"
+        joined = escape(PLUS_MINUS).join(spans)
+        power = _power(layout.exponent)
+        return escape(brackets).format(joined, power) + f"{self._before_percent}%"
 
     @property
     def _before_percent(self) -> str:
@@ -149,8 +148,7 @@ class NumberFormat:
     @property
     def _between(self) -> str:
         """What stands between two numbers: no comma where that marks decimals."""
-        comma = get_decimal_symbol(self.locale) == ","
-        return f"{';' if comma else ','} "
+        return f"{';' if self.mark == ',' else ','}{KEPT}"
 
     def interval(
         self, low: float | None, high: float | None, window: tuple[float | None, ...]
@@ -164,8 +162,7 @@ class NumberFormat:
                 self.number(v, error_unless_nothing(v, error, window))
                 for v in (low, high)
             ]
-        joined = Markup(self._between).join(ends)  # noqa: S704 - a sign
-        return Markup("[{}]").format(joined)
+        return Markup("[{}]").format(escape(self._between).join(ends))
 
     def window(
         self, window: tuple[float | None, ...], low: float | None, high: float | None
@@ -183,10 +180,10 @@ class NumberFormat:
             if end is not None
         ]
         if len(ends) == 1:
-            return Markup("{}\N{NO-BREAK SPACE}{}").format(
-                UP_TO if window[0] is None else FROM, ends[0]
+            return Markup("{}{}{}").format(
+                UP_TO if window[0] is None else FROM, KEPT, ends[0]
             )
-        return Markup(" … ").join(ends)
+        return escape(f"{KEPT}…{KEPT}").join(ends)
 
     def plain_window(self, window: tuple[float | None, ...]) -> str:
         """Write a window as plain text, each end as short as it is known."""

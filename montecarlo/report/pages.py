@@ -21,6 +21,7 @@ from montecarlo.report.numbering import Numbers, number_all
 from montecarlo.report.places import parse_place
 from montecarlo.report.report_card import CardView
 from montecarlo.report.reproduce import canonical_command
+from montecarlo.report.saturated_rows import SaturatedRow
 from montecarlo.report.sources import sayers_of, section_number
 from montecarlo.report.style import nested, policy, stylesheet
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
@@ -49,6 +50,8 @@ class Contents:
         Numbers that alternative texts name.
     audit : sequence of AuditRow
         The table of initialisations.
+    saturated : sequence of SaturatedRow
+        The table of saturated rows and their gradients.
     tails : TailTable or None
         The table of overflow probabilities.
     legends : mapping
@@ -71,6 +74,7 @@ class Contents:
     tables: Mapping[str, TopicTable]
     facts: Mapping[str, Mapping[str, float]]
     audit: Sequence[AuditRow]
+    saturated: Sequence[SaturatedRow]
     tails: TailTable | None
     legends: Mapping[str, Legend]
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
@@ -88,6 +92,7 @@ class Contents:
             "audit": self.audit,
             "models": findings.models,
             "records": findings.records,
+            "saturated": self.saturated,
             "tails": self.tails,
             "self-checks": findings.self_checks,
             "report-card": self.card and "report-card" in self.figures,
@@ -185,6 +190,7 @@ def _render(  # noqa: PLR0913 - what, of what, in which words, and what beside i
         figures=contents.figures,
         numbers=None if template == "captions.html.j2" else contents.numbers,
         tables=contents.tables,
+        saturated=contents.saturated,
         facts=contents.facts,
         audit=contents.audit,
         shown=set(),

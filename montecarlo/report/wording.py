@@ -74,8 +74,9 @@ def set_said(language: Language, said: Said) -> Markup:
         own = set_own_words(*said.text.in_language(language.code))
         return Markup(_PLACEHOLDER.sub(fill, own))  # noqa: S704 - escaped, see there
     text = _PLACEHOLDER.sub(fill, language.translate(said.text))
-    text = Markup(text)  # noqa: S704 - a message, checked when read, and our numbers
-    return _localised_prose(language, text)
+    text = text.replace("%%", "%")  # as in every message that has placeholders
+    filled = Markup(text)  # noqa: S704 - a message, checked when read, and our numbers
+    return _localised_prose(language, filled)
 
 
 def set_number(language: Language, number: NumberView) -> Markup:

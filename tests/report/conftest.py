@@ -386,7 +386,9 @@ def evidence(report, request):
     return report.page(f"{EVIDENCE}{request.param}")
 
 
-@pytest.fixture(params=(*CODES, *EVIDENCE_PAGES, INDEX, *ERRATA, *OWN_PAGES, *OBSERVED_PAGES))
+@pytest.fixture(
+    params=(*CODES, *EVIDENCE_PAGES, INDEX, *ERRATA, *OWN_PAGES, *OBSERVED_PAGES)
+)
 def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""
     fixture, _, name = request.param.rpartition("/")

@@ -8,6 +8,7 @@ import pytest
 pytestmark = pytest.mark.browser
 
 PAGES = ("en", "de", "zh", "ja", "es", "index", "erratum-de", "own_report/ja")
+PAGES += tuple(f"evidence-{code}" for code in ("en", "de", "zh", "ja", "es"))
 PAGES += ("observed/en", "observed/de", "observed/zh", "observed/ja", "observed/es")
 PAGES += ("observed/index",)
 WIDTHS = (320, 1280)
@@ -28,6 +29,7 @@ CUT = """(kept) => {
 KEPT = 16
 #: Contrast takes most of the time: translations are examined in one scheme each.
 ONE_SCHEME = {"de": "dark", "zh": "light", "ja": "dark", "es": "light"}
+ONE_SCHEME |= {f"evidence-{code}": scheme for code, scheme in ONE_SCHEME.items()}
 #: What sticks out of the page to the right, apart from what scrolls by itself.
 OVERFLOW = """() => {
   const width = window.innerWidth;
@@ -153,7 +155,7 @@ def test_page_in_a_browser(visited):
         found.page.evaluate(CUT, KEPT)
         found.page.emulate_media(color_scheme="dark")
         assert found.faults("color-contrast", "link-in-text-block") == []
-    if name == "en":
+    if name == "evidence-en":
         cells = "[...document.querySelectorAll('.cells b')].map(b => b.dataset.verdict)"
         shown = {e.get("data-verdict") for e in parsed.root.iter("b")} - {None}
         assert set(found.page.evaluate(cells)) == shown
