@@ -14,18 +14,18 @@ METHOD = "method"
 REPORT_FIGURES: Order = {
     "": ("attention", "texts"),
     "variance": ("variance",),
-    "weights": ("weight-max", "planted"),
+    "weights": ("planted",),
     "gradients": ("gradients",),
-    "arithmetic": ("formats",),
 }
 EVIDENCE_FIGURES: Order = {
     "premise": ("audit",),
     "variance": ("score-law",),
     "weights": (
-        *("effective-keys", "weights-by-rank", "saturation", "entropy"),
-        *("largest-score", "thresholds"),
+        *("effective-keys", "weights-by-rank", "weight-max", "saturation"),
+        *("entropy", "largest-score", "thresholds"),
     ),
     "gradients": ("gradient-ratio",),
+    "arithmetic": ("formats",),
     METHOD: ("z-scores", "report-card"),
 }
 #: A user's own claims have one page.

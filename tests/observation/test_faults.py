@@ -2,22 +2,23 @@
 
 import math
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
 
+from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.observation.claims_here import (
     checks_here,
     error_rate_of,
-    judge_readings,
     outcomes_of_head,
 )
 from montecarlo.observation.diagnosis import diagnose, state_of
 from montecarlo.observation.head_quantities import HeadEstimate
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
+from montecarlo.observation.readings_here import judge_readings
 
 D_K, SEQUENCES, TOKENS = 32, 48, 64
 #: What a fault alone adds to the variance of q·k, as a part of it.
@@ -202,14 +203,31 @@ def test_claims_hold_on_what_they_assume():
     found = readings(*sampled(()))
     assert found["scaled-variance-one", "equals"].verdict is Verdict.SUPPORTED
     assert found["scaled-balanced", "between"].verdict is Verdict.SUPPORTED
-    assert found["unscaled-one-hot", "typically"].verdict is Verdict.REFUTED
+    assert found["linear-gradient", "jacobian"].verdict is Verdict.REFUTED
 
 
-def test_claims_fail_where_an_assumption_does():
-    """The same claim is refuted where entries have another variance."""
-    found = readings(*sampled(("entries",)))
-    assert found["scaled-variance-one", "equals"].verdict is Verdict.REFUTED
-    assert found["scaled-variance-one", "equals"].counts == {"refuted": 1}
+#: Claims that texts say under a premise.
+UNDER_A_PREMISE = {
+    claim.id
+    for claim in read_catalogue().claim
+    if any(source.premises for source in claim.source)
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_broken_premises_refute_nothing(fault):
+    """What is said of independent entries of mean 0 and variance 1 is not refuted by
+    others: the premise is not met; what is said of any is refuted as before.
+    """
+    found = readings(*sampled((fault,)))
+    under = {name: one for name, one in found.items() if name[0] in UNDER_A_PREMISE}
+    assert len(under) > 12
+    broken = found["scaled-variance-one", "equals"]
+    assert broken.verdict is Verdict.PREMISE_NOT_MET
+    assert broken.counts == {"refuted": 1}
+    verdicts = {one.verdict for one in under.values()}
+    assert not verdicts & {Verdict.REFUTED, Verdict.CONDITIONAL}
+    assert found["linear-gradient", "jacobian"].verdict is Verdict.REFUTED
 
 
 def test_few_sequences_tell_nothing():
@@ -229,29 +247,36 @@ def test_quantiles_are_shares_of_rows():
 
 
 @pytest.mark.parametrize(
-    ("scope", "heads", "verdict"),
+    ("quantifier", "heads", "verdict"),
     [
-        ("everywhere", "SSS", Verdict.SUPPORTED),
-        ("everywhere", "RRI", Verdict.REFUTED),
-        ("everywhere", "RSI", Verdict.CONDITIONAL),
-        ("everywhere", "SSI", Verdict.INCONCLUSIVE),
-        ("everywhere", "III", Verdict.INCONCLUSIVE),
-        ("somewhere", "RSI", Verdict.SUPPORTED),
-        ("somewhere", "RRI", Verdict.INCONCLUSIVE),
-        ("somewhere", "RRR", Verdict.REFUTED),
+        ("always", "SSS", Verdict.SUPPORTED),
+        ("always", "RRI", Verdict.REFUTED),
+        ("always", "RSI", Verdict.CONDITIONAL),
+        ("always", "SSI", Verdict.INCONCLUSIVE),
+        ("always", "III", Verdict.INCONCLUSIVE),
+        ("can", "RSI", Verdict.SUPPORTED),
+        ("can", "RRI", Verdict.INCONCLUSIVE),
+        ("can", "RRR", Verdict.REFUTED),
     ],
 )
-def test_heads_are_joined(scope, heads, verdict):
-    """What is said of every head fails by one; what may be somewhere fails by all."""
+def test_heads_are_joined(quantifier, heads, verdict):
+    """What is said of every head fails by one; what can be fails by all.
+
+    Under a premise neither fails where no head meets it, and both do where all do.
+    """
     letters = {
         "S": Verdict.SUPPORTED,
         "R": Verdict.REFUTED,
         "I": Verdict.INCONCLUSIVE,
     }
-    check = replace(checks_here(D_K)[0], scope=scope)
-    (joined,) = judge_readings([check], [[letters[letter]] for letter in heads])
-    assert joined.verdict is verdict
-    assert sum(joined.counts.values()) == len(heads)
+    outcomes = [[letters[letter]] for letter in heads]
+    for premises, broken in product((False, True), repeat=2):
+        check = replace(checks_here(D_K)[0], quantifier=quantifier, premises=premises)
+        (joined,) = judge_readings([check], outcomes, [broken] * len(heads))
+        failing = verdict in (Verdict.REFUTED, Verdict.CONDITIONAL)
+        unmet = premises and broken and failing
+        assert joined.verdict is (Verdict.PREMISE_NOT_MET if unmet else verdict)
+        assert sum(joined.counts.values()) == len(heads)
 
 
 def test_error_rate_is_split():

@@ -112,7 +112,8 @@ def test_names_count_layers_and_heads(tmp_path):
     expected = observe(q, k)
     drawn = expected["quantity"].str.contains("permuted|dependence")
     assert set(found["layer"]) == {"all", 3, 4}
-    assert np.array_equal(found["value"][~drawn], expected["value"][~drawn])
+    values, wanted = (t["value"][~drawn].to_numpy() for t in (found, expected))
+    assert np.array_equal(values, wanted, equal_nan=True)  # rows too short for a check
 
 
 def test_archives_are_further_sequences(tmp_path):

@@ -22,7 +22,7 @@ PAPER = {"width": 680, "height": 1000}
 CUT = """() => [...document.querySelectorAll("table, img, p, pre, h2, h3, math")]
   .filter(e => {
     const box = e.getBoundingClientRect();
-    return box.width > 0 && box.right > innerWidth + 1 && !e.closest(".unseen");
+    return box.width > 0 && box.right > innerWidth + 1 && !e.closest(".unseen, .quiet");
   }).map(e => e.localName + " " + (e.id || e.className))"""
 FOLDED = """() => [...document.querySelectorAll("details")].filter(d =>
   [...d.children].slice(1).some(e => e.getBoundingClientRect().height === 0)).length"""

@@ -18,7 +18,7 @@ HOW_HIGH = "document.documentElement.scrollHeight"
 TEXT = "document.body.innerText"
 #: Words are those that are seen, and a formula is one.
 ONE_WORD = """() => {
-  for (const e of document.querySelectorAll(".skip, .unseen")) e.remove();
+  for (const e of document.querySelectorAll(".skip, .unseen, .quiet")) e.remove();
   for (const m of document.querySelectorAll("math")) m.replaceWith("0");
 }"""
 

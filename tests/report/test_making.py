@@ -43,6 +43,8 @@ def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     assert len(drawn) > 5
     pages = {path.stem for path in tmp_path.glob("??.html")}
     assert pages == {"en", "ja"}
+    pages |= {path.stem for path in tmp_path.glob("evidence-??.html")}
+    assert len(pages) == 4
     if isinstance(workers, Drawing):
         assert workers.drawn == len(drawn) + len(pages)
 

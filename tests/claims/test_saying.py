@@ -1,0 +1,216 @@
+"""What may be said: only what came out so at every point, and agrees with theory."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from montecarlo.claims.cells import Cell, Place
+from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.saying import check_holds, contradicts_theory, judge_sentence
+from montecarlo.claims.schema import Reading
+from montecarlo.claims.sentences import Sentence, Value
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.conditions import Condition
+from montecarlo.theory.limits import Limit
+
+S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
+NA = Verdict.NOT_APPLICABLE
+CHECK = Check("entropy", "between", low=1.0, high=2.0)
+WINDOW = (1.0, 2.0)
+
+
+def cell(verdict=S, d_k=64, value=1.5, exact=None, *, limit=None, law="gaussian"):
+    """How a check came out at one d_k; of 128 keys."""
+    condition = Condition(law, law, d_k, 128)
+    estimate = None if verdict == NA else Estimate(value, 0.01, 64)
+    return CellOutcome(
+        Cell(Place(law, 128, d_k), (condition,)),
+        RowKey("none", "entropy", "mean"),
+        estimate,
+        None,
+        WINDOW,
+        verdict,
+        exact,
+        limit,
+    )
+
+
+def said(sentence, *cells, readings=(), verdict=None):
+    """Judge a sentence of one check, with these cells."""
+    return judge_sentence(
+        sentence, lambda check: CheckOutcome(check, cells), readings, verdict
+    )
+
+
+def reading(verdict, *cells):
+    """A reading with this verdict, and a check with these cells."""
+    entry = Reading("r", (CHECK,))
+    places = tuple((one.cell.place, one.verdict) for one in cells)
+    return ReadingOutcome(entry, verdict, (CheckOutcome(CHECK, cells),), places, ())
+
+
+PLAIN = Sentence("x", check=(CHECK,))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "holds"),
+    [
+        ([S], True),
+        ([S, S, S], True),
+        ([S, NA], True),  # what has too few moments cannot be judged
+        ([S, R], False),
+        ([S, I], False),
+        ([S, S, R], False),
+        ([I], False),
+        ([R], False),
+        ([NA], False),  # nothing was judged
+        ([NA, NA], False),
+        ([], False),  # the grid has no such place
+    ],
+)
+def test_every_point_has_to_be_so(verdicts, holds):
+    """One point against it, or open, or none at all, and it is not said."""
+    cells = [cell(verdict, 2**i) for i, verdict in enumerate(verdicts)]
+    assert said(PLAIN, *cells).holds is holds
+    assert check_holds(CheckOutcome(CHECK, tuple(cells))) is holds
+
+
+@pytest.mark.parametrize(
+    ("verdict", "exact", "holds"),
+    [
+        (S, 1.5, True),
+        (I, 1.5, True),  # theory need not wait for the sample
+        (I, 1.0, True),  # both ends belong to the window
+        (I, 2.0, True),
+        (I, math.nextafter(2.0, 3.0), False),
+        (I, 0.5, False),
+        (S, 0.5, False),  # the sample does not overrule theory
+        (R, 1.5, False),  # nor theory the sample: one of them is wrong
+        (R, 0.5, False),
+    ],
+)
+def test_theory_decides(verdict, exact, holds):
+    """Where the value is known it has to lie in the window, and the sample must not
+    say otherwise.
+    """
+    assert said(PLAIN, cell(S, 16), cell(verdict, 64, exact=exact)).holds is holds
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    cells=st.lists(
+        st.tuples(st.sampled_from([S, R, I, NA]), st.none() | st.floats(0.0, 3.0)),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_nothing_against_theory_is_ever_said(cells):
+    """Whatever the sample says, a value outside the window forbids the sentence."""
+    outcomes = [cell(v, 2**i, exact=x) for i, (v, x) in enumerate(cells)]
+    against = [x is not None and not 1.0 <= x <= 2.0 for v, x in cells if v != NA]
+    if said(PLAIN, *outcomes).holds:
+        assert not any(against)
+
+
+def test_every_check_has_to_hold():
+    """A sentence that asserts two things is not said where one of them fails."""
+    other = Check("weight_max", "at_most", high=1.0)
+    both = Sentence("x", check=(CHECK, other))
+    for verdicts in ((S, S), (S, R), (R, S), (S, I)):
+        by_check = dict(zip((CHECK, other), verdicts, strict=True))
+        found = judge_sentence(
+            both, lambda c, v=by_check: CheckOutcome(c, (cell(v[c]),))
+        )
+        assert found.holds is (verdicts == (S, S))
+        assert [outcome.check for outcome in found.checks] == [CHECK, other]
+
+
+@pytest.mark.parametrize("found", [S, R, I, Verdict.CONDITIONAL])
+@pytest.mark.parametrize("asserted", [S, R, I, Verdict.CONDITIONAL])
+def test_readings_and_verdicts_have_to_be_as_asserted(asserted, found):
+    """What a sentence says of a reading, or goes with, is what came out."""
+    agrees = asserted == found
+    of_reading = Sentence("x", readings={"r": asserted.value})
+    outcome = said(of_reading, readings=[reading(found, cell(found))])
+    assert outcome.holds is agrees
+    of_claim = Sentence("x", verdict=asserted.value, basis="definition")
+    assert said(of_claim, verdict=found).holds is agrees
+
+
+@pytest.mark.parametrize(
+    ("verdict", "exact", "against"),
+    [(S, 1.5, False), (S, 0.5, True), (R, 0.5, False), (R, 1.5, True), (I, 0.5, False)],
+)
+def test_readings_against_theory_are_not_spoken_of(verdict, exact, against):
+    """A reading decided in a place against the exact value supports no sentence."""
+    one = cell(verdict, exact=exact)
+    assert contradicts_theory(one) is against
+    sentence = Sentence("x", readings={"r": verdict.value})
+    assert said(sentence, readings=[reading(verdict, one)]).holds is not against
+
+
+LIMIT = Limit("constant", "power", 0.0, 2.07)
+THREE = (
+    cell(d_k=64, value=1.2, exact=1.25),
+    cell(d_k=128, value=1.8, law="laplace"),
+    cell(d_k=256, value=1.4, limit=LIMIT),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (Value(d_k=64), 1.2),
+        (Value(law="laplace"), 1.8),
+        (Value(n_keys=128, d_k=256), 1.4),
+        (Value(pick="lowest"), 1.2),
+        (Value(pick="highest"), 1.8),
+        (Value(of="exact"), 1.25),
+        (Value(of="limit"), 2.07),
+        (Value(d_k=512), None),  # no such place
+        (Value(n_keys=8), None),
+        (Value(law="uniform"), None),
+        (Value(context="planted(0.5)"), None),
+        (Value(), None),  # three, where one is meant
+        (Value(d_k=128, of="exact"), None),
+        (Value(d_k=64, of="limit"), None),
+        (Value(check=1, d_k=64), None),
+    ],
+)
+def test_numbers_are_those_of_cells(value, number):
+    """A number is of one place, or the lowest or highest of several; a sentence one of
+    whose numbers is missing is not said.
+    """
+    outcome = said(Sentence("%(a)s", check=(CHECK,), value={"a": value}), *THREE)
+    assert outcome.holds is (number is not None)
+    assert {n: x.value for n, x in outcome.numbers.items()} == (
+        {} if number is None else {"a": number}
+    )
+
+
+def test_numbers_that_are_none_are_missing():
+    """Neither a place without an estimate nor one that is not a number has one."""
+    sentence = Sentence("%(a)s", check=(CHECK,), value={"a": Value(d_k=64)})
+    assert not said(sentence, cell(NA, 64), cell(S, 128)).holds
+    assert not said(sentence, cell(S, 64, value=math.nan)).holds
+    assert said(sentence, cell(S, 64)).holds
+
+
+@pytest.mark.parametrize(
+    ("count", "number"),
+    [("supported", 2.0), ("refuted", 1.0), ("undecided", 1.0), ("all", 4.0)],
+)
+def test_counts_are_of_places(count, number):
+    """So many places of a reading came out so; what cannot be judged is not counted."""
+    verdicts = (S, R, I, S, NA)
+    cells = [cell(verdict, 2**i) for i, verdict in enumerate(verdicts)]
+    value = {"a": Value(reading="r", count=count)}
+    sentence = Sentence("%(a)s", readings={"r": "conditional"}, value=value)
+    outcome = said(sentence, readings=[reading(Verdict.CONDITIONAL, *cells)])
+    assert outcome.numbers["a"].value == number
+    assert outcome.numbers["a"].cell is None
