@@ -20,6 +20,7 @@ from montecarlo.report.figures.rows import (
     largest_scores,
     nearest,
     saturation_cells,
+    with_interval,
 )
 from montecarlo.report.figures.weights import RANK_D_K
 from montecarlo.report.report_card import RATE_CURVE
@@ -207,7 +208,7 @@ def _threshold(curves: pd.DataFrame) -> Fact | None:
 
 def _z_scores(measurements: pd.DataFrame) -> Fact | None:
     known = measurements.dropna(subset=["reference", "std_error"])
-    known = known[known["std_error"] > 0.0]
+    known = with_interval(known[known["std_error"] > 0.0])
     if known.empty:
         return None
     z = (known["estimate"] - known["reference"]) / known["std_error"]

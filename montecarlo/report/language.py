@@ -158,17 +158,27 @@ def _messages(code: str, catalogue: Catalog) -> list[tuple[str, str]]:
 
 
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
+#: Whole numbers that are written in groups, as in tables.
+_LONG = re.compile(r"(?<![\d.])\d{5,}(?![\d.])")
 
 
 def localised(language: Language, latex: str) -> str:
     """Exchange decimal points in LaTeX; braces keep a comma from being a separator.
 
-    A sign of per cent has no space before it where the language wants none.
+    Long numbers are grouped; a sign of per cent has no space before it where the
+    language wants none.
     """
+    numbers = language.numbers
     if language.code in CLOSE_PERCENT:
         latex = latex.replace(r"\,\%", r"\%")
-    mark = language.numbers.mark
-    return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
+    mark = numbers.mark
+    latex = latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
+    return _LONG.sub(lambda n: braced(numbers.text(int(n[0]), 0)), latex)
+
+
+def braced(written: str) -> str:
+    """Keep the signs between groups of digits from being separators of a formula."""
+    return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
 
 
 def decimals_in_formulas(language: Language, text: str) -> str:

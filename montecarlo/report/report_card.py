@@ -103,7 +103,7 @@ def with_card(results: StudyResults, card: Card | None) -> StudyResults:
     """
     if card is None:
         return results
-    view = view_card(card)
+    view = view_card(card, float(results.claims["decision_error"]))
     curves = pd.DataFrame.from_records(
         [*_rate_curves(view), *_power_curves(card.power)], columns=list(CURVE_COLUMNS)
     )
@@ -145,14 +145,15 @@ def _power_curves(power: pd.DataFrame) -> Iterator[tuple[object, ...]]:
             yield (*place, name, float(one["distance"]), share, math.nan)
 
 
-def view_card(card: Card) -> CardView:
+def view_card(card: Card, error_rate: float) -> CardView:
     """Turn a card into what the pages show.
 
     Parameters
     ----------
     card : Card
+    error_rate : float
+        One-sided, of each interval of the report: what counts are extrapolated to.
     """
-    error_rate = float(card.about["decision_error"])
     studies = tuple(
         Tally(**{str(name): value for name, value in one.items()})
         for one in card.studies.to_dict("records")

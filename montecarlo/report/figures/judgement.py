@@ -20,6 +20,7 @@ from montecarlo.report.figures.palette import (
     UNDECIDED,
     Look,
 )
+from montecarlo.report.figures.rows import with_interval
 
 PREFIX = "threshold/"
 COLUMNS = 3
@@ -116,6 +117,7 @@ def build_z_scores(
         & measurements["std_error"].gt(0.0)
         & measurements["summary"].isin(("mean", "value"))
     ]
+    rows = with_interval(rows)  # of rare draws neither the mean nor its error is known
     if len(rows) < 2 * ENDS or len(_one_each(rows)) < FEWEST_ALONE:
         return None
     figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
