@@ -13,13 +13,12 @@ Order = Mapping[str, tuple[str, ...]]
 METHOD = "method"
 REPORT_FIGURES: Order = {
     "": ("attention", "texts"),
-    "variance": ("variance",),
     "weights": ("planted",),
     "gradients": ("gradients",),
 }
 EVIDENCE_FIGURES: Order = {
     "premise": ("audit",),
-    "variance": ("score-law",),
+    "variance": ("variance", "score-law"),
     "weights": (
         *("effective-keys", "weights-by-rank", "weight-max", "saturation"),
         *("entropy", "largest-score", "thresholds"),
