@@ -1,5 +1,6 @@
 """Claims about shapes and the record: judged on arrays and on what was published."""
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -45,11 +46,17 @@ def input_dimension(catalogue: Catalogue) -> Verdict:
 
 
 def scores_need_range(catalogue: Catalogue) -> Verdict:
-    """Judge whether weights need scores from 0 to 1: others give the same weights."""
+    """Judge whether softmax needs scores from 0 to 1, and what a limit to them does.
+
+    Others give the same weights; and with scores that differ by at most w, no weight
+    is more than exp(w) times another.
+    """
     del catalogue
     scores = np.linspace(0.0, 1.0, 5)
     weights = [softmax(scores + shift) for shift in SHIFTS]
-    return _verdict([not np.allclose(weights[0], other) for other in weights[1:]])
+    needed = not any(np.allclose(weights[0], other) for other in weights[1:])
+    limited = bool(np.isclose(weights[0].max() / weights[0].min(), math.e))
+    return _verdict([needed, limited])
 
 
 def head_dimensions(catalogue: Catalogue) -> Verdict:

@@ -5,7 +5,7 @@ as they are.  A quantile against a bound is judged as a share of rows against it
 which is a mean over sequences.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -19,9 +19,7 @@ from montecarlo.claims.checks import UNBOUNDED, Check, Domain, Level
 from montecarlo.claims.schema import Claim, Reading
 from montecarlo.claims.verdicts import (
     Verdict,
-    all_of,
     decide,
-    reading_verdict,
 )
 from montecarlo.observation.head_quantities import HeadEstimate, Stacks, estimate
 from montecarlo.observation.row_values import ROW_FUNCTIONS, RowSum
@@ -49,6 +47,8 @@ class CheckHere:
     Attributes
     ----------
     claim, reading, quantifier : str
+    share : float
+        As in `Reading`.
     premises : bool
         Whether texts say it under a premise, which a model need not meet.
     check : Check
@@ -61,6 +61,7 @@ class CheckHere:
     claim: str
     reading: str
     quantifier: str
+    share: float
     premises: bool
     check: Check
     sums: tuple[RowSum, ...]
@@ -81,25 +82,6 @@ class CheckHere:
     def applies(self, found: Stacks) -> bool:
         """Tell whether the head has rows with so many keys."""
         return not any(np.isnan(found[one.name][0]) for one in self.sums)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingHere:
-    """A reading of a claim, judged on all heads of a model.
-
-    Attributes
-    ----------
-    claim, reading : str
-    verdict : Verdict
-        Of all heads together.
-    counts : mapping
-        How many heads have each outcome.
-    """
-
-    claim: str
-    reading: str
-    verdict: Verdict
-    counts: Mapping[str, int]
 
 
 def checks_here(d_k: int) -> tuple[CheckHere, ...]:
@@ -135,6 +117,7 @@ def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
         claim.id,
         reading.id,
         reading.quantifier,
+        reading.share,
         any(source.premises for source in claim.source),
         check,
     )
@@ -249,44 +232,6 @@ def label_here(claim: Claim, name: str) -> str | None:
     chosen = next(reading for reading in claim.reading if reading.id == name)
     others = [reading for reading in claim.reading if asked(reading) != asked(chosen)]
     return str(chosen.label) if others and chosen.label is not None else None
-
-
-def judge_readings(
-    checks: Sequence[CheckHere], outcomes: Sequence[Sequence[Verdict]]
-) -> list[ReadingHere]:
-    """Join the outcomes of checks on heads to verdicts on readings.
-
-    Parameters
-    ----------
-    checks : sequence of CheckHere
-    outcomes : sequence of sequence of Verdict
-        For each head, one outcome a check.
-    """
-    places: dict[tuple[str, str], list[int]] = {}
-    for number, one in enumerate(checks):
-        places.setdefault((one.claim, one.reading), []).append(number)
-    judged = []
-    for (claim, reading), numbers in places.items():
-        heads = [all_of(head[number] for number in numbers) for head in outcomes]
-        counts = {str(v): heads.count(v) for v in Verdict if v in heads}
-        verdict = _join(checks[numbers[0]], heads)
-        judged.append(ReadingHere(claim, reading, verdict, counts))
-    return judged
-
-
-def _join(check: CheckHere, heads: Sequence[Verdict]) -> Verdict:
-    """Join heads: what is said of every head fails by one, if no head supports it.
-
-    What is said under a premise is not refuted by a model: its premise is not met.
-    """
-    votes = set(heads)
-    refuted = Verdict.REFUTED in votes and Verdict.SUPPORTED not in votes
-    verdict = reading_verdict(check.quantifier, heads)
-    if refuted and check.quantifier != "can":
-        verdict = Verdict.REFUTED
-    if check.premises and verdict in (Verdict.REFUTED, Verdict.CONDITIONAL):
-        return Verdict.PREMISE_NOT_MET
-    return verdict
 
 
 def error_rate_of(n_checks: int, n_heads: int) -> float:

@@ -20,10 +20,8 @@ from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.names import look_up
 from montecarlo.observation.claims_here import (
     CheckHere,
-    ReadingHere,
     checks_here,
     error_rate_of,
-    judge_readings,
     outcomes_of_head,
 )
 from montecarlo.observation.diagnosis import Diagnosis, diagnose
@@ -36,6 +34,7 @@ from montecarlo.observation.head_quantities import (
 )
 from montecarlo.observation.head_sums import Plan, sum_head
 from montecarlo.observation.opening import Head, Model, open_arrays
+from montecarlo.observation.readings_here import ReadingHere, judge_readings
 
 COLUMNS = (
     "layer",
@@ -204,7 +203,11 @@ def observe_model(
             views.append(HeadView(head, estimates, diagnose(estimates)))
             outcomes.append(tuple(outcomes_of_head(checks, found, model.d_k, rate)))
             progress(done)
-    readings = judge_readings(checks, [[v for v, _ in head] for head in outcomes])
+    readings = judge_readings(
+        checks,
+        [[v for v, _ in head] for head in outcomes],
+        [bool(view.diagnosis.failing) for view in views],
+    )
     return Observation(
         model,
         divisor,

@@ -13,19 +13,18 @@ Order = Mapping[str, tuple[str, ...]]
 METHOD = "method"
 REPORT_FIGURES: Order = {
     "": ("attention", "texts"),
-    "variance": ("variance",),
-    "weights": ("weight-max", "planted"),
+    "weights": ("planted",),
     "gradients": ("gradients",),
-    "arithmetic": ("formats",),
 }
 EVIDENCE_FIGURES: Order = {
     "premise": ("audit",),
-    "variance": ("score-law",),
+    "variance": ("variance", "score-law"),
     "weights": (
-        *("effective-keys", "weights-by-rank", "saturation", "entropy"),
-        *("largest-score", "thresholds"),
+        *("effective-keys", "weights-by-rank", "weight-max", "saturation"),
+        *("entropy", "largest-score", "thresholds"),
     ),
     "gradients": ("gradient-ratio",),
+    "arithmetic": ("formats",),
     METHOD: ("z-scores", "report-card"),
 }
 #: A user's own claims have one page.

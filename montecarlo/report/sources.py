@@ -15,14 +15,15 @@ class Sayers:
 
     Attributes
     ----------
-    names : tuple of Shown
+    texts : tuple of (Shown, str)
+        Their names and keys.
     ways : tuple of (str, tuple of str)
         How they say it, each with the sections where they do.
     verdict : str
         The verdict on what they say, empty where all texts have that of the claim.
     """
 
-    names: tuple[Shown, ...]
+    texts: tuple[tuple[Shown, str], ...]
     ways: tuple[tuple[str, tuple[str, ...]], ...]
     verdict: str
 
@@ -47,7 +48,7 @@ def sayers_of(claim: ClaimView) -> list[Sayers]:
         other = "" if verdict == claim.verdict else verdict
         alike.setdefault((shown, other), []).append(key)
     return [
-        Sayers(tuple(names[key] for key in keys), ways, verdict)  # type: ignore[arg-type]
+        Sayers(tuple((names[key], key) for key in keys), ways, verdict)  # type: ignore[arg-type]
         for (ways, verdict), keys in alike.items()
     ]
 

@@ -218,9 +218,9 @@ def said():
 
 def outside(cell):
     """Tell whether the exact value of a cell lies outside its window."""
-    ends = (cell["window_low"], cell["window_high"])
-    low, high = ends[0] or -math.inf, ends[1] or math.inf
-    return cell["exact"] is not None and not low <= cell["exact"] <= high
+    low, high, exact = cell["window_low"], cell["window_high"], cell["exact"]
+    below = low is not None and exact is not None and exact < low
+    return below or (high is not None and exact is not None and exact > high)
 
 
 @pytest.mark.parametrize("name", PLANTED)

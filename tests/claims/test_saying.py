@@ -24,7 +24,7 @@ CHECK = Check("entropy", "between", low=1.0, high=2.0)
 WINDOW = (1.0, 2.0)
 
 
-def cell(verdict=S, d_k=64, value=1.5, exact=None, limit=None, law="gaussian"):
+def cell(verdict=S, d_k=64, value=1.5, exact=None, *, limit=None, law="gaussian"):
     """How a check came out at one d_k; of 128 keys."""
     condition = Condition(law, law, d_k, 128)
     estimate = None if verdict == NA else Estimate(value, 0.01, 64)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,13 +12,13 @@ from montecarlo.claims.verdicts import Verdict
 from montecarlo.observation.claims_here import (
     checks_here,
     error_rate_of,
-    judge_readings,
     outcomes_of_head,
 )
 from montecarlo.observation.diagnosis import diagnose, state_of
 from montecarlo.observation.head_quantities import HeadEstimate
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
+from montecarlo.observation.readings_here import judge_readings
 
 D_K, SEQUENCES, TOKENS = 32, 48, 64
 #: What a fault alone adds to the variance of q·k, as a part of it.
@@ -260,8 +260,9 @@ def test_quantiles_are_shares_of_rows():
     ],
 )
 def test_heads_are_joined(quantifier, heads, verdict):
-    """What is said of every head fails by one; what can be fails by all; under a
-    premise neither fails.
+    """What is said of every head fails by one; what can be fails by all.
+
+    Under a premise neither fails where no head meets it, and both do where all do.
     """
     letters = {
         "S": Verdict.SUPPORTED,
@@ -269,11 +270,11 @@ def test_heads_are_joined(quantifier, heads, verdict):
         "I": Verdict.INCONCLUSIVE,
     }
     outcomes = [[letters[letter]] for letter in heads]
-    for premises in (False, True):
+    for premises, broken in product((False, True), repeat=2):
         check = replace(checks_here(D_K)[0], quantifier=quantifier, premises=premises)
-        (joined,) = judge_readings([check], outcomes)
+        (joined,) = judge_readings([check], outcomes, [broken] * len(heads))
         failing = verdict in (Verdict.REFUTED, Verdict.CONDITIONAL)
-        unmet = premises and failing
+        unmet = premises and broken and failing
         assert joined.verdict is (Verdict.PREMISE_NOT_MET if unmet else verdict)
         assert sum(joined.counts.values()) == len(heads)
 

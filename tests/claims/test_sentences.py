@@ -1,0 +1,338 @@
+"""Every sentence of the catalogue: bound to what it asserts, and gone if that shifts.
+
+No draws: places are those of the standard preset, and what came out there is made up:
+first so that all holds, then with one check two tolerances away.
+"""
+
+import math
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+import pytest
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.cells import cells_of, row_key, window_in
+from montecarlo.claims.checks import Check, Domain
+from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.saying import judge_sentence
+from montecarlo.claims.sentences import Sentence
+from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval
+from montecarlo.presets import PRESETS
+from montecarlo.study import find_reference
+from montecarlo.theory.limits import limit_of
+
+CATALOGUE = read_catalogue()
+#: Claims whose sentences rest on a definition or a record, and on nothing measured.
+NOT_MEASURED = {
+    "head-dimensions": "record",
+    "product-shape": "definition",
+    "input-dimension": "record",
+    "scores-need-range": "definition",
+    "works-in-training": "definition",
+    "unscaled-hinders-learning": "definition",
+    "gradient-sets-update": "definition",
+    "linear-hurts-performance": "definition",
+    "introduced-2017": "record",
+}
+
+
+def walk():
+    """Yield all that a page may say: owner, place, sentence, readings by id."""
+    for claim in CATALOGUE.claim:
+        readings = {reading.id: reading for reading in claim.reading}
+        for sentence, place in claim.sentences():
+            yield claim.id, place, sentence, readings
+    for passage in CATALOGUE.passage:
+        yield passage.id, passage.place, passage.sentence, {}
+
+
+ALL = list(walk())
+MEASURED = [one for one in ALL if one[2].check]
+
+
+def all_of(parameter=ALL):
+    """Parametrise a test with sentences."""
+    ids = [f"{owner}, {place}" for owner, place, _, _ in parameter]
+    names = ("owner", "place", "sentence", "readings")
+    return pytest.mark.parametrize(names, parameter, ids=ids)
+
+
+def is_bound(owner, sentence):
+    """Tell whether a sentence rests on something that came out, or is listed."""
+    if sentence.basis != "measured":
+        return NOT_MEASURED.get(owner) == sentence.basis and not sentence.check
+    return bool(sentence.check or sentence.readings)
+
+
+@all_of()
+def test_each_is_bound(owner, place, sentence, readings):
+    """No sentence without its evidence: checks, readings, or a listed reason."""
+    del place
+    assert is_bound(owner, sentence)
+    assert set(sentence.readings) <= set(readings)
+
+
+def test_one_bound_to_nothing_is_seen():
+    """Planted: neither checks nor readings; and a measured claim's "definition"."""
+    assert not is_bound("linear-gradient", Sentence("x"))
+    assert not is_bound("linear-gradient", Sentence("x", basis="definition"))
+    assert not is_bound("introduced-2017", Sentence("x", basis="definition"))
+    assert is_bound("introduced-2017", Sentence("x", basis="record"))
+    kinds = {claim.id: claim.kind for claim in CATALOGUE.claim}
+    assert not {kinds[owner] for owner in NOT_MEASURED} & {"measured", "assumption"}
+
+
+@all_of()
+def test_a_page_shows_no_other_number(owner, place, sentence, readings):
+    """Each placeholder has a number; right and its line share theirs."""
+    del readings
+    found = set(re.findall(r"%\((\w+)\)s", sentence.text))
+    assert found <= set(sentence.value)
+    if place not in ("right", "line"):
+        assert found == set(sentence.value)
+    elif place == "line":
+        claim = next(one for one in CATALOGUE.claim if one.id == owner)
+        both = claim.right.sentence + claim.right.arithmetic
+        assert set(re.findall(r"%\((\w+)\)s", both)) == set(sentence.value)
+
+
+# --- Where each is looked at ----------------------------------------------------------
+
+
+@cache
+def exact(condition, key):
+    """The exact value of a row, as a study knows it."""
+    found = find_reference(condition, key)
+    return None if found is None else found.value
+
+
+@cache
+def cells(check):
+    """The cells of a check on the standard grid, with their windows."""
+    conditions = PRESETS["standard"].conditions()
+    found = cells_of(check, conditions, tuple(DIVISORS))
+    windows = [(cell, window_in(check, cell, exact)) for cell in found]
+    return [(cell, window) for cell, window in windows if window is not None]
+
+
+#: Sizes that a text names: of d_k, one or several, and of keys.
+D_K = re.compile(r"d_k = (\d+)\$((?:(?:,| and| or) \$\d+\$)*)")
+KEYS = re.compile(r"\$(\d+)\$ keys|rows of \$(\d+)\$|\bn = (\d+)\$")
+
+
+#: Sizes of what is redone by hand, not looked at: a sum of so many exponentials.
+BY_HAND = {("scaled-score-twenty-two", "finding 1"): [set(), {16384}]}
+
+
+def sizes_named(text):
+    """Return the d_k and the numbers of keys that a text names."""
+    d_k = set()
+    for first, others in D_K.findall(text):
+        d_k |= {int(first), *map(int, re.findall(r"\d+", others))}
+    return d_k, {int(n) for found in KEYS.findall(text) for n in found if n}
+
+
+def sizes_looked_at(sentence, readings):
+    """Return the d_k and numbers of keys of all cells that a sentence rests on."""
+    named = {*sentence.readings, *(v.reading for v in sentence.value.values())} - {None}
+    checks = list(sentence.check)
+    checks += [check for name in named for check in readings[name].check]
+    conditions = [
+        c for one in checks for cell, _ in cells(one) for c in cell.conditions
+    ]
+    return {c.d_k for c in conditions}, {c.n_keys for c in conditions}
+
+
+def unseen_sizes(sentence, readings):
+    """Return the sizes that a sentence names and that none of its cells has."""
+    pairs = zip(
+        sizes_named(sentence.text), sizes_looked_at(sentence, readings), strict=True
+    )
+    return [named - seen for named, seen in pairs]
+
+
+@all_of([one for one in ALL if one[2].basis == "measured"])
+def test_sizes_that_are_named_were_looked_at(owner, place, sentence, readings):
+    """A sentence that says "at d_k = 64" or "of 128 keys" rests on a place there."""
+    expected = BY_HAND.get((owner, place), [set(), set()])
+    assert unseen_sizes(sentence, readings) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "unseen"),
+    [
+        ("At $d_k = 64$ and $128$ of rows of $128$ keys", [set(), set()]),
+        ("At $d_k = 512$ it is", [{512}, set()]),
+        ("at $d_k = 64$ and $2048$", [{2048}, set()]),
+        ("of $512$ keys", [set(), {512}]),
+        ("a row of $128$ keys, rows of $65536$", [set(), {65536}]),
+        ("on average for $n = 1024$", [set(), {1024}]),
+    ],
+)
+def test_sizes_that_were_not_looked_at_are_seen(text, unseen):
+    """Planted: a check at d_k from 64 to 256 and 128 keys speaks of nothing else."""
+    domain = Domain(n_keys=(128, 128), laws=("gaussian",))
+    check = Check("saturated", "at_least", low=0.0, domain=domain)
+    assert unseen_sizes(Sentence(text, check=(check,)), {}) == unseen
+
+
+# --- What it takes to be said ---------------------------------------------------------
+
+
+def inside(window):
+    """Return a value within a window, and how far two tolerances are."""
+    low, high = window
+    if math.isfinite(low) and math.isfinite(high):
+        return 0.5 * (low + high), high - low or 1.0
+    end = low if math.isfinite(low) else high
+    step = 0.1 * abs(end) or 0.1
+    return (end + step, -2.0 * step) if math.isfinite(low) else (end - step, 2.0 * step)
+
+
+def outcome_of(check, moved=0.0, *, theory=False):
+    """Return how a check would come out: within its windows, or so far away.
+
+    With ``theory``, the sample tells nothing and the value is known exactly.
+    """
+    found = []
+    for cell, window in cells(check):
+        key = row_key(check)
+        if check.relation == "tends_to":
+            limit = limit_of(check.quantity, check.summary, cell.place.n_keys)
+            agrees = (limit.tends_to == check.to) is not bool(moved)
+            verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
+            estimate = Estimate(-0.5, 0.01, 64)
+            found.append(
+                CellOutcome(cell, key, estimate, None, window, verdict, limit=limit)
+            )
+            continue
+        value, step = inside(window)
+        value += moved * step
+        half = 0.01 * abs(step) if not theory else 10.0 * abs(step)
+        interval = Interval(value - half, value + half)
+        verdict = decide(interval, window)
+        estimate = Estimate(value, half / 8.0, 64)
+        known = value if theory else None
+        found.append(CellOutcome(cell, key, estimate, interval, window, verdict, known))
+    return CheckOutcome(check, tuple(found))
+
+
+def readings_of(sentence, readings):
+    """Return readings that came out as a sentence asserts them; others are open."""
+    made = []
+    for name, entry in readings.items():
+        verdict = Verdict(sentence.readings.get(name, "inconclusive"))
+        checks = tuple(outcome_of(check) for check in entry.check)
+        places = tuple((c.cell.place, c.verdict) for k in checks for c in k.cells)
+        made.append(ReadingOutcome(entry, verdict, checks, places, ()))
+    return made
+
+
+def holds(sentence, readings, judge_check):
+    """Tell whether a sentence is said, with its readings as it asserts them."""
+    verdict = sentence.verdict and Verdict(sentence.verdict)
+    return judge_sentence(
+        sentence, judge_check, readings_of(sentence, readings), verdict
+    ).holds
+
+
+@all_of(MEASURED)
+def test_it_is_said_where_all_came_out_so(owner, place, sentence, readings):
+    """With every place in its window it is said: each check has places, and each
+    number is one of them.
+    """
+    del owner, place
+    assert all(cells(check) for check in sentence.check)
+    assert holds(sentence, readings, outcome_of)
+
+
+@all_of(MEASURED)
+@pytest.mark.parametrize("theory", [False, True], ids=["sampled", "exact"])
+def test_it_goes_where_one_result_shifts(owner, place, sentence, readings, theory):
+    """Two tolerances away, to either side that is bounded, it is said no more, however
+    well all else came out: by the sample, and by an exact value where the sample says
+    nothing.
+    """
+    del owner, place
+    for shifted in dict.fromkeys(sentence.check):
+        both = math.isfinite(sum(cells(shifted)[0][1]))
+        for moved in (1.0, -1.0) if both else (1.0,):
+
+            def judge_check(check, shifted=shifted, moved=moved):
+                if check != shifted:
+                    return outcome_of(check)
+                return outcome_of(check, moved, theory=theory)
+
+            assert not holds(sentence, readings, judge_check), shifted
+
+
+@all_of([one for one in ALL if one[2].readings])
+def test_it_goes_where_a_reading_differs(owner, place, sentence, readings):
+    """Each reading that it speaks of has to have the verdict that it says."""
+    del owner, place
+    for name, verdict in sentence.readings.items():
+        other = "refuted" if verdict != "refuted" else "supported"
+        changed = msgspec.structs.replace(
+            sentence, readings={**sentence.readings, name: other}
+        )
+        made = readings_of(changed, readings)
+        found = judge_sentence(sentence, outcome_of, made, None)
+        assert not found.holds
+
+
+# --- Where each is said ---------------------------------------------------------------
+
+
+@cache
+def fingerprints():
+    """The sentences of the texts that are known, by text."""
+    source = files("montecarlo.claims").joinpath("fingerprints.toml")
+    return tomllib.loads(source.read_text(encoding="utf-8"))
+
+
+SOURCES = [(claim, source) for claim in CATALOGUE.claim for source in claim.source]
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"), SOURCES, ids=[f"{c.id}, {s.text} {s.line}" for c, s in SOURCES]
+)
+def test_sources_point_at_sentences(claim, source):
+    """Each source names sentences that the text has, by line and number."""
+    del claim
+    known = fingerprints()[source.text]
+    assert source.sentence
+    assert 1 <= source.line <= known["lines"]
+    named = {f"{source.line}.{number}" for number in source.sentence}
+    assert named <= set(known["sentences"])
+
+
+@pytest.mark.parametrize("claim", CATALOGUE.claim, ids=lambda claim: claim.id)
+def test_what_votes_is_said_so(claim):
+    """Each reading that votes is admitted by a source of the same quantifier and form,
+    and each source admits one; what goes beyond is admitted by none.
+    """
+    voting = claim.admitted()
+    for reading in claim.reading:
+        sources = [s for s in claim.source if reading.id in (s.admits or voting)]
+        if claim.source:
+            assert reading.beyond is not bool(sources)
+        said = {(s.quantifier, s.form) for s in sources}
+        assert not sources or (reading.quantifier, reading.form) in said
+    if claim.kind == "measured":
+        for source in claim.source:
+            assert claim.admitted(source.text)
+
+
+def test_limits_are_asked_of_theory():
+    """What is said of the limit is checked by theory, and nothing else is."""
+    for claim in CATALOGUE.claim:
+        for reading in claim.reading:
+            relations = {check.relation for check in reading.check}
+            limit = reading.quantifier == "limit"
+            assert (relations == {"tends_to"}) is limit, (claim.id, reading.id)
