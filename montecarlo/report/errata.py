@@ -161,7 +161,7 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
         # a part as a whole is not right while one of its points is wrong
         if point == 0 and any(name == part for name, _ in failing):
             continue
-        if verdicts & set(HOLDING) and not verdicts & set(FAILING):
+        if verdicts <= set(HOLDING):
             parts.setdefault(part, []).extend([point] * (point > 0))
     return tuple((part, tuple(sorted(points))) for part, points in parts.items())
 

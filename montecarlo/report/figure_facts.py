@@ -12,6 +12,8 @@ from montecarlo.report.tables import N_KEYS, audit_table
 
 Fact = Mapping[str, float]
 FAILING = ("refuted", "conditional")
+#: What alternative texts speak of, where the grid has it.
+COMMON_D_K = 64
 #: The share of saturated rows is told at this d_k, or one near it.
 SHARE_D_K = 64
 
@@ -74,11 +76,11 @@ def entropy_fact(measurements: pd.DataFrame, most_d_k: int) -> Fact | None:
 
 
 def planted_fact(measurements: pd.DataFrame) -> Fact | None:
-    """Pick the weight of the planted key under two divisors, at the largest d_k."""
+    """Pick the weight of the planted key under two divisors, at a common d_k."""
     rows = planted_rows(measurements)
     rows = rows[rows["quantity"].eq("planted_weight")]
     rows = rows[rows["alignment"].eq(rows["alignment"].max())]
-    rows = rows[rows["d_k"].eq(rows["d_k"].max())]
+    rows = rows[rows["d_k"].eq(nearest(rows["d_k"], COMMON_D_K) or 0)]
     root, linear = (rows[rows["divisor"].eq(name)] for name in ("sqrt", "linear"))
     if root.empty or linear.empty:
         return None

@@ -78,7 +78,7 @@ def view_trained(catalogue: Catalogue) -> TrainedModel:
     record = json.loads(path.read_text(encoding="utf-8"))
     readings = {}
     for claim in catalogue.claim:
-        known = {reading.id for reading in claim.reading}
+        known = {reading.id for reading in claim.reading if not reading.beyond}
         readings[claim.id] = [
             TrainedReading(
                 label_here(claim, one["reading"]),
