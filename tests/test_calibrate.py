@@ -26,7 +26,7 @@ def test_short_card(tmp_path, capsys):
     groups = by_quantity(card.rates[card.rates["judged"]])
     pooled = groups.select_dtypes("number").sum().to_frame().T
     assert float(actual_over_nominal(pooled)[0.01].iloc[0]) <= 1.5
-    assert view_card(card).grades
+    assert view_card(card, 1e-6).grades
     assert "written" in capsys.readouterr().out
     assert any(work.rglob("*.npz"))
 

@@ -25,6 +25,9 @@ from montecarlo.study import StudyResults
 
 ROW = RowName("gaussian", "", 64, 32, "sqrt", "entropy", "mean")
 
+#: One-sided error rate of an interval of some report.
+IN_USE = 1e-6
+
 
 def rates_of(low, high, samples=10**6, row=ROW):
     """A record of counted misses."""
@@ -146,7 +149,7 @@ def test_studies_of_the_package_are_seldom_wrong():
 def test_view_is_that_of_the_card():
     """What pages show: judged laws first, the worst of each, three digits."""
     card = read_card()
-    view = view_card(card)
+    view = view_card(card, IN_USE)
     judged = by_quantity(card.rates[card.rates["judged"]])
     worst = actual_over_nominal(judged).max().to_numpy()
     shown = np.max([grade.worst for grade in view.grades if grade.judged], axis=0)
@@ -162,15 +165,20 @@ def test_card_goes_by_way_of_the_results():
     it was put in, and results without one have none.
     """
     card = read_card()
-    plain = StudyResults(None, pd.DataFrame(), pd.DataFrame(columns=CURVE_COLUMNS), {})
+    plain = StudyResults(
+        None,
+        pd.DataFrame(),
+        pd.DataFrame(columns=CURVE_COLUMNS),
+        {"decision_error": IN_USE},
+    )
     results = with_card(plain, card)
 
-    assert read_view(json.loads(json.dumps(results.claims))) == view_card(card)
+    assert read_view(json.loads(json.dumps(results.claims))) == view_card(card, IN_USE)
     assert read_view(plain.claims) is None
     assert with_card(plain, None) is plain
     rates = results.curves[results.curves["curve"] == "miss_rate/judged"]
     assert set(rates["x"]) == {1e-2, 1e-3, 1e-4}
-    judged = [grade for grade in view_card(card).grades if grade.judged]
+    judged = [grade for grade in view_card(card, IN_USE).grades if grade.judged]
     assert rates["estimate"].max() == max(grade.worst[-1] for grade in judged)
 
 
