@@ -171,9 +171,9 @@ def localised(language: Language, latex: str) -> str:
     numbers = language.numbers
     if language.code in CLOSE_PERCENT:
         latex = latex.replace(r"\,\%", r"\%")
+    latex = _LONG.sub(lambda n: braced(numbers.text(int(n[0]), 0)), latex)
     mark = numbers.mark
-    latex = latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
-    return _LONG.sub(lambda n: braced(numbers.text(int(n[0]), 0)), latex)
+    return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 
 def braced(written: str) -> str:

@@ -41,12 +41,12 @@ def sayers_of(claim: ClaimView) -> list[Sayers]:
         names[source.key] = source.name
         ways = by_text.setdefault(source.key, {})
         ways.setdefault(source.quantifier, {})[section_number(source.section)] = None
+    differ = len({claim.verdict, *claim.texts.values()}) > 1
     alike: dict[tuple[object, ...], list[str]] = {}
     for key, ways in by_text.items():
         shown = tuple((how, tuple(sections)) for how, sections in ways.items())
         verdict = claim.texts.get(key, claim.verdict)
-        other = "" if verdict == claim.verdict else verdict
-        alike.setdefault((shown, other), []).append(key)
+        alike.setdefault((shown, verdict if differ else ""), []).append(key)
     return [
         Sayers(tuple((names[key], key) for key in keys), ways, verdict)  # type: ignore[arg-type]
         for (ways, verdict), keys in alike.items()
