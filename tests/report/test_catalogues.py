@@ -244,7 +244,7 @@ def pseudo(sources):
 
 @pytest.mark.parametrize(
     "source",
-    ["Glossary", "Why are attention scores divided by the root of the dimension?"],
+    ["How it was made", "Why are attention scores divided by the root of the dimension?"],
 )
 def test_missing_message_is_an_error(report, sources, source):
     """A page with a message that its catalogue lacks is not rendered."""

@@ -7,9 +7,9 @@ import pytest
 
 from montecarlo.report.author_texts import compare_text, know_text
 from montecarlo.report.errata import (
+    Assertion,
     Erratum,
     Place,
-    Said,
     compose_entries,
     places_right,
 )
@@ -17,7 +17,14 @@ from montecarlo.report.errata_markdown import erratum_markdown, formula_in_text
 from montecarlo.report.language import Language, read_language
 from montecarlo.report.pages import render_template
 from montecarlo.report.quotations import set_quotation
-from montecarlo.report.views import VERDICTS
+from montecarlo.report.views import (
+    VERDICTS,
+    CellView,
+    CheckView,
+    ClaimView,
+    RightView,
+    Said,
+)
 
 TEXT = "# A\n\n- One is. Two is $x_1$.\n- Three **is** \\\\( y \\\\).\n\nFour.\n"
 PLACES = (
@@ -35,9 +42,41 @@ class Untranslated(dict):
         return message
 
 
-def said(claim, verdict, *places, **words):
+def sentence(text):
+    """Return a sentence that holds and has no numbers."""
+    return None if text is None else Said(text, {}, ())
+
+
+def said(name, verdict, *places, finding=None, concedes=None, right=None, found=None):
     """Return a claim as a text says it."""
-    return Said(claim, verdict, places, f"statement of {claim}", **words)
+    if right is not None:
+        right = RightView(sentence(right), sentence("$1 + 1 = 2$"))
+    claim = ClaimView(
+        number=1,
+        id=name,
+        topic="variance",
+        kind="measured",
+        statement=f"statement of {name}",
+        sources=(),
+        verdict=verdict,
+        texts={},
+        finding=sentence(finding),
+        readings=(),
+        right=right,
+        concedes=sentence(concedes),
+        telling=found,
+    )
+    return Assertion(claim, verdict, places, found)
+
+
+def measured(formula):
+    """Return a check with the cell that refutes it."""
+    bounds = ((0.1, 0.3), (1.0, None))
+    cell = CellView(
+        *("gaussian", "", 128, 64, (64, 64), "a-row", 0.2, 0.01),
+        *(*bounds, "refuted", None, None, None),
+    )
+    return CheckView(formula, (cell,)), cell
 
 
 def erratum(claims, author=None, key="de", **more):
@@ -68,15 +107,16 @@ def test_entries_come_in_the_order_of_the_text():
         said("a", "contradicted_by_record", PLACES[0]),
     ]
     found = compose_entries(claims, "en")
-    assert [entry.said.claim for entry in found] == ["a", "b", "c", "d"]
+    assert [entry.said.claim.id for entry in found] == ["a", "b", "c", "d"]
     assert found[1].said.places == (PLACES[1], PLACES[3])
 
 
-@pytest.mark.parametrize("verdict", [*VERDICTS, "documented", "premise_not_met"])
+@pytest.mark.parametrize("verdict", VERDICTS)
 def test_only_what_fails_is_an_entry(verdict):
     """What the words of a text support, or nobody measured, is held against nobody."""
     found = compose_entries([said("a", verdict, PLACES[0])], "en")
-    assert bool(found) == (verdict in {"refuted", "conditional"})
+    failing = {"refuted", "conditional", "contradicted_by_record"}
+    assert bool(found) == (verdict in failing)
 
 
 def test_right_is_listed_without_what_has_an_entry():
@@ -100,9 +140,8 @@ def test_entry_says_what_it_has_to():
         Place("0", 0, 1, (1, 2)),
         finding="It is $2.5$.",
         concedes="It grows.",
-        claimed="$d_k = 1.5$",
-        measured="$0.2$",
-        replacement="It is $\\frac{1}{2.5}$ & less.",
+        found=measured("d_k = 1.5"),
+        right="It is $\\frac{1}{2.5}$ & less.",
     )
     other = said("other", "supported", PLACES[2])
     root, text = page_of(erratum([claim, other]))
@@ -113,8 +152,13 @@ def test_entry_says_what_it_has_to():
     )
     started = ("In our words: ", "Right in it: ", "Not as it is said: ", "Claimed: ")
     assert all(p.startswith(s) for p, s in zip(paragraphs, started, strict=False))
-    assert "; measured: " in paragraphs[3]
-    assert paragraphs[4:] == ["To put in its place:", paragraphs[5], "Evidence"]
+    assert "; measured: 0.200 ± 0.010 (" in paragraphs[3]
+    assert paragraphs[3].endswith("; Gaussian)")
+    raw = {e.get("data-value"): e.get("data-row") for e in article.iter("span")}
+    assert raw["0.2"] == "a-row"
+    assert paragraphs[4] == "To put in its place:"
+    assert paragraphs[6].startswith("By hand: ")
+    assert paragraphs[7:] == ["Evidence"]
     (link,) = article.iter("a")
     assert link.get("href") == "en.html#claim-some-claim"
     assert "counterexample" not in text
@@ -234,7 +278,7 @@ def test_kramdown_hands_formulas_on(latex, kramdown):
 )
 def test_formulas_are_written_as_the_text_writes_them(key, written, kramdown):
     """Signs of the text's own Markdown, decimals of its language, blocks apart."""
-    words_ = {"finding": "It is $0.5$ of $d_k$.", "replacement": "- $d_k$ is * so."}
+    words_ = {"finding": "It is $0.5$ of $d_k$.", "right": "- $d_k$ is * so."}
     claims = [said("a", "refuted", p, **words_) for p in PLACES[:2]]
     language = Language("de", "de", "Deutsch", Untranslated())
     _, text = page_of(erratum(claims, key=key), language)
@@ -251,7 +295,7 @@ def test_formulas_are_written_as_the_text_writes_them(key, written, kramdown):
     tags = [e.tag for e in html5lib.parse(made, namespaceHTMLElements=False)[1].iter()]
     assert {"ul", "li", "em", "table"}.isdisjoint(tags)
     assert tags.count("h2") == 2
-    assert tags.count("p") == 2 * 5 + 1
+    assert tags.count("p") == 2 * 6 + 1
 
 
 def test_links_can_be_written_otherwise():
