@@ -285,16 +285,26 @@ class Report:
 TEXTS = {"statement", "label", "text", "sentence", "arithmetic", "name"}
 
 
-def _rewritten(value: Any, change: Callable[[str], str], field: str = "") -> Any:
+def _rewritten(value: Any, change: Callable[[str], str]) -> Any:
     """Return a file's tables with each text changed."""
-    if isinstance(value, dict):
-        return {
-            key: _rewritten(inner, change, field if field in TEXTS else key)
-            for key, inner in value.items()
-        }
     if isinstance(value, list):
-        return [_rewritten(inner, change, field) for inner in value]
-    return change(value) if field in TEXTS else value
+        return [_rewritten(inner, change) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        # where a claim is from is the key of a text, and no text
+        key: inner if key == "source" else _changed(key, inner, change)
+        for key, inner in value.items()
+    }
+
+
+def _changed(field: str, value: Any, change: Callable[[str], str]) -> Any:
+    """Return what a field holds with each text changed."""
+    if field in TEXTS and isinstance(value, str):
+        return change(value)
+    if field in TEXTS and isinstance(value, dict) and set(value) <= set(CODES):
+        return {code: change(text) for code, text in value.items()}
+    return _rewritten(value, change)
 
 
 def sampled(study: Study, folder: Path, **more: str) -> Report:

@@ -303,9 +303,10 @@ def plain_tree(svg):
     ]
 
 
-def test_alternative_texts_differ(page):
-    """No two figures are described by the same words."""
-    texts = [image.get("alt") for image in page.root.iter("img")]
+def test_alternative_texts_differ(page, report):
+    """No two figures of both pages are described by the same words."""
+    both = (page, report.page(f"{EVIDENCE}{page.code}"))
+    texts = [image.get("alt") for one in both for image in one.root.iter("img")]
     assert len(set(texts)) == len(texts) > 5
 
 

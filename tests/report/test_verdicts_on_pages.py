@@ -2,11 +2,13 @@
 
 import json
 from collections import Counter
+from functools import partial
 
 import html5lib
 import pytest
 
 from montecarlo.report.formulas import prose
+from montecarlo.report.language import SOURCE, localised, read_language
 from montecarlo.report.views import FAILING, VERDICTS
 
 
@@ -17,7 +19,8 @@ def plain_text(element):
 
 def as_shown(message):
     """Return what a message says once its formulas are set."""
-    return plain_text(html5lib.parseFragment(prose(message)))
+    rewrite = partial(localised, read_language(SOURCE))
+    return plain_text(html5lib.parseFragment(prose(message, rewrite)))
 
 
 def turned(report, shift):

@@ -26,6 +26,7 @@ SMALL = Grid(
         Block((16, 64), (32,), pairs=False, dependence="planted(0.5)"),
         Block((64,), setup=SETUP),
         Block((64,), (32,), pairs=False, formats=True),
+        Block((64,), (128,), pairs=False),  # within the scope of the claims
     ),
     tails=((16, 4), (64, 4)),
     first=64,
