@@ -64,15 +64,17 @@ def set_said(language: Language, said: Said) -> Markup:
         are in the page's language, or else in another.
     """
 
+    own = isinstance(said.text, OwnWords)
+
     def fill(placeholder: re.Match[str]) -> str:
         if placeholder[0] == "%%":
-            return "%"
+            return "%%" if own else "%"  # a user's words come out as they were typed
         number = said.numbers.get(placeholder[1])
         return placeholder[0] if number is None else set_number(language, number)
 
     if isinstance(said.text, OwnWords):
-        own = set_own_words(*said.text.in_language(language.code))
-        return Markup(_PLACEHOLDER.sub(fill, own))  # noqa: S704 - escaped, see there
+        words = set_own_words(*said.text.in_language(language.code))
+        return Markup(_PLACEHOLDER.sub(fill, words))  # noqa: S704 - escaped, see there
     text = _PLACEHOLDER.sub(fill, language.translate(said.text))
     text = text.replace("%%", "%")  # as in every message that has placeholders
     filled = Markup(text)  # noqa: S704 - a message, checked when read, and our numbers
