@@ -45,8 +45,29 @@ def test_every_claim_is_in_the_table():
     """The table between the markers names each claim once, with a verdict."""
     script = load_script()
     table = README.partition(script.START)[2].partition(script.END)[0]
-    for claim in read_catalogue().claim:
-        assert table.count(f"| {claim.statement} | **") == 1
+    for number, claim in enumerate(read_catalogue().claim, start=1):
+        assert table.count(f"\n| {number} | {claim.statement} | **") == 1
+
+
+def verdicts_of_table(table):
+    """Return the verdict of each claim of a table, by its number."""
+    rows = re.findall(r"^\| (\d+) \|.* \| \*\*(\w+)\*\* \|", table, re.MULTILINE)
+    return {int(number): verdict for number, verdict in rows}
+
+
+def test_page_of_changes_has_the_verdicts_of_the_table():
+    """What came of a change is what the table says of that claim today."""
+    script = load_script()
+    numbers = {claim.id: n for n, claim in enumerate(read_catalogue().claim, start=1)}
+    table = README.partition(script.START)[2].partition(script.END)[0]
+    verdicts = verdicts_of_table(table)
+    assert len(verdicts) == len(numbers)
+    page = (ROOT / "docs" / "changes-after-results.md").read_text(encoding="utf-8")
+    rows = [found.group() for found in script.ROW.finditer(page)]
+    changes = [re.findall(r"`([\w-]+)`|\*\*(.+)\*\*", row) for row in rows]
+    assert len(changes) == len(re.findall(r"^\| `", page, re.MULTILINE)) > 20
+    for (claim, _), (_, verdict) in changes:
+        assert verdict == verdicts[numbers[claim]], claim
 
 
 def test_replacing_the_table_keeps_the_rest():
@@ -69,8 +90,8 @@ def test_table_and_figure_are_those_of_the_standard_report(tmp_path):
     results = read_results(tmp_path)
     table = script.verdict_table(gather(results, read_catalogue()))
     assert table in README
-    fresh = render_svg(FIGURES["variance"], results.measurements, results.curves)
-    kept = (ROOT / "docs" / "variance.svg").read_text(encoding="utf-8")
+    fresh = render_svg(FIGURES["attention"], results.measurements, results.curves)
+    kept = (ROOT / "docs" / "attention.svg").read_text(encoding="utf-8")
     new, old = coordinates(fresh), coordinates(kept)
     assert new.shape == old.shape
     assert np.abs(new - old).max() < APART
