@@ -57,7 +57,7 @@ KINDS = ("svg", "pdf", "png")
 def test_captions_are_those_of_the_page(drawn, report, code):
     """Caption, legend and alternative text are the page's, in its language."""
     text = (drawn / f"captions.{code}.md").read_text(encoding="utf-8")
-    page = report.page(code)
+    page = report.page(f"evidence-{code}")
     assert re.findall(r"^## (.*)$", text, re.MULTILINE) == ["variance", "saturation"]
     assert re.findall(r"\]\((.*)\)$", text, re.MULTILINE) == [
         "variance.svg",
@@ -67,8 +67,10 @@ def test_captions_are_those_of_the_page(drawn, report, code):
         figure = page.by_id[f"figure-{name}"]
         alternative = figure.find("img").get("alt")
         assert f"![{alternative.replace('_', chr(92) + '_')}]" in text
-        before_formula = (figure.find("figcaption").text or "").strip()
-        assert before_formula[:12] in text
+        caption = figure.find("figcaption")
+        after_its_number = (caption.find("b").tail or "").strip()
+        assert after_its_number[:12]
+        assert after_its_number[:12] in text
     assert "{{" not in text
     legend = len(page.by_id["figure-variance"].findall(".//li"))
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == legend > 4

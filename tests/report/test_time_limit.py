@@ -82,12 +82,13 @@ def test_what_is_undecided_is_inconclusive(limited):
 
 
 def test_page_says_so(limited):
-    """The page tells that time ran out, and the command that makes it again."""
+    """The evidence tells that time ran out, the report the command to make it again."""
+    evidence = (limited / "evidence-en.html").read_text(encoding="utf-8")
+    assert "A time limit ended the sampling" in evidence
     text = (limited / "en.html").read_text(encoding="utf-8")
     page = html5lib.parse(text)
     (shown,) = page.iter("{http://www.w3.org/1999/xhtml}pre")
 
-    assert "A time limit ended the sampling" in text
     command = "python -m montecarlo.report --replicates-from run.json"
     assert "".join(shown.itertext()).strip() == command
 
