@@ -63,7 +63,6 @@ def set_said(language: Language, said: Said) -> Markup:
         Each number has its raw value, and the row it comes from; a user's own words
         are in the page's language, or else in another.
     """
-
     own = isinstance(said.text, OwnWords)
 
     def fill(placeholder: re.Match[str]) -> str:
