@@ -32,8 +32,8 @@ lang = ["ja"]
 jobs = 1
 only = ["linear-variance", "unscaled-one-hot"]
 [grid]
-d_k = [16, 64]
-n_keys = [32]
+d_k = [16, 64, 128]
+n_keys = [128]
 laws = []
 first = 2048
 most = 4096

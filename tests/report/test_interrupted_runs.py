@@ -175,7 +175,7 @@ def test_folder_that_cannot_be_written(run, monkeypatch):
 
 def _run_on_a_full_disk(arguments, told):
     """Run the command where no file may grow beyond some kilobytes."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
     told.put(main(arguments))
 
 
