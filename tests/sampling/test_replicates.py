@@ -153,6 +153,20 @@ def test_other_key_other_replicate(change):
     assert (one != other)[:, np.logical_not(shares)].all()
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [Condition("gaussian", "gaussian", 2, 2), Condition("gaussian", "gaussian", 1)],
+    ids=str,
+)
+def test_replicates_do_not_repeat(condition):
+    """Of more replicates than most conditions get, no two come to the same."""
+    n = 300 if condition.n_keys is None else 1100
+    means = sample(condition, SEED, 0, n, ("none",)).means
+
+    assert len(np.unique(means, axis=0)) == n
+    assert len(np.unique(means[np.arange(n) % 64], axis=0)) == 64
+
+
 def test_queries_and_keys_are_drawn_apart():
     """Q and K come from streams of their own, of the shape of the condition."""
     q, k = draw_matrices(SMALL, SEED, 3)
