@@ -284,6 +284,26 @@ def test_error_of_a_mean_is_that_between_replicates(name, divisor):
     assert found == pytest.approx(expected, rel=1e-3)
 
 
+#: Indicators that no row of some condition has, with the rows of a replicate.
+NO_ROW = [
+    (ROWS, RowKey("sqrt", "saturated_999", "mean"), 128),
+    (PLANTED, RowKey("sqrt", "saturated_999", "mean"), 32),
+    (ROWS, RowKey("sqrt", "format_overflow", "mean", "float32", "shifted"), 16),
+]
+
+
+@pytest.mark.parametrize(("condition", "key", "rows"), NO_ROW)
+def test_rows_of_a_share_are_those_that_were_looked_at(condition, key, rows):
+    """Where no row is one, the interval of a share ends at 1 - error**(1/rows), with
+    the rows of all replicates.
+    """
+    found = estimates(condition).estimate(key)
+    end = 1.0 - 0.2 ** (1.0 / (N * rows))
+
+    assert found.value == 0.0
+    assert found.interval(0.2).high == pytest.approx(end, rel=1e-9)
+
+
 PAIR_FORMULAS = {
     "entry_variance_q": lambda q, k, s, c, sd: q.var(),
     "entry_variance_k": lambda q, k, s, c, sd: k.var(),

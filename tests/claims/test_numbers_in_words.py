@@ -5,6 +5,7 @@ domain, and a bound that no word gives is that of the house rule, which is writt
 here a second time.
 """
 
+import math
 import re
 
 import msgspec
@@ -220,6 +221,38 @@ def test_self_checks_are_no_looser_than_they_were(check):
         most = 0.25 if one.quantity == "format_error" else 0.1
         assert one.relation == "equals"
         assert one.tolerance <= most
+
+
+def test_self_checks_expect_what_their_words_say():
+    """The weight of a planted key is that of the formula, with n = 128; rounding errs
+    by a quarter of a unit in the last place: 2**-10 in float16, 2**-7 in bfloat16.
+    """
+    expected = {
+        (check.quantity, check.number_format): check.expected
+        for self_check in CATALOGUE.self_check
+        for check in self_check.check
+        if check.expected != "reference"
+    }
+    planted = math.exp(0.5) / (127.0 + math.exp(0.5))
+    assert expected.pop(("planted_weight", "float64")) == pytest.approx(planted, 1e-4)
+    assert expected == {
+        ("score_variance_ratio", "float64"): 1.0,
+        ("entropy_identity", "float64"): 0.0,
+        ("format_error", "float16"): 2.0**-12,
+        ("format_error", "bfloat16"): 2.0**-9,
+    }
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, r in READINGS.items() if any(c.threshold for c in r.check)]
+)
+def test_thresholds_are_varied_around_the_bound(name):
+    """The range that outcomes are drawn over holds the bound that is judged by."""
+    for check in READINGS[name].check:
+        if check.threshold is not None:
+            bound = getattr(check, check.threshold.bound)
+            at = bound.times if isinstance(bound, Level) else bound
+            assert check.threshold.start < at < check.threshold.stop
 
 
 # --- What is wrong is seen ------------------------------------------------------------
