@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
@@ -34,6 +35,7 @@ from montecarlo.report.views import (
     Said,
     SelfCheckView,
     SourceView,
+    ZScoresView,
 )
 from montecarlo.results.folder import read_run
 
@@ -136,7 +138,13 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         tuple(results.claims["models"]),
         tuple(results.claims["records"]),
         catalogue.language is not None,
+        _z_scores(results.claims),
     )
+
+
+def _z_scores(claims: Mapping[str, Any]) -> ZScoresView | None:
+    record = claims.get("z_scores")
+    return None if record is None else msgspec.convert(record, ZScoresView)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,7 @@ def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
         table.add_row(claim.id, claim.verdict, readings if claim.readings[1:] else "")
     console = _console(sys.stdout)
     console.print(table)
-    failed = [check.id for check in findings.self_checks if check.verdict == "refuted"]
-    if failed:
+    if failed := findings.failed_self_checks():
         console.print(f"self-checks refuted: {', '.join(failed)}")
     for path in sorted(written, key=lambda path: path.name == "index.html"):
         print(path)  # last what to open
