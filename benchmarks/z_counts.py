@@ -130,7 +130,9 @@ def lines(scores: pd.DataFrame, counts: Counts) -> Iterator[dict[str, object]]:
             ends = np.array([rms_limits(size, scatter, rate) for size in sizes])
             outside = (rms < ends[:, 0]) | (rms > ends[:, 1])
             rates[rate] = float(outside.mean())
-        limits = np.array([largest_limit(len(groups[0][2]), counts) for groups in by_seed])
+        limits = np.array(
+            [largest_limit(len(groups[0][2]), counts) for groups in by_seed]
+        )
         yield {
             "kind": kind,
             "name": name or "all",

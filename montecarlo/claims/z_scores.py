@@ -8,9 +8,9 @@ A z score is a distance in standard errors, brought from Student's t, of as many
 of freedom as its replicates leave, to the normal law.  z scores of one condition share
 their draws and those of different conditions share none, so a mean square of N scores,
 n of them in each condition, has the variance 2 ρ Σ n²/N².  ρ is 1 where those of a
-condition all say the same; what it is, is counted on clean seeds (`benchmarks.z_counts`)
-and kept beside this module, as is how often large scores occur.  The mean square then
-is compared with a chi-square of N²/(ρ Σ n²) degrees of freedom.
+condition all say the same; what it is, is counted on clean seeds and kept beside this
+module, as is how often large scores occur (`benchmarks.z_counts`).  The mean square
+then is compared with a chi-square of N²/(ρ Σ n²) degrees of freedom.
 """
 
 from collections.abc import Iterator, Mapping
@@ -110,15 +110,15 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``condition`` (a number), ``family``, ``law`` and ``z``, for each row that has an
-        exact value and a bounded interval: of rare draws neither a mean nor its error
-        is known.
+        ``condition`` (a number), ``family``, ``law`` and ``z``, for each row that has
+        an exact value and a bounded interval: of rare draws neither a mean nor its
+        error is known.
     """
     ends = measurements["ci_low"], measurements["ci_high"]
     known = measurements["reference"].notna() & measurements["std_error"].gt(0.0)
     rows = measurements[known & np.isfinite(ends[0]) & np.isfinite(ends[1])]
     distance = ((rows["estimate"] - rows["reference"]) / rows["std_error"]).to_numpy()
-    # the error of an overflow probability is that of its draws, of which a block is full
+    # the error of an overflow probability is that of its draws: a block has many
     is_rare = rows["quantity"].eq(OVERFLOW)
     degrees = np.where(is_rare, np.inf, rows["n_replicates"] - 1.0)
     tail = np.maximum(stdtr(degrees, -np.abs(distance)), LEAST)

@@ -12,11 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
+from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
@@ -35,8 +35,8 @@ from montecarlo.report.views import (
     Said,
     SelfCheckView,
     SourceView,
-    ZScoresView,
 )
+from montecarlo.report.z_scores import read_z_scores
 from montecarlo.results.folder import read_run
 
 
@@ -138,13 +138,9 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         tuple(results.claims["models"]),
         tuple(results.claims["records"]),
         catalogue.language is not None,
-        _z_scores(results.claims),
+        read_z_scores(results.claims),
+        tuple(failed_self_checks(results.claims)),
     )
-
-
-def _z_scores(claims: Mapping[str, Any]) -> ZScoresView | None:
-    record = claims.get("z_scores")
-    return None if record is None else msgspec.convert(record, ZScoresView)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from montecarlo.report.own_words import Shown
+from montecarlo.report.z_scores import ZScoresView
 
 #: Verdicts in the order in which a page counts them.
 VERDICTS = (
@@ -226,45 +227,6 @@ class SelfCheckView:
 
 
 @dataclass(frozen=True, slots=True)
-class ZGroup:
-    """The z scores of a family of quantities, of a law, or all."""
-
-    kind: str  # all, family or law
-    name: str
-    number: int
-    conditions: int
-    rms: float
-    rms_low: float
-    rms_high: float
-    largest: float
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class ZSeeds:
-    """The clean seeds that limits of z scores were counted on."""
-
-    preset: str
-    first_seed: int
-    seeds: int
-
-
-@dataclass(frozen=True, slots=True)
-class ZScoresView:
-    """How the distances to exact values came out, as a self-check of its own."""
-
-    verdict: str
-    false_alarm: float
-    largest_limit: float | None
-    counted: ZSeeds
-    groups: tuple[ZGroup, ...]
-
-    def count(self, verdict: str) -> int:
-        """Count the groups that came out so."""
-        return sum(group.verdict == verdict for group in self.groups)
-
-
-@dataclass(frozen=True, slots=True)
 class Findings:
     """Everything that the pages of all languages show; ``own``: a user's claims."""
 
@@ -279,13 +241,7 @@ class Findings:
     records: tuple[Mapping[str, Any], ...]
     own: bool = False
     z_scores: ZScoresView | None = None  # None: an earlier version did not judge them
-
-    def failed_self_checks(self) -> list[str]:
-        """Return the ids of the self-checks that are refuted, z scores among them."""
-        failed = [one.id for one in self.self_checks if one.verdict == "refuted"]
-        if self.z_scores is not None and self.z_scores.verdict == "refuted":
-            failed.append("z-scores")
-        return failed
+    failed_self_checks: tuple[str, ...] = ()  # ids of those that are refuted
 
     def claim(self, name: str) -> ClaimView | None:
         """Return a claim of the five texts by id, None where it was left out.
