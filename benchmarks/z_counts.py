@@ -6,7 +6,9 @@ quick preset, each of its own seed.  Out: ``montecarlo/claims/z_counts.json``, w
 root mean square and largest of each group, with the limits and how often they, and
 limits for a larger rate, were exceeded.
 
-With ``--preset NAME`` another preset is held against what is kept: a table only.
+With ``--preset NAME`` another preset is held against what is kept, and its lines of the
+table are written anew.  A study of the quick preset takes about 8 s of one core, one of
+the standard preset two minutes.
 """
 
 import argparse
@@ -44,6 +46,8 @@ from montecarlo.results.folder import write_json
 from montecarlo.study import Study, find_reference, run_study
 
 TABLE = Path(__file__).with_suffix(".csv")
+#: The preset whose counts are kept.
+COUNTED = "quick"
 #: Far from those of reports, tests and the report card.
 FIRST_SEED, SEEDS = 1001, 100
 #: Two-sided tail probabilities at which large z scores are counted.
@@ -53,7 +57,7 @@ RATES = (0.1, 0.01)
 SHARES = (0.05, 0.5, 0.95, 1.0)
 
 
-def scores_of(seed: int, preset: str = "quick") -> pd.DataFrame:
+def scores_of(seed: int, preset: str) -> pd.DataFrame:
     """Return the z scores of one study, with its seed."""
     study = Study(read_catalogue(), PRESETS[preset], seed=seed, preset=preset)
     with ThreadPoolExecutor(1) as executor:
@@ -171,20 +175,28 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--seeds", type=int, default=SEEDS, help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=1, help="default: %(default)s")
-    parser.add_argument("--preset", help="hold another preset against what is kept")
+    parser.add_argument("--preset", default=COUNTED, help="default: %(default)s")
     options = parser.parse_args(argv)
-    kept, preset = options.preset is not None, options.preset or "quick"
-    look_up("preset", preset, PRESETS)
+    look_up("preset", options.preset, PRESETS)
     seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
     with make_executor(options.jobs) as executor:
-        scores = collect(seeds, preset, executor)
-    counts = read_counts() if kept else count(scores, preset)
-    table = pd.DataFrame(lines(scores, counts))
-    if not kept:
-        write_json(COUNTS, msgspec.to_builtins(counts))
-        table.to_csv(TABLE, index=False, lineterminator="\n")
-    print(table.to_string(index=False))
+        scores = collect(seeds, options.preset, executor)
+    print(write(scores, options.preset).to_string(index=False))
     return 0
+
+
+def write(scores: pd.DataFrame, preset: str) -> pd.DataFrame:
+    """Write what was counted, and return the lines of the table that are new."""
+    counts = read_counts()
+    if preset == COUNTED:
+        counts = count(scores, preset)
+        write_json(COUNTS, msgspec.to_builtins(counts))
+    new = pd.DataFrame(lines(scores, counts))
+    new.insert(0, "preset", preset)
+    old = pd.read_csv(TABLE) if TABLE.exists() else new[:0]
+    table = pd.concat([old[old["preset"].ne(preset)], new])
+    table.to_csv(TABLE, index=False, lineterminator="\n")
+    return new
 
 
 if __name__ == "__main__":

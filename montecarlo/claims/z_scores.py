@@ -2,7 +2,7 @@
 
 In: the table of measurements.  Out: root mean square and largest of its z scores, over
 all of them, for each family of quantities and for each distribution, with the limits
-that a right simulator exceeds anywhere in one study of a thousand.
+that a right simulator exceeds anywhere in nominally one study of ten thousand.
 
 A z score is a distance in standard errors, brought from Student's t, of as many degrees
 of freedom as its replicates leave, to the normal law.  z scores of one condition share
@@ -31,10 +31,12 @@ from montecarlo.estimation.failures import OVERFLOW
 
 #: Probability that the z scores of a right simulator are called wrong: half of it is
 #: spent on the largest, half on the root mean squares of all groups, both sides.
-FALSE_ALARM = 1e-3
+FALSE_ALARM = 1e-4
 COUNTS = Path(__file__).with_name("z_counts.json")
 #: Families of quantities, in the order of the record.
 FAMILIES = ("entries", "scores", "weights", "gradients", "shares")
+#: Replicates that a judged estimate has at least: none on the clean seeds had fewer.
+FEWEST = 32
 #: The least tail probability that is told from 0: a z score of 37 is one of 37 or more.
 LEAST = 1e-300
 CONDITION = ["law_q", "law_k", "dependence", "setup", "d_k", "n_keys"]
@@ -111,16 +113,17 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         ``condition`` (a number), ``family``, ``law`` and ``z``, for each row that has
-        an exact value and a bounded interval: of rare draws neither a mean nor its
-        error is known.
+        an exact value, `FEWEST` replicates and a bounded interval: of rare draws
+        neither a mean nor its error is known.
     """
     ends = measurements["ci_low"], measurements["ci_high"]
     known = measurements["reference"].notna() & measurements["std_error"].gt(0.0)
+    # the error of an overflow probability is that of its draws: a block has many
+    by_draws = measurements["quantity"].eq(OVERFLOW)
+    known &= by_draws | measurements["n_replicates"].ge(FEWEST)
     rows = measurements[known & np.isfinite(ends[0]) & np.isfinite(ends[1])]
     distance = ((rows["estimate"] - rows["reference"]) / rows["std_error"]).to_numpy()
-    # the error of an overflow probability is that of its draws: a block has many
-    is_rare = rows["quantity"].eq(OVERFLOW)
-    degrees = np.where(is_rare, np.inf, rows["n_replicates"] - 1.0)
+    degrees = np.where(by_draws[rows.index], np.inf, rows["n_replicates"] - 1.0)
     tail = np.maximum(stdtr(degrees, -np.abs(distance)), LEAST)
     same = rows["law_q"].eq(rows["law_k"])
     return pd.DataFrame(
