@@ -187,9 +187,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def write(scores: pd.DataFrame, preset: str) -> pd.DataFrame:
     """Write what was counted, and return the lines of the table that are new."""
-    counts = read_counts()
+    counts = count(scores, preset) if preset == COUNTED else read_counts()
     if preset == COUNTED:
-        counts = count(scores, preset)
         write_json(COUNTS, msgspec.to_builtins(counts))
     new = pd.DataFrame(lines(scores, counts))
     new.insert(0, "preset", preset)
