@@ -1,6 +1,6 @@
 """How the z scores of a study scatter on clean seeds: what their limits rest on.
 
-Run as ``python -m benchmarks.z_counts [--seeds N] [--jobs N]``: whole studies of the
+Run as ``python -m benchmarks.z_counts [--seeds A:B] [--jobs N]``: whole studies of the
 quick preset, each of its own seed.  Out: ``montecarlo/claims/z_counts.json``, which
 `montecarlo.claims.z_scores` reads, and ``benchmarks/z_counts.csv``, the distribution of
 root mean square and largest of each group, with the limits and how often they, and
@@ -48,8 +48,8 @@ from montecarlo.study import Study, find_reference, run_study
 TABLE = Path(__file__).with_suffix(".csv")
 #: The preset whose counts are kept.
 COUNTED = "quick"
-#: Far from those of reports, tests and the report card.
-FIRST_SEED, SEEDS = 1001, 100
+#: First and last, far from those of reports, tests and the report card.
+SEEDS = "1001:1100"
 #: Two-sided tail probabilities at which large z scores are counted.
 LEVELS = (1e-2, 1e-3, 1e-4)
 #: Rates of alarms, both sides together, that so many seeds can count.
@@ -83,8 +83,7 @@ def count(scores: pd.DataFrame, preset: str) -> Counts:
     }
     return Counts(
         preset,
-        int(scores["seed"].min()),
-        int(scores["seed"].nunique()),
+        tuple(sorted(map(int, scores["seed"].unique()))),
         fingerprint_rows(PRESETS[preset]),
         tuple((level, _short(float(np.mean(tails < level)))) for level in LEVELS),
         {name: _scatter(rows) for name, rows in families.items()},
@@ -173,12 +172,18 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.z_counts", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="default: %(default)s")
+    parser.add_argument(
+        "--seeds",
+        action="append",
+        metavar="FIRST:LAST",
+        help=f"repeatable; default: {SEEDS}",
+    )
     parser.add_argument("--jobs", type=int, default=1, help="default: %(default)s")
     parser.add_argument("--preset", default=COUNTED, help="default: %(default)s")
     options = parser.parse_args(argv)
     look_up("preset", options.preset, PRESETS)
-    seeds = range(FIRST_SEED, FIRST_SEED + options.seeds)
+    ends = [map(int, text.split(":")) for text in options.seeds or [SEEDS]]
+    seeds = [seed for first, last in ends for seed in range(first, last + 1)]
     with make_executor(options.jobs) as executor:
         scores = collect(seeds, options.preset, executor)
     print(write(scores, options.preset).to_string(index=False))

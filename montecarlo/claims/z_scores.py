@@ -65,7 +65,7 @@ class Counts(Struct, frozen=True):
     Attributes
     ----------
     preset : str
-    first_seed, seeds : int
+    seeds : tuple of int
     rows : str
         Fingerprint of the rows that had z scores: see `fingerprint_rows`.
     beyond : tuple of (float, float)
@@ -75,8 +75,7 @@ class Counts(Struct, frozen=True):
     """
 
     preset: str
-    first_seed: int
-    seeds: int
+    seeds: tuple[int, ...]
     rows: str
     beyond: tuple[tuple[float, float], ...]
     scatter: dict[str, Scatter]
@@ -166,11 +165,7 @@ def judge_z_scores(
         "verdict": (verdict if groups else Verdict.NOT_MEASURED).value,
         "false_alarm": FALSE_ALARM,
         "largest_limit": limit,
-        "counted": {
-            "preset": counts.preset,
-            "first_seed": counts.first_seed,
-            "seeds": counts.seeds,
-        },
+        "counted": {"preset": counts.preset, "seeds": len(counts.seeds)},
         "groups": found,
     }
 

@@ -24,10 +24,9 @@ class ZGroup:
 
 @dataclass(frozen=True, slots=True)
 class ZSeeds:
-    """The clean seeds that limits of z scores were counted on."""
+    """How many clean seeds the limits of z scores were counted on, of which preset."""
 
     preset: str
-    first_seed: int
     seeds: int
 
 

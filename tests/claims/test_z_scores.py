@@ -244,7 +244,7 @@ def test_kept_counts_are_of_these_rows():
     counts = read_counts()
     assert counts.rows == fingerprint_rows(PRESETS[counts.preset])
     assert [level for level, _ in counts.beyond] == list(LEVELS)
-    assert counts.seeds >= 60
+    assert len(set(counts.seeds)) >= 50
     other = Grid(d_k=(2,), n_keys=(4,))
     assert fingerprint_rows(other) != fingerprint_rows(PRESETS[counts.preset])
 
