@@ -34,7 +34,7 @@ from montecarlo.sampling import conditions, matrices, pair_blocks
 from montecarlo.study import Study, run_study
 from montecarlo.theory.references import REFERENCES
 
-#: Small conditions, many enough to see a spread that is 1.4 times too large.
+#: Small conditions, many enough to see a spread that is half as large again.
 GRID = Grid(
     d_k=(1, 2, 3, 4, 6, 8, 12, 16),
     n_keys=(3, 4, 6, 8, 12),
@@ -72,17 +72,17 @@ def test_right_studies_pass(seed):
 
 
 def test_repeated_streams_are_seen(monkeypatch):
-    """Replicates that repeat after 64 make errors that are too small by a root of 2."""
+    """Replicates that repeat after 64 make the errors of 256 too small by half."""
 
     def repeated(seed, condition, index, which):
         return conditions.stream(seed, condition, index % 64, which)
 
     monkeypatch.setattr(matrices, "stream", repeated)
-    record = study_scores(33)
+    record = study_scores(33, msgspec.structs.replace(GRID, first=256, most=256))
 
     assert record["verdict"] == "refuted"
     assert "" in refuted(record)
-    assert record["groups"][0]["rms"] > 1.2
+    assert record["groups"][0]["rms"] > 1.5
 
 
 @pytest.mark.slow
