@@ -39,6 +39,7 @@ FAMILIES = ("entries", "scores", "weights", "gradients", "shares")
 FEWEST = 32
 #: The least tail probability that is told from 0: a z score of 37 is one of 37 or more.
 LEAST = 1e-300
+NUMBERS = ("estimate", "std_error", "ci_low", "ci_high", "n_replicates", "reference")
 CONDITION = ["law_q", "law_k", "dependence", "setup", "d_k", "n_keys"]
 
 
@@ -115,6 +116,8 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
         an exact value, `FEWEST` replicates and a bounded interval: of rare draws
         neither a mean nor its error is known.
     """
+    # a table without rows has no types
+    measurements = measurements.astype(dict.fromkeys(NUMBERS, np.float64))
     ends = measurements["ci_low"], measurements["ci_high"]
     known = measurements["reference"].notna() & measurements["std_error"].gt(0.0)
     # the error of an overflow probability is that of its draws: a block has many

@@ -213,6 +213,8 @@ def test_nothing_to_judge_is_said():
         record = judge_z_scores(table.assign(**{column: value}))
         assert record["verdict"] == "not_measured"
         assert record["groups"] == []
+    empty = pd.DataFrame(columns=table.columns)
+    assert judge_z_scores(empty)["verdict"] == "not_measured"
 
 
 def test_limit_of_the_largest_is_no_normal_one():
