@@ -29,8 +29,9 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--fail-on",
         metavar="VERDICTS",
-        default="refuted,inconclusive",
-        help="verdicts that end in status 1 (refuted,inconclusive); none: no verdict",
+        default="refuted,inconclusive,self-check",
+        help="verdicts that end in status 1, and self-check: a check of the simulator "
+        "itself is refuted (refuted,inconclusive,self-check); none: nothing does",
     )
     add("--preset", metavar="NAME", default="quick", help="grid and budgets (quick)")
     add("--seed", metavar="N", default="1", help="of all random numbers (1)")

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
 from montecarlo.names import decimal_number, look_up, whole_number
 from montecarlo.own_claims import most_seconds, own_study
 from montecarlo.report.command import Target, write_report
+from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.report.own_words import read_own_claims
 from montecarlo.study import run_study
@@ -39,10 +41,10 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     OSError, RuntimeError
         If the run could not finish; a previous report is as it was.
     """
-    verdicts = {verdict.value: verdict for verdict in Verdict}
+    outcomes = {name: name for name in (*[v.value for v in Verdict], *FAIL_ON)}
     named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
     named = [] if named == ["none"] else named
-    fail_on = {look_up("fail-on", name, verdicts).value for name in named}
+    fail_on = {look_up("fail-on", name, outcomes) for name in named}
     error_rate = decimal_number("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:
         raise ValueError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
@@ -62,14 +64,18 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
         folder = Path(arguments.report)
         target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
         written, _ = write_report(study, target, own_file=content)
-        measurements, claims = written.measurements, written.claims["claims"]
+        measurements, record = written.measurements, written.claims
     elif arguments.lang is not None:
         raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
     else:
         with make_executor(jobs, executor) as workers:
             results = run_study(study, workers)
-        measurements, claims = results.measurements, results.claims["claims"]
+        measurements, record = results.measurements, results.claims
+    claims = record["claims"]
     failing = any(claim["verdict"] in fail_on for claim in claims)
+    if failed := failed_self_checks(record):
+        print(f"judge: self-checks refuted: {', '.join(failed)}", file=sys.stderr)
+        failing = failing or "self-check" in fail_on
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}
         return json.dumps(record, ensure_ascii=False), failing

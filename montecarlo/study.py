@@ -24,6 +24,7 @@ from montecarlo.claims.records import (
 )
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.undecided import undecided_conditions
+from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
@@ -171,9 +172,10 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     sampled()
     judged = judge.judge(lambda c: cache.summaries(store, c))
     summaries = [cache.summaries(store, condition) for condition in budgets]
+    measurements = tabulate(summaries, find_reference, rare)
     return StudyResults(
         study,
-        tabulate(summaries, find_reference, rare),
+        measurements,
         _curves(study.seed, summaries, judged.claims),
         {
             "error_rate": study.error_rate,
@@ -186,6 +188,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
                 )
             ],
             "self_checks": self_check_records(judged.self_checks, row_id),
+            "z_scores": judge_z_scores(measurements),
             "models": msgspec.to_builtins(study.catalogue.model),
             "records": msgspec.to_builtins(study.catalogue.record),
         },

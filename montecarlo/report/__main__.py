@@ -1,6 +1,7 @@
 """``python -m montecarlo.report``: sample Q and K, judge the texts, write the report.
 
-Exit status: 0 the report was written, whatever the verdicts; 2 usage or input, found
+Exit status: 0 the report was written, whatever the verdicts; 1 it was, and a check of
+the simulator itself is refuted, with ``--fail-on self-check``; 2 usage or input, found
 before sampling; 3 the run could not finish; 130 interrupted.
 """
 
@@ -8,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, concluded, importing
+from montecarlo.exits import DONE, FAILING, concluded, importing
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -67,6 +68,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="a run.json: sample as many replicates as that run did, for equal bytes",
     )
     add(
+        "--fail-on",
+        metavar="NAME",
+        help="self-check: status 1 if a check of the simulator itself is refuted",
+    )
+    add(
         "--fresh",
         action="store_true",
         help="start anew, whatever an interrupted run left in the folder",
@@ -111,15 +117,17 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report_maker,
                 run_report,
             )
+            from montecarlo.report.failing import failing_outcome
             from montecarlo.report.rerendering import render_again
 
         if arguments.list is not None:
             list_kind(arguments.list)
-        else:
-            make = report_maker(arguments.format, arguments.text)
-            write = run_report if arguments.source is None else render_again
-            write(arguments, typed, make)
-        return DONE
+            return DONE
+        is_failing = failing_outcome(arguments.fail_on)
+        make = report_maker(arguments.format, arguments.text)
+        write = run_report if arguments.source is None else render_again
+        findings = write(arguments, typed, make)
+        return FAILING if is_failing(findings) else DONE
 
     return concluded("report", work)
 

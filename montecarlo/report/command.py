@@ -135,8 +135,8 @@ def run_report(
     typed: Sequence[str],
     make: Make,
     show: Show = print_outcome,
-) -> None:
-    """Sample, judge and write the report.
+) -> Findings:
+    """Sample, judge and write the report; returns what it shows.
 
     Parameters
     ----------
@@ -180,8 +180,10 @@ def run_report(
         max_seconds=options.max_seconds,
     )
     results, written = write_report(study, target, only=options.only, make=make)
+    findings = gather(results, options.catalogue)
     if not arguments.quiet:
-        show(gather(results, options.catalogue), written)
+        show(findings, written)
+    return findings
 
 
 def write_report(

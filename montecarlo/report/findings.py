@@ -16,6 +16,7 @@ import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
+from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
@@ -35,6 +36,7 @@ from montecarlo.report.views import (
     SelfCheckView,
     SourceView,
 )
+from montecarlo.report.z_scores import read_z_scores
 from montecarlo.results.folder import read_run
 
 
@@ -136,6 +138,8 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         tuple(results.claims["models"]),
         tuple(results.claims["records"]),
         catalogue.language is not None,
+        read_z_scores(results.claims),
+        tuple(failed_self_checks(results.claims)),
     )
 
 

@@ -18,6 +18,7 @@ from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages
 from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.terminal import print_outcome
+from montecarlo.report.views import Findings
 from montecarlo.results.folder import (
     TIMING_FILE,
     ResultsError,
@@ -52,8 +53,8 @@ def render_again(
     typed: Sequence[str],
     make: Make,
     show: Show = print_outcome,
-) -> None:
-    """Render an earlier run's results without sampling or judging.
+) -> Findings:
+    """Render an earlier run's results without sampling; returns what they show.
 
     Parameters
     ----------
@@ -112,8 +113,10 @@ def render_again(
             discard_staging(output)
             raise
         written = commit(output)
+    findings = gather(results, catalogue)
     if not arguments.quiet:
-        show(gather(results, catalogue), written)
+        show(findings, written)
+    return findings
 
 
 def _writes_less(arguments: argparse.Namespace) -> bool:

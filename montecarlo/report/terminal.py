@@ -72,9 +72,8 @@ def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
         table.add_row(claim.id, claim.verdict, readings if claim.readings[1:] else "")
     console = _console(sys.stdout)
     console.print(table)
-    failed = [check.id for check in findings.self_checks if check.verdict == "refuted"]
-    if failed:
-        console.print(f"self-checks refuted: {', '.join(failed)}")
+    if findings.failed_self_checks:
+        console.print(f"self-checks refuted: {', '.join(findings.failed_self_checks)}")
     for path in sorted(written, key=lambda path: path.name == "index.html"):
         print(path)  # last what to open
 
