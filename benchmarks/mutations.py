@@ -30,6 +30,7 @@ from benchmarks.planting import (
     UnusableError,
     copy_checkout,
     read_mutations,
+    require_places,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -243,10 +244,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if unknown := set(options.names) - {mutation.name for mutation in mutations}:
         parser.error(f"NAME must be in the list, got {', '.join(sorted(unknown))}")
     chosen = [m for m in mutations if not options.names or m.name in options.names]
+    begun = time.monotonic()
     try:
-        for mutation in chosen:
-            mutation.planted(ROOT)
-        begun = time.monotonic()
+        require_places(chosen, ROOT)
         clean = behave([m.file for m in chosen], ROOT, options.jobs)
     except UnusableError as error:
         print(f"benchmarks.mutations: {error}", file=sys.stderr)

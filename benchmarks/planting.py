@@ -6,6 +6,7 @@ In: a list of errors, each a text of a file and what is put in its place.
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,6 +66,25 @@ def read_mutations(path: Path) -> list[Mutation]:
     """Read a list of errors."""
     entries = tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
     return [Mutation(**entry) for entry in entries]
+
+
+def require_places(mutations: Iterable[Mutation], root: Path) -> None:
+    """See that each error can be planted; raises `UnusableError` with all that cannot.
+
+    Parameters
+    ----------
+    mutations : iterable of Mutation
+    root : Path
+        A checkout.
+    """
+    complaints = []
+    for mutation in mutations:
+        try:
+            mutation.planted(root)
+        except UnusableError as error:
+            complaints.append(str(error))
+    if complaints:
+        raise UnusableError("; ".join(complaints))
 
 
 def copy_checkout(root: Path, folder: Path) -> Path:

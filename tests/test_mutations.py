@@ -3,12 +3,18 @@
 import ast
 import subprocess
 import tomllib
+from dataclasses import replace
 
 import pytest
 
 from benchmarks import mutations
 from benchmarks.mutations import ROOT, Clean, changed_verdict, look, targets_of
-from benchmarks.planting import Mutation, UnusableError, read_mutations
+from benchmarks.planting import (
+    Mutation,
+    UnusableError,
+    read_mutations,
+    require_places,
+)
 
 LISTED = read_mutations(mutations.LIST)
 PARSE = {".py": ast.parse, ".toml": tomllib.loads}
@@ -66,6 +72,9 @@ def test_an_error_without_a_place_of_its_own_is_refused(checkout, text):
     (checkout / HALVED.file).write_text(text)
     with pytest.raises(UnusableError, match="halved: old must be found once in"):
         HALVED.plant(checkout)
+    again = replace(HALVED, name="again")
+    with pytest.raises(UnusableError, match="halved: .*; mutation again: "):
+        require_places([HALVED, again], checkout)
 
 
 def test_the_nearest_tests_come_first():
