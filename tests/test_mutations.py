@@ -73,7 +73,7 @@ def test_an_error_without_a_place_of_its_own_is_refused(checkout, text):
     with pytest.raises(UnusableError, match="halved: old must be found once in"):
         HALVED.plant(checkout)
     again = replace(HALVED, name="again")
-    with pytest.raises(UnusableError, match="halved: .*; mutation again: "):
+    with pytest.raises(UnusableError, match=r"halved: .*; mutation again: "):
         require_places([HALVED, again], checkout)
 
 
