@@ -1,10 +1,9 @@
 """Which planted errors are seen, by the tests or by the quick study.
 
 Run as ``python -m benchmarks.mutations [--list FILE] [--jobs N] [NAME...]``.  In:
-errors, by default those of ``benchmarks/mutations.toml``.  Each is planted alone in a
-copy of the checkout, where the tests that mirror its module run, then those of its
-package, a few of the whole pipeline, and the quick study.  Out: a table of what saw
-each first.
+a list (``benchmarks/mutations.toml``).  Each is planted alone in a copy of the
+checkout, where the tests that mirror its module run, then those of its package, a few
+of the whole pipeline, and the quick study.  Out: a table of what saw each first.
 
 Exit status: 0 at most one in twenty came through; 1 more did; 2 a list or a checkout
 that cannot be used: an error has no place of its own, or tests fail without one.
@@ -44,7 +43,8 @@ PIPELINE = (
     "tests/test_example.py",
 )
 STUDY = ("-m", "montecarlo.report", "--preset", "quick", "--lang", "en", "--quiet")
-#: Seconds for all that looks at one error; what is not seen by then came through.
+#: Seconds for all that looks at one error: what is not seen by then came through.
+#: Without an error, the tests of a folder have three times as many.
 SECONDS = 1200.0
 #: One of so many may come through.
 ALLOWED = 20
@@ -193,7 +193,9 @@ def look(mutation: Mutation, root: Path, clean: Clean, seconds: float) -> Outcom
     return Outcome(seen(), time.monotonic() - begun)
 
 
-def behave(files: Sequence[str], root: Path, jobs: int) -> Clean:
+def behave(
+    files: Sequence[str], root: Path, jobs: int, seconds: float = SECONDS
+) -> Clean:
     """Run all tests that looking for errors in some files takes, without an error.
 
     Raises
@@ -215,16 +217,16 @@ def behave(files: Sequence[str], root: Path, jobs: int) -> Clean:
         for file in dict.fromkeys(files):
             with (edited / file).open("a", encoding="utf-8") as end:
                 end.write(NOTHING[Path(file).suffix])
-        found = pool.map(lambda t: failing_tests(edited, t, (), 3 * SECONDS), targets)
+        found = pool.map(lambda t: failing_tests(edited, t, (), 3 * seconds), targets)
         suspects = []
         for target, failing in zip(targets, found, strict=True):
             if failing is None:
-                raise UnusableError(f"{target} must end within {3 * SECONDS:.0f} s")
+                raise UnusableError(f"{target} must end within {3 * seconds:.0f} s")
             suspects += failing
         for test in suspects:
-            if failing_tests(pristine, test, (), SECONDS) != []:
+            if failing_tests(pristine, test, (), seconds) != []:
                 raise UnusableError(f"tests must pass without an error, got {test}")
-        status, verdicts = study_verdicts(pristine, SECONDS)
+        status, verdicts = study_verdicts(pristine, seconds)
     if status != 0 or not verdicts:
         raise UnusableError(f"the study must exit with 0 and verdicts, got {status}")
     return Clean(verdicts, suspects)
@@ -239,6 +241,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
     parser.add_argument("--list", type=Path, default=LIST, help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=1, help="errors at a time")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=SECONDS,
+        help="most for one error",
+    )
     options = parser.parse_args(argv)
     mutations = read_mutations(options.list)
     if unknown := set(options.names) - {mutation.name for mutation in mutations}:
@@ -247,7 +255,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     begun = time.monotonic()
     try:
         require_places(chosen, ROOT)
-        clean = behave([m.file for m in chosen], ROOT, options.jobs)
+        files = [mutation.file for mutation in chosen]
+        clean = behave(files, ROOT, options.jobs, options.seconds)
     except UnusableError as error:
         print(f"benchmarks.mutations: {error}", file=sys.stderr)
         return 2
@@ -257,20 +266,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("\n| name | caught by | s |\n|---|---|--:|", flush=True)
     survivors, by_verdict = [], 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = pool.map(lambda m: look(m, ROOT, clean, SECONDS), chosen)
+        outcomes = pool.map(lambda m: look(m, ROOT, clean, options.seconds), chosen)
         for mutation, outcome in zip(chosen, outcomes, strict=True):
-            nothing = "nothing" if outcome.seconds < SECONDS else "nothing in time"
-            seen_by = outcome.seen_by or f"**{nothing}**"
-            line = f"| {mutation.name} | {seen_by} | {outcome.seconds:.0f} |"
-            print(line, flush=True)
+            print(_line(mutation, outcome, options.seconds), flush=True)
             if outcome.seen_by is None:
                 survivors.append(mutation)
-            by_verdict += seen_by.startswith("claims/")
+            by_verdict += (outcome.seen_by or "").startswith("claims/")
     print(f"\n{len(survivors)} of {len(chosen)} came through")
     print(f"{by_verdict} more changed the verdict of a claim, which nobody may notice")
     for mutation in survivors:
         print(f"- {mutation.name}: {mutation.wrong}")
     return 1 if len(survivors) * ALLOWED > len(chosen) else 0
+
+
+def _line(mutation: Mutation, outcome: Outcome, seconds: float) -> str:
+    nothing = "nothing" if outcome.seconds < seconds else "nothing in time"
+    seen_by = outcome.seen_by or f"**{nothing}**"
+    return f"| {mutation.name} | {seen_by} | {outcome.seconds:.0f} |"
 
 
 if __name__ == "__main__":
