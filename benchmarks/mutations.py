@@ -1,9 +1,9 @@
 """Which planted errors are seen, by the tests or by the quick study.
 
-Run as ``python -m benchmarks.mutations [--list FILE] [--jobs N] [NAME...]``.  In:
-a list (``benchmarks/mutations.toml``).  Each is planted alone in a copy of the
-checkout, where the tests that mirror its module run, then those of its package, a few
-of the whole pipeline, and the quick study.  Out: a table of what saw each first.
+Run as ``python -m benchmarks.mutations [--list FILE] [--jobs N] [NAME...]``.  In: a
+list of errors, by default ``mutations.toml`` here.  Each is planted alone in a copy of
+the checkout, where the tests that mirror its module run, then those of its package, a
+few of the whole pipeline, and the quick study.  Out: a table of what saw each first.
 
 Exit status: 0 at most one in twenty came through; 1 more did; 2 a list or a checkout
 that cannot be used: an error has no place of its own, or tests fail without one.
