@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--executor",
         metavar="NAME",
-        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+        help="threads, processes, dask or tls://HOST:PORT (docs/cluster.md)",
     )
     add("--json", action="store_true", help="print one JSON object")
     add("--report", metavar="DIR", help="write pages and data to this folder as well")

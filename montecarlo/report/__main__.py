@@ -29,7 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--executor",
         metavar="NAME",
-        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+        help="threads, processes, dask or tls://HOST:PORT (docs/cluster.md)",
     )
     add("--output", metavar="DIR", help="folder to write (default: output)")
     add("--only", action="append", metavar="CLAIM", help="one claim; repeatable")
