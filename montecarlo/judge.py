@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.printing import Parser, print_lines
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.judge",
         usage="%(prog)s FILE.toml [options]",
         description="Judge claims of your own by measurement, for use in CI and, with "
@@ -63,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from montecarlo.own_claims_query import answer
 
         lines, failing = answer(arguments, typed)
-        print(lines)
+        print_lines(lines)
         return FAILING if failing else DONE
 
     return concluded("judge", work)

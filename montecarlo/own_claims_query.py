@@ -12,6 +12,7 @@ from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
 from montecarlo.names import decimal_number, look_up, whole_number
 from montecarlo.own_claims import most_seconds, own_study
+from montecarlo.printing import print_lines
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.report.own_words import read_own_claims
@@ -56,7 +57,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     )
     if (seconds := most_seconds(study)) > LONG:
         limit = f"up to about {seconds:.0f} s on one core"
-        print(f"judge: the ranges of these claims take {limit}", file=sys.stderr)
+        print_lines(f"judge: the ranges of these claims take {limit}", sys.stderr)
     if arguments.report is not None:
         languages = choose_languages(arguments.lang or ("all",))
         folder = Path(arguments.report)
@@ -72,7 +73,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     failing = any(claim["verdict"] in fail_on for claim in claims)
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}
-        return json.dumps(record, ensure_ascii=False), failing
+        return json.dumps(record), failing
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines = [line for claim in claims for line in _lines(claim, d_k)]
     if arguments.report is not None:

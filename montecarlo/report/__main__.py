@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, concluded, importing
+from montecarlo.printing import Parser
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; values stay as typed, `read_options` validates them."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.report",
         usage="%(prog)s [options]",
         description="Sample Q and K, judge what five texts claim about dividing "
