@@ -21,7 +21,7 @@ from montecarlo.report.terminal import print_outcome
 from montecarlo.results.folder import (
     TIMING_FILE,
     ResultsError,
-    claim_folder,
+    claimed,
     commit,
     discard_staging,
     finish_staging,
@@ -90,8 +90,7 @@ def render_again(
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
-    claim_folder(output)
-    with locked(output):
+    with claimed(output), locked(output):
         staging = open_staging(output)
         try:
             for name, content in held.items():

@@ -26,7 +26,7 @@ from montecarlo.report.observed.terminal import heads_bar, print_observed
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.results.folder import (
     TIMING_FILE,
-    claim_folder,
+    claimed,
     commit,
     discard_staging,
     finish_staging,
@@ -117,8 +117,7 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
     started = time.perf_counter()
     request, output = read_request(arguments), Path(arguments.output)
     require_complete(read_language(code) for code in request.languages)
-    claim_folder(output)
-    with locked(output):
+    with claimed(output), locked(output):
         staging = open_staging(output)
         try:
             with tempfile.TemporaryDirectory(dir=staging) as scratch:
