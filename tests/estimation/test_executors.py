@@ -1,5 +1,6 @@
 """Workers: how many, of what kind, and BLAS on one thread in each."""
 
+import errno
 import importlib.util
 import json
 import multiprocessing
@@ -186,6 +187,17 @@ def is_dead(process):
         return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def test_no_shared_memory_is_told(monkeypatch):
+    """Where processes cannot be had, the line says what can."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(local_workers, "ProcessPoolExecutor", refuse)
+    with pytest.raises(OSError, match=r"Read-only.*--executor threads does without"):
+        make_executor(2)
 
 
 @pytest.mark.parametrize("jobs", [0, -3])
