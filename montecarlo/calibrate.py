@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, concluded, importing
+from montecarlo.printing import Parser, print_lines
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; values stay as typed."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.calibrate",
         usage="%(prog)s [options]",
         description="Count how often the judge's intervals miss, on banks of real "
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from montecarlo.calibration.making import make_card
 
         for line in make_card(arguments):
-            print(line, flush=True)
+            print_lines(line)
         return DONE
 
     return concluded("calibrate", work, "interrupted, the work is kept")

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, concluded, importing
+from montecarlo.printing import Parser
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; values stay as typed, and are validated later."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.figures",
         usage="%(prog)s [options]",
         description="Draw the report's figures for documents, with captions, legends "

@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.printing import Parser, print_lines
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.judge",
         usage="%(prog)s FILE.toml [options]",
         description="Judge claims of your own by measurement, for use in CI and, with "
@@ -40,7 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--executor",
         metavar="NAME",
-        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+        help="threads, processes, dask or tls://HOST:PORT (docs/cluster.md)",
     )
     add("--json", action="store_true", help="print one JSON object")
     add("--report", metavar="DIR", help="write pages and data to this folder as well")
@@ -64,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             from montecarlo.own_claims_query import answer
 
         lines, failing = answer(arguments, typed)
-        print(lines)
+        print_lines(lines)
         return FAILING if failing else DONE
 
     return concluded("judge", work)

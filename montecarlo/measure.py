@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, concluded, importing
+from montecarlo.printing import Parser, print_lines
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser: an option for every column that identifies a row."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.measure",
         usage="%(prog)s [options]",
         description="Estimate one quantity in one condition, to a wanted precision.",
@@ -90,13 +91,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             from montecarlo.replay import replay
 
         if arguments.replicates is not None:
-            print(replay(arguments))
+            print_lines(replay(arguments))
             return DONE
         ask = answer if arguments.row is None else answer_row
         if ask is answer_row:
             _require_row_alone(parser, arguments)
         point, seconds = ask(arguments)
-        print(format_point(point, seconds, as_json=arguments.json))
+        print_lines(format_point(point, seconds, as_json=arguments.json))
         return DONE
 
     return concluded("measure", work, "interrupted")

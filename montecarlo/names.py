@@ -1,7 +1,8 @@
-"""What a user types: names, looked up in a table, and numbers."""
+"""What a user types: names, looked up in a table, folders and numbers."""
 
 import difflib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TypeVar
 
 Entry = TypeVar("Entry")
@@ -36,6 +37,24 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
     raise ValueError(f"{kind} must be one of {known}; got {name!r}.{hint}")
+
+
+def named_folder(name: str, typed: str) -> Path:
+    """Return the folder that a flag or a file names; ``~`` is somebody's home.
+
+    Expanded once, here, so that nothing later writes to another place than the rest.
+
+    Raises
+    ------
+    ValueError
+        If it is empty, or of a user that is not known.
+    """
+    if not typed.strip() or "\0" in typed:
+        raise ValueError(f"{name} must name a folder, got {typed!r}")
+    try:
+        return Path(typed).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{name} must name a folder, got {typed!r}: {error}") from None
 
 
 def whole_number(name: str, typed: str) -> int:

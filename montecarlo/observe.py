@@ -9,11 +9,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.printing import Parser
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.observe",
         usage="%(prog)s FILE [FILE ...] [options]",
         description="Take queries and keys from a model: does the divisor fit, head by "

@@ -11,8 +11,9 @@ from typing import Any
 from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
-from montecarlo.names import decimal_number, look_up, whole_number
+from montecarlo.names import decimal_number, look_up, named_folder, whole_number
 from montecarlo.own_claims import most_seconds, own_study
+from montecarlo.printing import print_lines
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.options import choose_languages, configured
@@ -52,16 +53,18 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     jobs = None if arguments.jobs is None else whole_number("jobs", arguments.jobs)
     executor = arguments.executor
     configured({"seed": seed, "jobs": jobs, "executor": executor})
+    folder = None
+    if arguments.report is not None:
+        folder = named_folder("report", arguments.report)
     catalogue, content = read_own_claims(Path(arguments.file))
     study = own_study(
         catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
     )
     if (seconds := most_seconds(study)) > LONG:
         limit = f"up to about {seconds:.0f} s on one core"
-        print(f"judge: the ranges of these claims take {limit}", file=sys.stderr)
-    if arguments.report is not None:
+        print_lines(f"judge: the ranges of these claims take {limit}", sys.stderr)
+    if folder is not None:
         languages = choose_languages(arguments.lang or ("all",))
-        folder = Path(arguments.report)
         target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
         written, _ = write_report(study, target, own_file=content)
         measurements, record = written.measurements, written.claims
@@ -78,11 +81,11 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
         failing = failing or "self-check" in fail_on
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}
-        return json.dumps(record, ensure_ascii=False), failing
+        return json.dumps(record), failing
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines = [line for claim in claims for line in _lines(claim, d_k)]
-    if arguments.report is not None:
-        lines.append(str(Path(arguments.report) / "index.html"))
+    if folder is not None:
+        lines.append(str(folder / "index.html"))
     return "\n".join(lines), failing
 
 

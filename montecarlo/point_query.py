@@ -99,7 +99,7 @@ def format_point(point: Point, seconds: float, *, as_json: bool) -> str:
             else value
             for name, value in asdict(point).items()
         }
-        return json.dumps({**record, "seconds": round(seconds, 3)}, ensure_ascii=False)
+        return json.dumps({**record, "seconds": round(seconds, 3)})
     lines = [
         f"{point.quantity} ({point.summary}), divisor {point.divisor}",
         f"estimate   {point.estimate:.8g}{_error(point)}",

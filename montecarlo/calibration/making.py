@@ -28,7 +28,7 @@ from montecarlo.calibration.studies import judge_studies, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import available_cores, make_executor
 from montecarlo.estimation.fingerprint import cpu_kernel
-from montecarlo.names import whole_number
+from montecarlo.names import named_folder, whole_number
 from montecarlo.presets import PRESETS
 from montecarlo.recording import LIBRARIES
 from montecarlo.sampling.conditions import Condition
@@ -79,10 +79,11 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     jobs = available_cores()
     if arguments.jobs is not None:
         jobs = whole_number("jobs", arguments.jobs)
-    work = Path(arguments.work) / ("short" if arguments.short else "whole")
+    work = named_folder("work", arguments.work)
+    work /= "short" if arguments.short else "whole"
     output = work / "card" if arguments.short else FOLDER  # what is shipped is whole
     if arguments.output is not None:
-        output = Path(arguments.output)
+        output = named_folder("output", arguments.output)
     for name, folder in (("work", work), ("output", output)):
         if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
             raise ValueError(f"{name} must be a folder, got {str(folder)!r}")

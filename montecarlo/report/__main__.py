@@ -10,11 +10,12 @@ import sys
 from collections.abc import Sequence
 
 from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.printing import Parser
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; values stay as typed, `read_options` validates them."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.report",
         usage="%(prog)s [options]",
         description="Sample Q and K, judge what five texts claim about dividing "
@@ -30,7 +31,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--executor",
         metavar="NAME",
-        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+        help="threads, processes, dask or tls://HOST:PORT (docs/cluster.md)",
     )
     add("--output", metavar="DIR", help="folder to write (default: output)")
     add("--only", action="append", metavar="CLAIM", help="one claim; repeatable")

@@ -28,7 +28,7 @@ from montecarlo.report.trained import with_trained
 from montecarlo.report.views import Findings
 from montecarlo.results.folder import (
     TIMING_FILE,
-    claim_folder,
+    claimed,
     commit,
     discard_staging,
     finish_staging,
@@ -220,8 +220,8 @@ def write_report(
         If the run could not finish; the previous output is as it was.
     """
     require_complete(read_language(code) for code in target.languages)
-    claim_folder(target.output)
-    with open_journal(target.output, recipe(study), fresh=target.fresh) as journal:
+    journaled = partial(open_journal, target.output, recipe(study), fresh=target.fresh)
+    with claimed(target.output), journaled() as journal:
         try:
             read_back = _write(study, target, journal, only, own_file, make)
             journal.finish()

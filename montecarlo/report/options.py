@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import check_executor
-from montecarlo.names import decimal_number, look_up, whole_number
+from montecarlo.names import decimal_number, look_up, named_folder, whole_number
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
 from montecarlo.results.folder import read_record
@@ -181,7 +181,7 @@ def _options(configuration: Configuration, grid: Grid, preset: str) -> Options:
         configuration.executor,
         choose_languages(configuration.lang),
         tuple(dict.fromkeys(configuration.only)),
-        Path(configuration.output),
+        named_folder("output", configuration.output),
     )
 
 
@@ -207,7 +207,7 @@ def _read_file(path: str) -> dict[str, object]:
         raise ValueError(
             f"config must be a readable file, got {path!r}: {reason}"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"config must be TOML, got {path!r}: {error}") from None
 
 

@@ -1,16 +1,25 @@
 """The output folder: made aside, renamed into place, run.json last.
 
 A folder is ours if it has our run.json, or an unfinished set of ours, or holds nothing
-but ignored keep-files.  A run that fails leaves the previous output as it was.
+but ignored keep-files; files in it are ours if they are as we wrote them (`ownership`).
+A run that fails leaves the previous output as it was.
 """
 
-import hashlib
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from montecarlo.results.ownership import (
+    OutputError,
+    file_hash,
+    is_inside,
+    require_place,
+    require_replaceable,
+    require_unchanged,
+)
 
 STAGING = ".montecarlo-partial"
 #: Holds what an interrupted run has sampled.
@@ -22,10 +31,6 @@ PREVIOUS_FILE = "previous.json"
 TIMING_FILE = "timing.json"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
 SCHEMA = 1
-
-
-class OutputError(ValueError):
-    """An output folder that must not, or cannot, be written; one line."""
 
 
 class ResultsError(ValueError):
@@ -45,6 +50,28 @@ def claim_folder(output: Path) -> None:
             raise OutputError(f"output must be a folder, got the file {str(output)!r}")
         output.mkdir(parents=True, exist_ok=True)
         _require_ours(output)
+        if not is_finished(output):  # one that is half moved is seen to by `commit`
+            require_unchanged(output, _hashes_in(output / RUN_FILE))
+
+
+@contextmanager
+def claimed(output: Path) -> Iterator[None]:
+    """Claim an output folder for a block; if it fails, no new empty folder is left.
+
+    Raises
+    ------
+    OutputError
+        As for `claim_folder`.
+    """
+    new = [path for path in (output, *output.parents) if not path.exists()]
+    try:
+        claim_folder(output)
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for path in new:
+                path.rmdir()
+        raise
 
 
 def open_staging(output: Path) -> Path:
@@ -94,12 +121,14 @@ def _explained(output: Path) -> Iterator[None]:
 
 def _require_ours(output: Path) -> None:
     names = {entry.name for entry in output.iterdir()}
+    for name in (STAGING, JOURNAL, RUN_FILE):
+        require_place(output, name, folder=name == STAGING)
     if names & {STAGING, JOURNAL} or names <= KEEP_FILES:
         return
     if RUN_FILE in names:
         try:
             program = json.loads((output / RUN_FILE).read_bytes()).get("program")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             program = None
         if program == "montecarlo":
             return
@@ -110,13 +139,20 @@ def _require_ours(output: Path) -> None:
 
 
 def finish_staging(output: Path, run: dict[str, Any]) -> None:
-    """Write run.json of a staged set, with the hashes of its files."""
+    """Write run.json of a staged set, with the hashes of its files.
+
+    Raises
+    ------
+    OutputError
+        If it would take the place of a file that is not ours.
+    """
     staging = output / STAGING
     hashes = {
         path.relative_to(staging).as_posix(): file_hash(path)
         for path in files_of(staging)
         if path.name not in (RUN_FILE, TIMING_FILE)
     }
+    _require_free(output, hashes)
     record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
     # whole or not at all: from its presence on, the next run finishes the renaming
     unfinished = staging / f"{RUN_FILE}.part"
@@ -133,32 +169,62 @@ def commit(output: Path) -> list[Path]:
     -------
     list of Path
         The files written, in a canonical order.
+
+    Raises
+    ------
+    OutputError
+        If it would take the place of a file that is not ours; nothing is moved then.
     """
     staging = output / STAGING
-    hashes = json.loads((staging / RUN_FILE).read_bytes())["sha256"]
+    hashes = _hashes_in(staging / RUN_FILE)
+    staged, gone = _require_free(output, hashes)
     old, previous = output / RUN_FILE, staging / PREVIOUS_FILE
     if old.exists():
         old.replace(previous)
-    for path in files_of(staging):
-        name = path.relative_to(staging)
-        if name.as_posix() not in (RUN_FILE, PREVIOUS_FILE):
-            target = output / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(target)
-    for gone in _files_named(previous) - set(hashes):
-        if (output / gone).resolve().is_relative_to(output.resolve()):
-            (output / gone).unlink(missing_ok=True)
+    for name, path in staged.items():
+        target = output / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+    for name in gone:
+        (output / name).unlink(missing_ok=True)
     (staging / RUN_FILE).replace(old)
     shutil.rmtree(staging)
     return [output / name for name in (*sorted(hashes), RUN_FILE)]
 
 
-def _files_named(run_file: Path) -> set[str]:
+def _require_free(
+    output: Path, hashes: Mapping[str, str]
+) -> tuple[dict[str, Path], list[str]]:
+    """See that a staged set takes no place of a file that is not ours.
+
+    Returns
+    -------
+    dict, list of str
+        Name of each file that is to be moved to where it lies, and those of an earlier
+        run that are to go.
+    """
+    staging = output / STAGING
+    old, previous = output / RUN_FILE, staging / PREVIOUS_FILE
+    earlier = _hashes_in(old if old.exists() else previous)
+    staged = {path.relative_to(staging).as_posix(): path for path in files_of(staging)}
+    for name in (RUN_FILE, PREVIOUS_FILE):
+        staged.pop(name, None)
+    gone = {
+        name: found
+        for name, found in sorted(earlier.items())
+        if name not in hashes and is_inside(name)
+    }
+    require_unchanged(output, gone)
+    require_replaceable(output, staged, earlier, (TIMING_FILE,))
+    return staged, list(gone)
+
+
+def _hashes_in(run_file: Path) -> dict[str, str]:
     """Return the files that a run.json names; none where it cannot be read."""
     try:
-        return set(json.loads(run_file.read_bytes())["sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+        return dict(json.loads(run_file.read_bytes())["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
 
 
 def discard_staging(output: Path) -> None:
@@ -174,10 +240,15 @@ def read_run(folder: Path) -> dict[str, Any]:
     ResultsError
         If there is none, its schema is another, or a file was changed.
     """
+    if is_finished(folder) and not (folder / RUN_FILE).exists():
+        raise ResultsError(
+            f"results must be whole, got {str(folder)!r}, into which a run was moving "
+            "its files when it ended; the same command goes on"
+        )
     try:
         run = json.loads((folder / RUN_FILE).read_bytes())
         schema, hashes = run["schema"], dict(run["sha256"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(
             f"results must be a folder with a readable {RUN_FILE}, got {str(folder)!r}"
         ) from error
@@ -204,7 +275,7 @@ def read_record(path: Path) -> dict[str, Any]:
     try:
         record = dict(json.loads(path.read_bytes()))
         program, schema = record["program"], record["schema"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(
             f"replicates-from must be a readable {RUN_FILE}, got {str(path)!r}"
         ) from error
@@ -219,11 +290,6 @@ def read_record(path: Path) -> dict[str, Any]:
 def files_of(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, in a canonical order."""
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def write_json(path: Path, data: object) -> None:

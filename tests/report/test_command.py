@@ -149,7 +149,7 @@ KNOWN = {
     "claim": ["unscaled-one-hot", "scaled-balanced", "linear-variance"],
     "law": list(LAWS),
     "divisor": ["none", "sqrt", "2sqrt", "linear"],
-    "executor": ["threads", "processes", "dask", "tcp://HOST:PORT"],
+    "executor": ["threads", "processes", "dask", "tls://HOST:PORT"],
 }
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from montecarlo.estimation.fingerprint import cpu_kernel
-from montecarlo.names import look_up, whole_number
+from montecarlo.names import look_up, named_folder, whole_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
@@ -26,7 +26,7 @@ from montecarlo.report.observed.terminal import heads_bar, print_observed
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.results.folder import (
     TIMING_FILE,
-    claim_folder,
+    claimed,
     commit,
     discard_staging,
     finish_staging,
@@ -115,10 +115,9 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
         If the run could not finish; the previous output is as it was.
     """
     started = time.perf_counter()
-    request, output = read_request(arguments), Path(arguments.output)
+    request, output = read_request(arguments), named_folder("output", arguments.output)
     require_complete(read_language(code) for code in request.languages)
-    claim_folder(output)
-    with locked(output):
+    with claimed(output), locked(output):
         staging = open_staging(output)
         try:
             with tempfile.TemporaryDirectory(dir=staging) as scratch:
