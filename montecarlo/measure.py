@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, concluded, importing
 
 
@@ -85,6 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("measure"):
             from montecarlo.point_query import answer, answer_row, format_point
             from montecarlo.replay import replay

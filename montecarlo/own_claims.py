@@ -17,12 +17,13 @@ from montecarlo.claims.cells import conditions_of, laws_label
 from montecarlo.claims.checks import Check
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.unjudged import unjudged
 from montecarlo.grid import Block, Dimension, Grid, Keys
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.study import Study, needed_budgets
+from montecarlo.study import Study, exact_value, needed_budgets
 
 #: Sizes that a grid may have.
 SIZES = {"d_k": Dimension, "n_keys": Keys}
@@ -82,6 +83,11 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         for claim in catalogue.claim
         for check in catalogue.only((claim.id,)).claim_checks()
     ]
+    checks += [
+        (f"self_check {one.id!r}", check)
+        for one in catalogue.self_check
+        for check in one.check
+    ]
     for where, check in checks:
         _require_sizes(check, where)
     grid = msgspec.structs.replace(grid, tails=())
@@ -102,6 +108,12 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
             return grid
         blocks = (*grid.blocks, *dict.fromkeys(missing))
         grid = msgspec.structs.replace(grid, blocks=blocks)
+
+
+def find_unjudged(study: Study) -> Iterator[str]:
+    """Yield what a user's claims ask and cannot be judged: where, of what, and why."""
+    conditions = study.grid.conditions()
+    yield from unjudged(study.catalogue, conditions, study.grid.divisors, exact_value)
 
 
 def most_seconds(study: Study) -> float:

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from montecarlo.arguments import named_list
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
-from montecarlo.names import decimal_number, look_up, whole_number
-from montecarlo.own_claims import most_seconds, own_study
+from montecarlo.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.names import decimal_number, whole_number
+from montecarlo.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.report.own_words import read_own_claims
@@ -23,8 +25,8 @@ SHORTENED = 4
 LONG = 120.0
 
 
-def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bool]:
-    """Judge a file; returns what to print and whether a verdict is failing.
+def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, int]:
+    """Judge a file; returns what to print and the exit status.
 
     Parameters
     ----------
@@ -40,9 +42,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
         If the run could not finish; a previous report is as it was.
     """
     verdicts = {verdict.value: verdict for verdict in Verdict}
-    named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
-    named = [] if named == ["none"] else named
-    fail_on = {look_up("fail-on", name, verdicts).value for name in named}
+    fail_on = {v.value for v in named_list("fail-on", arguments.fail_on, verdicts)}
     error_rate = decimal_number("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:
         raise ValueError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
@@ -57,27 +57,34 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     if (seconds := most_seconds(study)) > LONG:
         limit = f"up to about {seconds:.0f} s on one core"
         print(f"judge: the ranges of these claims take {limit}", file=sys.stderr)
+    open_ends = list(find_unjudged(study))
+    for line in open_ends:
+        print(f"judge: {line}", file=sys.stderr)
     if arguments.report is not None:
         languages = choose_languages(arguments.lang or ("all",))
         folder = Path(arguments.report)
         target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
         written, _ = write_report(study, target, own_file=content)
-        measurements, claims = written.measurements, written.claims["claims"]
+        measurements, judged = written.measurements, written.claims
     elif arguments.lang is not None:
         raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
     else:
         with make_executor(jobs, executor) as workers:
             results = run_study(study, workers)
-        measurements, claims = results.measurements, results.claims["claims"]
-    failing = any(claim["verdict"] in fail_on for claim in claims)
+        measurements, judged = results.measurements, results.claims
+    claims, self_checks = judged["claims"], judged["self_checks"]
+    status = NOT_REACHED if open_ends else DONE
+    if any(one["verdict"] in fail_on for one in (*claims, *self_checks)):
+        status = FAILING
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}
-        return json.dumps(record, ensure_ascii=False), failing
+        return json.dumps(record, ensure_ascii=False), status
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines = [line for claim in claims for line in _lines(claim, d_k)]
+    lines += [f"{one['verdict']:<14} {one['id']} (self-check)" for one in self_checks]
     if arguments.report is not None:
         lines.append(str(Path(arguments.report) / "index.html"))
-    return "\n".join(lines), failing
+    return "\n".join(lines), status
 
 
 def _lines(claim: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:

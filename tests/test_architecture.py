@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "montecarlo"
 #: Each stage imports from itself and from what stands above it.
 STAGES = (
     "names",
+    "arguments",
     "exits",
     "attention",
     "sampling",

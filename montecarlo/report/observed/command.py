@@ -12,8 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from montecarlo.arguments import named_list
 from montecarlo.estimation.fingerprint import cpu_kernel
-from montecarlo.names import look_up, whole_number
+from montecarlo.names import whole_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
@@ -73,7 +74,6 @@ def read_request(arguments: argparse.Namespace) -> Request:
         One line: name, requirement, what came.
     """
     states = {state: state for state in STATES}
-    named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
     seed = whole_number("seed", arguments.seed)
     configured({"seed": seed})
     axes = None
@@ -94,7 +94,7 @@ def read_request(arguments: argparse.Namespace) -> Request:
         arguments.divisor,
         seed,
         choose_languages(arguments.lang or ("all",)),
-        frozenset(look_up("fail-on", name, states) for name in named),
+        frozenset(named_list("fail-on", arguments.fail_on, states)),
     )
 
 
