@@ -69,7 +69,7 @@ def require_defaults(
     ValueError
         If one is given all the same.
     """
-    for name in names:
+    for name in sorted(names):
         value = getattr(arguments, name)
         if value != parser.get_default(name):
             raise ValueError(f"{why} must stand without --{flag(name)}, got {value!r}")

@@ -12,8 +12,9 @@ from typing import get_args
 
 import msgspec
 
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.claims.cells import conditions_of, laws_label
+from montecarlo.claims.cells import conditions_of, lacks, laws_label
 from montecarlo.claims.checks import Check
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
@@ -90,6 +91,8 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ]
     for where, check in checks:
         _require_sizes(check, where)
+        with placed(where, "domain"):
+            _require_quantity(check)
     grid = msgspec.structs.replace(grid, tails=())
     while True:
         conditions = grid.conditions()
@@ -167,6 +170,14 @@ def _require_sizes(check: Check, where: str) -> None:
                 )
 
 
+def _require_quantity(check: Check) -> None:
+    """Refuse a domain that holds places where the quantity does not exist."""
+    for block in _blocks(check, ()):
+        for condition in block.conditions():
+            if why := lacks(check, condition):
+                raise ValueError(f"must have {check.quantity} everywhere, which {why}")
+
+
 def _fields(check: Check) -> tuple[str, ...]:
     return ("d_k",) if check.quantity in PAIR_QUANTITIES else ("d_k", "n_keys")
 
@@ -175,8 +186,7 @@ def _blocks(check: Check, conditions: Iterable[Condition]) -> Iterator[Block]:
     """Yield the places of a check's domain, for each law, dependence and setup."""
     domain = check.domain
     rows = check.quantity not in PAIR_QUANTITIES
-    formats = check.number_format != "float64" or check.softmax != "shifted"
-    formats = rows and (formats or check.quantity.startswith("format_"))
+    formats = check.quantity in FORMAT_QUANTITIES
     there: dict[tuple[str, str, str], set[int]] = {
         key: set()
         for key in product(

@@ -81,6 +81,11 @@ def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
 
 
 def _condition(arguments: argparse.Namespace) -> Condition:
+    if arguments.keys is None and arguments.number_format != "float64":
+        raise ValueError(
+            "number-format must be left out without keys: pairs have no rows, got "
+            f"{arguments.number_format!r}"
+        )
     return Condition(
         arguments.law_q or arguments.law,
         arguments.law_k or arguments.law,

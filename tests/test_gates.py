@@ -3,10 +3,13 @@
 Nothing here is sampled for longer than a second: what is wrong is known before.
 """
 
+from pathlib import Path
+
 import pytest
 
 from montecarlo import observe
 from montecarlo.judge import main as judge
+from montecarlo.measure import main as measure
 
 CLAIM = """
 [[claim]]
@@ -141,3 +144,110 @@ def test_empty_domain_is_refused(field, file, capsys):
     line = told(capsys)
     assert "claim.toml: claim 'mine'" in line
     assert field in line
+
+
+# --- The wrong thing ------------------------------------------------------------------
+
+SLOPE = 'relation = "slope_between"\nlow = 0.0'
+SETUP = '["init(kind=xavier_uniform,norm=layer,shape=fused,width=64)"]'
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"what": f'{TWO}\nnumber_format = "float16"'},
+            "number_format: must be left out for score_variance",
+        ),
+        (
+            {"what": f'{TWO}\nsoftmax = "naive"'},
+            "softmax: must be left out for score_variance",
+        ),
+        (
+            {"what": f'{EXACT}\nsoftmax = "naive"', "quantity": "entropy"},
+            "softmax: must be left out for entropy, which has no number formats",
+        ),
+        (
+            {"domain": f"{HERE}, n_keys = [32, 32]"},
+            "domain.n_keys: must be left out for score_variance",
+        ),
+        ({"what": SLOPE}, "domain.d_k: must hold several sizes for slope_between"),
+        (
+            {"domain": f'd_k = [16, 16], laws = ["laplace"], setup = {SETUP}'},
+            "setup must have the law gaussian",
+        ),
+        (
+            {"quantity": "planted_weight", "what": EXACT, "domain": ROWS}
+            | {"domain": f'{ROWS}, dependence = ["none", "planted(0.5)"]'},
+            "planted_weight everywhere, which needs planted keys",
+        ),
+        (
+            {"quantity": "entropy_identity", "what": EXACT}
+            | {"domain": f'{ROWS}, laws = ["gaussian", "laplace"]'},
+            "entropy_identity everywhere, which needs Gaussian keys",
+        ),
+        (
+            {"quantity": "format_error"}
+            | {"what": f'{TWO}\nnumber_format = "bfloat16"\nsoftmax = "naive"'}
+            | {"domain": "d_k = [16, 16], n_keys = [2048, 8192]"},
+            "is not computed in bfloat16 with the softmax naive at 8192 keys",
+        ),
+    ],
+)
+def test_options_that_cannot_act_on_a_quantity_are_refused(
+    change, message, file, capsys
+):
+    """What is not read would seem to have been judged: one line, status 2."""
+    assert judge([file(**change)]) == 2
+    line = told(capsys)
+    assert "claim 'mine'" in line
+    assert message in line
+
+
+def test_share_that_no_quantifier_reads_is_refused(file, capsys):
+    """A share is that of `usually`."""
+    path = Path(file())
+    text = path.read_text()
+    for quantifier, status in (("always", 2), ("usually", 0)):
+        more = f'id = "r"\nquantifier = "{quantifier}"\nshare = 0.9'
+        path.write_text(text.replace('id = "r"', more))
+        assert judge([str(path), "--jobs", "1"]) == status
+    assert "field share: must be left out for always, got 0.9" in told(capsys)
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("--quantity score_variance --number-format float16", "number_format of score"),
+        ("--quantity score_variance --softmax naive", "softmax of score_variance must"),
+        ("--quantity score_variance --from there", "--from must stand with --row"),
+        (
+            "--quantity score_variance --law laplace --law-q uniform --law-k uniform",
+            "--law-q and --law-k must stand without --law, got 'laplace'",
+        ),
+        (
+            f"--quantity score_variance --law laplace --setup {SETUP[2:-2]}",
+            "setup must have the law gaussian",
+        ),
+        ("--replicates 0:2 --divisor nonsense", "must stand without --divisor"),
+        ("--replicates 0:2 --summary nonsense", "must stand without --summary"),
+        ("--replicates 0:2 --softmax nonsense", "must stand without --softmax"),
+        ("--replicates 0:2 --relative-error x", "must stand without --relative-error"),
+        ("--replicates 0:2 --most nonsense", "must stand without --most"),
+        ("--replicates 0:2 --from nowhere", "must stand without --from"),
+        ("--replicates 0:2 --json", "must stand without --json"),
+        ("--replicates 0:2 --number-format float16", "left out without keys"),
+        (
+            "--replicates 0:2 --quantity overflow_probability --keys nonsense",
+            "must stand without --keys",
+        ),
+        (
+            "--replicates 0:2 --quantity overflow_probability --law-k nonsense",
+            "must stand without --law-k",
+        ),
+    ],
+)
+def test_options_of_measure_that_do_not_act_are_refused(typed, message, capsys):
+    """One line that names the option, status 2, nothing sampled."""
+    assert measure([*typed.split(), "--d-k", "4"]) == 2
+    assert message in told(capsys)
