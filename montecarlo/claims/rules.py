@@ -274,8 +274,8 @@ def validate_sentence(
         validate_check(check, where)
     for name, value in sentence.value.items():
         _validate_value(value, sentence, readings, f"{where}, field value.{name}")
-    text = sentence.text
-    for text in [text] if isinstance(text, str) else text.values():
+    words = sentence.text
+    for text in [words] if isinstance(words, str) else words.values():
         found = set(_PLACEHOLDER.findall(text))
         if not own and not found <= set(sentence.value):
             raise CatalogueError(
