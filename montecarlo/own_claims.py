@@ -22,6 +22,7 @@ from montecarlo.claims.unjudged import unjudged
 from montecarlo.grid import Block, Dimension, Grid, Keys
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
+from montecarlo.sampling.affordable import require_affordable
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.study import Study, exact_value, needed_budgets
@@ -92,7 +93,7 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     for where, check in checks:
         _require_sizes(check, where)
         with placed(where, "domain"):
-            _require_quantity(check)
+            _require_places(check, len(grid.divisors))
     grid = msgspec.structs.replace(grid, tails=())
     while True:
         conditions = grid.conditions()
@@ -170,12 +171,13 @@ def _require_sizes(check: Check, where: str) -> None:
                 )
 
 
-def _require_quantity(check: Check) -> None:
-    """Refuse a domain that holds places where the quantity does not exist."""
+def _require_places(check: Check, n_divisors: int) -> None:
+    """Refuse places where the quantity does not exist, or that cost too much."""
     for block in _blocks(check, ()):
         for condition in block.conditions():
             if why := lacks(check, condition):
                 raise ValueError(f"must have {check.quantity} everywhere, which {why}")
+            require_affordable(condition, n_divisors)
 
 
 def _fields(check: Check) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from montecarlo.arguments import named_list
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
 from montecarlo.exits import DONE, FAILING, NOT_REACHED
-from montecarlo.names import decimal_number, whole_number
+from montecarlo.names import decimal_number, jobs_number, seed_number
 from montecarlo.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.options import choose_languages, configured
@@ -46,8 +46,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
     error_rate = decimal_number("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:
         raise ValueError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
-    seed = whole_number("seed", arguments.seed)
-    jobs = None if arguments.jobs is None else whole_number("jobs", arguments.jobs)
+    seed, jobs = seed_number(arguments.seed), jobs_number(arguments.jobs)
     executor = arguments.executor
     configured({"seed": seed, "jobs": jobs, "executor": executor})
     catalogue, content = read_own_claims(Path(arguments.file))

@@ -3,13 +3,20 @@
 Nothing here is sampled for longer than a second: what is wrong is known before.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
-from montecarlo import observe
+from montecarlo import calibrate, figures, observe
+from montecarlo import judge as judge_command
+from montecarlo import measure as measure_command
+from montecarlo.calibration import making
 from montecarlo.judge import main as judge
 from montecarlo.measure import main as measure
+from montecarlo.presets import PRESETS
+from montecarlo.report import __main__ as report
+from montecarlo.sampling.affordable import MOST_BYTES, replicate_bytes
 
 CLAIM = """
 [[claim]]
@@ -174,7 +181,7 @@ SETUP = '["init(kind=xavier_uniform,norm=layer,shape=fused,width=64)"]'
         ({"what": SLOPE}, "domain.d_k: must hold several sizes for slope_between"),
         (
             {"domain": f'd_k = [16, 16], laws = ["laplace"], setup = {SETUP}'},
-            "setup must have the law gaussian",
+            "setup must be of the law gaussian",
         ),
         (
             {"quantity": "planted_weight", "what": EXACT, "domain": ROWS}
@@ -227,7 +234,7 @@ def test_share_that_no_quantifier_reads_is_refused(file, capsys):
         ),
         (
             f"--quantity score_variance --law laplace --setup {SETUP[2:-2]}",
-            "setup must have the law gaussian",
+            "setup must be of the law gaussian",
         ),
         ("--replicates 0:2 --divisor nonsense", "must stand without --divisor"),
         ("--replicates 0:2 --summary nonsense", "must stand without --summary"),
@@ -251,3 +258,154 @@ def test_options_of_measure_that_do_not_act_are_refused(typed, message, capsys):
     """One line that names the option, status 2, nothing sampled."""
     assert measure([*typed.split(), "--d-k", "4"]) == 2
     assert message in told(capsys)
+
+
+# --- What is no value -----------------------------------------------------------------
+
+COMMANDS = {
+    "calibrate": (calibrate, []),
+    "figures": (figures, []),
+    "judge": (judge_command, ["claims.toml"]),
+    "measure": (measure_command, []),
+    "observe": (observe, ["q.npz"]),
+    "report": (report, []),
+}
+OPTIONS = [
+    (command, option.option_strings[-1])
+    for command, (module, _) in COMMANDS.items()
+    for option in module.build_parser()._actions
+    if option.option_strings and option.nargs is None
+]
+
+
+@pytest.mark.parametrize("value", ["--", ""])
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_option_without_a_value_is_refused(command, option, value, capsys):
+    """`--seed=--` and `--config=`: one line that names the option, status 2."""
+    if (option, value) == ("--setup", ""):
+        return  # nothing stands before q and k
+    module, needed = COMMANDS[command]
+    assert module.main([*needed, f"{option}={value}"]) == 2
+    name = option.lstrip("-")
+    assert f": {name} must have a value, got {value!r}" in told(capsys)
+
+
+# --- Numbers --------------------------------------------------------------------------
+
+HUGE = str(10**30)
+WIDE = "init(kind=he_normal,norm=rms,shape=full,width=1048576)"
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (f"--quantity entropy --keys {HUGE}", r"about 5.96e\+22 GiB"),
+        (f"--quantity score_variance --d-k {HUGE}", r"about 3.81e\+24 GiB"),
+        ("--quantity entropy --d-k 1048576 --keys 16384", "GiB and 60 s a replicate"),
+        ("--quantity score_variance --d-k 1048576", "at most 1 GiB .* about 4 GiB"),
+        (f"--quantity entropy --keys 8 --d-k {'9' * 6000}", "at most 50 digits"),
+        (
+            "--quantity entropy --keys 1048576 --d-k 4096",
+            "--most must take at most",
+        ),
+        (f"--quantity entropy --keys 8 --most {HUGE}", "between 2 and 1048576"),
+        (f"--quantity score_variance --law gaussian --setup {WIDE}", "width=1048576"),
+        ("--replicates 0:1000000000", "replicates must end at 1048576 at most"),
+        (f"--replicates {HUGE}:{HUGE}9", "replicates must"),
+        (
+            "--replicates 0:1048576 --keys 1024",
+            "at most 600 s on one core",
+        ),
+        ("--replicates 0:2 --keys 16384 --d-k 1048576", "at most 1 GiB"),
+        ("--replicates 0:2 --quantity overflow_probability --d-k 65536", "about 8 GiB"),
+        (
+            "--replicates 0:1048576 --quantity overflow_probability --d-k 4096",
+            "at most 600 s",
+        ),
+    ],
+)
+def test_what_nobody_can_sample_is_refused_with_its_cost(typed, message, capsys):
+    """Before a draw: what it may take, and what it would, in one line."""
+    assert measure([*typed.split()]) == 2
+    assert re.search(message, told(capsys))
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ("d_k = [64, 1048576]", "d_k=524288: about 2 GiB"),
+        (f'd_k = [1048576, 1048576], laws = ["gaussian"], setup = ["{WIDE}"]', "GiB"),
+    ],
+)
+def test_claims_that_nobody_can_sample_are_refused(domain, message, file, capsys):
+    """The same for the ranges of a claim, with its name."""
+    assert judge([file(domain=domain)]) == 2
+    line = told(capsys)
+    assert "claim 'mine', field domain" in line
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        "d_k = [1048576]\nn_keys = [16384]",
+        "d_k = [4]\nn_keys = []\ntails = [[65536, 2]]",
+    ],
+)
+def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
+    """The same for a study of one's own."""
+    path = tmp_path / "study.toml"
+    path.write_text(f"[grid]\n{grid}\nlaws = []\n", encoding="utf-8")
+    output = tmp_path / "output"
+    assert report.main(["--config", str(path), "--output", str(output)]) == 2
+    assert "GiB" in told(capsys)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("seed", "must"),
+    [
+        ("-1", "lie between 0 and 9223372036854775807, got -1"),
+        (str(2**63), "lie between 0 and 9223372036854775807"),
+        ("1.0", "be a whole number, got '1.0'"),
+        ("x", "be a whole number"),
+        ("9" * 5000, "be a whole number of at most 50 digits"),
+    ],
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_seeds_have_one_rule(command, seed, must, tmp_path, monkeypatch, capsys):
+    """From 0 to 2**63 - 1 for every command: one line, status 2, nothing written."""
+    monkeypatch.chdir(tmp_path)
+    module, needed = COMMANDS[command]
+    more = ["--quantity", "score_variance"] if command == "measure" else []
+    assert module.main([*needed, *more, f"--seed={seed}"]) == 2
+    assert f": seed must {must}" in told(capsys)
+    assert not list(tmp_path.iterdir())
+
+
+def test_card_that_cannot_be_written_is_refused_before_work(
+    tmp_path, monkeypatch, capsys
+):
+    """Neither over files of someone else's nor where nothing can be written."""
+    monkeypatch.setattr(making, "make_executor", lambda *_: pytest.fail("worked"))
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "rates.csv").write_text("", encoding="utf-8")
+    work = ["--short", "--jobs", "1", "--work", str(tmp_path / "work")]
+    (foreign / "thesis.tex").write_text("mine", encoding="utf-8")
+    assert calibrate.main([*work, "--output", str(foreign)]) == 2
+    assert "output must be empty or hold an earlier card" in told(capsys)
+
+    def refuse(*_, **__):
+        raise PermissionError(30, "Read-only file system")
+
+    monkeypatch.setattr(making, "TemporaryFile", refuse)
+    assert calibrate.main([*work, "--output", str(tmp_path / "new")]) == 2
+    assert "can be written" in told(capsys)
+
+
+def test_estimated_memory_is_that_of_presets():
+    """Every condition of every preset is far from the limits."""
+    for grid in PRESETS.values():
+        for condition in grid.conditions():
+            assert replicate_bytes(condition, 4) < MOST_BYTES / 2

@@ -85,7 +85,7 @@ class Condition:
             raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
         if self.setup and {self.law_q, self.law_k} != {"gaussian"}:
             raise ValueError(
-                "setup must have the law gaussian, which projections leave aside, got "
+                "setup must be of the law gaussian, which projections leave aside, got "
                 f"{self.law_q} and {self.law_k}"
             )
         if kind != "none" and (self.setup or self.family_q != self.family_k):

@@ -142,7 +142,7 @@ def test_is_large(d_k, n_keys, large):
         ({"dependence": "some"}, "dependence must be none, pairs(rho) or planted(rho)"),
         ({"dependence": "planted(1.5)"}, "got 'planted(1.5)'"),
         ({"setup": "init(kind=x)"}, "setup must be empty or init("),
-        ({"setup": SETUP}, "setup must have the law gaussian"),
+        ({"setup": SETUP}, "setup must be of the law gaussian"),
     ],
 )
 def test_errors(changed, message):

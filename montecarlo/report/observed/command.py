@@ -14,7 +14,7 @@ from typing import Any
 
 from montecarlo.arguments import named_list
 from montecarlo.estimation.fingerprint import cpu_kernel
-from montecarlo.names import whole_number
+from montecarlo.names import seed_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
@@ -24,7 +24,7 @@ from montecarlo.report.messages import require_complete
 from montecarlo.report.observed.making import make_observed_report
 from montecarlo.report.observed.record import read_observation, write_observation
 from montecarlo.report.observed.terminal import heads_bar, print_observed
-from montecarlo.report.options import choose_languages, configured
+from montecarlo.report.options import choose_languages
 from montecarlo.results.folder import (
     TIMING_FILE,
     claim_folder,
@@ -74,8 +74,7 @@ def read_request(arguments: argparse.Namespace) -> Request:
         One line: name, requirement, what came.
     """
     states = {state: state for state in STATES}
-    seed = whole_number("seed", arguments.seed)
-    configured({"seed": seed})
+    seed = seed_number(arguments.seed)
     axes = None
     if arguments.axes is not None:
         axes = tuple(name.strip() for name in arguments.axes.split(","))
