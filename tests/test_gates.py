@@ -3,9 +3,12 @@
 Nothing here is sampled for longer than a second: what is wrong is known before.
 """
 
+import json
 import re
+import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from montecarlo import calibrate, figures, observe
@@ -54,6 +57,13 @@ def file(tmp_path):
         return str(path)
 
     return write
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def told(capsys):
@@ -290,6 +300,27 @@ def test_option_without_a_value_is_refused(command, option, value, capsys):
     assert f": {name} must have a value, got {value!r}" in told(capsys)
 
 
+@pytest.mark.parametrize("layer", [10**30, "1" + "0" * 5000])
+def test_layer_that_no_table_holds_is_refused(layer, here, capsys):
+    """Of a number in a tensor's name: one line, status 2."""
+    entries = np.ones((2, 16, 8), "<f4")
+    names = [f"layers.{layer}.{side}" for side in "qk"]
+    header = {
+        name: {
+            "dtype": "F32",
+            "shape": entries.shape,
+            "data_offsets": [i * entries.nbytes, (i + 1) * entries.nbytes],
+        }
+        for i, name in enumerate(names)
+    }
+    packed = json.dumps(header).encode()
+    length = struct.pack("<Q", len(packed))
+    (here / "m.safetensors").write_bytes(length + packed + 2 * entries.tobytes())
+    asked = ["--names", "layers.{layer}.{side}", "--axes", "head,token,d", "--quiet"]
+    assert observe.main(["m.safetensors", *asked, "--output", "out"]) == 2
+    assert "layer in a tensor's name must have at most 18 digits" in told(capsys)
+
+
 # --- Numbers --------------------------------------------------------------------------
 
 HUGE = str(10**30)
@@ -373,14 +404,13 @@ def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
     ],
 )
 @pytest.mark.parametrize("command", COMMANDS)
-def test_seeds_have_one_rule(command, seed, must, tmp_path, monkeypatch, capsys):
+def test_seeds_have_one_rule(command, seed, must, here, capsys):
     """From 0 to 2**63 - 1 for every command: one line, status 2, nothing written."""
-    monkeypatch.chdir(tmp_path)
     module, needed = COMMANDS[command]
     more = ["--quantity", "score_variance"] if command == "measure" else []
     assert module.main([*needed, *more, f"--seed={seed}"]) == 2
     assert f": seed must {must}" in told(capsys)
-    assert not list(tmp_path.iterdir())
+    assert not list(here.iterdir())
 
 
 def test_card_that_cannot_be_written_is_refused_before_work(
