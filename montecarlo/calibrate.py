@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, concluded, importing
 from montecarlo.printing import Parser, print_lines
 
@@ -39,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("calibrate"):
             from montecarlo.calibration.making import make_card
 

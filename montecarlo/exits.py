@@ -16,6 +16,8 @@ FAILING = 1
 INPUT_ERROR = 2
 #: The run could not start or finish.
 FAILED = 3
+#: What was asked was not reached: nothing was judged.
+NOT_REACHED = 4
 INTERRUPTED = 130
 #: What is said of an interruption that says nothing itself.
 NOTHING_WRITTEN = "interrupted, nothing was written"

@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, concluded, importing
 from montecarlo.printing import Parser
 
@@ -68,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("figures"):
             from montecarlo.report.command import run_report
             from montecarlo.report.documentation import (

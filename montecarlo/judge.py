@@ -1,14 +1,16 @@
 """``python -m montecarlo.judge FILE.toml``: judge claims of one's own.
 
-Exit status: 0 no claim has a verdict named by ``--fail-on``; 1 one has; 2 usage or
-input; 3 the run could not finish; 130 interrupted.
+Exit status: 0 all was judged and no verdict is one named by ``--fail-on``; 1 one is; 2
+usage or input; 3 the run could not finish; 4 something that a claim speaks of could not
+be judged; 130 interrupted.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.arguments import require_values
+from montecarlo.exits import concluded, importing
 from montecarlo.printing import Parser, print_lines
 
 
@@ -61,12 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("judge"):
             from montecarlo.own_claims_query import answer
 
-        lines, failing = answer(arguments, typed)
+        lines, status = answer(arguments, typed)
         print_lines(lines)
-        return FAILING if failing else DONE
+        return status
 
     return concluded("judge", work)
 

@@ -8,6 +8,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, FAILING, concluded, importing
 from montecarlo.printing import Parser
 
@@ -59,7 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add(
         "--fail-on",
-        default="",
+        default="none",
         metavar="STATES",
         help="exit with 1 if a head is saturated, peaked, balanced or flat (none)",
     )
@@ -74,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("observe"):
             from montecarlo.report.observed.command import observe_files
 

@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "montecarlo"
 STAGES = (
     "names",
     "printing",
+    "arguments",
     "exits",
     "attention",
     "sampling",

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, FAILING, concluded, importing
 from montecarlo.printing import Parser
 
@@ -112,6 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("report"):
             from montecarlo.report.command import (
                 list_kind,

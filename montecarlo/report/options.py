@@ -16,13 +16,21 @@ from msgspec import Meta, Struct
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import check_executor
-from montecarlo.names import decimal_number, look_up, named_folder, whole_number
+from montecarlo.names import (
+    MOST_JOBS,
+    MOST_SEED,
+    decimal_number,
+    jobs_number,
+    look_up,
+    named_folder,
+    seed_number,
+)
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
 from montecarlo.results.folder import read_record
 
-Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Jobs = Annotated[int, Meta(ge=1, le=1024)]
+Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
+Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
 Rate = Annotated[float, Meta(gt=0.0, lt=0.5)]
 
 
@@ -148,10 +156,10 @@ def repeated_options(arguments: argparse.Namespace) -> Options:
 def _typed(arguments: argparse.Namespace) -> dict[str, object]:
     """Return what the command line says itself."""
     settings: dict[str, object] = {}
-    for name in ("seed", "jobs"):
-        typed = getattr(arguments, name)
-        if typed is not None:
-            settings[name] = whole_number(name, typed)
+    if arguments.seed is not None:
+        settings["seed"] = seed_number(arguments.seed)
+    if arguments.jobs is not None:
+        settings["jobs"] = jobs_number(arguments.jobs)
     for name in ("preset", "lang", "only", "output", "executor"):
         typed = getattr(arguments, name)
         if typed is not None:

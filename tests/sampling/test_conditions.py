@@ -142,6 +142,7 @@ def test_is_large(d_k, n_keys, large):
         ({"dependence": "some"}, "dependence must be none, pairs(rho) or planted(rho)"),
         ({"dependence": "planted(1.5)"}, "got 'planted(1.5)'"),
         ({"setup": "init(kind=x)"}, "setup must be empty or init("),
+        ({"setup": SETUP}, "setup must be of the law gaussian"),
     ],
 )
 def test_errors(changed, message):
@@ -172,7 +173,7 @@ def test_same_key_gives_same_numbers():
         {"condition": dataclasses.replace(BASE, n_keys=None)},
         {"condition": dataclasses.replace(BASE, law_q="uniform")},
         {"condition": dataclasses.replace(BASE, law_k="gaussian")},
-        {"condition": dataclasses.replace(BASE, setup=SETUP)},
+        {"condition": dataclasses.replace(BASE, law_k="gaussian", setup=SETUP)},
         {"which": "copy"},
         {"which": "tail"},
     ],
