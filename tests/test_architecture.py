@@ -14,6 +14,7 @@ PACKAGE = Path(__file__).parents[1] / "montecarlo"
 STAGES = (
     "names",
     "exits",
+    "small_files",
     "attention",
     "sampling",
     "theory",
@@ -22,6 +23,7 @@ STAGES = (
     "claims",
     "grid",
     "presets",
+    "run_record",
     "tails",
     "replay",
     "point",

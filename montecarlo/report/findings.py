@@ -4,7 +4,6 @@ Words come from the catalogue of claims and the templates, in the page's languag
 verdicts, numbers and their rows come from the results and nowhere else.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ import pandas as pd
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.schema import Catalogue, Claim
+from montecarlo.report.claims_record import read_claims
+from montecarlo.report.fitting import require_catalogue, require_rows
 from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
 from montecarlo.report.telling import telling
@@ -35,7 +36,8 @@ from montecarlo.report.views import (
     SelfCheckView,
     SourceView,
 )
-from montecarlo.results.folder import read_run
+from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
+from montecarlo.run_record import read_report_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +70,17 @@ def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
     Raises
     ------
     montecarlo.results.folder.ResultsError
-        If run.json is missing or a file does not agree with it.
+        If run.json is missing, a file does not agree with it, or is not as
+        docs/results-folder.md says.
     """
-    record = read_run(folder) if run is None else run
+    record = read_report_run(folder) if run is None else run
+    claims = read_claims(folder)
+    validate_table(folder / CURVES)
+    require_rows(validate_table(folder / MEASUREMENTS), claims)
     return Results(
-        _read_table(folder / "measurements.csv"),
-        _read_table(folder / "curves.csv"),
-        json.loads((folder / "claims.json").read_text(encoding="utf-8")),
+        _read_table(folder / MEASUREMENTS),
+        _read_table(folder / CURVES),
+        claims,
         record,
     )
 
@@ -97,6 +103,9 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         The one that the results were judged by; by default that of the five texts.
     """
     catalogue = catalogue or read_catalogue()
+    if only := tuple(results.run.get("only", ())):
+        catalogue = catalogue.only(only)
+    require_catalogue(results.claims, catalogue)
     by_id = {claim.id: claim for claim in catalogue.claim}
     words = partial(shown_words, language=catalogue.language)
     names = {text.key: words(text.name) for text in catalogue.text}

@@ -26,25 +26,18 @@ from montecarlo.results.folder import (
     discard_staging,
     finish_staging,
     open_staging,
-    read_run,
     write_json,
 )
 from montecarlo.results.journal import locked
+from montecarlo.run_record import DATA_FILES, read_report_run
 
-DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
 #: What `finish_staging` adds to a record.
-_ADDED = ("program", "schema", "sha256")
+_ADDED = ("program", "schema", "sha256", "digest")
 #: Flags that mean nothing where nothing is sampled.
 _OF_SAMPLING = (
     *("seed", "preset", "only", "jobs", "executor", "config"),
     *("max_seconds", "replicates_from", "fresh"),
 )
-#: What pages show of a record.
-_NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "preset"} | {
-    "replicates",
-    "seed",
-    "versions",
-}
 
 
 def render_again(
@@ -78,11 +71,8 @@ def render_again(
             f"--output must name another folder than {str(source)!r}, which loses what "
             "is not written anew"
         )
-    record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
-    if kind := record.get("kind"):
-        raise ResultsError(f"results must be those of a report, got an {kind}")
-    if missing := _NEEDED - set(record):
-        raise ResultsError(f"results must have {min(missing)!r} in their run.json")
+    run = read_report_run(source)
+    record = {name: value for name, value in run.items() if name not in _ADDED}
     catalogue = _judged_by(record, source)
     languages = choose_languages(arguments.lang or record["languages"])
     in_errata = () if "own_claims" in record else languages

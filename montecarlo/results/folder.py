@@ -7,21 +7,27 @@ but ignored keep-files.  A run that fails leaves the previous output as it was.
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from montecarlo.small_files import read_small
 
 STAGING = ".montecarlo-partial"
 #: Holds what an interrupted run has sampled.
 JOURNAL = ".montecarlo-journal"
 RUN_FILE = "run.json"
+#: What a run.json calls the hash of its own content.
+DIGEST = "digest"
 #: The old run.json while the new set is moved into place.
 PREVIOUS_FILE = "previous.json"
 #: What may differ between equal runs, and so is not hashed.
 TIMING_FILE = "timing.json"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
-SCHEMA = 1
+SCHEMA = 2
+#: Bytes of a run.json at most; that of the full preset has 40 thousand.
+MOST_RUN = 2**24
 
 
 class OutputError(ValueError):
@@ -109,19 +115,30 @@ def _require_ours(output: Path) -> None:
     )
 
 
-def finish_staging(output: Path, run: dict[str, Any]) -> None:
+def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
     """Write run.json of a staged set, with the hashes of its files."""
-    staging = output / STAGING
+    write_run(output / STAGING, run)
+
+
+def write_run(folder: Path, run: Mapping[str, Any]) -> None:
+    """Write run.json of a folder: hashes of its files, and a digest of itself.
+
+    Parameters
+    ----------
+    folder : Path
+    run : mapping
+        What is said of how the files were made.
+    """
     hashes = {
-        path.relative_to(staging).as_posix(): file_hash(path)
-        for path in files_of(staging)
+        path.relative_to(folder).as_posix(): file_hash(path)
+        for path in files_of(folder)
         if path.name not in (RUN_FILE, TIMING_FILE)
     }
-    record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
+    record = seal({"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes})
     # whole or not at all: from its presence on, the next run finishes the renaming
-    unfinished = staging / f"{RUN_FILE}.part"
+    unfinished = folder / f"{RUN_FILE}.part"
     write_json(unfinished, record)
-    unfinished.replace(staging / RUN_FILE)
+    unfinished.replace(folder / RUN_FILE)
 
 
 def commit(output: Path) -> list[Path]:
@@ -166,31 +183,62 @@ def discard_staging(output: Path) -> None:
     shutil.rmtree(output / STAGING, ignore_errors=True)
 
 
-def read_run(folder: Path) -> dict[str, Any]:
+def seal(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with the digest of its own content.
+
+    It tells a record that was edited by mistake, or half written by another program;
+    it is no signature.
+    """
+    return {**record, DIGEST: _digest(record)}
+
+
+def _digest(record: Mapping[str, Any]) -> str:
+    content = {name: value for name, value in record.items() if name != DIGEST}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def read_run(folder: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
     """Read run.json of a finished folder and check the hashes of its files.
+
+    Parameters
+    ----------
+    folder : Path
+    needed : iterable of str
+        Files that it has to name, so that they are checked.
 
     Raises
     ------
     ResultsError
-        If there is none, its schema is another, or a file was changed.
+        If there is none, its schema is another, it or a file was changed, or it does
+        not name a file that is needed.
     """
-    try:
-        run = json.loads((folder / RUN_FILE).read_bytes())
-        schema, hashes = run["schema"], dict(run["sha256"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ResultsError(
-            f"results must be a folder with a readable {RUN_FILE}, got {str(folder)!r}"
-        ) from error
-    if schema != SCHEMA:
-        raise ResultsError(f"results must have schema {SCHEMA}, got {schema!r}")
+    run = _read_sealed(
+        folder / RUN_FILE, "results", f"a folder with a readable {RUN_FILE}", folder
+    )
+    hashes = run["sha256"]
+    for name in needed:
+        if name not in hashes:
+            raise ResultsError(
+                f"results must have {name!r} among the files of their {RUN_FILE}, got "
+                f"{len(hashes)} others"
+            )
     for name, expected in hashes.items():
-        path = folder / name
-        if not path.is_file() or file_hash(path) != expected:
+        if not _is_as_written(folder, name, expected):
             raise ResultsError(
                 f"results must be as they were written, but {name!r} in "
                 f"{str(folder)!r} is missing or changed"
             )
-    return dict(run)
+    return run
+
+
+def _is_as_written(folder: Path, name: str, expected: object) -> bool:
+    """Tell whether a file of a folder is there and has its hash."""
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        return False
+    try:
+        return (folder / name).is_file() and file_hash(folder / name) == expected
+    except (OSError, ValueError):  # a name that is none
+        return False
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -199,21 +247,33 @@ def read_record(path: Path) -> dict[str, Any]:
     Raises
     ------
     ResultsError
-        If it is none, or of another schema.
+        If it is none, of another schema, or was changed.
     """
+    return _read_sealed(path, "replicates-from", f"a readable {RUN_FILE}", path)
+
+
+def _read_sealed(path: Path, name: str, wanted: str, shown: Path) -> dict[str, Any]:
+    """Read a record and check it against its own digest."""
     try:
-        record = dict(json.loads(path.read_bytes()))
+        record = json.loads(read_small(RUN_FILE, path, MOST_RUN))
         program, schema = record["program"], record["schema"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ResultsError(
-            f"replicates-from must be a readable {RUN_FILE}, got {str(path)!r}"
-        ) from error
+        digest = _digest(record)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ResultsError(f"{name} must be {wanted}, got {str(shown)!r}") from error
     if (program, schema) != ("montecarlo", SCHEMA):
         raise ResultsError(
-            f"replicates-from must be of montecarlo's schema {SCHEMA}, "
-            f"got {program!r} {schema!r}"
+            f"{name} must be of montecarlo's schema {SCHEMA}, "
+            f"got {schema!r:.40} of {program!r:.40}"
         )
-    return record
+    if record.get(DIGEST) != digest:
+        raise ResultsError(
+            f"{name} must be as they were written, but {RUN_FILE} of {str(shown)!r} "
+            f"has the digest {digest[:12]}, and says {record.get(DIGEST)!r:.14}"
+        )
+    hashes = record.get("sha256")
+    if not isinstance(hashes, dict):
+        raise ResultsError(f"{name} must have hashes in their {RUN_FILE}, got none")
+    return dict(record)
 
 
 def files_of(folder: Path) -> Iterator[Path]:
@@ -223,7 +283,8 @@ def files_of(folder: Path) -> Iterator[Path]:
 
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, data: object) -> None:
