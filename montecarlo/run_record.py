@@ -106,7 +106,7 @@ class Timing(Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[tuple[str, ...], about("the command line, without its name")]
     seconds: Annotated[dict[str, Finite], about("how long each part took", "s")]
     executor: Annotated[str | UnsetType, about("kind of the workers")] = UNSET
-    jobs: Annotated[int | UnsetType, about("how many workers", ge=1)] = UNSET
+    jobs: Annotated[int | UnsetType, about("how many workers")] = UNSET
 
 
 def read_report_run(folder: Path) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def test_killed_runs_go_on(attempt, tmp_path):
     expected = contents(whole)
     drawn, batches, largest = draws(whole)
     assert 2 * ROOM * largest <= 0.05 * drawn
-    rng = random.Random(20)  # noqa: S311
+    rng = random.Random(20)
     moments = Counter()
     for number in range(CHAINS):
         folder = prepared(tmp_path / f"chain{number}")
@@ -215,7 +215,7 @@ def test_killed_from_outside_with_workers(tmp_path):
     whole = tmp_path / "whole"
     subprocess.run([*command, "--output", str(whole / "output")], check=True)  # noqa: S603
     seconds = time.monotonic() - started
-    rng = random.Random(21)  # noqa: S311
+    rng = random.Random(21)
     moments, killed = Counter(), 0
     for _ in range(12):
         process = subprocess.Popen(  # noqa: S603

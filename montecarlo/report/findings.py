@@ -17,7 +17,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.claims_record import read_claims
-from montecarlo.report.fitting import require_catalogue, require_rows
+from montecarlo.report.fitting import require_rows
 from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
 from montecarlo.report.telling import telling
@@ -103,9 +103,6 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         The one that the results were judged by; by default that of the five texts.
     """
     catalogue = catalogue or read_catalogue()
-    if only := tuple(results.run.get("only", ())):
-        catalogue = catalogue.only(only)
-    require_catalogue(results.claims, catalogue)
     by_id = {claim.id: claim for claim in catalogue.claim}
     words = partial(shown_words, language=catalogue.language)
     names = {text.key: words(text.name) for text in catalogue.text}

@@ -13,6 +13,7 @@ from montecarlo.names import look_up
 from montecarlo.report.author_texts import require_erratum
 from montecarlo.report.command import Make, Show
 from montecarlo.report.findings import gather, read_results
+from montecarlo.report.fitting import require_catalogue
 from montecarlo.report.language import read_language
 from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages
@@ -88,6 +89,10 @@ def render_again(
                 (staging / name).write_bytes(content)
             record["languages"] = list(languages)
             results = read_results(staging, record)
+            only = tuple(record["only"])
+            require_catalogue(
+                results.claims, catalogue.only(only) if only else catalogue
+            )
             with make_executor(kind=PROCESSES) as executor:
                 make(results, catalogue, languages, staging, executor)
             timing = {

@@ -58,9 +58,10 @@ def validate(
     except (msgspec.ValidationError, OverflowError) as error:
         what, _, place = str(error).partition(" - at `$")
         place = place.removesuffix("`")
+        came = reprlib.repr(_at(data, place))
         raise ResultsError(
             f"{name} must be as {EXPLAINED} says: {what} at "
-            f"{place.lstrip('.') or 'its top'}, got {reprlib.repr(_at(data, place))}"
+            f"{place.lstrip('.') or 'its top'}, got {came:.200}"
         ) from None
 
 
