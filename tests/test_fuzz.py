@@ -44,6 +44,11 @@ STATUSES = {
 SECONDS, MOST_BYTES, MOST_LINE = 10.0, 2**30, 4000
 
 
+def generator(name=""):
+    """Return a generator of inputs."""
+    return random.Random(f"{SEED} {name}")  # noqa: S311 - no secret
+
+
 class Taken(BaseException):
     """The input was taken: what comes next would be work."""
 
@@ -243,7 +248,7 @@ def array_seeds(folder):
 
 def test_arrays(fuzz, tmp_path):
     """Files of arrays: bytes changed, and headers of safetensors by their fields."""
-    rng = random.Random(SEED)
+    rng = generator()
     main = import_module("montecarlo.observe").main
     for path, rest in array_seeds(tmp_path):
         content = path.read_bytes()
@@ -327,7 +332,7 @@ def edited(rng, results, folder):
 
 def test_results_folders(fuzz, results, tmp_path):
     """Edited results are refused, or rendered: no number and no word goes unread."""
-    rng = random.Random(SEED)
+    rng = generator()
     measure = import_module("montecarlo.measure").main
     figures = import_module("montecarlo.figures").main
     row = results.joinpath("measurements.csv").read_text().splitlines()[1][-12:]
@@ -388,7 +393,7 @@ dependence = "none"
 
 def test_configurations(fuzz, tmp_path):
     """Configuration files that are nearly right."""
-    rng = random.Random(SEED)
+    rng = generator()
     path = tmp_path / "c.toml"
     for number in range(2 * N_TEXTS):
         path.write_bytes(spoil_text(rng, CONFIGURATION))
@@ -397,7 +402,7 @@ def test_configurations(fuzz, tmp_path):
 
 def test_own_claims(fuzz, tmp_path):
     """Claims of one's own that are nearly right."""
-    rng = random.Random(SEED)
+    rng = generator()
     main = import_module("montecarlo.judge").main
     path = tmp_path / "own.toml"
     seeds = [ROOT / "docs/own-claim.toml", ROOT / "tests/report/own_claims.toml"]
@@ -412,7 +417,7 @@ TEXT = "# A **b**\n\n- Eins. Zwei (drei. Vier)! \\(a. b\\)\n\n$$\nx\n$$\n```\ny\
 
 def test_author_texts(fuzz, tmp_path):
     """Authors' files of every kind."""
-    rng = random.Random(SEED)
+    rng = generator()
     path = tmp_path / "text.md"
     for number in range(N_TEXTS):
         path.write_bytes(spoil(rng, TEXT.encode() * rng.choice((1, 1, 200))))
@@ -512,7 +517,7 @@ COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_options(fuzz, tmp_path, command):
     """A few options of a command with whatever somebody may type."""
-    rng = random.Random(f"{SEED} {command}")
+    rng = generator(command)
     name = (
         "montecarlo.report.__main__" if command == "report" else f"montecarlo.{command}"
     )

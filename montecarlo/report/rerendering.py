@@ -75,6 +75,7 @@ def render_again(
     run = read_report_run(source)
     record = {name: value for name, value in run.items() if name not in _ADDED}
     catalogue = _judged_by(record, source)
+    judged = catalogue.only(record["only"]) if record["only"] else catalogue
     languages = choose_languages(arguments.lang or record["languages"])
     in_errata = () if "own_claims" in record else languages
     require_erratum(getattr(arguments, "text", None), in_errata)
@@ -89,10 +90,7 @@ def render_again(
                 (staging / name).write_bytes(content)
             record["languages"] = list(languages)
             results = read_results(staging, record)
-            only = tuple(record["only"])
-            require_catalogue(
-                results.claims, catalogue.only(only) if only else catalogue
-            )
+            require_catalogue(results.claims, judged)
             with make_executor(kind=PROCESSES) as executor:
                 make(results, catalogue, languages, staging, executor)
             timing = {
@@ -122,7 +120,7 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
     catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
     by_id = {claim.id: claim for claim in catalogue.claim}
     try:
-        for name in record["claims"]:
+        for name in (*record["claims"], *record["only"]):
             look_up("claim", name, by_id)
     except ValueError as error:
         raise ResultsError(

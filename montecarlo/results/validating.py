@@ -60,7 +60,7 @@ def validate(
         place = place.removesuffix("`")
         came = reprlib.repr(_at(data, place))
         raise ResultsError(
-            f"{name} must be as {EXPLAINED} says: {what} at "
+            f"{name} must be as {EXPLAINED} says: {what:.200} at "
             f"{place.lstrip('.') or 'its top'}, got {came:.200}"
         ) from None
 

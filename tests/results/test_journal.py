@@ -130,7 +130,7 @@ def test_every_flipped_bit_is_found_or_harmless(output):
     """With any bit of the file flipped, it is refused in one line and not touched, or
     gives the batches that were written; some flips are found.
     """
-    path, rng = output / JOURNAL, random.Random(6)
+    path, rng = output / JOURNAL, random.Random(6)  # noqa: S311
     content = path.read_bytes()
     expected = {
         (condition.name, start, stop): pack(sample(condition, 1, start, stop, DIVISORS))
