@@ -4,6 +4,7 @@ Headers are read here: NumPy's own reader takes what it does not know for what i
 """
 
 import ast
+import errno
 import io
 import reprlib
 import zipfile
@@ -147,6 +148,13 @@ def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
         *(zlib.error, UnicodeDecodeError),
     ) as error:
         raise ValueError(f"{path.name} must be an archive of NumPy: {error}") from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        # what a place before the file's beginning is called
+        raise ValueError(
+            f"{path.name} must be an archive of NumPy, got places outside of it"
+        ) from None
     return found
 
 

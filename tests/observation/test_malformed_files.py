@@ -185,6 +185,16 @@ def test_bombs_are_not_unpacked(tmp_path):
     assert not list(scratch.rglob("*.npy"))
 
 
+def test_places_outside_of_an_archive(tmp_path):
+    """A list of members that lies before the file's beginning is no archive."""
+    q, k = (npy_bytes(tmp_path, array) for array in (Q, K))
+    path = archive(tmp_path / "qk.npz", [("q.npy", q), ("k.npy", k)])
+    content = bytearray(path.read_bytes())
+    content[-10:-6] = (2**20).to_bytes(4, "little")  # bytes of the list
+    path.write_bytes(content)
+    assert "qk.npz must be an archive of NumPy" in refused(tmp_path, path)
+
+
 def safetensors(path, header, body=b""):
     """Write a safetensors file with a header as it is typed."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
