@@ -1,1 +1,1 @@
-"""What is measured once and held in tables: coverage of intervals, speed, growth."""
+"""What is measured now and then: coverage, speed, growth, which errors are seen."""

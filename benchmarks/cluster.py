@@ -124,7 +124,7 @@ def rates(n_tasks: int) -> tuple[float, float, float]:
     with small_cluster() as (address, scheduler):
         until = time.monotonic() + PATIENCE
         while True:  # until all workers are there
-            executor = make_executor(kind=address)
+            executor = make_executor(kind=f"insecure+{address}")
             if executor.jobs == WORKERS or time.monotonic() > until:
                 break
             executor.shutdown()

@@ -8,12 +8,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, concluded, importing
+from montecarlo.printing import Parser, print_lines
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; values stay as typed."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.calibrate",
         usage="%(prog)s [options]",
         description="Count how often the judge's intervals miss, on banks of real "
@@ -38,11 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = build_parser().parse_args(argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("calibrate"):
             from montecarlo.calibration.making import make_card
 
         for line in make_card(arguments):
-            print(line, flush=True)
+            print_lines(line)
         return DONE
 
     return concluded("calibrate", work, "interrupted, the work is kept")

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from montecarlo.printing import print_lines, spell_out
+
 DONE = 0
 #: An outcome named by ``--fail-on``, and only that.
 FAILING = 1
@@ -14,6 +16,8 @@ FAILING = 1
 INPUT_ERROR = 2
 #: The run could not start or finish.
 FAILED = 3
+#: What was asked was not reached: nothing was judged.
+NOT_REACHED = 4
 INTERRUPTED = 130
 #: What is said of an interruption that says nothing itself.
 NOTHING_WRITTEN = "interrupted, nothing was written"
@@ -22,7 +26,7 @@ NOTHING_WRITTEN = "interrupted, nothing was written"
 def complain(command: str, error: object, status: int) -> int:
     """Print one line on standard error, and return the status."""
     line = " ".join(str(error).split())
-    print(f"montecarlo.{command}: {line}", file=sys.stderr)
+    print_lines(f"montecarlo.{command}: {line}", sys.stderr)
     return status
 
 
@@ -42,6 +46,7 @@ def concluded(
     interrupted : str
         What is said of an interruption that says nothing itself.
     """
+    spell_out()
     try:
         return work()
     except ValueError as error:

@@ -8,12 +8,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, concluded, importing
+from montecarlo.printing import Parser
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; values stay as typed, and are validated later."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.figures",
         usage="%(prog)s [options]",
         description="Draw the report's figures for documents, with captions, legends "
@@ -67,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("figures"):
             from montecarlo.report.command import run_report
             from montecarlo.report.documentation import (

@@ -11,13 +11,19 @@ from msgspec import Meta, Struct
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.engine import Budget
 from montecarlo.names import look_up
+from montecarlo.sampling.affordable import (
+    require_affordable,
+    require_affordable_tail,
+)
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.laws import LAWS, parse_law
 
 Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
-Count = Annotated[int, Meta(ge=2, le=2**20)]
+#: Replicates of a condition, whatever the grid.
+MOST_REPLICATES = 2**20
+Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
 
 
 class Block(Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,7 +53,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     dependence: str = "none"
     setup: str = ""
     formats: bool = False
-    replicates: Annotated[int, Meta(ge=0, le=2**20)] = 0
+    replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
     def conditions(self) -> list[Condition]:
         """Return its conditions."""
@@ -112,7 +118,8 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         Raises
         ------
         ValueError
-            If a law or divisor is not known, a range is off, or there is no condition.
+            If a law or divisor is not known, a range is off, there is no condition, or
+            one takes more than can be had.
         """
         for divisor in self.divisors:
             look_up("divisor", divisor, DIVISORS)
@@ -139,6 +146,10 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             found += block.conditions()
         if not found:
             raise ValueError("grid must have at least one condition, got none")
+        for condition in found:
+            require_affordable(condition, len(self.divisors))
+        for d, _ in self.tails:
+            require_affordable_tail(d)
         order = {name: number for number, name in enumerate(LAWS)}
         # one of a name: with number formats, if any of them asks for these
         once = {c.name: c for c in sorted(found, key=lambda c: c.formats)}

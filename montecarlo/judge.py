@@ -1,19 +1,22 @@
 """``python -m montecarlo.judge FILE.toml``: judge claims of one's own.
 
-Exit status: 0 no claim has a verdict named by ``--fail-on``; 1 one has; 2 usage or
-input; 3 the run could not finish; 130 interrupted.
+Exit status: 0 all was judged and no verdict is one named by ``--fail-on``; 1 one is; 2
+usage or input; 3 the run could not finish; 4 something that a claim speaks of could not
+be judged; 130 interrupted.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.arguments import require_values
+from montecarlo.exits import concluded, importing
+from montecarlo.printing import Parser, print_lines
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.judge",
         usage="%(prog)s FILE.toml [options]",
         description="Judge claims of your own by measurement, for use in CI and, with "
@@ -29,8 +32,9 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--fail-on",
         metavar="VERDICTS",
-        default="refuted,inconclusive",
-        help="verdicts that end in status 1 (refuted,inconclusive); none: no verdict",
+        default="refuted,inconclusive,self-check",
+        help="verdicts that end in status 1, and self-check: a check of the simulator "
+        "itself is refuted (refuted,inconclusive,self-check); none: nothing does",
     )
     add("--preset", metavar="NAME", default="quick", help="grid and budgets (quick)")
     add("--seed", metavar="N", default="1", help="of all random numbers (1)")
@@ -39,7 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--executor",
         metavar="NAME",
-        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+        help="threads, processes, dask or tls://HOST:PORT (docs/cluster.md)",
     )
     add("--json", action="store_true", help="print one JSON object")
     add("--report", metavar="DIR", help="write pages and data to this folder as well")
@@ -59,12 +63,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("judge"):
             from montecarlo.own_claims_query import answer
 
-        lines, failing = answer(arguments, typed)
-        print(lines)
-        return FAILING if failing else DONE
+        lines, status = answer(arguments, typed)
+        print_lines(lines)
+        return status
 
     return concluded("judge", work)
 

@@ -7,12 +7,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_defaults, require_values
 from montecarlo.exits import DONE, concluded, importing
+from montecarlo.printing import Parser, print_lines
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser: an option for every column that identifies a row."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.measure",
         usage="%(prog)s [options]",
         description="Estimate one quantity in one condition, to a wanted precision.",
@@ -65,18 +67,28 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-#: Options that may stand beside ``--row``: all else is said by the report.
-BESIDE_ROW = ("row", "source", "json", "replicates")
+#: Options that act beside ``--row``: all else is said by the report.
+BESIDE_ROW = {"row", "source", "json"}
+#: Options that act beside ``--replicates``: which condition, and its draws.  Overflow
+#: probabilities are of one format and d_k, for Gaussian entries.
+OF_TAIL = {"replicates", "quantity", "number_format", "d_k", "seed"}
+OF_CONDITION = OF_TAIL | {"law", "law_q", "law_k", "keys", "dependence", "setup", "row"}
 
 
-def _require_row_alone(
-    parser: argparse.ArgumentParser, arguments: argparse.Namespace
+def _require_acting(
+    parser: argparse.ArgumentParser, arguments: argparse.Namespace, tail: str
 ) -> None:
-    """Refuse what a row of a report would silently take the place of."""
-    for name, value in vars(arguments).items():
-        if name not in BESIDE_ROW and value != parser.get_default(name):
-            flag = name.replace("_", "-")
-            raise ValueError(f"--row must stand without --{flag}, got {value!r}")
+    """Refuse options that something else would silently take the place of."""
+    every = set(vars(arguments))
+    if arguments.replicates is not None:
+        acting = OF_TAIL if arguments.quantity == tail else OF_CONDITION
+        require_defaults(arguments, parser, every - acting, "--replicates")
+    elif arguments.row is not None:
+        require_defaults(arguments, parser, every - BESIDE_ROW, "--row")
+    elif arguments.source != parser.get_default("source"):
+        raise ValueError(f"--from must stand with --row, got {arguments.source!r}")
+    if arguments.law_q is not None and arguments.law_k is not None:
+        require_defaults(arguments, parser, ["law"], "--law-q and --law-k")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,18 +97,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("measure"):
+            from montecarlo.estimation.failures import OVERFLOW
             from montecarlo.point_query import answer, answer_row, format_point
             from montecarlo.replay import replay
 
+        _require_acting(parser, arguments, OVERFLOW)
         if arguments.replicates is not None:
-            print(replay(arguments))
+            print_lines(replay(arguments))
             return DONE
         ask = answer if arguments.row is None else answer_row
-        if ask is answer_row:
-            _require_row_alone(parser, arguments)
         point, seconds = ask(arguments)
-        print(format_point(point, seconds, as_json=arguments.json))
+        print_lines(format_point(point, seconds, as_json=arguments.json))
         return DONE
 
     return concluded("measure", work, "interrupted")

@@ -1,10 +1,15 @@
-"""What a user types: names, looked up in a table, and numbers."""
+"""What a user types: names, looked up in a table, folders and numbers."""
 
 import difflib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TypeVar
 
 Entry = TypeVar("Entry")
+#: Of whole numbers, so that what is made of them is a float.
+MOST_DIGITS = 50
+MOST_SEED = 2**63 - 1
+MOST_JOBS = 1024
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
@@ -38,18 +43,77 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     raise ValueError(f"{kind} must be one of {known}; got {name!r}.{hint}")
 
 
+def named_folder(name: str, typed: str) -> Path:
+    """Return the folder that a flag or a file names; ``~`` is somebody's home.
+
+    Expanded once, here, so that nothing later writes to another place than the rest.
+
+    Raises
+    ------
+    ValueError
+        If it is empty, or of a user that is not known.
+    """
+    if not typed.strip() or "\0" in typed:
+        raise ValueError(f"{name} must name a folder, got {typed!r}")
+    try:
+        return Path(typed).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{name} must name a folder, got {typed!r}: {error}") from None
+
+
 def whole_number(name: str, typed: str) -> int:
     """Return a whole number that was typed.
 
     Raises
     ------
     ValueError
-        If it is none.
+        If it is none, or too long for arithmetic.
     """
+    if len(typed) > MOST_DIGITS:
+        raise ValueError(
+            f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
+            f"{len(typed)} characters"
+        )
     try:
         return int(typed)
     except ValueError:
         raise ValueError(f"{name} must be a whole number, got {typed!r}") from None
+
+
+def number_within(name: str, typed: str, least: int, most: int) -> int:
+    """Return a whole number that was typed and lies within limits.
+
+    Raises
+    ------
+    ValueError
+        If it does not.
+    """
+    number = whole_number(name, typed)
+    if not least <= number <= most:
+        raise ValueError(f"{name} must lie between {least} and {most}, got {number}")
+    return number
+
+
+def seed_number(typed: str) -> int:
+    """Return a seed that was typed: one rule for every command.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    return number_within("seed", typed, 0, MOST_SEED)
+
+
+def jobs_number(typed: str | None) -> int | None:
+    """Return a number of workers that was typed, None where none was.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    return None if typed is None else number_within("jobs", typed, 1, MOST_JOBS)
 
 
 def decimal_number(name: str, typed: str) -> float:

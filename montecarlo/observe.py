@@ -8,12 +8,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from montecarlo.arguments import require_values
 from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.printing import Parser
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.observe",
         usage="%(prog)s FILE [FILE ...] [options]",
         description="Take queries and keys from a model: does the divisor fit, head by "
@@ -58,7 +60,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     add(
         "--fail-on",
-        default="",
+        default="none",
         metavar="STATES",
         help="exit with 1 if a head is saturated, peaked, balanced or flat (none)",
     )
@@ -73,6 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("observe"):
             from montecarlo.report.observed.command import observe_files
 

@@ -12,17 +12,20 @@ from typing import get_args
 
 import msgspec
 
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.claims.cells import conditions_of, laws_label
+from montecarlo.claims.cells import conditions_of, lacks, laws_label
 from montecarlo.claims.checks import Check
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.unjudged import unjudged
 from montecarlo.grid import Block, Dimension, Grid, Keys
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
+from montecarlo.sampling.affordable import require_affordable
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.study import Study, needed_budgets
+from montecarlo.study import Study, exact_value, needed_budgets
 
 #: Sizes that a grid may have.
 SIZES = {"d_k": Dimension, "n_keys": Keys}
@@ -82,8 +85,15 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         for claim in catalogue.claim
         for check in catalogue.only((claim.id,)).claim_checks()
     ]
+    checks += [
+        (f"self_check {one.id!r}", check)
+        for one in catalogue.self_check
+        for check in one.check
+    ]
     for where, check in checks:
         _require_sizes(check, where)
+        with placed(where, "domain"):
+            _require_places(check, len(grid.divisors))
     grid = msgspec.structs.replace(grid, tails=())
     while True:
         conditions = grid.conditions()
@@ -102,6 +112,12 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
             return grid
         blocks = (*grid.blocks, *dict.fromkeys(missing))
         grid = msgspec.structs.replace(grid, blocks=blocks)
+
+
+def find_unjudged(study: Study) -> Iterator[str]:
+    """Yield what a user's claims ask and cannot be judged: where, of what, and why."""
+    conditions = study.grid.conditions()
+    yield from unjudged(study.catalogue, conditions, study.grid.divisors, exact_value)
 
 
 def most_seconds(study: Study) -> float:
@@ -155,6 +171,15 @@ def _require_sizes(check: Check, where: str) -> None:
                 )
 
 
+def _require_places(check: Check, n_divisors: int) -> None:
+    """Refuse places where the quantity does not exist, or that cost too much."""
+    for block in _blocks(check, ()):
+        for condition in block.conditions():
+            if why := lacks(check, condition):
+                raise ValueError(f"must have {check.quantity} everywhere, which {why}")
+            require_affordable(condition, n_divisors)
+
+
 def _fields(check: Check) -> tuple[str, ...]:
     return ("d_k",) if check.quantity in PAIR_QUANTITIES else ("d_k", "n_keys")
 
@@ -163,8 +188,7 @@ def _blocks(check: Check, conditions: Iterable[Condition]) -> Iterator[Block]:
     """Yield the places of a check's domain, for each law, dependence and setup."""
     domain = check.domain
     rows = check.quantity not in PAIR_QUANTITIES
-    formats = check.number_format != "float64" or check.softmax != "shifted"
-    formats = rows and (formats or check.quantity.startswith("format_"))
+    formats = check.quantity in FORMAT_QUANTITIES
     there: dict[tuple[str, str, str], set[int]] = {
         key: set()
         for key in product(

@@ -8,11 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from montecarlo.arguments import named_list
+from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
-from montecarlo.names import decimal_number, look_up, whole_number
-from montecarlo.own_claims import most_seconds, own_study
+from montecarlo.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.names import decimal_number, jobs_number, named_folder, seed_number
+from montecarlo.own_claims import find_unjudged, most_seconds, own_study
+from montecarlo.printing import print_lines
 from montecarlo.report.command import Target, write_report
+from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.report.own_words import read_own_claims
 from montecarlo.study import run_study
@@ -23,8 +28,8 @@ SHORTENED = 4
 LONG = 120.0
 
 
-def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bool]:
-    """Judge a file; returns what to print and whether a verdict is failing.
+def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, int]:
+    """Judge a file; returns what to print and the exit status.
 
     Parameters
     ----------
@@ -39,45 +44,53 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, bo
     OSError, RuntimeError
         If the run could not finish; a previous report is as it was.
     """
-    verdicts = {verdict.value: verdict for verdict in Verdict}
-    named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
-    named = [] if named == ["none"] else named
-    fail_on = {look_up("fail-on", name, verdicts).value for name in named}
+    outcomes = {name: name for name in (*[v.value for v in Verdict], *FAIL_ON)}
+    fail_on = set(named_list("fail-on", arguments.fail_on, outcomes))
     error_rate = decimal_number("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:
         raise ValueError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
-    seed = whole_number("seed", arguments.seed)
-    jobs = None if arguments.jobs is None else whole_number("jobs", arguments.jobs)
+    seed, jobs = seed_number(arguments.seed), jobs_number(arguments.jobs)
     executor = arguments.executor
     configured({"seed": seed, "jobs": jobs, "executor": executor})
+    folder = None
+    if arguments.report is not None:
+        folder = named_folder("report", arguments.report)
     catalogue, content = read_own_claims(Path(arguments.file))
     study = own_study(
         catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
     )
     if (seconds := most_seconds(study)) > LONG:
         limit = f"up to about {seconds:.0f} s on one core"
-        print(f"judge: the ranges of these claims take {limit}", file=sys.stderr)
-    if arguments.report is not None:
+        print_lines(f"judge: the ranges of these claims take {limit}", sys.stderr)
+    open_ends = list(find_unjudged(study))
+    for line in open_ends:
+        print_lines(f"judge: {line}", sys.stderr)
+    if folder is not None:
         languages = choose_languages(arguments.lang or ("all",))
-        folder = Path(arguments.report)
         target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
         written, _ = write_report(study, target, own_file=content)
-        measurements, claims = written.measurements, written.claims["claims"]
+        measurements, judged = written.measurements, written.claims
     elif arguments.lang is not None:
         raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
     else:
         with make_executor(jobs, executor) as workers:
             results = run_study(study, workers)
-        measurements, claims = results.measurements, results.claims["claims"]
-    failing = any(claim["verdict"] in fail_on for claim in claims)
+        measurements, judged = results.measurements, results.claims
+    claims, self_checks = judged["claims"], judged["self_checks"]
+    failing = any(one["verdict"] in fail_on for one in claims)
+    if failed := failed_self_checks(judged):
+        print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
+        failing = failing or "self-check" in fail_on
+    status = FAILING if failing else NOT_REACHED if open_ends else DONE
     if arguments.json:
         record = {"error_rate": error_rate, "seed": seed, "claims": claims}
-        return json.dumps(record, ensure_ascii=False), failing
+        return json.dumps(record), status
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines = [line for claim in claims for line in _lines(claim, d_k)]
-    if arguments.report is not None:
-        lines.append(str(Path(arguments.report) / "index.html"))
-    return "\n".join(lines), failing
+    lines += [f"{one['verdict']:<14} {one['id']} (self-check)" for one in self_checks]
+    if folder is not None:
+        lines.append(str(folder / "index.html"))
+    return "\n".join(lines), status
 
 
 def _lines(claim: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:

@@ -23,9 +23,12 @@ from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.names import look_up
 from montecarlo.results.table import IDENTITY, identity, row_id
+from montecarlo.sampling.affordable import require_affordable
 from montecarlo.sampling.conditions import Condition
 from montecarlo.theory.references import reference
 
+#: Replicates of a point query at first.
+FIRST = 128
 #: Replicates of a point query at most, unless asked for otherwise.
 MOST = 2**17
 
@@ -71,7 +74,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     setup: str = "",
     seed: int = 1,
     relative_error: float = 0.01,
-    first: int = 128,
+    first: int = FIRST,
     most: int = MOST,
     executor: Executor | None = None,
 ) -> Point:
@@ -102,12 +105,14 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     Raises
     ------
     ValueError
-        If the condition is not one, or has no such row.
+        If the condition is not one, has no such row, or takes more than can be had.
     """
     if not 0.0 < relative_error < 1.0:
         raise ValueError(
             f"relative_error must lie between 0 and 1, got {relative_error!r}"
         )
+    if seed < 0:
+        raise ValueError(f"seed must be at least 0, got {seed!r}")
     if most < LEAST:
         raise ValueError(f"most must be an integer of at least {LEAST}, got {most!r}")
     look_up("quantity", quantity, QUANTITIES)
@@ -121,6 +126,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     key = RowKey(divisor, quantity, chosen, number_format, softmax)
     divisors = tuple(dict.fromkeys(divisor.split("/")))
     _require_row(condition, key)
+    require_affordable(condition, len(divisors))
 
     def undecided(store: SampleStore) -> Iterable[Condition]:
         estimate = Summaries(condition, store.samples(condition), divisors).estimate(

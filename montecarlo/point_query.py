@@ -9,12 +9,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.names import decimal_number, whole_number
-from montecarlo.point import MOST, Point, measure
+from montecarlo.grid import MOST_REPLICATES
+from montecarlo.names import decimal_number, number_within, seed_number, whole_number
+from montecarlo.point import FIRST, MOST, Point, measure
 from montecarlo.results.columns import MEASUREMENTS, validate_table
 from montecarlo.run_record import read_report_run
+from montecarlo.sampling.affordable import require_affordable, require_soon
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.cost import replicate_seconds
 
 
 def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
@@ -28,11 +33,21 @@ def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
     if arguments.quantity is None:
         raise ValueError("--quantity must be given, or --row")
     started = time.perf_counter()
+    laws = arguments.law_q or arguments.law, arguments.law_k or arguments.law
+    d_k = whole_number("d-k", arguments.d_k)
+    keys = None if arguments.keys is None else whole_number("keys", arguments.keys)
+    most = MOST
+    if arguments.most is not None:
+        most = number_within("most", arguments.most, LEAST, MOST_REPLICATES)
+    condition = Condition(*laws, d_k, keys, arguments.dependence, arguments.setup)
+    n_divisors = len(set(arguments.divisor.split("/")))
+    require_affordable(condition, n_divisors)
+    first = min(FIRST, most)
+    require_soon("--most", first, replicate_seconds(condition, n_divisors))
     point = measure(
-        arguments.law_q or arguments.law,
-        arguments.law_k or arguments.law,
-        whole_number("d-k", arguments.d_k),
-        None if arguments.keys is None else whole_number("keys", arguments.keys),
+        *laws,
+        d_k,
+        keys,
         quantity=arguments.quantity,
         divisor=arguments.divisor,
         summary=arguments.summary,
@@ -40,9 +55,9 @@ def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
         softmax=arguments.softmax,
         dependence=arguments.dependence,
         setup=arguments.setup,
-        seed=whole_number("seed", arguments.seed),
+        seed=seed_number(arguments.seed),
         relative_error=decimal_number("relative-error", arguments.relative_error),
-        most=MOST if arguments.most is None else whole_number("most", arguments.most),
+        most=most,
     )
     return point, time.perf_counter() - started
 
@@ -99,7 +114,7 @@ def format_point(point: Point, seconds: float, *, as_json: bool) -> str:
             else value
             for name, value in asdict(point).items()
         }
-        return json.dumps({**record, "seconds": round(seconds, 3)}, ensure_ascii=False)
+        return json.dumps({**record, "seconds": round(seconds, 3)})
     lines = [
         f"{point.quantity} ({point.summary}), divisor {point.divisor}",
         f"estimate   {point.estimate:.8g}{_error(point)}",

@@ -10,8 +10,15 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.tasks import Task
-from montecarlo.names import look_up, whole_number
+from montecarlo.grid import MOST_REPLICATES
+from montecarlo.names import MOST_DIGITS, look_up, seed_number, whole_number
+from montecarlo.sampling.affordable import (
+    require_affordable,
+    require_affordable_tail,
+    require_soon,
+)
 from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.cost import replicate_seconds, tail_seconds
 from montecarlo.sampling.replicates import sample
 from montecarlo.tails import tail_task
 
@@ -32,9 +39,7 @@ def replay(arguments: argparse.Namespace) -> str:
     RuntimeError
         If sampling fails, after its traceback was printed.
     """
-    seed = whole_number("seed", arguments.seed)
-    if seed < 0:
-        raise ValueError(f"seed must be at least 0, got {seed}")
+    seed = seed_number(arguments.seed)
     indices = _indices(arguments.replicates)
     look_up("number-format", arguments.number_format, NUMBER_FORMATS)
     for name, allowed in (("quantity", {None, OVERFLOW}), ("row", {None})):
@@ -44,6 +49,9 @@ def replay(arguments: argparse.Namespace) -> str:
         task, which = _tail(arguments, seed, indices), OVERFLOW
     else:
         condition = _condition(arguments)
+        require_affordable(condition, len(DIVISORS))
+        seconds = replicate_seconds(condition, len(DIVISORS))
+        require_soon("replicates", len(indices), seconds)
         task = Task(
             sample, (condition, seed, indices.start, indices.stop, tuple(DIVISORS))
         )
@@ -62,11 +70,15 @@ def replay(arguments: argparse.Namespace) -> str:
 
 def _indices(typed: str) -> range:
     first, colon, stop = typed.partition(":")
-    if not (
-        colon and first.isdecimal() and stop.isdecimal() and int(first) < int(stop)
-    ):
+    numbers = first.isdecimal() and stop.isdecimal() and len(typed) <= MOST_DIGITS
+    if not (colon and numbers and int(first) < int(stop)):
         raise ValueError(
             f"replicates must be two whole numbers A:B with A below B, got {typed!r}"
+        )
+    if int(stop) > MOST_REPLICATES:
+        raise ValueError(
+            f"replicates must end at {MOST_REPLICATES} at most, got {typed!r}: no "
+            "report samples more"
         )
     return range(int(first), int(stop))
 
@@ -77,10 +89,18 @@ def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
             f"replicates of {OVERFLOW} must begin with 0, got {arguments.replicates!r}"
         )
     d_k = whole_number("d-k", arguments.d_k)
+    Condition("gaussian", "gaussian", d_k)  # refuses what is no length
+    require_affordable_tail(d_k)
+    require_soon("replicates", len(indices), tail_seconds(d_k))
     return tail_task(d_k, arguments.number_format, seed, indices.stop)
 
 
 def _condition(arguments: argparse.Namespace) -> Condition:
+    if arguments.keys is None and arguments.number_format != "float64":
+        raise ValueError(
+            "number-format must be left out without keys: pairs have no rows, got "
+            f"{arguments.number_format!r}"
+        )
     return Condition(
         arguments.law_q or arguments.law,
         arguments.law_k or arguments.law,

@@ -7,7 +7,12 @@ from msgspec import UNSET, Struct, UnsetType
 
 from montecarlo.grid import Grid
 from montecarlo.results.columns import CURVES, MEASUREMENTS, Finite
-from montecarlo.results.folder import RUN_FILE, SCHEMA, ResultsError, read_run
+from montecarlo.results.folder import (
+    RUN_FILE,
+    SCHEMA,
+    ResultsError,
+)
+from montecarlo.results.reading import read_run
 from montecarlo.results.validating import about, validate
 
 CLAIMS_FILE = "claims.json"

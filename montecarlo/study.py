@@ -24,6 +24,7 @@ from montecarlo.claims.records import (
 )
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.undecided import undecided_conditions
+from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
@@ -141,7 +142,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     divisors = study.grid.divisors
     alpha = decision_error_of(study)
     most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
-    judge = Judge(study.catalogue, most, divisors, _exact, alpha)
+    judge = Judge(study.catalogue, most, divisors, exact_value, alpha)
     store, cache = store or SampleStore(), _Cache(divisors)
 
     def undecided(store: SampleStore) -> set[Condition]:
@@ -171,9 +172,10 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     sampled()
     judged = judge.judge(lambda c: cache.summaries(store, c))
     summaries = [cache.summaries(store, condition) for condition in budgets]
+    measurements = tabulate(summaries, find_reference, rare)
     return StudyResults(
         study,
-        tabulate(summaries, find_reference, rare),
+        measurements,
         _curves(study.seed, summaries, judged.claims),
         {
             "error_rate": study.error_rate,
@@ -186,6 +188,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
                 )
             ],
             "self_checks": self_check_records(judged.self_checks, row_id),
+            "z_scores": judge_z_scores(measurements),
             "models": msgspec.to_builtins(study.catalogue.model),
             "records": msgspec.to_builtins(study.catalogue.record),
         },
@@ -198,13 +201,16 @@ def needed_budgets(study: Study) -> dict[Condition, Budget]:
     """Return the budgets of the conditions that a study samples.
 
     Those of the grid; with some of the claims left out, those that the checks need.
+    A user's self-checks are checks like the others, those of the five texts are not.
     """
     budgets = study.grid.budgets()
     if study.whole_grid:
         return budgets
+    catalogue = study.catalogue
+    own = catalogue.language is not None
     needed = {
         condition
-        for check in study.catalogue.claim_checks()
+        for check in (catalogue.checks() if own else catalogue.claim_checks())
         for cell in cells_of(check, budgets, study.grid.divisors)
         for condition in cell.conditions
     }
@@ -235,7 +241,7 @@ def decision_error_of(study: Study) -> float:
     budgets = needed_budgets(study)
     looks = {condition: len(budget.looks()) for condition, budget in budgets.items()}
     return decision_error(
-        study.catalogue, looks, study.grid.divisors, _exact, study.error_rate
+        study.catalogue, looks, study.grid.divisors, exact_value, study.error_rate
     )
 
 
@@ -246,7 +252,8 @@ def find_reference(condition: Condition, key: RowKey) -> Reference | None:
     return reference(key.quantity, condition, key.divisor, key.summary)
 
 
-def _exact(condition: Condition, key: RowKey) -> float | None:
+def exact_value(condition: Condition, key: RowKey) -> float | None:
+    """Return the exact value of a row, None where theory has none."""
     found = find_reference(condition, key)
     return None if found is None else found.value
 

@@ -13,6 +13,8 @@ PACKAGE = Path(__file__).parents[1] / "montecarlo"
 #: Each stage imports from itself and from what stands above it.
 STAGES = (
     "names",
+    "printing",
+    "arguments",
     "exits",
     "small_files",
     "attention",

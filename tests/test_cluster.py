@@ -5,9 +5,11 @@ Started by the commands of docs/cluster.md.
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -16,8 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import dask.config
 import psutil
 import pytest
+from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation import cluster
@@ -114,22 +118,29 @@ class Scheduler(NamedTuple):
     process: subprocess.Popen
 
 
-@pytest.fixture
-def scheduler(tmp_path):
-    """A scheduler without workers."""
-    file = tmp_path / "scheduler.json"
-    plain = ("--no-dashboard", "--host", "127.0.0.1")
+@contextlib.contextmanager
+def running_scheduler(folder, *options):
+    """A scheduler without workers; its address, as it says it itself."""
+    file = folder / "scheduler.json"
+    plain = ("--no-dashboard", "--host", "127.0.0.1", *options)
     with contextlib.ExitStack() as stack:
 
         def begin(*arguments, **environment):
-            process = start(tmp_path, *arguments, *plain, **environment)
+            process = start(folder, *arguments, *plain, **environment)
             return stack.enter_context(ended(process))
 
         process = begin("scheduler", "--port", 0, "--scheduler-file", file)
         wait_until(lambda: file.exists() and file.read_text().endswith("}"))
         address = json.loads(file.read_text())["address"]
-        worker = ("worker", address, "--nthreads", 1, "--local-directory", tmp_path)
+        worker = ("worker", address, "--nthreads", 1, "--local-directory", folder)
         yield Scheduler(address, partial(begin, *worker), process)
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler that lets anybody in, as it is asked for."""
+    with running_scheduler(tmp_path) as found:
+        yield found._replace(address=f"insecure+{found.address}")
 
 
 @pytest.fixture(scope="module")
@@ -246,11 +257,110 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
     """The command says in one line that nobody answers, and writes nothing."""
     monkeypatch.setattr(cluster, "PATIENCE", 1)
     output = tmp_path / "output"
-    address = f"tcp://127.0.0.1:{free_port()}"
+    address = f"insecure+tcp://127.0.0.1:{free_port()}"
     assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"montecarlo.report: executor {address} must be a running")
+    assert logging.getLogger("distributed.client").level == logging.CRITICAL
     assert list(files_of(output)) == []
+
+
+def ports(process):
+    """The TCP ports that a process and its children listen at."""
+    family = [process, *process.children(recursive=True)]
+    return {
+        one.laddr.port
+        for member in family
+        for one in member.net_connections("tcp")
+        if one.status == psutil.CONN_LISTEN
+    }
+
+
+def heard(port, context=None):
+    """What a port says to who connects, as any user of the machine can; a scheduler, a
+    nanny or a worker that lets one in says first who it is.
+    """
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        plain.settimeout(1)
+        try:
+            if context is None:
+                return plain.recv(99)
+            with context.wrap_socket(plain) as encrypted:
+                return encrypted.recv(99)
+        except OSError:  # nothing comes, or the certificate is none of theirs
+            return b""
+
+
+def context_of(made):
+    """How a client with a certificate would connect."""
+    return made.get_connection_args("client")["ssl_context"]
+
+
+@pytest.mark.slow
+def test_nobody_else_is_let_into_a_cluster_of_this_machine(tmp_path):
+    """No port of scheduler, nannies and workers answers another user.  A scheduler that
+    lets anybody in does, so that this can fail.
+    """
+    stranger = context_of(Security.temporary())
+    stranger.verify_mode = ssl.CERT_NONE  # who breaks in does not ask who is there
+    with make_executor(1, "dask") as executor:
+        assert executor.submit(abs, -3).result() == 3
+        there = ports(psutil.Process())
+        assert len(there) >= 3
+        assert {heard(n) for n in there} == {b""}
+        assert {heard(n, stranger) for n in there} == {b""}
+    with running_scheduler(tmp_path) as found:
+        assert heard(int(found.address.rpartition(":")[2]))
+
+
+def certificates(folder):
+    """Files with a new certificate and its key, as options and as configuration."""
+    folder.mkdir()
+    made, files = Security.temporary(), [folder / "cert.pem", folder / "key.pem"]
+    files[0].write_text(made.tls_client_cert)
+    files[1].write_text(made.tls_client_key)
+    cert, key = map(str, files)
+    options = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
+    return options, configuration(cert, key)
+
+
+def configuration(cert, key):
+    """What Dask's configuration says of the certificates of a command."""
+    values = {"ca-file": cert, "client.cert": cert, "client.key": key}
+    return {f"distributed.comm.tls.{name}": value for name, value in values.items()}
+
+
+@pytest.mark.slow
+def test_a_scheduler_with_certificates(monkeypatch, tmp_path):
+    """With the certificates of Dask's configuration a cluster works; with none, or
+    with others, a line says what is wrong.
+    """
+    monkeypatch.setattr(cluster, "PATIENCE", 3)
+    options, ours = certificates(tmp_path / "ours")
+    _, others = certificates(tmp_path / "others")
+    with running_scheduler(tmp_path, *options) as found:
+        address = found.address
+        assert address.startswith("tls://")
+        with pytest.raises(ConnectionError, match=r"certificates in .* got none"):
+            make_executor(kind=address)
+        with dask.config.set(others), pytest.raises(ConnectionError) as caught:
+            make_executor(kind=address)
+        assert "\n" not in str(caught.value)
+        monkeypatch.setattr(cluster, "PATIENCE", 20)
+        found.start_worker()
+        with dask.config.set(ours), make_executor(kind=address) as executor:
+            assert executor.submit(abs, -3).result() == 3
+
+
+@pytest.mark.parametrize("where", ["nowhere.pem", ""])
+def test_certificates_that_are_not_there(tmp_path, where):
+    """A file of certificates that is missing, or none, is one line."""
+    file = str(tmp_path / where)
+    with (
+        dask.config.set(configuration(file, file)),
+        pytest.raises(ConnectionError, match="must have readable certificates"),
+    ):
+        make_executor(kind="tls://127.0.0.1:1")
 
 
 @pytest.mark.slow

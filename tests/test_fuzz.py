@@ -25,7 +25,8 @@ import pytest
 from montecarlo import exits
 from montecarlo.report import making, rerendering
 from montecarlo.report.__main__ import main as report_main
-from montecarlo.results.folder import file_hash, seal
+from montecarlo.results.folder import file_hash
+from montecarlo.results.sealing import seal
 
 pytestmark = [
     pytest.mark.slow,

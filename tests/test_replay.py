@@ -160,7 +160,7 @@ def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
         ("--replicates 5:5", "with A below B, got '5:5'"),
         ("--replicates -1:5", "replicates must be two whole numbers"),
         ("--replicates 0:5 --d-k 0", "d_k must be an integer of at least 1"),
-        ("--replicates 0:5 --seed -1", "seed must be at least 0"),
+        ("--replicates 0:5 --seed -1", "seed must lie between 0 and"),
         ("--replicates 0:5 --number-format half", "number-format must be one of"),
         ("--replicates 1:5 --quantity overflow_probability", "must begin with 0"),
         ("--replicates 0:5 --quantity entropy", "quantity must be left out"),

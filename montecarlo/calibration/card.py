@@ -20,6 +20,8 @@ from montecarlo.calibration.studies import Tally
 
 #: Where the card lies that the report shows.
 FOLDER = Path(__file__).with_name("report_card")
+#: All that a card is made of.
+FILES = frozenset({"rates.csv", "power.csv", "studies.csv", "about.json"})
 #: A judged row may miss so many times as often as stated.
 ALLOWED = 1.5
 SIDES = ("low", "high")

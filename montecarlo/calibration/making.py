@@ -2,15 +2,17 @@
 
 import argparse
 import platform
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from montecarlo.calibration.bank import SIZE, conditions, read_or_draw
 from montecarlo.calibration.card import (
     ALLOWED,
+    FILES,
     FOLDER,
     actual_over_nominal,
     by_quantity,
@@ -28,7 +30,7 @@ from montecarlo.calibration.studies import judge_studies, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import available_cores, make_executor
 from montecarlo.estimation.fingerprint import cpu_kernel
-from montecarlo.names import whole_number
+from montecarlo.names import jobs_number, named_folder, seed_number
 from montecarlo.presets import PRESETS
 from montecarlo.recording import LIBRARIES
 from montecarlo.sampling.conditions import Condition
@@ -75,18 +77,18 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         One line: name, requirement, what came.
     """
     sizes = SHORT if arguments.short else WHOLE
-    seed = whole_number("seed", arguments.seed)
-    jobs = available_cores()
-    if arguments.jobs is not None:
-        jobs = whole_number("jobs", arguments.jobs)
-    work = Path(arguments.work) / ("short" if arguments.short else "whole")
+    seed = seed_number(arguments.seed)
+    jobs = jobs_number(arguments.jobs) or available_cores()
+    work = named_folder("work", arguments.work)
+    work /= "short" if arguments.short else "whole"
     output = work / "card" if arguments.short else FOLDER  # what is shipped is whole
     if arguments.output is not None:
-        output = Path(arguments.output)
+        output = named_folder("output", arguments.output)
     for name, folder in (("work", work), ("output", output)):
         if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
             raise ValueError(f"{name} must be a folder, got {str(folder)!r}")
-    work.mkdir(parents=True, exist_ok=True)
+    for name, folder, files in (("work", work, None), ("output", output, FILES)):
+        _require_writable(name, folder, files)
     error_rate = decision_error_of(Study(read_catalogue(), PRESETS["standard"]))
     with make_executor(jobs) as executor:
         todo = [
@@ -115,6 +117,35 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     }
     write_card(output, found, tallies, about)
     yield from _lines(output)
+
+
+def _require_writable(name: str, folder: Path, files: Collection[str] | None) -> None:
+    """Refuse a folder that cannot be written, before hours of work.
+
+    Parameters
+    ----------
+    name : str
+        The option, for the message.
+    folder : Path
+        Made if it is not there.
+    files : collection of str or None
+        All that may be there; None: anything.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        there = {path.name for path in folder.iterdir()}
+        with TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ValueError(
+            f"{name} must be a folder that can be written, got {str(folder)!r}: "
+            f"{error.strerror or error}"
+        ) from None
+    if files is not None and (foreign := there.difference(files)):
+        raise ValueError(
+            f"{name} must be empty or hold an earlier card, got {str(folder)!r} with "
+            f"{min(foreign)!r}"
+        )
 
 
 def judge_bank(

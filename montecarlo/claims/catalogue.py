@@ -19,6 +19,7 @@ from montecarlo.claims.rules import (
     validate_words,
 )
 from montecarlo.claims.schema import (
+    SHARE,
     Catalogue,
     Claim,
     ModelSize,
@@ -192,6 +193,11 @@ def _validate_readings(claim: Claim, where: str) -> None:
     for reading in claim.reading:
         for check in reading.check:
             validate_check(check, f"{where}, reading {reading.id!r}")
+        if reading.share != SHARE and reading.quantifier != "usually":
+            raise CatalogueError(
+                f"{where}, reading {reading.id!r}, field share: must be left out for "
+                f"{reading.quantifier}, got {reading.share!r}"
+            )
         # a figure shows the outcomes of a reading over one threshold
         if sum(check.threshold is not None for check in reading.check) > 1:
             raise CatalogueError(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import UNBOUNDED, Check, level_at
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
@@ -139,16 +140,30 @@ def _contains(check: Check, condition: Condition) -> bool:
         return False
     if condition.setup not in domain.setup or not _has_law(domain.laws, condition):
         return False
-    if check.quantity in FORMAT_QUANTITIES:
-        computed = {(f.name, way) for f, way in format_combinations(condition)}
-        if (check.number_format, check.softmax) not in computed:
-            return False
-    elif condition.n_keys and check.quantity not in row_quantities(condition):
+    if lacks(check, condition):
         return False
     if not domain.d_k[0] <= condition.d_k <= domain.d_k[1]:
         return False
     n_keys = condition.n_keys
     return n_keys is None or domain.n_keys[0] <= n_keys <= domain.n_keys[1]
+
+
+def lacks(check: Check, condition: Condition) -> str:
+    """Tell why a condition has no row of a check's quantity; empty where it has one."""
+    if check.quantity in FORMAT_QUANTITIES:
+        computed = {(f.name, way) for f, way in format_combinations(condition)}
+        if (check.number_format, check.softmax) in computed:
+            return ""
+        return (
+            f"is not computed in {check.number_format} with the softmax "
+            f"{check.softmax} at {condition.n_keys} keys"
+        )
+    if condition.n_keys is None or check.quantity in row_quantities(condition):
+        return ""
+    needed = "planted keys: a dependence planted(rho)"
+    if not ROW_QUANTITIES[check.quantity].planted:
+        needed = "Gaussian keys, without dependence or setup"
+    return f"needs {needed}, got {laws_label(condition)}, {condition.dependence!r}"
 
 
 def _has_law(laws: tuple[str, ...], condition: Condition) -> bool:

@@ -48,8 +48,8 @@ class Domain(Struct, frozen=True, forbid_unknown_fields=True):
     d_k: tuple[Size, Size] = (64, 256)
     n_keys: tuple[Size, Size] = (128, 16384)
     laws: tuple[str, ...] = ()  # a law, or "q * k"; none named: all of mean 0, std 1
-    dependence: tuple[str, ...] = ("none",)
-    setup: tuple[str, ...] = ("",)
+    dependence: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
+    setup: Annotated[tuple[str, ...], Meta(min_length=1)] = ("",)
 
 
 class Threshold(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,7 +1,8 @@
 """Outcomes as plain data for claims.json, and the curves over thresholds."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -85,6 +86,15 @@ def self_check_records(outcomes: list[ClaimOutcome], row_name: RowName) -> list[
         }
         for outcome in outcomes
     ]
+
+
+def failed_self_checks(claims: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the refuted self-checks of claims.json, ``z-scores`` last."""
+    failed = [c["id"] for c in claims["self_checks"] if c["verdict"] == Verdict.REFUTED]
+    # an earlier version did not judge them
+    if claims.get("z_scores", {}).get("verdict") == Verdict.REFUTED:
+        failed.append("z-scores")
+    return failed
 
 
 def _reading(reading: ReadingOutcome, row_name: RowName) -> Record:

@@ -14,7 +14,7 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.cells import canonical_laws
-from montecarlo.claims.checks import CONTROL, Check, Level, Words
+from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.schema import Reading
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.estimation.summaries import SPREAD, summaries_of
@@ -119,6 +119,7 @@ def validate_check(check: Check, where: str) -> None:
         look_up("number_format", check.number_format, NUMBER_FORMATS)
     with placed(where, "softmax"):
         look_up("softmax", check.softmax, dict.fromkeys(SOFTMAXES))
+    _require_acting(check, where)
     for field in ("d_k", "n_keys"):
         low, high = getattr(check.domain, field)
         if low > high:
@@ -145,6 +146,30 @@ def validate_check(check: Check, where: str) -> None:
         raise CatalogueError(
             f"{where}, field threshold.bound: must be one of the bounds given, "
             f"got {check.threshold.bound!r}"
+        )
+
+
+def _require_acting(check: Check, where: str) -> None:
+    """Refuse what the quantity does not read: it would seem to have been judged."""
+    if check.quantity not in FORMAT_QUANTITIES:
+        for field, default in (("number_format", "float64"), ("softmax", "shifted")):
+            if (given := getattr(check, field)) != default:
+                raise CatalogueError(
+                    f"{where}, field {field}: must be left out for {check.quantity}, "
+                    f"which has no number formats, got {given!r}; those that have: "
+                    f"{', '.join(FORMAT_QUANTITIES)}"
+                )
+    n_keys = check.domain.n_keys
+    if check.quantity in PAIR_QUANTITIES and n_keys != Domain().n_keys:
+        raise CatalogueError(
+            f"{where}, field domain.n_keys: must be left out for {check.quantity}, a "
+            f"quantity of pairs, which have no rows, got {list(n_keys)}"
+        )
+    low, high = check.domain.d_k
+    if check.along_d_k and low == high:
+        raise CatalogueError(
+            f"{where}, field domain.d_k: must hold several sizes for "
+            f"{check.relation}, got [{low}, {high}]"
         )
 
 
@@ -249,10 +274,8 @@ def validate_sentence(
         validate_check(check, where)
     for name, value in sentence.value.items():
         _validate_value(value, sentence, readings, f"{where}, field value.{name}")
-    texts = (
-        [sentence.text] if isinstance(sentence.text, str) else sentence.text.values()
-    )
-    for text in texts:
+    words = sentence.text
+    for text in [words] if isinstance(words, str) else words.values():
         found = set(_PLACEHOLDER.findall(text))
         if not own and not found <= set(sentence.value):
             raise CatalogueError(

@@ -21,6 +21,9 @@ Form = Literal["statement", "implication"]
 #: What a text assumes of the entries before it says something.
 Premise = Literal["independent", "mean-0", "variance-1", "normal"]
 
+#: What part of the cases ``usually`` asks for, if nothing else is said.
+SHARE = 0.5
+
 
 class Reading(Struct, frozen=True, forbid_unknown_fields=True):
     """One precise meaning of a claim.
@@ -43,7 +46,7 @@ class Reading(Struct, frozen=True, forbid_unknown_fields=True):
     label: Words | None = None
     quantifier: Quantifier = "always"
     form: Form = "statement"
-    share: Annotated[float, Meta(gt=0, le=1)] = 0.5
+    share: Annotated[float, Meta(gt=0, le=1)] = SHARE
     beyond: bool = False
 
 

@@ -10,7 +10,8 @@ from concurrent.futures import BrokenExecutor, Future
 from functools import cache
 from typing import Any, TypeVar
 
-from distributed import Client, LocalCluster
+import dask.config
+from distributed import Client, LocalCluster, Security
 
 from montecarlo.estimation.fingerprint import Fingerprint, fingerprint
 from montecarlo.estimation.local_workers import interrupt_blocked, limit_blas
@@ -22,6 +23,12 @@ LOOPBACK = "127.0.0.1"
 PATIENCE = 10
 #: Seconds that workers of this machine have to end by themselves.
 FAREWELL = 1
+#: What comes before the address of a scheduler that asks for no certificates.
+INSECURE = "insecure+"
+#: Where Dask looks for the certificates of this command.
+KEYS = "distributed.comm.tls.ca-file, .client.cert and .client.key"
+#: What a scheduler of this machine's own answers by HTTP, which asks for no key.
+ROUTES = {"distributed.scheduler.http.routes": ["distributed.http.health"]}
 
 
 def connect(address: str) -> Pool:
@@ -30,17 +37,29 @@ def connect(address: str) -> Pool:
     Parameters
     ----------
     address : str
-        ``tcp://HOST:PORT``.
+        ``tls://HOST:PORT``, with certificates from Dask's own configuration, or
+        ``insecure+tcp://HOST:PORT``.
 
     Raises
     ------
     ConnectionError
-        If none answers, or it has no workers.
+        If none answers, it has no workers, or certificates are not there or not right.
     RuntimeError
         If a worker would give other bytes.
     """
+    _keep_quiet()
     try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
+        security = Security()
+        if not address.startswith(INSECURE):
+            _require_certificates(address, security)
+        client = Client(
+            address.removeprefix(INSECURE),
+            timeout=PATIENCE,
+            set_as_default=False,
+            security=security,
+        )
+    except (RuntimeError, ValueError) as error:  # Dask's configuration refuses it
+        raise ConnectionError(f"executor {address}: {error}") from None
     except OSError as error:
         raise ConnectionError(
             f"executor {address} must be a running Dask scheduler, none answered "
@@ -49,8 +68,27 @@ def connect(address: str) -> Pool:
     return _pool(client, client.close, address)
 
 
+def _require_certificates(address: str, security: Security) -> None:
+    """Refuse a connection that would be encrypted without what to encrypt it by."""
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:  # of which SSLError is one
+        raise ConnectionError(
+            f"executor {address} must have readable certificates in Dask's "
+            f"configuration ({KEYS}), got: {error}"
+        ) from None
+    if context is None:
+        raise ConnectionError(
+            f"executor {address} must have certificates in Dask's configuration "
+            f"({KEYS}), got none (docs/cluster.md)"
+        )
+
+
 def start_local(jobs: int) -> Pool:
     """Start a scheduler and workers on this machine.
+
+    They talk by TLS with a key that is made here and never written to a lasting place:
+    other users of the machine reach their ports, and whoever is let in runs code.
 
     Raises
     ------
@@ -59,13 +97,14 @@ def start_local(jobs: int) -> Pool:
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
-    with interrupt_blocked():
+    with interrupt_blocked(), dask.config.set(ROUTES):
         cluster = LocalCluster(
             n_workers=jobs,
             threads_per_worker=1,
             host=LOOPBACK,
             dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
             silence_logs=logging.CRITICAL,
+            security=Security.temporary(),
         )
         try:
             client = Client(cluster, timeout=PATIENCE, set_as_default=False)
@@ -89,7 +128,6 @@ def start_local(jobs: int) -> Pool:
 
 def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
     """Return the workers of a client, once it is known that they are alike."""
-    _keep_quiet()
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
         asked = client.run(ready, on_error="return")
@@ -170,5 +208,9 @@ def ready() -> Fingerprint:
 
 
 def _keep_quiet() -> None:
-    """Leave it to the command to say what went wrong, in one line."""
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    """Leave it to the command to say what went wrong, in one line.
+
+    Those that Dask has given a level of their own do not listen to their parents.
+    """
+    for name in ("distributed", "distributed.client", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

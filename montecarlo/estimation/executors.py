@@ -9,14 +9,19 @@ from montecarlo.estimation.local_workers import start_processes, start_threads
 from montecarlo.estimation.workers import Workers
 from montecarlo.names import look_up
 
-THREADS, PROCESSES, DASK, ADDRESS = "threads", "processes", "dask", "tcp://HOST:PORT"
+THREADS, PROCESSES, DASK = "threads", "processes", "dask"
+#: A connection that asks for certificates, and one that lets anybody in, which has to
+#: be asked for by that name: in a flag, a file and a record it says what it is.
+SAFE, UNSAFE = "tls://HOST:PORT", "insecure+tcp://HOST:PORT"
 #: What there is to choose from.
-KINDS = (THREADS, PROCESSES, DASK, ADDRESS)
+KINDS = (THREADS, PROCESSES, DASK, SAFE, UNSAFE)
 #: Tasks that a worker of this machine is given at once, the one it works on included:
 #: some, so that it never waits, and few, so that few are suspected when it dies and few
 #: are finished but not yet in the journal when the run is killed.
 ROOM = 3
-_ADDRESS = re.compile(r"tcp://[^\s:/]+:[0-9]{1,5}")
+_ADDRESS = re.compile(r"(?P<scheme>tls|tcp|insecure\+tcp)://[^\s:/]+:[0-9]{1,5}")
+#: What each kind that needs the extra imports.
+_NEEDED = {DASK: ("distributed", "cryptography"), SAFE: ("distributed",)}
 
 
 def available_cores() -> int:
@@ -32,22 +37,32 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
     Parameters
     ----------
     kind : str
-        One of `KINDS`, or an address like the last of them.
+        One of `KINDS`, or an address like the last two of them.
     jobs : int, optional
         How many were asked for.
 
     Raises
     ------
     ValueError
-        If the kind is not known, it needs an extra that is not installed, or a number
-        was asked for where the cluster has its own.
+        If the kind is not known, it needs an extra that is not installed, a number was
+        asked for where the cluster has its own, or a connection that lets anybody in
+        was not asked for as one.
     """
-    remote = _ADDRESS.fullmatch(kind) is not None
+    address = _ADDRESS.fullmatch(kind)
+    remote = address is not None
     if not remote:
-        if kind == ADDRESS:
+        if kind in (SAFE, UNSAFE):
             raise ValueError(f"executor must name a host and a port, got {kind!r}")
         look_up("executor", kind, dict.fromkeys(KINDS))
-    if (remote or kind == DASK) and importlib.util.find_spec("distributed") is None:
+    if address is not None and address["scheme"] == "tcp":
+        raise ValueError(
+            "executor must be tls://HOST:PORT with certificates, got "
+            f"{kind!r}, which asks for none: whoever reaches that scheduler can run "
+            "code on its workers and in this process; in a network that you trust, "
+            f"insecure+{kind} says so (docs/cluster.md)"
+        )
+    needed = _NEEDED.get(SAFE if remote else kind, ())
+    if any(importlib.util.find_spec(name) is None for name in needed):
         raise ValueError(
             f"executor {kind} needs the [cluster] extra, which is not installed: "
             "python -m pip install 'montecarlo[cluster]'"

@@ -37,10 +37,22 @@ def start_threads(jobs: int) -> Pool:
 
 
 def start_processes(jobs: int) -> Pool:
-    """Start processes, which end with this one and leave Ctrl-C to it."""
+    """Start processes, which end with this one and leave Ctrl-C to it.
+
+    Raises
+    ------
+    OSError
+        If the machine has no semaphores for them; says what does without.
+    """
     # spawn: forking a process that shows a progress bar from a thread can hang
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
+    try:
+        pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
+    except (OSError, NotImplementedError) as error:
+        raise OSError(
+            "executor processes must have shared memory that can be written, /dev/shm "
+            f"on Linux, got: {error}; --executor threads does without"
+        ) from error
     others = set(multiprocessing.active_children())
     with interrupt_blocked():
         for _ in range(jobs):  # a process starts with the task that needs it

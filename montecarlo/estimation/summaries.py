@@ -4,7 +4,7 @@ One estimate per divisor, quantity and summary.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -199,7 +199,7 @@ class Summaries:
         wanted = key.divisor, key.quantity
         if wanted not in self._distributions:
             columns = count_columns(self.condition, self.divisors)
-            place = [(divisor, name) for divisor, name, _ in columns].index(wanted)
+            place = _place([(divisor, name) for divisor, name, _ in columns], wanted)
             counts, grid = self.samples.counts[place], columns[place][2]
             self._distributions[wanted] = row_distribution(
                 counts, grid, n_replicates or self.samples.n_replicates
@@ -208,7 +208,7 @@ class Summaries:
 
     def _column(self, divisor: str, name: str) -> Array:
         columns = mean_columns(self.condition, self.divisors)
-        return self.samples.means[:, columns.index((divisor, name))]
+        return self.samples.means[:, _place(columns, (divisor, name))]
 
     def by_rank(self, divisor: str) -> Iterator[tuple[int, Estimate]]:
         """Yield the mean weight of the key at each kept rank of a row."""
@@ -216,3 +216,21 @@ class Summaries:
         for column, values in zip(columns, self.samples.means.T, strict=True):
             if column[0] == divisor and column[1].startswith("rank"):
                 yield int(column[1].removeprefix("rank")), mean_estimate(values)
+
+
+def _place(columns: Sequence[tuple[str, str]], wanted: tuple[str, str]) -> int:
+    """Return where a column stands.
+
+    Raises
+    ------
+    ValueError
+        If a condition does not have it.
+    """
+    if wanted not in columns:
+        divisor, name = wanted
+        known = ", ".join(dict.fromkeys(name for _, name in columns))
+        raise ValueError(
+            f"quantity must be one that this condition has, got {name!r} with divisor "
+            f"{divisor!r}; it has {known}"
+        )
+    return list(columns).index(wanted)

@@ -32,6 +32,8 @@ SIDES = {"q": "q", "query": "q", "k": "k", "key": "k"}
 COUNTED, MOST_DIGITS = AXES[:3], 9
 
 Found = dict[str, dict[tuple[int, ...], Tensor]]
+#: Of a number in a tensor's name.
+MOST_DIGITS = 18
 
 
 class Entry(NamedTuple):
@@ -188,7 +190,7 @@ def safetensors_tensors(
             if match is None:
                 continue
             side = found[SIDES[match["side"]]]
-            key = tuple(int(match[axis]) for axis in counted)
+            key = tuple(_number(axis, match[axis]) for axis in counted)
             if key in side:
                 raise ValueError(f"{name} must stand once, got it in two places")
             side[key] = tensor_of(path, name, entry)
@@ -202,6 +204,16 @@ def safetensors_tensors(
                 f"({'{side}'} stands for {', '.join(SIDES)}), got {shown or 'none'}"
             )
     return found, counted
+
+
+def _number(axis: str, digits: str) -> int:
+    """Return a number that stands in a tensor's name; tables hold no larger ones."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(
+            f"{axis} in a tensor's name must have at most {MOST_DIGITS} digits, got "
+            f"{len(digits)}"
+        )
+    return int(digits)
 
 
 def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """``python -m montecarlo.report``: sample Q and K, judge the texts, write the report.
 
-Exit status: 0 the report was written, whatever the verdicts; 2 usage or input, found
+Exit status: 0 the report was written, whatever the verdicts; 1 it was, and a check of
+the simulator itself is refuted, with ``--fail-on self-check``; 2 usage or input, found
 before sampling; 3 the run could not finish; 130 interrupted.
 """
 
@@ -8,12 +9,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from montecarlo.exits import DONE, concluded, importing
+from montecarlo.arguments import require_values
+from montecarlo.exits import DONE, FAILING, concluded, importing
+from montecarlo.printing import Parser
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Build the parser; values stay as typed, `read_options` validates them."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m montecarlo.report",
         usage="%(prog)s [options]",
         description="Sample Q and K, judge what five texts claim about dividing "
@@ -29,7 +32,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--executor",
         metavar="NAME",
-        help="threads, processes, dask or tcp://HOST:PORT (docs/cluster.md)",
+        help="threads, processes, dask or tls://HOST:PORT (docs/cluster.md)",
     )
     add("--output", metavar="DIR", help="folder to write (default: output)")
     add("--only", action="append", metavar="CLAIM", help="one claim; repeatable")
@@ -65,6 +68,11 @@ def build_parser() -> argparse.ArgumentParser:
         "--replicates-from",
         metavar="FILE",
         help="a run.json: sample as many replicates as that run did, for equal bytes",
+    )
+    add(
+        "--fail-on",
+        metavar="NAME",
+        help="self-check: status 1 if a check of the simulator itself is refuted",
     )
     add(
         "--fresh",
@@ -105,21 +113,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     typed = list(sys.argv[1:] if argv is None else argv)
 
     def work() -> int:
+        require_values(arguments)
         with importing("report"):
             from montecarlo.report.command import (
                 list_kind,
                 report_maker,
                 run_report,
             )
+            from montecarlo.report.failing import failing_outcome
             from montecarlo.report.rerendering import render_again
 
         if arguments.list is not None:
             list_kind(arguments.list)
-        else:
-            make = report_maker(arguments.format, arguments.text)
-            write = run_report if arguments.source is None else render_again
-            write(arguments, typed, make)
-        return DONE
+            return DONE
+        is_failing = failing_outcome(arguments.fail_on)
+        make = report_maker(arguments.format, arguments.text)
+        write = run_report if arguments.source is None else render_again
+        findings = write(arguments, typed, make)
+        return FAILING if is_failing(findings) else DONE
 
     return concluded("report", work)
 

@@ -28,7 +28,7 @@ from montecarlo.report.trained import with_trained
 from montecarlo.report.views import Findings
 from montecarlo.results.folder import (
     TIMING_FILE,
-    claim_folder,
+    claimed,
     commit,
     discard_staging,
     finish_staging,
@@ -135,8 +135,8 @@ def run_report(
     typed: Sequence[str],
     make: Make,
     show: Show = print_outcome,
-) -> None:
-    """Sample, judge and write the report.
+) -> Findings:
+    """Sample, judge and write the report; returns what it shows.
 
     Parameters
     ----------
@@ -180,8 +180,10 @@ def run_report(
         max_seconds=options.max_seconds,
     )
     results, written = write_report(study, target, only=options.only, make=make)
+    findings = gather(results, options.catalogue)
     if not arguments.quiet:
-        show(gather(results, options.catalogue), written)
+        show(findings, written)
+    return findings
 
 
 def write_report(
@@ -218,8 +220,8 @@ def write_report(
         If the run could not finish; the previous output is as it was.
     """
     require_complete(read_language(code) for code in target.languages)
-    claim_folder(target.output)
-    with open_journal(target.output, recipe(study), fresh=target.fresh) as journal:
+    journaled = partial(open_journal, target.output, recipe(study), fresh=target.fresh)
+    with claimed(target.output), journaled() as journal:
         try:
             read_back = _write(study, target, journal, only, own_file, make)
             journal.finish()

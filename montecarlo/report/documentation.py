@@ -11,6 +11,7 @@ from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up, whole_number
+from montecarlo.printing import print_lines
 from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.command import Make
 from montecarlo.report.figures import FIGURES
@@ -166,4 +167,4 @@ def print_figures() -> None:
 def print_paths(_: Findings, written: Sequence[Path]) -> None:
     """Print which files were written."""
     for path in written:
-        print(path)
+        print_lines(path)

@@ -145,6 +145,8 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
     """Return the parts of a text, with points, whose claims all hold as they are said.
 
     A point that has an entry as well is left out: it would be called right and wrong.
+    So is one whose claim fails as another text says it: what is only hedged here is
+    not to be called right.
 
     Parameters
     ----------
@@ -152,9 +154,13 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
         What one text claims.
     """
     outcomes: dict[tuple[str, int], set[str]] = {}
-    by_verdict = [(place, one.verdict) for one in said for place in one.places]
-    for place, verdict in sorted(by_verdict, key=lambda pair: _position(pair[0])):
-        outcomes.setdefault((place.part, place.point), set()).add(verdict)
+    by_verdict = [
+        (place, {one.verdict, one.claim.verdict})
+        for one in said
+        for place in one.places
+    ]
+    for place, verdicts in sorted(by_verdict, key=lambda pair: _position(pair[0])):
+        outcomes.setdefault((place.part, place.point), set()).update(verdicts)
     failing = {key for key, verdicts in outcomes.items() if verdicts & set(FAILING)}
     parts: dict[str, list[int]] = {}
     for (part, point), verdicts in outcomes.items():

@@ -15,6 +15,7 @@ import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
+from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.claims_record import read_claims
 from montecarlo.report.fitting import require_rows
@@ -36,6 +37,7 @@ from montecarlo.report.views import (
     SelfCheckView,
     SourceView,
 )
+from montecarlo.report.z_scores import read_z_scores
 from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
 from montecarlo.run_record import read_report_run
 
@@ -142,6 +144,8 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         tuple(results.claims["models"]),
         tuple(results.claims["records"]),
         catalogue.language is not None,
+        read_z_scores(results.claims),
+        tuple(failed_self_checks(results.claims)),
     )
 
 

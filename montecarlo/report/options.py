@@ -17,14 +17,22 @@ from msgspec import Meta, Struct
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import check_executor
-from montecarlo.names import decimal_number, look_up, whole_number
+from montecarlo.names import (
+    MOST_JOBS,
+    MOST_SEED,
+    decimal_number,
+    jobs_number,
+    look_up,
+    named_folder,
+    seed_number,
+)
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
-from montecarlo.results.folder import read_record
+from montecarlo.results.reading import read_record
 from montecarlo.small_files import read_small
 
-Seed = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-Jobs = Annotated[int, Meta(ge=1, le=1024)]
+Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
+Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
 Rate = Annotated[float, Meta(gt=0.0, lt=0.5)]
 
 
@@ -150,10 +158,10 @@ def repeated_options(arguments: argparse.Namespace) -> Options:
 def _typed(arguments: argparse.Namespace) -> dict[str, object]:
     """Return what the command line says itself."""
     settings: dict[str, object] = {}
-    for name in ("seed", "jobs"):
-        typed = getattr(arguments, name)
-        if typed is not None:
-            settings[name] = whole_number(name, typed)
+    if arguments.seed is not None:
+        settings["seed"] = seed_number(arguments.seed)
+    if arguments.jobs is not None:
+        settings["jobs"] = jobs_number(arguments.jobs)
     for name in ("preset", "lang", "only", "output", "executor"):
         typed = getattr(arguments, name)
         if typed is not None:
@@ -183,7 +191,7 @@ def _options(configuration: Configuration, grid: Grid, preset: str) -> Options:
         configuration.executor,
         choose_languages(configuration.lang),
         tuple(dict.fromkeys(configuration.only)),
-        Path(configuration.output),
+        named_folder("output", configuration.output),
     )
 
 
@@ -209,7 +217,7 @@ def _read_file(path: str) -> dict[str, object]:
         raise ValueError(
             f"config must be a readable file, got {path!r}: {reason}"
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"config must be TOML, got {path!r}: {error}") from None
 
 

@@ -28,6 +28,8 @@ from montecarlo.results.folder import write_json
 #: Calls a function for each of some arguments, as ``map`` does: the languages of an
 #: output are written beside each other.
 Spread = Callable[..., Iterable[Any]]
+_STYLES = re.compile(r"(<style\b.*?</style>)", re.DOTALL)
+_BRACES = {ord(brace): f"&#{ord(brace)};" for brace in "{}"}
 #: Version of the shape of findings.json.
 SCHEMA = 2
 
@@ -108,7 +110,20 @@ def write_fragments(contents: Contents, folder: Path, spread: Spread) -> None:
 
 def _fragment_in(contents: Contents, code: str) -> str:
     """Return the element of a language."""
-    return render_fragment(contents, read_language(code))
+    return without_tags(render_fragment(contents, read_language(code)))
+
+
+def without_tags(html: str) -> str:
+    """Write braces so that no template engine takes them for a tag of its own.
+
+    Jinja, Liquid, Hugo and their like run over files before a browser reads them.  In
+    texts and attributes a brace is written by its number, and read as the same; in
+    styles, where numbers mean nothing, a space is as good.
+    """
+    parts = _STYLES.split(html)
+    parts[::2] = (text.translate(_BRACES) for text in parts[::2])
+    parts[1::2] = (re.sub(r"\{(?=[{%#])", "{ ", style) for style in parts[1::2])
+    return "".join(parts)
 
 
 def write_findings(

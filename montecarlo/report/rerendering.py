@@ -9,7 +9,7 @@ from typing import Any
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.executors import PROCESSES, make_executor
-from montecarlo.names import look_up
+from montecarlo.names import look_up, named_folder
 from montecarlo.report.author_texts import require_erratum
 from montecarlo.report.command import Make, Show
 from montecarlo.report.findings import gather, read_results
@@ -19,10 +19,11 @@ from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages
 from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.terminal import print_outcome
+from montecarlo.report.views import Findings
 from montecarlo.results.folder import (
     TIMING_FILE,
     ResultsError,
-    claim_folder,
+    claimed,
     commit,
     discard_staging,
     finish_staging,
@@ -46,8 +47,8 @@ def render_again(
     typed: Sequence[str],
     make: Make,
     show: Show = print_outcome,
-) -> None:
-    """Render an earlier run's results without sampling or judging.
+) -> Findings:
+    """Render an earlier run's results without sampling; returns what they show.
 
     Parameters
     ----------
@@ -66,7 +67,9 @@ def render_again(
         if getattr(arguments, name):
             flag = name.replace("_", "-")
             raise ValueError(f"--from must stand without --{flag}: it does not sample")
-    source, output = Path(arguments.source), Path(arguments.output or "output")
+    source = named_folder("from", arguments.source)
+    typed_output = "output" if arguments.output is None else arguments.output
+    output = named_folder("output", typed_output)
     if source.resolve() == output.resolve() and _writes_less(arguments):
         raise ValueError(
             f"--output must name another folder than {str(source)!r}, which loses what "
@@ -82,8 +85,7 @@ def render_again(
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
-    claim_folder(output)
-    with locked(output):
+    with claimed(output), locked(output):
         staging = open_staging(output)
         try:
             for name, content in held.items():
@@ -105,8 +107,10 @@ def render_again(
             discard_staging(output)
             raise
         written = commit(output)
+    findings = gather(results, catalogue)
     if not arguments.quiet:
-        show(gather(results, catalogue), written)
+        show(findings, written)
+    return findings
 
 
 def _writes_less(arguments: argparse.Namespace) -> bool:

@@ -23,7 +23,8 @@ def telling(
     """Return the cell that stands for a verdict.
 
     Of a claim that fails somewhere, the smallest counterexample; of one that is open,
-    the smallest place that is; of one that holds, the place that it holds by the least.
+    the smallest place that is; of one that holds, the place that it holds by the least
+    among those that are known well.
     """
     if verdict in ("refuted", "conditional"):
         found = _smallest(readings, "refuted")
@@ -34,7 +35,7 @@ def telling(
         if found is not None:
             return found
     held = [pair for pair in _cells(readings) if pair[1].outcome == "supported"]
-    return min(held, key=lambda pair: _margin(pair[1]), default=None)
+    return min(held, key=lambda p: (_is_vague(p[1]), _margin(p[1])), default=None)
 
 
 def _smallest(
@@ -52,6 +53,14 @@ def _cells(
     readings: Sequence[ReadingView],
 ) -> list[tuple[CheckView, CellView]]:
     return [(c, cell) for r in readings for c in r.checks for cell in c.cells]
+
+
+def _is_vague(cell: CellView) -> bool:
+    """Tell whether the error of a positive quantity is over a third of its value."""
+    low = cell.window[0]
+    if low is None or low <= 0.0 or not cell.estimate or not cell.std_error:
+        return False
+    return cell.std_error > abs(cell.estimate) / 3.0
 
 
 def _margin(cell: CellView) -> float:

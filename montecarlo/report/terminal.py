@@ -14,6 +14,7 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
+from montecarlo.printing import print_lines, printable
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import LANGUAGES
 from montecarlo.report.views import Findings
@@ -26,8 +27,12 @@ from montecarlo.study import Advance
 PIPED_WIDTH = 160
 
 
-def _console(stream: TextIO) -> Console:
-    return Console(file=stream, width=None if stream.isatty() else PIPED_WIDTH)
+def open_console(stream: TextIO, *, highlight: bool = True) -> Console:
+    """Return a console that takes no text for markup."""
+    width = None if stream.isatty() else PIPED_WIDTH
+    return Console(
+        file=stream, width=width, markup=False, emoji=False, highlight=highlight
+    )
 
 
 @contextmanager
@@ -47,7 +52,7 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
-        console=_console(sys.stderr),
+        console=open_console(sys.stderr),
         transient=True,
     ) as bar:
         task = bar.add_task("sampling", total=0.0)
@@ -69,14 +74,15 @@ def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
         table.add_column(heading)
     for claim in findings.claims:
         readings = ", ".join(f"{r.id}: {r.verdict}" for r in claim.readings)
-        table.add_row(claim.id, claim.verdict, readings if claim.readings[1:] else "")
-    console = _console(sys.stdout)
+        cells = (claim.id, claim.verdict, readings if claim.readings[1:] else "")
+        table.add_row(*map(printable, cells))
+    console = open_console(sys.stdout)
     console.print(table)
-    failed = [check.id for check in findings.self_checks if check.verdict == "refuted"]
-    if failed:
-        console.print(f"self-checks refuted: {', '.join(failed)}")
+    if findings.failed_self_checks:
+        failed = ", ".join(findings.failed_self_checks)
+        console.print(printable(f"self-checks refuted: {failed}"))
     for path in sorted(written, key=lambda path: path.name == "index.html"):
-        print(path)  # last what to open
+        print_lines(path)  # last what to open
 
 
 def print_list(kind: str) -> None:
@@ -96,8 +102,8 @@ def print_list(kind: str) -> None:
     for heading in headings:
         table.add_column(heading)
     for row in rows:
-        table.add_row(*row)
-    _console(sys.stdout).print(table)
+        table.add_row(*map(printable, row))
+    open_console(sys.stdout).print(table)
 
 
 Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from montecarlo.report.own_words import Shown
+from montecarlo.report.z_scores import ZScoresView
 
 #: Verdicts in the order in which a page counts them.
 VERDICTS = (
@@ -239,6 +240,8 @@ class Findings:
     models: tuple[Mapping[str, Any], ...]
     records: tuple[Mapping[str, Any], ...]
     own: bool = False
+    z_scores: ZScoresView | None = None  # None: an earlier version did not judge them
+    failed_self_checks: tuple[str, ...] = ()  # ids of those that are refuted
 
     def claim(self, name: str) -> ClaimView | None:
         """Return a claim of the five texts by id, None where it was left out.

@@ -1,37 +1,37 @@
 """The output folder: made aside, renamed into place, run.json last.
 
 A folder is ours if it has our run.json, or an unfinished set of ours, or holds nothing
-but ignored keep-files.  A run that fails leaves the previous output as it was.
+but ignored keep-files; files in it are ours if they are as we wrote them (`ownership`).
+A run that fails leaves the previous output as it was.
 """
 
-import hashlib
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from montecarlo.small_files import read_small
+from montecarlo.results.ownership import (
+    OutputError,
+    file_hash,
+    is_inside,
+    require_place,
+    require_replaceable,
+    require_unchanged,
+)
+from montecarlo.results.sealing import seal
 
 STAGING = ".montecarlo-partial"
 #: Holds what an interrupted run has sampled.
 JOURNAL = ".montecarlo-journal"
 RUN_FILE = "run.json"
-#: What a run.json calls the hash of its own content.
-DIGEST = "digest"
 #: The old run.json while the new set is moved into place.
 PREVIOUS_FILE = "previous.json"
 #: What may differ between equal runs, and so is not hashed.
 TIMING_FILE = "timing.json"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
 SCHEMA = 2
-#: Bytes of a run.json at most; that of the full preset has 40 thousand.
-MOST_RUN = 2**24
-
-
-class OutputError(ValueError):
-    """An output folder that must not, or cannot, be written; one line."""
 
 
 class ResultsError(ValueError):
@@ -51,6 +51,28 @@ def claim_folder(output: Path) -> None:
             raise OutputError(f"output must be a folder, got the file {str(output)!r}")
         output.mkdir(parents=True, exist_ok=True)
         _require_ours(output)
+        if not is_finished(output):  # one that is half moved is seen to by `commit`
+            require_unchanged(output, _hashes_in(output / RUN_FILE))
+
+
+@contextmanager
+def claimed(output: Path) -> Iterator[None]:
+    """Claim an output folder for a block; if it fails, no new empty folder is left.
+
+    Raises
+    ------
+    OutputError
+        As for `claim_folder`.
+    """
+    new = [path for path in (output, *output.parents) if not path.exists()]
+    try:
+        claim_folder(output)
+        yield
+    except BaseException:
+        with suppress(OSError):
+            for path in new:
+                path.rmdir()
+        raise
 
 
 def open_staging(output: Path) -> Path:
@@ -100,12 +122,14 @@ def _explained(output: Path) -> Iterator[None]:
 
 def _require_ours(output: Path) -> None:
     names = {entry.name for entry in output.iterdir()}
+    for name in (STAGING, JOURNAL, RUN_FILE):
+        require_place(output, name, folder=name == STAGING)
     if names & {STAGING, JOURNAL} or names <= KEEP_FILES:
         return
     if RUN_FILE in names:
         try:
             program = json.loads((output / RUN_FILE).read_bytes()).get("program")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             program = None
         if program == "montecarlo":
             return
@@ -116,8 +140,16 @@ def _require_ours(output: Path) -> None:
 
 
 def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
-    """Write run.json of a staged set, with the hashes of its files."""
-    write_run(output / STAGING, run)
+    """Write run.json of a staged set, with the hashes of its files.
+
+    Raises
+    ------
+    OutputError
+        If it would take the place of a file that is not ours.
+    """
+    staging = output / STAGING
+    _require_free(output, _hashes(staging))
+    write_run(staging, run)
 
 
 def write_run(folder: Path, run: Mapping[str, Any]) -> None:
@@ -129,16 +161,21 @@ def write_run(folder: Path, run: Mapping[str, Any]) -> None:
     run : mapping
         What is said of how the files were made.
     """
-    hashes = {
-        path.relative_to(folder).as_posix(): file_hash(path)
-        for path in files_of(folder)
-        if path.name not in (RUN_FILE, TIMING_FILE)
-    }
-    record = seal({"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes})
+    record = {"program": "montecarlo", "schema": SCHEMA, **run}
+    record = seal({**record, "sha256": _hashes(folder)})
     # whole or not at all: from its presence on, the next run finishes the renaming
     unfinished = folder / f"{RUN_FILE}.part"
     write_json(unfinished, record)
     unfinished.replace(folder / RUN_FILE)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """Return the hashes of a folder's files but run.json and timing.json."""
+    return {
+        path.relative_to(folder).as_posix(): file_hash(path)
+        for path in files_of(folder)
+        if path.name not in (RUN_FILE, TIMING_FILE)
+    }
 
 
 def commit(output: Path) -> list[Path]:
@@ -150,32 +187,62 @@ def commit(output: Path) -> list[Path]:
     -------
     list of Path
         The files written, in a canonical order.
+
+    Raises
+    ------
+    OutputError
+        If it would take the place of a file that is not ours; nothing is moved then.
     """
     staging = output / STAGING
-    hashes = json.loads((staging / RUN_FILE).read_bytes())["sha256"]
+    hashes = _hashes_in(staging / RUN_FILE)
+    staged, gone = _require_free(output, hashes)
     old, previous = output / RUN_FILE, staging / PREVIOUS_FILE
     if old.exists():
         old.replace(previous)
-    for path in files_of(staging):
-        name = path.relative_to(staging)
-        if name.as_posix() not in (RUN_FILE, PREVIOUS_FILE):
-            target = output / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(target)
-    for gone in _files_named(previous) - set(hashes):
-        if (output / gone).resolve().is_relative_to(output.resolve()):
-            (output / gone).unlink(missing_ok=True)
+    for name, path in staged.items():
+        target = output / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+    for name in gone:
+        (output / name).unlink(missing_ok=True)
     (staging / RUN_FILE).replace(old)
     shutil.rmtree(staging)
     return [output / name for name in (*sorted(hashes), RUN_FILE)]
 
 
-def _files_named(run_file: Path) -> set[str]:
+def _require_free(
+    output: Path, hashes: Mapping[str, str]
+) -> tuple[dict[str, Path], list[str]]:
+    """See that a staged set takes no place of a file that is not ours.
+
+    Returns
+    -------
+    dict, list of str
+        Name of each file that is to be moved to where it lies, and those of an earlier
+        run that are to go.
+    """
+    staging = output / STAGING
+    old, previous = output / RUN_FILE, staging / PREVIOUS_FILE
+    earlier = _hashes_in(old if old.exists() else previous)
+    staged = {path.relative_to(staging).as_posix(): path for path in files_of(staging)}
+    for name in (RUN_FILE, PREVIOUS_FILE):
+        staged.pop(name, None)
+    gone = {
+        name: found
+        for name, found in sorted(earlier.items())
+        if name not in hashes and is_inside(name)
+    }
+    require_unchanged(output, gone)
+    require_replaceable(output, staged, earlier, (TIMING_FILE,))
+    return staged, list(gone)
+
+
+def _hashes_in(run_file: Path) -> dict[str, str]:
     """Return the files that a run.json names; none where it cannot be read."""
     try:
-        return set(json.loads(run_file.read_bytes())["sha256"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+        return dict(json.loads(run_file.read_bytes())["sha256"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
 
 
 def discard_staging(output: Path) -> None:
@@ -183,108 +250,9 @@ def discard_staging(output: Path) -> None:
     shutil.rmtree(output / STAGING, ignore_errors=True)
 
 
-def seal(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record with the digest of its own content.
-
-    It tells a record that was edited by mistake, or half written by another program;
-    it is no signature.
-    """
-    return {**record, DIGEST: _digest(record)}
-
-
-def _digest(record: Mapping[str, Any]) -> str:
-    content = {name: value for name, value in record.items() if name != DIGEST}
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def read_run(folder: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
-    """Read run.json of a finished folder and check the hashes of its files.
-
-    Parameters
-    ----------
-    folder : Path
-    needed : iterable of str
-        Files that it has to name, so that they are checked.
-
-    Raises
-    ------
-    ResultsError
-        If there is none, its schema is another, it or a file was changed, or it does
-        not name a file that is needed.
-    """
-    run = _read_sealed(
-        folder / RUN_FILE, "results", f"a folder with a readable {RUN_FILE}", folder
-    )
-    hashes = run["sha256"]
-    for name in needed:
-        if name not in hashes:
-            raise ResultsError(
-                f"results must have {name!r} among the files of their {RUN_FILE}, got "
-                f"{len(hashes)} others"
-            )
-    for name, expected in hashes.items():
-        if not _is_as_written(folder, name, expected):
-            raise ResultsError(
-                f"results must be as they were written, but {name!r} in "
-                f"{str(folder)!r} is missing or changed"
-            )
-    return run
-
-
-def _is_as_written(folder: Path, name: str, expected: object) -> bool:
-    """Tell whether a file of a folder is there and has its hash."""
-    if Path(name).is_absolute() or ".." in Path(name).parts:
-        return False
-    try:
-        return (folder / name).is_file() and file_hash(folder / name) == expected
-    except (OSError, ValueError):  # a name that is none
-        return False
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a run.json wherever it lies, without the files that it speaks of.
-
-    Raises
-    ------
-    ResultsError
-        If it is none, of another schema, or was changed.
-    """
-    return _read_sealed(path, "replicates-from", f"a readable {RUN_FILE}", path)
-
-
-def _read_sealed(path: Path, name: str, wanted: str, shown: Path) -> dict[str, Any]:
-    """Read a record and check it against its own digest."""
-    try:
-        record = json.loads(read_small(RUN_FILE, path, MOST_RUN))
-        program, schema = record["program"], record["schema"]
-        digest = _digest(record)
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ResultsError(f"{name} must be {wanted}, got {str(shown)!r}") from error
-    if (program, schema) != ("montecarlo", SCHEMA):
-        raise ResultsError(
-            f"{name} must be of montecarlo's schema {SCHEMA}, "
-            f"got {schema!r:.40} of {program!r:.40}"
-        )
-    if record.get(DIGEST) != digest:
-        raise ResultsError(
-            f"{name} must be as they were written, but {RUN_FILE} of {str(shown)!r} "
-            f"has the digest {digest[:12]}, and says {record.get(DIGEST)!r:.14}"
-        )
-    hashes = record.get("sha256")
-    if not isinstance(hashes, dict):
-        raise ResultsError(f"{name} must have hashes in their {RUN_FILE}, got none")
-    return dict(record)
-
-
 def files_of(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, in a canonical order."""
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
-
-
-def file_hash(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, data: object) -> None:

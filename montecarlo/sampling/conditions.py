@@ -83,6 +83,11 @@ class Condition:
             )
         if kind == "planted" and self.n_keys is None:
             raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
+        if self.setup and {self.law_q, self.law_k} != {"gaussian"}:
+            raise ValueError(
+                "setup must be of the law gaussian, which projections leave aside, got "
+                f"{self.law_q} and {self.law_k}"
+            )
         if kind != "none" and (self.setup or self.family_q != self.family_k):
             raise ValueError(
                 f"dependence {self.dependence} must have q and k of one law and no "

@@ -8,6 +8,7 @@ from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
 from montecarlo.attention.row_block import query_rows
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.rare_events import BLOCK
 from montecarlo.sampling.setups import parse_setup
 
 #: Seconds per drawn entry; the others are drawn like the Gaussian.
@@ -28,6 +29,8 @@ PAIR_SECONDS = 1.2e-9
 ROW_SECONDS = 4.2e-9
 #: Seconds per score and divisor that is compared in all number formats.
 FORMAT_SECONDS = 2e-7
+#: Seconds per entry and draw of a tail, which is in float64.
+TAIL_SECONDS = 3e-8
 #: Seconds per replicate, whatever its size, and per divisor.
 FIXED_SECONDS = 5e-5
 DIVISOR_SECONDS = 3e-5
@@ -62,3 +65,8 @@ def replicate_seconds(condition: Condition, n_divisors: int) -> float:
         compared = min(scores, FORMAT_ROWS * n_keys, FORMAT_SCORES)
         rows += n_divisors * compared * FORMAT_SECONDS
     return FIXED_SECONDS + draws + products + rows
+
+
+def tail_seconds(d_k: int) -> float:
+    """Return about how long a block of an overflow probability takes on one core."""
+    return BLOCK * d_k * TAIL_SECONDS

@@ -11,8 +11,10 @@ import numpy as np
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL
 from montecarlo.attention.softmax import Array, Scores
 from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.laws import parse_law
 from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.setups import parse_setup
 
 #: Terms that are added up in the precision they come in; their sums are in float64.
 ADDED_AT_ONCE = 2**12
@@ -40,7 +42,8 @@ def pair_means(condition: Condition, seed: int, indices: range) -> Array:
     variance that is made of them, so all is float64 from there on.
     """
     standard = _is_standard(condition)
-    at = GAP_AT * math.sqrt(condition.d_k * _entry_scale(condition))
+    mean, variance = score_moments(condition)
+    at = mean + GAP_AT * math.sqrt(variance)
     means = []
     for index in indices:
         q, k = draw_matrices(condition, seed, index)
@@ -54,14 +57,19 @@ def pair_means(condition: Condition, seed: int, indices: range) -> Array:
 
 
 def _reduce(drawn: list[Scores], at: float) -> list[float]:
-    """Return `PAIR_MEANS` of a block: entries of q, those of k, and scores."""
+    """Return `PAIR_MEANS` of a block: entries of q, those of k, and scores.
+
+    A law without a variance, for which ``at`` is infinite, has no gap.
+    """
     q, k, scores = (_in_rows(x) for x in drawn)
     squares = np.square(scores)
     return [
         *(_mean(q), _mean_product(q, q), _mean(k), _mean_product(k, k)),
         *(_mean(scores), _mean(np.abs(scores)), _mean_product(scores, scores)),
         *(_mean_product(squares, scores), _mean_product(squares, squares)),
-        np.count_nonzero(scores <= at) / scores.size - GAP_NORMAL,
+        np.count_nonzero(scores <= at) / scores.size - GAP_NORMAL
+        if math.isfinite(at)
+        else math.nan,
     ]
 
 
@@ -86,6 +94,32 @@ def _is_standard(condition: Condition) -> bool:
     return all(law.mean == 0.0 and law.std == 1.0 for law in laws)
 
 
-def _entry_scale(condition: Condition) -> float:
-    """Return the product of the variances of an entry of q and of k."""
-    return (parse_law(condition.law_q).std * parse_law(condition.law_k).std) ** 2
+def score_moments(condition: Condition) -> tuple[float, float]:
+    """Return mean and variance of a score: what its law is standardised by.
+
+    Parameters
+    ----------
+    condition : Condition
+        Without rows.
+
+    Notes
+    -----
+    Entries are m_q + s_q a and m_k + s_k b, where a and b are standardised, symmetric
+    and, in matching pairs, dependent: a b has mean rho and variance 1 + rho² for
+    Gaussian entries, 1 + rho (kurtosis - 1) - rho² for copied ones.  A projection of a
+    token of length sqrt(width) has width times the variance of a weight.
+    """
+    setup = parse_setup(condition.setup)
+    if setup is not None:
+        entry = setup.width * setup.weight_variance(condition.d_k)
+        return 0.0, condition.d_k * entry**2
+    q, k = parse_law(condition.law_q), parse_law(condition.law_k)
+    rho, spread = parse_dependence(condition.dependence).rho, 1.0
+    if rho:
+        gaussian = condition.family_k == "gaussian"
+        spread += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
+    variance = spread * (q.std * k.std) ** 2
+    variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2
+    variance += 2.0 * rho * q.mean * k.mean * q.std * k.std
+    mean = q.mean * k.mean + rho * q.std * k.std
+    return condition.d_k * mean, condition.d_k * variance

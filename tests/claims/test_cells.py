@@ -1,5 +1,6 @@
 """Cells: which places of a grid a check is decided in, and what it looks at there."""
 
+import dataclasses
 import math
 
 import msgspec
@@ -157,6 +158,32 @@ def test_known_factors_make_no_new_statistic():
     mean = Check("score_mean", "at_least", "value", low=0.0)
     for other in (slope, mean):
         assert not statistics(other) & statistics(PAIRS)
+
+
+def test_relations_along_d_k_have_budgets_of_their_own():
+    """A value in each cell, a slope, a ratio of ends and a limit are different
+    estimates: none is paid for by the share of another, whatever they have in common.
+    """
+    domain = Domain(d_k=(64, 256), n_keys=(128, 128), laws=("gaussian",))
+    checks = [
+        Check("jacobian_trace", "at_most", high=1.0, domain=domain),
+        Check("jacobian_trace", "slope_between", high=0.0, domain=domain),
+        Check("jacobian_trace", "ratio_of_ends_between", high=1.0, domain=domain),
+        Check("jacobian_trace", "tends_to", to="zero", domain=domain),
+    ]
+    assert [len(statistics(check)) for check in checks] == [2, 1, 1, 1]
+    assert len(statistics(*checks)) == 2 + 1 + 1 + 1
+
+
+def test_statistic_is_what_is_estimated():
+    """A statistic names its relation, its row and all conditions of its cell."""
+    for relation in ("at_least", "slope_between", "ratio_of_ends_between"):
+        check = Check("entropy", relation, divisor="sqrt", low=0.0)
+        for cell in cells_of(check, GRID, ALL):
+            kind, key, conditions = dataclasses.astuple(statistic_of(check, cell))
+            assert kind == ("value" if relation == "at_least" else relation)
+            assert key == tuple(row_key(check))
+            assert len(conditions) == len(cell.conditions)
 
 
 def test_rows_under_another_divisor_are_another_statistic():

@@ -61,13 +61,12 @@ def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
 
 
 def test_published_sizes_are_consistent():
-    """A head is no larger than the model, and the heads of most models fill it."""
+    """The heads of each model divide its input dimension among them."""
     published = read_catalogue().model
 
     assert len(published) >= 3
-    assert all(model.d_k <= model.d_model for model in published)
-    filled = [model.heads * model.d_k == model.d_model for model in published]
-    assert sum(filled) > len(filled) / 2
+    for model in published:
+        assert model.heads * model.d_k == model.d_model, model.name
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,9 @@ def test_error_is_split_over_cells_and_looks():
     assert split([variance()], looks) == pytest.approx(7.0)
     assert split([slope], looks) == pytest.approx(4.0)
     assert split([variance(), slope, variance("sqrt")], looks) == pytest.approx(11.0)
+    ratio = Check("score_variance", "ratio_of_ends_between", "value", low=0.0)
+    assert split([slope, ratio], looks) == pytest.approx(8.0)
+    assert split([variance(), slope, ratio], looks) == pytest.approx(15.0)
 
 
 def test_what_is_not_decided_costs_nothing():

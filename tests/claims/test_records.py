@@ -8,7 +8,7 @@ from montecarlo.claims.cells import Cell, Place
 from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import ClaimOutcome
 from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
-from montecarlo.claims.records import self_check_records
+from montecarlo.claims.records import failed_self_checks, self_check_records
 from montecarlo.claims.schema import Reading
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval
@@ -59,3 +59,17 @@ def test_ends_keep_six_digits():
     record = record_of(Interval(0.123456789, 1234567.89), (0.0, math.inf))
     assert (record["decision_low"], record["decision_high"]) == (0.123457, 1234570.0)
     assert record["outcome"] == Verdict.SUPPORTED
+
+
+def test_failed_self_checks_are_named():
+    """Those that are refuted, z scores among them; not what could not be decided."""
+    checks = [{"id": v, "verdict": v} for v in ("supported", "refuted", "inconclusive")]
+    record = {"self_checks": checks}
+    assert failed_self_checks(record) == ["refuted"]  # of an earlier version
+    assert failed_self_checks({**record, "z_scores": {"verdict": "supported"}}) == [
+        "refuted"
+    ]
+    assert failed_self_checks({**record, "z_scores": {"verdict": "refuted"}}) == [
+        "refuted",
+        "z-scores",
+    ]

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,6 +16,7 @@ from montecarlo.estimation.estimates import (
     jackknife,
     mean_estimate,
     product,
+    share_estimate,
 )
 from montecarlo.estimation.intervals import Interval
 
@@ -219,3 +221,89 @@ def test_own_bounds_are_used():
     )
 
     assert estimate.interval(0.1) == (-0.1, 7.0)
+
+
+def clopper_pearson(hits, rows, error_rate):
+    """SciPy's exact interval of a probability."""
+    found = scipy.stats.binomtest(hits, rows).proportion_ci(1.0 - 2.0 * error_rate)
+    return found.low, found.high
+
+
+def share_by_hand(hits, n_rows, error_rate):
+    """Value and interval of a share from the hits of each replicate, which all agree or
+    are spread evenly: then there is no skewness.
+    """
+    n, rows = len(hits), n_rows * len(hits)
+    value = sum(hits) / rows
+    inside = (sum(hits) + 0.5) / (rows + 1)
+    floor = math.sqrt(inside * (1.0 - inside) / rows)
+    error = max(np.std(np.array(hits) / n_rows, ddof=1) / math.sqrt(n), floor)
+    half = scipy.stats.t.isf(error_rate, n - 1) * error
+    low, high = clopper_pearson(sum(hits), rows, error_rate)
+    return value, (min(low, value - half), max(high, value + half))
+
+
+@pytest.mark.parametrize("error_rate", [0.025, 1e-6])
+@pytest.mark.parametrize(
+    "hits",
+    [[0] * 200, [64] * 200, [1] * 200, [0, 64] * 8, [31, 33] * 100, [3] * 4, [0, 0]],
+    ids=lambda hits: f"{hits[:2]}x{len(hits)}",
+)
+def test_share(hits, error_rate):
+    """A share is hits over rows.  Its interval is the exact binomial one, or the t
+    interval between replicates where that is wider; the error is that of a t interval
+    as wide as the one of 95 %.
+    """
+    estimate = share_estimate(np.array(hits) / 64.0, 64)
+    value, ends = share_by_hand(hits, 64, error_rate)
+
+    assert estimate.value == value
+    assert estimate.n_replicates == len(hits)
+    assert estimate.interval(error_rate) == pytest.approx(ends, rel=1e-9, abs=1e-15)
+    _, (low, high) = share_by_hand(hits, 64, POINTWISE)
+    t = scipy.stats.t.isf(0.025, len(hits) - 1)
+    assert estimate.std_error == pytest.approx((high - low) / (2.0 * t), rel=1e-9)
+
+
+def test_share_of_no_hits():
+    """None of N rows: by the exact interval less than 1 - error**(1/N), however well
+    replicates agree; none of N that miss, more than what is left.
+    """
+    none, every = (share_estimate(np.full(4096, share), 64) for share in (0.0, 1.0))
+    end = -math.expm1(math.log(1e-6) / (64 * 4096))
+
+    assert none.interval(1e-6).high == pytest.approx(end, rel=1e-9)
+    assert every.interval(1e-6).low == pytest.approx(1.0 - end, rel=1e-12)
+
+
+def misses(p, n, error_rate):
+    """Exact probabilities that the interval of a share of n rows, one a replicate, lies
+    below and above the true one; the order of the rows does not matter.
+    """
+    sides = np.zeros(2)
+    for hits, weight in enumerate(scipy.stats.binom.pmf(np.arange(n + 1), n, p)):
+        low, high = share_estimate(np.arange(n) < hits, 1).interval(error_rate)
+        sides += weight * np.array([high < p, low > p])
+    return sides
+
+
+@pytest.mark.parametrize("p", [0.001, 0.01, 0.04, 0.2, 0.5, 0.9, 0.99])
+def test_share_of_independent_rows_misses_as_seldom_as_it_says(p):
+    """Over all outcomes, by their exact probabilities, the interval misses on each side
+    at most as often as promised.
+    """
+    assert (misses(p, 64, 0.025) <= 0.025).all()
+    assert (misses(p, 64, 1e-3) <= 1e-3).all()
+
+
+def test_share_of_rows_that_agree_is_wide():
+    """Where all rows of a replicate agree there are as many hits as replicates: the
+    interval is near that of so many rows, far from that of all rows.
+    """
+    shares = np.arange(64) % 2
+    together = share_estimate(shares.astype(float), 1000).interval(0.025)
+    alone = share_estimate(shares.astype(float), 1).interval(0.025)
+
+    assert together.high - together.low > 0.9 * (alone.high - alone.low)
+    low, high = clopper_pearson(32_000, 64_000, 0.025)
+    assert together.high - together.low > 10.0 * (high - low)

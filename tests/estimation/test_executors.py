@@ -1,5 +1,6 @@
 """Workers: how many, of what kind, and BLAS on one thread in each."""
 
+import errno
 import importlib.util
 import json
 import multiprocessing
@@ -79,10 +80,13 @@ def test_kind_follows_from_the_jobs(jobs, kind, expected):
     ("kind", "jobs", "message"),
     [
         ("proceses", None, "one of threads, processes, dask.*mean 'processes'"),
-        ("tcp://HOST:PORT", None, "must name a host and a port"),
-        ("tcp://localhost", None, "executor must be one of"),
-        ("tcp://localhost:87x", None, "executor must be one of"),
-        ("tcp://localhost:8786", 2, "jobs must be left out .* got 2"),
+        ("tls://HOST:PORT", None, "must name a host and a port"),
+        ("insecure+tcp://HOST:PORT", None, "must name a host and a port"),
+        ("tls://localhost", None, "executor must be one of"),
+        ("insecure+tls://localhost:8786", None, "executor must be one of"),
+        ("tls://localhost:87x", None, "executor must be one of"),
+        ("tls://localhost:8786", 2, "jobs must be left out .* got 2"),
+        ("tcp://h:1", None, r"asks for none.*run code.*insecure\+tcp://h:1 says so"),
     ],
 )
 def test_what_there_is_not_is_refused(kind, jobs, message):
@@ -92,7 +96,9 @@ def test_what_there_is_not_is_refused(kind, jobs, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["dask", "tcp://localhost:8786"])
+@pytest.mark.parametrize(
+    "kind", ["dask", "tls://localhost:8786", "insecure+tcp://localhost:8786"]
+)
 def test_a_missing_extra_is_named(monkeypatch, kind):
     """Where Dask is not installed, the line says what to install."""
     check_executor(kind)
@@ -101,6 +107,17 @@ def test_a_missing_extra_is_named(monkeypatch, kind):
         check_executor(other)
     with pytest.raises(ValueError, match=r"\[cluster\] extra.*montecarlo\[cluster\]"):
         check_executor(kind)
+
+
+def test_what_makes_certificates_is_part_of_the_extra(monkeypatch):
+    """A cluster of this machine needs it, one with certificates of its own does not."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda n: None if n == "cryptography" else found(n)
+    )
+    check_executor("tls://localhost:8786")
+    with pytest.raises(ValueError, match=r"\[cluster\] extra"):
+        check_executor("dask")
 
 
 def handler():
@@ -170,6 +187,17 @@ def is_dead(process):
         return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return True
+
+
+def test_no_shared_memory_is_told(monkeypatch):
+    """Where processes cannot be had, the line says what can."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(local_workers, "ProcessPoolExecutor", refuse)
+    with pytest.raises(OSError, match=r"Read-only.*--executor threads does without"):
+        make_executor(2)
 
 
 @pytest.mark.parametrize("jobs", [0, -3])

@@ -11,6 +11,7 @@ import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 
 import html5lib
 import pytest
@@ -30,9 +31,9 @@ from montecarlo.results.folder import (
     TIMING_FILE,
     file_hash,
     files_of,
-    seal,
     write_run,
 )
+from montecarlo.results.sealing import seal
 from montecarlo.sampling.laws import LAWS
 
 GRID = """
@@ -150,7 +151,7 @@ KNOWN = {
     "claim": ["unscaled-one-hot", "scaled-balanced", "linear-variance"],
     "law": list(LAWS),
     "divisor": ["none", "sqrt", "2sqrt", "linear"],
-    "executor": ["threads", "processes", "dask", "tcp://HOST:PORT"],
+    "executor": ["threads", "processes", "dask", "tls://HOST:PORT"],
 }
 
 
@@ -692,6 +693,28 @@ def test_help_is_quick_and_light():
     for option in ("--list", "--from", "--config", "--quiet", "--version"):
         assert option in text
     assert min(seconds) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("typed", "failed", "status"),
+    [
+        ([], ["z-scores"], 0),
+        (["--fail-on", "self-check"], [], 0),
+        (["--fail-on", "self-check"], ["z-scores"], 1),
+        (["--fail-on", "self-check"], ["entries"], 1),
+    ],
+)
+def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, status):
+    """Status 1 where a check of the simulator itself is refuted, if it is asked for."""
+    findings = SimpleNamespace(failed_self_checks=tuple(failed))
+    monkeypatch.setattr(report_command, "run_report", lambda *_: findings)
+    assert main(typed) == status
+
+
+@pytest.mark.parametrize("name", ["", "selfcheck", "refuted"])
+def test_unknown_outcome_is_refused(refused, config, name):
+    """`--fail-on` names an outcome that there is."""
+    assert "fail-on must be" in refused(*config(), "--fail-on", name)
 
 
 def test_process_ends_with_the_status(tmp_path):

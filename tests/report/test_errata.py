@@ -150,7 +150,7 @@ def test_entry_says_what_it_has_to():
     assert heading == (
         "introduction, line 1, sentence 1, sentence 2; § 1, point 1, sentence 2"
     )
-    started = ("In our words: ", "Right in it: ", "Not as it is said: ", "Claimed: ")
+    started = ("In our words: ", "Right in it: ", "Not as it is said: ", "Checked: ")
     assert all(p.startswith(s) for p, s in zip(paragraphs, started, strict=False))
     assert "; measured: 0.200 ± 0.010 (" in paragraphs[3]
     assert paragraphs[3].endswith("; Gaussian)")

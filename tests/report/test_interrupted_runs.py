@@ -1,6 +1,8 @@
 """What a user sees of the journal: who is refused, with what words, and what helps."""
 
+import builtins
 import errno
+import io
 import json
 import multiprocessing
 import os
@@ -12,6 +14,8 @@ from pathlib import Path
 import pytest
 
 import montecarlo.report.command as report_command
+from montecarlo.estimation.executors import make_executor
+from montecarlo.report import rerendering
 from montecarlo.report.__main__ import main
 from montecarlo.results.folder import JOURNAL, TIMING_FILE, files_of
 from montecarlo.results.journal import locked
@@ -198,3 +202,67 @@ def test_full_disk(tmp_path, capfd):
     assert (output / JOURNAL).exists()
     assert main(arguments) == 0
     assert not (output / JOURNAL).exists()
+
+
+def fail_at(monkeypatch, folder, step, error):
+    """Let the disk fail at one of the files opened to be written, and of the renames;
+    the file is there then, and empty.  Returns a list that is filled if it came to it.
+    """
+    left, failed, rename = [step], [], Path.replace
+
+    def failing(function):
+        def called(path, *arguments, **options):
+            mode = arguments[0] if arguments else options.get("mode", "r")
+            writes = function is rename or "w" in str(mode)
+            if writes and str(path).startswith(str(folder)):
+                left[0] -= 1
+                if left[0] == -1:
+                    failed.append(path)
+                    if function is not rename:
+                        function(path, *arguments, **options).close()
+                    raise error
+            return function(path, *arguments, **options)
+
+        return called
+
+    for owner, name in ((io, "open"), (builtins, "open"), (Path, "replace")):
+        monkeypatch.setattr(owner, name, failing(getattr(owner, name)))
+    return failed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [errno.ENOSPC])
+def test_a_disk_that_fails_while_publishing(run, tmp_path, monkeypatch, capsys, code):
+    """Whichever file of a report cannot be written or renamed: a line with the reason,
+    status 3, and the earlier report is whole or the folder says that it is not; the
+    same command finishes it.
+    """
+    assert run("--format", "json")[0] == 0
+    output = tmp_path / "output"
+    monkeypatch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
+    again = ["--from", str(output), "--output", str(output), "--quiet"]
+    monkeypatch.setattr(rerendering, "_writes_less", lambda _: False)
+    again += ["--format", "json", "--lang", "en"]
+    assert main(again) == 0
+    before = contents(output)
+    for step in range(0, 99, 10):  # test_folder tries every rename
+        with monkeypatch.context() as patch:
+            error = OSError(code, os.strerror(code))
+            failed = fail_at(patch, output, step, error)
+            status = main(again)
+        if not failed:
+            break
+        assert status == 3, failed
+        (line,) = capsys.readouterr().err.splitlines()
+        assert os.strerror(code) in line
+        if (output / "run.json").exists():
+            found = contents(output)
+            assert {name: found[name] for name in before} == before
+            continue
+        assert main(again) == 2
+        assert "the same command goes on" in capsys.readouterr().err
+        assert run("--format", "json") == (0, "")
+        assert main(again) == 0
+        assert contents(output) == before
+    assert status == 0
+    assert step > 2 * len(before)

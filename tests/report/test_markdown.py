@@ -4,6 +4,8 @@ import json
 import re
 
 import html5lib
+import jinja2
+import msgspec
 import pytest
 
 from montecarlo.report.language import LANGUAGES, read_language
@@ -177,6 +179,30 @@ def test_fragment_is_one_element_without_a_head(written, code):
     targets = [a.get("href") for a in outer.iter("a")]
     assert not {f"{name}.html" for name in CODES} & set(targets)
     assert all(t[1:] in ids for t in targets if t.startswith("#"))
+
+
+#: What begins a tag of Jinja, Liquid, Hugo, Handlebars or ERB, and a text with each.
+TAG = r"\{[{%#]|<%|\$\{|#\{"
+TAGS = "{{ 7*7 }} {% raw %} {# gone #} {{< x >}} {{{ y }}} ${z} #{w} <%= v %>"
+
+
+def test_fragment_has_no_tag_of_a_template(own_report, tmp_path):
+    """Whatever a claim says: an engine leaves the file as it is, and a reader sees the
+    same characters.
+    """
+    claims = own_report.catalogue.claim
+    mine = msgspec.structs.replace(
+        claims[0], statement={"de": TAGS.replace("$", r"\$")}
+    )
+    catalogue = msgspec.structs.replace(own_report.catalogue, claim=(mine, *claims[1:]))
+    make_report(own_report.results, catalogue, ("de",), tmp_path, ("fragment",))
+    text = (tmp_path / "fragment-de.html").read_text(encoding="utf-8")
+    assert not re.search(TAG, text)
+    rendered = jinja2.Environment(autoescape=True, keep_trailing_newline=True)
+    assert rendered.from_string(text).render() == text
+    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+    assert TAGS in "".join(parser.parseFragment(text).itertext())
+    assert parser.errors == []
 
 
 def test_nested_style_closes_what_it_opens():

@@ -409,6 +409,24 @@ def test_self_checks_count_their_cells(evidence, report):
         assert evidence.verdicts(line) == [check["verdict"]]
 
 
+def test_z_scores_are_those_of_the_record(evidence, report):
+    """The self-check of z-scores shows verdict, numbers and limits of claims.json."""
+    record = report.results.claims["z_scores"]
+    found = Counter(group["verdict"] for group in record["groups"])
+    line = evidence.by_id["self-check-z-scores"]
+    assert evidence.verdicts(line) == [record["verdict"]]
+    assert values(evidence, line) == [found["supported"], found["refuted"], 0]
+    shown = set(values(evidence, evidence.by_id["z-scores-judged"]))
+    names = ("number", "rms", "rms_low", "rms_high", "largest")
+    total = [record["groups"][0][name] for name in names]
+    rest = [record["largest_limit"], record["false_alarm"], record["counted"]["seeds"]]
+    assert shown == {*total, *rest}
+    table = evidence.by_id["table-z-scores"].findall("tbody/tr")
+    for cells, group in zip(table, record["groups"], strict=True):
+        assert evidence.verdicts(cells) == [group["verdict"]]
+        assert values(evidence, cells) == [group[name] for name in names]
+
+
 def test_borders_are_those_of_the_record(evidence, report):
     """Each border names the sizes and the outcomes on both sides of it."""
     some = 0

@@ -23,7 +23,8 @@ from montecarlo.report.observed import command
 from montecarlo.report.observed.record import RECORD, TABLE
 from montecarlo.report.templates import template_folder
 from montecarlo.report.trained import TRAINED_FILE, read_trained, view_trained
-from montecarlo.results.folder import STAGING, read_run
+from montecarlo.results.folder import STAGING
+from montecarlo.results.reading import read_run
 from montecarlo.results.validating import validate
 from montecarlo.run_record import ObservationRun, Timing
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from montecarlo import exits
 from montecarlo.results.folder import (
+    JOURNAL,
     KEEP_FILES,
     RUN_FILE,
     SCHEMA,
@@ -17,15 +19,16 @@ from montecarlo.results.folder import (
     TIMING_FILE,
     OutputError,
     ResultsError,
+    claimed,
     commit,
     discard_staging,
     file_hash,
     files_of,
     finish_staging,
     open_staging,
-    read_run,
     write_json,
 )
+from montecarlo.results.reading import read_run
 
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}
 NEW = {"a.csv": "new a", "figures/one.svg": "new one", "figures/two.svg": "new two"}
@@ -326,6 +329,204 @@ def test_changed_and_missing_files_are_refused(output):
     path.unlink()
     with pytest.raises(ResultsError, match=r"figures/one\.svg"):
         read_run(output)
+
+
+def refuses(output, name, reason):
+    """A new set is refused with a name and what to do, and nothing is touched."""
+    before = contents(output)
+    with pytest.raises(OutputError, match=reason) as caught:
+        stage(output, NEW)
+    assert repr(str(output / name)) in str(caught.value)
+    assert "move it away, or name another folder" in str(caught.value)
+    discard_staging(output)
+    assert contents(output) == before
+
+
+@pytest.mark.parametrize("name", ["a.csv", "gone.html", "x/y/z"])
+def test_a_file_changed_by_hand_is_kept(output, name):
+    """What is not as it was written is neither replaced nor removed."""
+    (output / name).write_text("changed", encoding="utf-8")
+    refuses(output, name, "was changed since it was written")
+    (output / name).rename(output / "kept.txt")
+    stage(output, NEW)
+    commit(output)
+    assert written(output) == {**NEW, "kept.txt": "changed"}
+
+
+def test_a_file_of_the_users_own_is_kept(output):
+    """One that no run has written, in the place of one that is to come."""
+    (output / "figures" / "two.svg").write_text("mine", encoding="utf-8")
+    refuses(output, "figures/two.svg", "was not written by an earlier run")
+
+
+def test_a_file_that_came_while_moving_is_kept(monkeypatch, output):
+    """A set that was half moved is not moved on over it."""
+    stage(output, NEW)
+    assert commit_until(monkeypatch, output, 3)
+    late = output / "figures" / "two.svg"
+    late.write_text("mine", encoding="utf-8")
+    with pytest.raises(OutputError, match="was not written by an earlier run"):
+        open_staging(output)
+    assert late.read_text(encoding="utf-8") == "mine"
+    late.unlink()
+    open_staging(output)
+    discard_staging(output)
+    assert written(output) == NEW
+
+
+@pytest.mark.parametrize("digest", ["0", "", None, 1, ["x"]])
+def test_a_file_that_a_foreign_record_names_is_kept(tmp_path, digest):
+    """Nobody's run.json gets a file removed whose hash it does not know."""
+    (tmp_path / "thesis.tex").write_text("x", encoding="utf-8")
+    record = {"program": "montecarlo", "sha256": {"thesis.tex": digest}}
+    write_json(tmp_path / RUN_FILE, record)
+    refuses(tmp_path, "thesis.tex", "was changed since it was written")
+
+
+@pytest.mark.parametrize("name", ["figures", "x/y", "a.csv", "gone.html"])
+def test_nothing_is_written_through_a_link(output, tmp_path, name):
+    """A link in the place of a folder or a file is refused, where it leads is not."""
+    elsewhere = tmp_path / "elsewhere"
+    (output / name).rename(elsewhere)
+    (output / name).symlink_to(elsewhere)
+    refuses(output, name, "is a link")
+
+
+@pytest.mark.parametrize("name", [STAGING, JOURNAL, RUN_FILE])
+def test_our_own_names_are_no_links(output, tmp_path, name):
+    """Nor are the places that a run works in."""
+    elsewhere = tmp_path / "elsewhere"
+    if name == RUN_FILE:
+        (output / name).rename(elsewhere)
+    (output / name).symlink_to(elsewhere)
+    with pytest.raises(OutputError, match="is a link"):
+        open_staging(output)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "gone.html", "figures/two.svg"])
+def test_a_folder_in_the_place_of_a_file(output, name):
+    """It is refused by name before anything is moved."""
+    (output / name).unlink(missing_ok=True)
+    (output / name).mkdir()
+    refuses(output, name, "is no file")
+
+
+def test_a_file_in_the_place_of_a_folder(output):
+    """The same the other way round."""
+    shutil.rmtree(output / "figures")
+    (output / "figures").write_text("mine", encoding="utf-8")
+    refuses(output, "figures", "is no folder")
+
+
+@pytest.mark.parametrize("there", ["deep", "deep/output", ""])
+def test_a_failed_block_leaves_no_new_folder(tmp_path, there):
+    """Only folders that the block made go, and only if they are empty."""
+    output = tmp_path / "deep" / "output"
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(Killed), claimed(output):
+        assert output.is_dir()
+        raise Killed
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
+    assert found == {one for one in ("deep", "deep/output") if there.startswith(one)}
+    with contextlib.suppress(Killed), claimed(output):
+        (output / JOURNAL).touch()
+        raise Killed
+    assert (output / JOURNAL).exists()
+
+
+#: What a disk may answer, and after how much of a text.
+FAULTS = [(errno.ENOSPC, 0.0), (errno.EIO, 0.0), (errno.ENOSPC, 0.5), (errno.EIO, 1.0)]
+
+
+class Faulty:
+    """Lets a step of publishing fail as a disk fails; of writing, after a part."""
+
+    def __init__(self, monkeypatch, step, code, fraction):
+        self.left, self.failed = step, False
+        self.error = OSError(code, os.strerror(code))
+        self.fraction = fraction
+        write = Path.write_text
+        monkeypatch.setattr(Path, "write_text", self.wrap(write, self.partly(write)))
+        for owner, name in STEPS:
+            if name != "rmtree":  # failing to clean up is passed over
+                function = getattr(owner, name)
+                monkeypatch.setattr(owner, name, self.wrap(function, self.fail))
+
+    def wrap(self, function, instead):
+        """Count a step, and do something else in the place of one."""
+
+        def step(*args, **kwargs):
+            self.left -= 1
+            return (instead if self.left == -1 else function)(*args, **kwargs)
+
+        return step
+
+    def fail(self, *_args, **_kwargs):
+        """Fail without having done anything."""
+        self.failed = True
+        raise self.error
+
+    def partly(self, write):
+        """Write a part, and fail."""
+
+        def half(path, text, **options):
+            write(path, text[: int(len(text) * self.fraction)], **options)
+            self.fail()
+
+        return half
+
+
+def keep_line(lines, line, _stream):
+    """Note what would be printed."""
+    lines.append(line)
+
+
+@pytest.mark.parametrize(("code", "fraction"), FAULTS)
+def test_a_disk_that_fails(monkeypatch, tmp_path, code, fraction):
+    """Whichever write, rename or removal of publishing fails: the status is 3 (2 where
+    nothing was begun) with one line that has the reason; the earlier report is whole,
+    or the folder says that it is not; and the same command finishes it.
+    """
+    for step in range(99):
+        output = tmp_path / str(step)
+        stage(output, OLD)
+        commit(output)
+
+        def publish(output=output):
+            with claimed(output):
+                try:
+                    stage(output, NEW)
+                except BaseException:
+                    discard_staging(output)
+                    raise
+                commit(output)
+            return 0
+
+        with monkeypatch.context() as patch:
+            faulty = Faulty(patch, step, code, fraction)
+            lines = []
+            patch.setattr(
+                exits, "print_lines", lambda line, _, to=lines: to.append(line)
+            )
+            status = exits.concluded("report", publish)
+        if not faulty.failed:
+            assert status == 0
+            break
+        assert status in (2, 3)
+        (line,) = lines
+        assert os.strerror(code) in line
+        assert "\n" not in line
+        if (output / RUN_FILE).exists():
+            found = written(output)
+            there = {n: t for n, t in found.items() if not n.startswith(STAGING)}
+            assert there == OLD or set(NEW.items()) <= set(there.items())
+            read_run(output)
+        else:
+            with pytest.raises(ResultsError, match="the same command goes on"):
+                read_run(output)
+        assert publish() == 0
+        assert written(output) == NEW
+    assert step > len(NEW) + 5
 
 
 def test_timing_may_differ(output):

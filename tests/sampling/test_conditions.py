@@ -142,6 +142,7 @@ def test_is_large(d_k, n_keys, large):
         ({"dependence": "some"}, "dependence must be none, pairs(rho) or planted(rho)"),
         ({"dependence": "planted(1.5)"}, "got 'planted(1.5)'"),
         ({"setup": "init(kind=x)"}, "setup must be empty or init("),
+        ({"setup": SETUP}, "setup must be of the law gaussian"),
     ],
 )
 def test_errors(changed, message):
@@ -172,7 +173,7 @@ def test_same_key_gives_same_numbers():
         {"condition": dataclasses.replace(BASE, n_keys=None)},
         {"condition": dataclasses.replace(BASE, law_q="uniform")},
         {"condition": dataclasses.replace(BASE, law_k="gaussian")},
-        {"condition": dataclasses.replace(BASE, setup=SETUP)},
+        {"condition": dataclasses.replace(BASE, law_k="gaussian", setup=SETUP)},
         {"which": "copy"},
         {"which": "tail"},
     ],
@@ -193,6 +194,38 @@ def test_streams_do_not_collide():
 
     assert len(seen) == len(keys)
     assert len({seed + index for seed, index, _ in keys}) == 23
+
+
+#: Indices of replicates: a thousand in a row, then powers of two and their neighbours.
+INDICES = sorted({*range(1024), *(2**k + d for k in range(10, 32) for d in (-1, 0, 1))})
+
+
+def repeated(words):
+    """How many of some streams are not new."""
+    return len(words) - len(set(words))
+
+
+def test_streams_do_not_repeat():
+    """No index takes up the stream of another, however far apart they are; with indices
+    modulo 64, or any other power of two, they would.
+    """
+    for which in STREAMS:
+        words = [
+            int(stream(1, BASE, index, which).bit_generator.random_raw())
+            for index in INDICES
+        ]
+        assert repeated(words) == 0  # by chance once in 10**13
+    for modulus in (64, 1024, 2**16, 2**31):
+        assert repeated([index % modulus for index in INDICES]) > 0
+
+
+def test_streams_of_many_seeds_differ():
+    """Nor does a seed that of another: of a thousand, and of large ones."""
+    seeds = [*range(1024), *(2**k + d for k in range(10, 128) for d in (0, 1))]
+    words = [
+        int(stream(seed, BASE, 0, "q").bit_generator.random_raw()) for seed in seeds
+    ]
+    assert repeated(words) == 0
 
 
 def test_streams_are_uncorrelated():

@@ -5,7 +5,7 @@ with SciPy's distribution function by the Dvoretzky-Kiefer-Wolfowitz bound, whic
 for every law and n: P(sup|F_n - F| > ε) ≤ 2 exp(-2nε²).  Where the eighth moment exists
 and is tame, mean and variance are tested by normal theory as well, which is sharper.
 
-FALSE_ALARM is the rate of one check; there are fewer than 60, so this file fails by
+FALSE_ALARM is the rate of one check; there are fewer than 80, so this file fails by
 chance less than once in 10⁵ seeds.
 """
 
@@ -170,6 +170,59 @@ def test_variance_sharply(name):
     assert 2.0 * Z_LIMIT * std_error < 0.005
     assert abs(np.mean(squares) - 1.0) < Z_LIMIT * std_error
     assert abs(1.005 * np.mean(squares) - 1.0) > Z_LIMIT * std_error
+
+
+def standard_t(freedom):
+    """Student's t of variance 1."""
+    return scipy.stats.t(freedom, scale=math.sqrt((freedom - 2.0) / freedom))
+
+
+def standard_power(shape):
+    """The law of density exp(-|x|**shape), of variance 1."""
+    scale = math.exp(0.5 * (math.lgamma(1.0 / shape) - math.lgamma(3.0 / shape)))
+    return scipy.stats.gennorm(shape, scale=scale)
+
+
+#: Laws of variance 1 that are nearly those of the table.
+NEIGHBOURS = [
+    ("gaussian", standard_power(1.95)),
+    ("gaussian", standard_power(2.05)),
+    ("gaussian", standard_t(100)),
+    ("laplace", standard_power(0.98)),
+    ("laplace", standard_power(1.02)),
+    ("logistic", standard_t(9)),
+    ("student_t10", standard_t(9)),
+    ("student_t10", standard_t(11)),
+    ("student_t5", standard_t(4.5)),
+    ("student_t5", standard_t(5.5)),
+    ("student_t3", standard_t(2.9)),
+    ("student_t3", standard_t(3.1)),
+]
+
+
+def moments_of_ratio(ratio, distribution):
+    """Mean and standard error of a ratio over as many draws of a distribution."""
+    x, step = np.linspace(-60.0, 60.0, 240_001, retstep=True)
+    density, values = np.exp(distribution.logpdf(x)), ratio(x)
+    mean = (density * values).sum() * step
+    square = (density * values**2).sum() * step
+    return mean, math.sqrt((square - mean**2) / N_DRAWS)
+
+
+@pytest.mark.parametrize(("name", "neighbour"), NEIGHBOURS)
+def test_draws_are_not_those_of_a_neighbour(draws, name, neighbour):
+    """The likelihood ratio, the sharpest test there is of one law against another,
+    speaks for the law as much as it should; draws of the neighbour would not.
+    """
+
+    def ratio(x):
+        return STANDARD[name].logpdf(x) - neighbour.logpdf(x)
+
+    mean, error = moments_of_ratio(ratio, STANDARD[name])
+    least = mean - Z_LIMIT * error
+    assert ratio(draws[name]).mean() > least
+    mean, error = moments_of_ratio(ratio, neighbour)
+    assert mean + 4.0 * error < least
 
 
 @pytest.mark.parametrize("name", ["gaussian", "uniform"])

@@ -8,7 +8,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import matrices, row_blocks
-from montecarlo.sampling.conditions import MOST_QUERIES, Condition
+from montecarlo.sampling.conditions import MOST_QUERIES, Condition, stream
 from montecarlo.sampling.matrices import draw_keys, draw_matrices, keys_at_once
 from montecarlo.sampling.replicates import sample
 
@@ -125,3 +125,40 @@ def test_memory_of_a_million_keys():
     few, many = peak(1), peak(3)
     assert max(few, many) < GIB / 2
     assert abs(many - few) < GIB / 8
+
+
+#: What a replicate is drawn from, by condition.
+STREAMS_OF = [
+    (Condition("gaussian", "laplace", 3, 5), {"q", "k"}),
+    (Condition("gaussian", "gaussian", 3, 5, "planted(0.5)"), {"q", "k"}),
+    (Condition("rademacher", "rademacher", 3, 5, "planted(0.5)"), {"q", "k", "copy"}),
+    (Condition("laplace", "laplace", 3, None, "pairs(0.5)"), {"q", "k", "copy"}),
+    (
+        Condition(
+            "gaussian",
+            "gaussian",
+            3,
+            setup="init(kind=he_normal,norm=rms,shape=full,width=8)",
+        ),
+        {"q", "k"},
+    ),
+    (LONG[3], {"q", "k", "copy"}),
+]
+
+
+@pytest.mark.usefixtures("in_chunks")
+@pytest.mark.parametrize(("condition", "expected"), STREAMS_OF, ids=str)
+def test_streams_are_those_of_the_replicate(monkeypatch, condition, expected):
+    """All that is drawn of a replicate has its seed, its name and its index: no two
+    replicates share a stream, whatever it is for.
+    """
+    asked = set()
+
+    def record(*key):
+        asked.add(key)
+        return stream(*key)
+
+    monkeypatch.setattr(matrices, "stream", record)
+    draw_matrices(condition, 3, 7)
+
+    assert asked == {(3, condition, 7, which) for which in expected}

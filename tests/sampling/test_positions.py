@@ -1,8 +1,13 @@
 """Keys of other sequences: none of one's own, none twice, and the same each time."""
 
 import numpy as np
+import pytest
 
-from montecarlo.sampling.positions import keys_of_others, pooled_positions
+from montecarlo.sampling.positions import (
+    keys_of_others,
+    pooled_positions,
+    row_positions,
+)
 
 OWNERS = np.repeat(np.arange(5), 20)
 
@@ -16,13 +21,25 @@ def test_own_keys_are_left_out():
     assert len(keys_of_others(1, (0, 0), 0, OWNERS, 100)) == 100
 
 
-def test_draws_belong_to_their_place():
-    """Seed, layer, head and sequence each change what is drawn; nothing else does."""
+#: What is drawn for a seed, a head and a sequence.
+DRAWS = {
+    "keys": lambda *place: keys_of_others(*place, OWNERS, 30),
+    "pool": lambda *place: pooled_positions(*place, 1000, 30),
+    "rows": lambda *place: row_positions(*place, 1000, [30])[0],
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_draws_belong_to_their_place(name):
+    """Seed, layer, head and sequence each change what is drawn, however far apart two
+    sequences are; nothing else does.
+    """
     places = [(1, (0, 0), 0), (2, (0, 0), 0), (1, (1, 0), 0), (1, (0, 1), 0)]
-    places.append((1, (0, 0), 1))
-    drawn = [tuple(keys_of_others(*place, OWNERS, 30)) for place in places]
+    # keys of others leave out those of the sequence: five sequences have keys
+    places += [(1, (0, 0), sequence) for sequence in (1, 10, 64, 128, 1024)]
+    drawn = [tuple(DRAWS[name](*place)) for place in places]
     assert len(set(drawn)) == len(places)
-    assert drawn == [tuple(keys_of_others(*place, OWNERS, 30)) for place in places]
+    assert drawn == [tuple(DRAWS[name](*place)) for place in places]
 
 
 def test_pool_holds_different_keys_in_order():

@@ -24,6 +24,7 @@ from montecarlo.attention.row_block import (
     query_rows,
 )
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
+from montecarlo.sampling import row_blocks
 from montecarlo.sampling.conditions import Condition, stream
 from montecarlo.sampling.laws import LAWS, parse_law
 from montecarlo.sampling.matrices import draw_matrices
@@ -151,6 +152,40 @@ def test_other_key_other_replicate(change):
     names = [name for _, name in mean_columns(SMALL, ("sqrt",))]
     shares = [n in ROW_QUANTITIES and ROW_QUANTITIES[n].indicator for n in names]
     assert (one != other)[:, np.logical_not(shares)].all()
+
+
+@pytest.mark.parametrize(
+    ("condition", "name"),
+    [
+        (Condition("gaussian", "gaussian", 2, 2), "entropy"),
+        (Condition("gaussian", "gaussian", 1), "s2"),
+    ],
+    ids=["rows", "pairs"],
+)
+def test_replicates_do_not_repeat(condition, name):
+    """Of more replicates than most conditions get, no two come to the same in what
+    depends on Q and K alone.
+    """
+    n = 300 if condition.n_keys is None else 1100
+    column = mean_columns(condition, ("none",)).index(("none", name))
+    means = sample(condition, SEED, 0, n, ("none",)).means[:, column]
+
+    assert len(np.unique(means)) == n
+    assert len(np.unique(means[np.arange(n) % 64])) == 64
+
+
+def test_each_replicate_has_a_v_of_its_own(monkeypatch):
+    """The generator of v is asked for once a replicate, by its own index."""
+    asked = []
+
+    def record(seed, condition, index, which):
+        asked.append((seed, condition, index, which))
+        return stream(seed, condition, index, which)
+
+    monkeypatch.setattr(row_blocks, "stream", record)
+    sample(SMALL, SEED, 0, 200, ("none", "sqrt"))
+
+    assert asked == [(SEED, SMALL, index, "v") for index in range(200)]
 
 
 def test_queries_and_keys_are_drawn_apart():

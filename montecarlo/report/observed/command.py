@@ -12,8 +12,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from montecarlo.arguments import named_list
 from montecarlo.estimation.fingerprint import cpu_kernel
-from montecarlo.names import look_up, whole_number
+from montecarlo.names import named_folder, seed_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
@@ -23,10 +24,10 @@ from montecarlo.report.messages import require_complete
 from montecarlo.report.observed.making import make_observed_report
 from montecarlo.report.observed.record import read_observation, write_observation
 from montecarlo.report.observed.terminal import heads_bar, print_observed
-from montecarlo.report.options import choose_languages, configured
+from montecarlo.report.options import choose_languages
 from montecarlo.results.folder import (
     TIMING_FILE,
-    claim_folder,
+    claimed,
     commit,
     discard_staging,
     finish_staging,
@@ -73,9 +74,7 @@ def read_request(arguments: argparse.Namespace) -> Request:
         One line: name, requirement, what came.
     """
     states = {state: state for state in STATES}
-    named = [name.strip() for name in arguments.fail_on.split(",") if name.strip()]
-    seed = whole_number("seed", arguments.seed)
-    configured({"seed": seed})
+    seed = seed_number(arguments.seed)
     axes = None
     if arguments.axes is not None:
         axes = tuple(name.strip() for name in arguments.axes.split(","))
@@ -94,7 +93,7 @@ def read_request(arguments: argparse.Namespace) -> Request:
         arguments.divisor,
         seed,
         choose_languages(arguments.lang or ("all",)),
-        frozenset(look_up("fail-on", name, states) for name in named),
+        frozenset(named_list("fail-on", arguments.fail_on, states)),
     )
 
 
@@ -115,10 +114,9 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
         If the run could not finish; the previous output is as it was.
     """
     started = time.perf_counter()
-    request, output = read_request(arguments), Path(arguments.output)
+    request, output = read_request(arguments), named_folder("output", arguments.output)
     require_complete(read_language(code) for code in request.languages)
-    claim_folder(output)
-    with locked(output):
+    with claimed(output), locked(output):
         staging = open_staging(output)
         try:
             with tempfile.TemporaryDirectory(dir=staging) as scratch:

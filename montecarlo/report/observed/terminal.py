@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from montecarlo.printing import print_lines, printable
 from montecarlo.report.observed.views import ObservedView
-from montecarlo.report.terminal import PIPED_WIDTH
+from montecarlo.report.terminal import open_console
 
 #: Heads that the terminal lists.
 MOST_LINES = 12
@@ -33,7 +33,7 @@ def heads_bar(n_heads: int, *, quiet: bool) -> Iterator[Callable[[int], object]]
         BarColumn(),
         TextColumn("{task.percentage:>3.0f} %"),
         TimeRemainingColumn(),
-        console=Console(file=sys.stderr),
+        console=open_console(sys.stderr),
         transient=True,
     ) as bar:
         task = bar.add_task("observing", total=float(n_heads))
@@ -42,10 +42,7 @@ def heads_bar(n_heads: int, *, quiet: bool) -> Iterator[Callable[[int], object]]
 
 def print_observed(view: ObservedView, written: Sequence[Path]) -> None:
     """Print the heads farthest off, what is said of all, and the paths written."""
-    stream = sys.stdout
-    console = Console(
-        file=stream, width=None if stream.isatty() else PIPED_WIDTH, highlight=False
-    )
+    console = open_console(sys.stdout, highlight=False)
     table = Table(box=None, pad_edge=False)
     for heading in ("layer", "head"):
         table.add_column(heading, justify="right")
@@ -58,14 +55,17 @@ def print_observed(view: ObservedView, written: Sequence[Path]) -> None:
         values = [line.cells[name].value for name in (*names, "unit_divisor")]
         causes = ", ".join(f"{name} {cell.value:.3g}" for name, cell in line.causes)
         shown = [f"{value:.4g}" for value in values]
-        table.add_row(line.layer, line.head, *shown, line.state, causes or "-")
+        cells = (line.layer, line.head, *shown, line.state, causes or "-")
+        table.add_row(*map(printable, cells))
     console.print(table)
     states = ", ".join(f"{count} {state}" for state, count in view.states if count)
     console.print(
-        f"{view.n_heads} heads, d_k = {view.record['d_k']}, "
-        f"divisor {view.record['divisor']:.4g}: {states}"
+        printable(
+            f"{view.n_heads} heads, d_k = {view.record['d_k']}, "
+            f"divisor {view.record['divisor']:.4g}: {states}"
+        )
     )
     if not view.record["intervals"]:
         console.print("fewer than 5 sequences: these tokens are described, no more")
     for path in written:
-        print(path)
+        print_lines(path)

@@ -1,0 +1,251 @@
+"""The z scores of a finished study, judged: how far estimates lie from exact values.
+
+In: the table of measurements.  Out: root mean square and largest of its z scores, over
+all of them, for each family of quantities and for each distribution, with the limits
+that a right simulator exceeds anywhere in nominally one study of ten thousand.
+
+A z score is a distance in standard errors, brought from Student's t, of as many degrees
+of freedom as its replicates leave, to the normal law.  z scores of one condition share
+their draws and those of different conditions share none, so a mean square of N scores,
+n of them in each condition, has the variance 2 ρ Σ n²/N².  ρ is 1 where those of a
+condition all say the same; what it is, is counted on clean seeds and kept beside this
+module, as is how often large scores occur (`benchmarks.z_counts`).  The mean square
+then is compared with a chi-square of N²/(ρ Σ n²) degrees of freedom.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pandas as pd
+from msgspec import Struct
+from scipy.special import chdtri, gammaincinv, ndtri, stdtr
+
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.estimation.failures import OVERFLOW
+
+#: Probability that the z scores of a right simulator are called wrong: half of it is
+#: spent on the largest, half on the root mean squares of all groups, both sides.
+FALSE_ALARM = 1e-4
+COUNTS = Path(__file__).with_name("z_counts.json")
+#: Families of quantities, in the order of the record.
+FAMILIES = ("entries", "scores", "weights", "gradients", "shares")
+#: Replicates that a judged estimate has at least: none on the clean seeds had fewer.
+FEWEST = 32
+#: The least tail probability that is told from 0: a z score of 37 is one of 37 or more.
+LEAST = 1e-300
+NUMBERS = ("estimate", "std_error", "ci_low", "ci_high", "n_replicates", "reference")
+CONDITION = ["law_q", "law_k", "dependence", "setup", "d_k", "n_keys"]
+
+
+class Scatter(Struct, frozen=True):
+    """How the z scores of a family scattered on clean seeds.
+
+    Attributes
+    ----------
+    scores : int
+        Counted, over all seeds.
+    mean_square : float
+    dependence : float
+        ρ: by how much those of a condition repeat each other.
+    """
+
+    scores: int
+    mean_square: float
+    dependence: float
+
+
+class Counts(Struct, frozen=True):
+    """What was counted on clean seeds.
+
+    Attributes
+    ----------
+    preset : str
+    seeds : tuple of int
+    rows : str
+        Fingerprint of the rows that had z scores: see `fingerprint_rows`.
+    beyond : tuple of (float, float)
+        Two-sided tail probabilities, and the share of z scores beyond them.
+    scatter : dict
+        Of each family, and of ``all``.
+    """
+
+    preset: str
+    seeds: tuple[int, ...]
+    rows: str
+    beyond: tuple[tuple[float, float], ...]
+    scatter: dict[str, Scatter]
+
+
+@cache
+def read_counts() -> Counts:
+    """Read what was counted on clean seeds."""
+    return msgspec.json.decode(COUNTS.read_bytes(), type=Counts)
+
+
+def family_of(quantity: str) -> str:
+    """Name the family of a quantity: one of `FAMILIES`."""
+    if quantity.startswith("entry_"):
+        return "entries"
+    known = QUANTITIES.get(quantity)
+    if known is None or getattr(known, "indicator", False):
+        return "shares"
+    if quantity in PAIR_QUANTITIES or quantity.startswith("score_"):
+        return "scores"
+    slopes = ("jacobian_", "gradient_", "element_gradient")
+    return "gradients" if quantity.startswith(slopes) else "weights"
+
+
+def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
+    """Return the z scores of a table of measurements.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        With the columns of measurements.csv.
+
+    Returns
+    -------
+    DataFrame
+        ``condition`` (a number), ``family``, ``law`` and ``z``, for each row that has
+        an exact value, `FEWEST` replicates and a bounded interval: of rare draws
+        neither a mean nor its error is known.
+    """
+    # a table without rows has no types
+    measurements = measurements.astype(dict.fromkeys(NUMBERS, np.float64))
+    ends = measurements["ci_low"], measurements["ci_high"]
+    known = measurements["reference"].notna() & measurements["std_error"].gt(0.0)
+    # the error of an overflow probability is that of its draws: a block has many
+    by_draws = measurements["quantity"].eq(OVERFLOW)
+    known &= by_draws | measurements["n_replicates"].ge(FEWEST)
+    rows = measurements[known & np.isfinite(ends[0]) & np.isfinite(ends[1])]
+    distance = ((rows["estimate"] - rows["reference"]) / rows["std_error"]).to_numpy()
+    degrees = np.where(by_draws[rows.index], np.inf, rows["n_replicates"] - 1.0)
+    tail = np.maximum(stdtr(degrees, -np.abs(distance)), LEAST)
+    same = rows["law_q"].eq(rows["law_k"])
+    return pd.DataFrame(
+        {
+            "condition": rows.groupby(CONDITION, dropna=False).ngroup(),
+            "family": rows["quantity"].map(family_of),
+            "law": rows["law_q"].where(same, rows["law_q"] + " * " + rows["law_k"]),
+            "z": np.copysign(ndtri(tail), distance),
+        }
+    )
+
+
+def judge_z_scores(
+    measurements: pd.DataFrame, counts: Counts | None = None
+) -> dict[str, Any]:
+    """Judge the z scores of a finished study.
+
+    Parameters
+    ----------
+    measurements : DataFrame
+        As for `z_scores`.
+    counts : Counts, optional
+        By default those that are kept.
+
+    Returns
+    -------
+    dict
+        For claims.json: the verdict, the limit of the largest, the false-alarm rate,
+        what it rests on, and one record for each group, the first of all z scores.
+    """
+    counts = counts or read_counts()
+    scores = z_scores(measurements)
+    groups = list(groups_of(scores)) if len(scores) else []
+    limit = largest_limit(len(scores), counts) if groups else None
+    each = FALSE_ALARM / 2.0 / max(1, len(groups))
+    found = [_judge(*group, each, limit or 0.0, counts) for group in groups]
+    failing = [one for one in found if one["verdict"] == Verdict.REFUTED.value]
+    verdict = Verdict.REFUTED if failing else Verdict.SUPPORTED
+    return {
+        "verdict": (verdict if groups else Verdict.NOT_MEASURED).value,
+        "false_alarm": FALSE_ALARM,
+        "largest_limit": limit,
+        "counted": {"preset": counts.preset, "seeds": len(counts.seeds)},
+        "groups": found,
+    }
+
+
+def groups_of(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield kind, name and z scores of each group: all, by family and by law."""
+    yield "all", "", scores
+    for family in FAMILIES:
+        if len(rows := scores[scores["family"].eq(family)]):
+            yield "family", family, rows
+    for law, rows in scores.groupby("law", sort=False):
+        yield "law", str(law), rows
+
+
+def largest_limit(number: int, counts: Counts) -> float:
+    """Return what no z score of so many exceeds, but in half of the false alarms.
+
+    Notes
+    -----
+    Bonferroni's bound, which no dependence breaks, on the probability of one z score to
+    be so large.  That is larger than a normal one's, as means of skewed replicates are
+    not normal: the excess is a power of the normal probability, fitted through what was
+    counted at the levels of `Counts`.
+    """
+    wanted = np.log(FALSE_ALARM / 2.0 / number)
+    nominal, counted = np.log(np.array(counts.beyond)).T
+    slope, height = np.polyfit(nominal, counted, 1)
+    # never smaller than a normal one's
+    level = min(float((wanted - height) / min(slope, 1.0)), float(wanted))
+    return float(-ndtri(max(np.exp(level), LEAST) / 2.0))
+
+
+def rms_limits(
+    sizes: np.ndarray[Any, Any], scatter: Scatter, error_rate: float
+) -> tuple[float, float]:
+    """Return the least and largest root mean square that a right simulator has.
+
+    Parameters
+    ----------
+    sizes : ndarray
+        z scores of each condition.
+    scatter : Scatter
+    error_rate : float
+        Of both sides together.
+    """
+    degrees = sizes.sum() ** 2 / (scatter.dependence * np.square(sizes).sum())
+    least = 2.0 * gammaincinv(degrees / 2.0, error_rate / 2.0)
+    most = chdtri(degrees, error_rate / 2.0)
+    unit = scatter.mean_square / degrees
+    return float(np.sqrt(least * unit)), float(np.sqrt(most * unit))
+
+
+def _judge(  # noqa: PLR0913, PLR0917 - a group, and what it is held against
+    kind: str,
+    name: str,
+    scores: pd.DataFrame,
+    error_rate: float,
+    limit: float,
+    counts: Counts,
+) -> dict[str, Any]:
+    sizes = scores.groupby("condition").size().to_numpy(dtype=np.float64)
+    scatter = scatter_of(name, counts.scatter)
+    low, high = rms_limits(sizes, scatter, error_rate)
+    rms = float(np.sqrt(np.square(scores["z"]).mean()))
+    largest = float(scores["z"].abs().max())
+    inside = low <= rms <= high and largest <= limit
+    numbers = {"rms": rms, "rms_low": low, "rms_high": high, "largest": largest}
+    return {
+        "kind": kind,
+        "name": name,
+        "number": len(scores),
+        "conditions": len(sizes),
+        **{key: float(f"{value:.6g}") for key, value in numbers.items()},
+        "verdict": (Verdict.SUPPORTED if inside else Verdict.REFUTED).value,
+    }
+
+
+def scatter_of(name: str, scatter: Mapping[str, Scatter]) -> Scatter:
+    """Return the scatter of a family; of a law, that of all z scores."""
+    return scatter.get(name, scatter["all"])

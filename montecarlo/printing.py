@@ -1,0 +1,62 @@
+"""What is printed: no control characters of others, and in any terminal's encoding.
+
+A member of an archive, a tensor, a key or a file may be called anything: escapes that
+colour, that rename the window, that turn the direction of writing.
+"""
+
+import argparse
+import codecs
+import sys
+import unicodedata
+from typing import NoReturn, TextIO
+
+#: Control, format, surrogate, private and unassigned characters; ends of lines and
+#: paragraphs.
+_UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+#: What an encoding without these gets in their place.
+_SPELLED = {"±": "+-", "×": "*", "–": "-", "−": "-"}
+_HANDLER = "montecarlo.spelled"
+
+
+def printable(text: object) -> str:
+    r"""Return a text whose characters can all be seen; lines stay lines.
+
+    Examples
+    --------
+    >>> printable("a\x1b[31mb")
+    'a\\x1b[31mb'
+    """
+    return "".join(
+        repr(one)[1:-1] if unicodedata.category(one) in _UNSEEN and one != "\n" else one
+        for one in str(text)
+    )
+
+
+def print_lines(text: object, stream: TextIO | None = None) -> None:
+    """Print a text as `printable` has it; by default on standard output."""
+    print(printable(text), file=stream, flush=True)
+
+
+def spell_out() -> None:
+    """Let streams of this process spell what their encoding lacks, and not fail."""
+    codecs.register_error(_HANDLER, _spelled)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors=_HANDLER)
+
+
+def _spelled(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    found = "".join(_SPELLED.get(one, ascii(one)[1:-1]) for one in lacking)
+    return found, error.end
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose complaints are printable."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print usage and message, and leave with status 2."""
+        super().error(printable(message))

@@ -1,0 +1,132 @@
+"""What a replicate may cost: sizes that nobody can sample are refused beforehand.
+
+The limits do not depend on the machine, so that a study that runs here runs elsewhere.
+"""
+
+from functools import lru_cache
+
+from montecarlo.attention.row_block import query_rows
+from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.matrices import keys_at_once
+from montecarlo.sampling.rare_events import BLOCK
+from montecarlo.sampling.setups import parse_setup
+
+GIBIBYTE = 2**30
+#: Memory of one replicate, which each worker needs, and its time on one core.
+MOST_BYTES = GIBIBYTE
+MOST_SECONDS = 60.0
+#: What is sampled without a report's budgets, in seconds on one core.
+MOST_ASKED_SECONDS = 600.0
+#: Bytes per score of a row: scores, exponentials, and products under each divisor.
+SCORE_BYTES = 64
+FLOAT, DOUBLE = 4, 8
+#: Arrays of a block of a tail: q, z, k and a product.
+TAIL_ARRAYS = 4
+
+
+def replicate_bytes(condition: Condition, n_divisors: int) -> float:
+    """Return about how much memory one replicate takes, in bytes.
+
+    Notes
+    -----
+    The largest arrays alone, counted as often as they are there at once; held against
+    the memory that some dozen conditions took, at most 1.2 times too little.
+    """
+    n_queries, n_keys = condition.shape
+    d_k = float(condition.d_k)
+    if condition.n_keys is None:
+        laws = parse_law(condition.law_q), parse_law(condition.law_k)
+        standard = all(law.mean == 0.0 and law.std == 1.0 for law in laws)
+        needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
+    else:
+        pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
+        needed = FLOAT * d_k * (n_queries + 3 * keys_at_once(condition) + pulled)
+        needed += SCORE_BYTES * float(n_queries) * n_keys
+    setup = parse_setup(condition.setup)
+    if setup is not None:
+        needed += FLOAT * setup.width * (2 * float(max(n_queries, n_keys)) + 3 * d_k)
+    return needed
+
+
+@lru_cache(maxsize=4096)
+def require_affordable(condition: Condition, n_divisors: int) -> None:
+    """Refuse a condition of which one replicate takes too much.
+
+    Raises
+    ------
+    ValueError
+        Which sizes, what they may take, and what they would.
+    """
+    needed = replicate_bytes(condition, n_divisors)
+    seconds = replicate_seconds(condition, n_divisors)
+    if needed <= MOST_BYTES and seconds <= MOST_SECONDS:
+        return
+    sizes = {"d_k": condition.d_k, "n_keys": condition.n_keys}
+    setup = parse_setup(condition.setup)
+    if setup is not None:
+        sizes["width"] = setup.width
+    named = ", ".join(f"{name}={size}" for name, size in sizes.items() if size)
+    raise ValueError(
+        f"sizes must take at most {_memory(MOST_BYTES)} and {MOST_SECONDS:.0f} s a "
+        f"replicate, got {named}: about {_memory(needed)} and {_time(seconds)}"
+    )
+
+
+def require_affordable_tail(d_k: int) -> None:
+    """Refuse a d_k whose overflow probability takes too much memory.
+
+    Raises
+    ------
+    ValueError
+        What it may take, and what it would.
+    """
+    needed = float(d_k) * BLOCK * DOUBLE * TAIL_ARRAYS
+    if needed > MOST_BYTES:
+        raise ValueError(
+            f"d_k of an overflow probability must take at most {_memory(MOST_BYTES)}, "
+            f"got {d_k}: about {_memory(needed)}"
+        )
+
+
+def require_soon(option: str, number: int, seconds: float) -> None:
+    """Refuse more replicates than can be waited for.
+
+    Parameters
+    ----------
+    option : str
+        What to make smaller, for the message.
+    number : int
+        Replicates.
+    seconds : float
+        Of each, on one core.
+
+    Raises
+    ------
+    ValueError
+        What they may take, and what they would.
+    """
+    if (needed := number * seconds) > MOST_ASKED_SECONDS:
+        raise ValueError(
+            f"{option} must take at most {_time(MOST_ASKED_SECONDS)} on one core, got "
+            f"{number} replicates: about {_time(needed)}"
+        )
+
+
+def _memory(needed: float) -> str:
+    return f"{needed / GIBIBYTE:.3g} GiB"
+
+
+def _time(seconds: float) -> str:
+    """Return seconds in a unit that says something.
+
+    Examples
+    --------
+    >>> _time(90.0), _time(7200.0), _time(1e9)
+    ('90 s', '2 h', '32 years')
+    """
+    for unit, name in ((31_557_600.0, "years"), (3600.0, "h")):
+        if seconds >= unit:
+            return f"{seconds / unit:.2g} {name}"
+    return f"{seconds:.3g} s"

@@ -1,0 +1,319 @@
+"""Numbers of the catalogue's checks and the words about them say the same.
+
+A number in a label is one of its checks' numbers, a range of d_k in words is their
+domain, and a bound that no word gives is that of the house rule, which is written down
+here a second time.
+"""
+
+import math
+import re
+
+import msgspec
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.checks import Check, Domain, Level
+from montecarlo.claims.schema import Reading
+
+CATALOGUE = read_catalogue()
+READINGS = {
+    f"{claim.id}, {reading.id}": reading
+    for claim in CATALOGUE.claim
+    for reading in claim.reading
+}
+SENTENCES = {
+    f"{claim.id}, {place}": (sentence, {r.id: r for r in claim.reading})
+    for claim in CATALOGUE.claim
+    for sentence, place in claim.sentences()
+} | {p.id: (p.sentence, {}) for p in CATALOGUE.passage}
+
+#: A number of a formula, or a fraction; not a subscript or an exponent.
+NUMBER = re.compile(r"(?<![\w{.])(\d+(?:\.\d+)?)(?:/(\d+))?(\\,\\%)?")
+#: Vague words have one number each; so have those of fractions.
+WORDS = {
+    r"\bhalf\b": 0.5,
+    r"\bquarter\b": 0.25,
+    r"\beighth\b": 0.125,
+    r"(?<!nine )\btenths?\b": 0.1,
+    r"\bnine tenths\b": 0.9,
+    r"\bin a hundred\b": 0.01,
+    r"\border of magnitude\b": 10.0,
+    r"\bten times\b": 10.0,
+    r"\bsaturated\b": 0.9,
+    r"\b[Mm]ore balanced than\b|\blower than with|\bless than unscaled": 1.0,
+    r"\bless weight than with": 1.0,
+}
+#: Words that name no bound: a precision, a divisor, a correlation.
+NO_BOUND = re.compile(
+    r"half (and in single )?precision|half of \$|a half, a quarter or an eighth of"
+)
+
+
+def numbers_in(text):
+    """The numbers that a text gives, in formulas and in words."""
+    plain = re.sub(r"%\(\w+\)s", "", text).replace("%%", "%")
+    found = set()
+    for formula in re.findall(r"\$([^$]*)\$", plain):
+        bare = re.sub(r"[\^_](\{[^}]*\}|\\?\w+)|mathrm\{\w+\}", "", formula)
+        for over, under, percent in NUMBER.findall(bare):
+            found.add(float(over) / float(under or 1) / (100.0 if percent else 1.0))
+    words = NO_BOUND.sub("", plain)
+    return found | {number for word, number in WORDS.items() if re.search(word, words)}
+
+
+def bounds_of(check):
+    """The numbers that a check compares with."""
+    levels = (check.low, check.high, check.expected)
+    found = {one.times for one in levels if isinstance(one, Level)} - {1.0}
+    found |= {abs(one) for one in levels if isinstance(one, float | int)}
+    return {round(one, 12) for one in found}
+
+
+#: What indicators ask for, and where the law of a score is looked at.
+OF_QUANTITIES = {
+    "saturated": {0.9},
+    "jacobian_trace_saturated": {0.9},
+    "score_law_gap": {0.742},
+}
+
+
+def numbers_of(check):
+    """All numbers of a check: bounds, the ends of its domain, its laws."""
+    found = bounds_of(check) | OF_QUANTITIES.get(check.quantity, set())
+    found |= {*check.domain.d_k, *check.domain.n_keys, check.tolerance or 0.0}
+    for name in (*check.domain.laws, *check.domain.dependence):
+        found |= {float(one) for one in re.findall(r"[=(](\d+\.?\d*)", name)}
+    return found
+
+
+#: Numbers of labels that are no numbers of a check: ends of an interval and of a limit,
+#: a formula, the change that a slope comes to, what the grid has of the domain.
+OTHER_NUMBERS = {
+    "scores-within-range, unit-interval": {0.0},
+    "variance-d-sigma-squared, formula": {1.0},
+    "softmax-sensitive, twice": {0.1},
+    "underscaled-one-hot, half": {512.0},
+    "unscaled-gradient-vanishes, saturated": {1.0},
+    "unscaled-gradient-vanishes, query-mean": {0.0},
+    "scaled-gradient-stable, same": {0.0, 0.1},
+}
+
+
+def unknown_numbers(reading):
+    """The numbers of a label that no check of the reading has."""
+    known = {reading.share}.union(*map(numbers_of, reading.check))
+    return numbers_in(reading.label or "") - known
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_numbers_of_labels_are_those_of_checks(name):
+    """A label gives no number that its checks do not have."""
+    assert unknown_numbers(READINGS[name]) <= OTHER_NUMBERS.get(name, set())
+
+
+RANGE = re.compile(r"(?:from \$d_k = |\$?d_k\$,? from \$)(\d+)\$ (?:to \$(\d+)\$|on\b)")
+
+
+def ranges_in(text):
+    """The ranges of d_k that a text names; None for an open end."""
+    return [(int(a), int(b) if b else None) for a, b in RANGE.findall(text)]
+
+
+def is_domain(named, check):
+    """Tell whether a range in words is the domain of a check."""
+    low, high = check.domain.d_k
+    return named in ((low, high), (low, None))
+
+
+@pytest.mark.parametrize("name", [n for n, r in READINGS.items() if r.label])
+def test_ranges_of_labels_are_domains(name):
+    """Every check of a reading looks at the range of d_k that its label names."""
+    reading = READINGS[name]
+    for named in ranges_in(reading.label):
+        assert all(is_domain(named, check) for check in reading.check)
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_ranges_of_sentences_are_domains(name):
+    """A range of d_k in a sentence is the domain of a check that it rests on."""
+    sentence, readings = SENTENCES[name]
+    named = {*sentence.readings, *(v.reading for v in sentence.value.values())} - {None}
+    checks = [*sentence.check, *(c for one in named for c in readings[one].check)]
+    for found in ranges_in(sentence.text):
+        assert any(is_domain(found, check) for check in checks), found
+
+
+# --- What no word says ----------------------------------------------------------------
+
+#: The tolerances of the house.
+TOLERANCES = {
+    "entry_variance_q": 0.05,
+    "score_variance": 0.05,
+    "score_row_variance": 0.05,
+    "score_std": 0.0247,
+    "score_mean": 0.05,
+}
+#: Slopes are within 0.02 of what is said, those of means of gradients within 0.0687.
+SLOPES = ({0.02}, {0.98, 1.02}, {0.0687}, {0.0})
+#: Bounds of readings that neither label nor rule gives, or that its statement does.
+BOUNDS = {
+    "unit-variance-at-start, variance": {1.0},
+    "product-variance, row": {1.5, 1.25},
+    "variance-d-sigma-squared, formula": {4.0},
+    "variance-d-sigma-squared, one-side": {4.0},
+    "scaled-variance-one, equals": {1.0},
+    "scaled-mean-zero, premise": {0.0},
+    "scaled-mean-zero, one-mean": {0.0},
+    "scaled-mean-zero, both-means": {0.0},
+    "scaled-standard-normal, other-distributions": {0.01},
+    "double-root-variance, equals": {0.25},
+    "score-reaches-dimension, aligned": {256.0, 1024.0},
+    "score-reaches-dimension, independent": {256.0},
+    "scaled-score-twenty-two, aligned": {20.0, 25.0},
+    "scaled-score-twenty-two, independent": {20.0, 25.0},
+    "softmax-sensitive, twice": {10.0},
+    "scaled-balanced, between": {0.25, 0.9, 0.5},
+    "linear-cannot-focus, rank": {0.9},
+    "unscaled-gradient-vanishes, saturated": {0.19, 0.0199, 0.001999},
+    "large-scores-overflow, shifted": {0.01},
+    "sixty-four-overflows, half": {0.01},
+    "sixty-four-overflows, wider": {0.01},
+    "linear-gradient, jacobian": {0.1},
+    "linear-gradient, query": {0.1},
+    "linear-imprecise, small": {2.0**-7, 2.0**-10},
+}
+
+
+def unsaid(name, reading):
+    """The bounds and tolerances of a reading that no word and no rule gives."""
+    said = numbers_in(reading.label or "")
+    found = set()
+    for check in reading.check:
+        bounds = bounds_of(check)
+        if check.relation == "slope_between" and bounds in SLOPES:
+            bounds = set()
+        found |= bounds - said
+        if check.tolerance not in (None, TOLERANCES.get(check.quantity)):
+            found.add(check.tolerance)
+    return found - {round(one, 12) for one in BOUNDS.get(name, ())}
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_bounds_that_no_word_gives_are_the_rule(name):
+    """A bound stands in the label, or is that of the house, or is listed here."""
+    assert not unsaid(name, READINGS[name])
+
+
+def test_lists_are_not_longer_than_needed():
+    """What is listed is there."""
+    assert set(BOUNDS) | set(OTHER_NUMBERS) <= set(READINGS)
+    for name, bounds in BOUNDS.items():
+        found = set().union(*map(bounds_of, READINGS[name].check))
+        assert {round(one, 12) for one in bounds} <= found, name
+
+
+@pytest.mark.parametrize("check", [s.check for s in CATALOGUE.self_check])
+def test_self_checks_are_no_looser_than_they_were(check):
+    """Self-checks compare within a tenth, those of emulated rounding within a quarter:
+    what rounding is told from by (a cut is off by 0.43).
+    """
+    for one in check:
+        most = 0.25 if one.quantity == "format_error" else 0.1
+        assert one.relation == "equals"
+        assert one.tolerance <= most
+
+
+def test_self_checks_expect_what_their_words_say():
+    """The weight of a planted key is that of the formula, with n = 128; rounding errs
+    by a quarter of a unit in the last place: 2**-10 in float16, 2**-7 in bfloat16.
+    """
+    expected = {
+        (check.quantity, check.number_format): check.expected
+        for self_check in CATALOGUE.self_check
+        for check in self_check.check
+        if check.expected != "reference"
+    }
+    planted = math.exp(0.5) / (127.0 + math.exp(0.5))
+    assert expected.pop(("planted_weight", "float64")) == pytest.approx(planted, 1e-4)
+    assert expected == {
+        ("score_variance_ratio", "float64"): 1.0,
+        ("entropy_identity", "float64"): 0.0,
+        ("format_error", "float16"): 2.0**-12,
+        ("format_error", "bfloat16"): 2.0**-9,
+    }
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, r in READINGS.items() if any(c.threshold for c in r.check)]
+)
+def test_thresholds_are_varied_around_the_bound(name):
+    """The range that outcomes are drawn over holds the bound that is judged by."""
+    for check in READINGS[name].check:
+        if check.threshold is not None:
+            bound = getattr(check, check.threshold.bound)
+            at = bound.times if isinstance(bound, Level) else bound
+            assert check.threshold.start < at < check.threshold.stop
+
+
+# --- What is wrong is seen ------------------------------------------------------------
+
+
+def changed(reading, **domain_or_bound):
+    """A reading whose checks have another field."""
+    checks = tuple(
+        msgspec.structs.replace(check, **domain_or_bound) for check in reading.check
+    )
+    return msgspec.structs.replace(reading, check=checks)
+
+
+@pytest.mark.parametrize("start", [128, 512])
+def test_a_range_that_starts_elsewhere_is_seen(start):
+    """Planted: "from 256 on" whose checks start at 128 or at 512."""
+    reading = READINGS["unscaled-one-hot, far-larger"]
+    domain = msgspec.structs.replace(reading.check[0].domain, d_k=(start, 4096))
+    planted = changed(reading, domain=domain)
+
+    assert unknown_numbers(reading) == set()
+    assert unknown_numbers(planted) == {256.0}
+    (named,) = ranges_in(reading.label)
+    assert is_domain(named, reading.check[0])
+    assert not is_domain(named, planted.check[0])
+
+
+def test_a_bound_ten_times_as_large_is_seen():
+    """Planted: 0.01 as 0.1, in a number of a label, in a word and in what is listed."""
+    for name, bound in (
+        ("scaled-standard-normal, centre", {"high": 0.1, "low": -0.1}),
+        ("large-scores-overflow, as-written", {"low": 0.1}),
+        ("sixty-four-overflows, half", {"low": 0.1}),
+        ("root-keeps-arithmetic-safe, safe", {"high": 0.1}),
+    ):
+        assert unsaid(name, changed(READINGS[name], **bound)) == {0.1}
+    name = "variance-equals-dimension, equals"
+    assert unsaid(name, changed(READINGS[name], tolerance=0.5)) == {0.5}
+    slope = "variance-grows-linearly, slope"
+    assert unsaid(slope, changed(READINGS[slope], low=0.9)) == {0.9, 1.02}
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (r"At most $0.01$ of $d_k = 64$", {0.01, 64.0}),
+        (r"within $5\,\%%$, %(a)s at $1/2$", {0.05, 0.5}),
+        (r"$e^{22}$, $p^2$, $x_1$ and $\mathrm{float16}$", set()),
+        ("one row in a hundred, a tenth", {0.01, 0.1}),
+        ("at least nine tenths", {0.9}),
+        ("in half precision", set()),
+    ],
+)
+def test_numbers_in_words_are_found(text, numbers):
+    """Numbers of formulas, fractions, percentages and words; no exponents."""
+    assert numbers_in(text) == numbers
+
+
+def test_reading_without_words_is_held_to_the_rule():
+    """Planted: a reading without a label and a tolerance of its own."""
+    check = Check("score_variance", "equals", "value", expected=3.0, tolerance=0.1)
+    reading = Reading("r", (msgspec.structs.replace(check, domain=Domain()),))
+
+    assert unsaid("x, r", reading) == {3.0, 0.1}

@@ -1,0 +1,262 @@
+"""z scores of finished studies are judged: right ones pass, planted errors do not.
+
+A right study is called wrong with probability FALSE_ALARM, nominally; two are run here.
+"""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from benchmarks.z_counts import LEVELS, count, fingerprint_rows, lines
+from montecarlo.attention import pairs
+from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.z_scores import (
+    FALSE_ALARM,
+    FAMILIES,
+    FEWEST,
+    Scatter,
+    family_of,
+    judge_z_scores,
+    largest_limit,
+    read_counts,
+    rms_limits,
+    z_scores,
+)
+from montecarlo.grid import Block, Grid
+from montecarlo.presets import PRESETS
+from montecarlo.sampling import conditions, matrices, pair_blocks
+from montecarlo.study import Study, run_study
+from montecarlo.theory.references import REFERENCES
+
+#: Small conditions, many enough to see a spread that is half as large again.
+GRID = Grid(
+    d_k=(1, 2, 3, 4, 6, 8, 12, 16),
+    n_keys=(3, 4, 6, 8, 12),
+    laws=("rademacher", "uniform"),
+    law_d_k=(8,),
+    law_n_keys=(8,),
+    blocks=(Block((64,), law_q="gaussian(std=2.0)"),),
+    divisors=("none", "sqrt"),
+    first=128,
+    most=128,
+)
+
+
+def study_scores(seed, grid=GRID):
+    """The judged z scores of a study of a grid."""
+    with ThreadPoolExecutor(2) as executor:
+        found = run_study(Study(Catalogue(), grid, seed), executor)
+    return found.claims["z_scores"]
+
+
+def refuted(record):
+    """The names of the groups that are refuted."""
+    return {g["name"] for g in record["groups"] if g["verdict"] == "refuted"}
+
+
+@pytest.mark.parametrize("seed", [31, pytest.param(32, marks=pytest.mark.slow)])
+def test_right_studies_pass(seed):
+    """No group of a right study is refuted, and every family and law is judged."""
+    record = study_scores(seed)
+
+    assert record["verdict"] == "supported", record["groups"]
+    names = [group["name"] for group in record["groups"]]
+    assert names[:5] == ["", "entries", "scores", "weights", "gradients"]
+    assert {"gaussian", "rademacher", "uniform", "gaussian(std=2.0)"} <= set(names)
+
+
+def test_repeated_streams_are_seen(monkeypatch):
+    """Replicates that repeat after 64 make the errors of 256 too small by half."""
+
+    def repeated(seed, condition, index, which):
+        return conditions.stream(seed, condition, index % 64, which)
+
+    monkeypatch.setattr(matrices, "stream", repeated)
+    record = study_scores(33, msgspec.structs.replace(GRID, first=256, most=256))
+
+    assert record["verdict"] == "refuted"
+    assert "" in refuted(record)
+    assert record["groups"][0]["rms"] > 1.5
+
+
+@pytest.mark.slow
+def test_wrong_scale_of_the_law_is_seen(monkeypatch):
+    """The gap of the score's law is taken at standard deviations for variances."""
+    right = pair_blocks._entry_scale
+    monkeypatch.setattr(pair_blocks, "_entry_scale", lambda c: math.sqrt(right(c)))
+    record = study_scores(34)
+
+    assert refuted(record) >= {"", "scores", "gaussian(std=2.0)"}
+    assert "weights" not in refuted(record)
+
+
+@pytest.mark.slow
+def test_biased_variance_is_seen(monkeypatch):
+    """A variance that is 1 % too large is, though no tolerance is as narrow."""
+    right = pairs.PAIR_QUANTITIES["score_variance"]
+
+    def biased(means, d_k):
+        return 1.01 * right.evaluate(means, d_k)
+
+    wrong = replace(right, evaluate=biased)
+    monkeypatch.setitem(pairs.PAIR_QUANTITIES, "score_variance", wrong)
+    record = study_scores(35)
+
+    assert refuted(record) >= {"scores"}
+    assert not {"entries", "weights"} & refuted(record)
+
+
+def made_up(n_conditions, n_each, rng, factor=1.0, shared=1.0):
+    """A table of measurements with as many z scores, of which a part is shared."""
+    common = rng.standard_normal((n_conditions, 1))
+    own = rng.standard_normal((n_conditions, n_each))
+    z = factor * (math.sqrt(shared) * common + math.sqrt(1.0 - shared) * own)
+    table = pd.DataFrame(
+        {
+            "estimate": 3.0 + 0.5 * z.ravel(),
+            "reference": 3.0,
+            "std_error": 0.5,
+            "ci_low": 0.0,
+            "ci_high": 9.0,
+            "n_replicates": 10**6,
+            "quantity": "entropy",
+            "law_q": "gaussian",
+            "law_k": "gaussian",
+            "dependence": "none",
+            "setup": "",
+            "d_k": np.repeat(np.arange(n_conditions), n_each),
+            "n_keys": 8,
+        }
+    )
+    return table.astype({"n_keys": "Int64"})
+
+
+def test_limits_hold_their_rate():
+    """Of mean squares of scores that are all shared within conditions of unequal sizes,
+    as many lie outside the limits as these say; a rate of 0.01 for 4,000 samples, so
+    that twice as many are beyond six standard errors.
+    """
+    sizes = np.repeat([1.0, 5.0, 20.0], [40, 40, 40])
+    rng = np.random.default_rng(5)
+    squares = np.square(rng.standard_normal((4000, len(sizes))))
+    rms = np.sqrt((squares * sizes).sum(axis=1) / sizes.sum())
+
+    low, high = rms_limits(sizes, Scatter(1, 1.0, 1.0), 0.01)
+
+    assert 0.0 < np.mean((rms < low) | (rms > high)) < 0.02
+    assert low < 1.0 < high
+
+
+def test_dependence_is_found():
+    """What is counted of made-up scores is how they were made."""
+    rng = np.random.default_rng(6)
+    shared = 0.6
+    scores = pd.concat(
+        z_scores(made_up(20, 10, rng, shared=shared)).assign(seed=seed)
+        for seed in range(1, 101)
+    )
+    found = count(scores, "quick").scatter["weights"]
+
+    # the variance of a sum of squares of normal ones, of correlation `shared`
+    exact = (1.0 + 9.0 * shared**2) / 10.0
+    assert found.mean_square == pytest.approx(1.0, abs=0.06)
+    assert found.dependence == pytest.approx(exact, rel=0.2)
+
+
+def test_largest_alone_is_judged():
+    """One score far out is refuted where the root mean square is not."""
+    table = made_up(200, 5, np.random.default_rng(7), shared=0.3)
+    assert judge_z_scores(table)["verdict"] == "supported"
+
+    table.loc[3, "estimate"] = 3.0 + 0.5 * 7.0
+    record = judge_z_scores(table)
+    total = record["groups"][0]
+    assert record["verdict"] == "refuted"
+    assert total["rms"] < total["rms_high"]
+    assert total["largest"] == pytest.approx(7.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.6])
+def test_wrong_errors_are_refuted_on_both_sides(factor):
+    """Standard errors that are too large are as wrong as those that are too small."""
+    table = made_up(200, 5, np.random.default_rng(8), factor=factor, shared=0.3)
+    assert refuted(judge_z_scores(table)) == {"", "weights", "gaussian"}
+
+
+def test_degrees_of_freedom_count():
+    """Few replicates make large distances common: a score is what its tail says."""
+    table = made_up(1, 1, np.random.default_rng(9))
+    table["estimate"], table["n_replicates"] = 3.0 - 0.5 * 6.0, FEWEST
+    (z,) = z_scores(table)["z"]
+    exact = scipy.stats.norm.ppf(scipy.stats.t.cdf(-6.0, FEWEST - 1))
+    assert z == pytest.approx(exact)
+    assert abs(z) < 5.0
+
+    table["n_replicates"] = FEWEST - 1
+    assert z_scores(table).empty
+
+    table["estimate"] = 3.0 - 0.5 * 701.0
+    table["n_replicates"] = 1000
+    assert z_scores(table)["z"].between(-38.0, -30.0).all()  # finite
+
+
+def test_nothing_to_judge_is_said():
+    """Without any exact value, or any bounded interval, nothing is judged."""
+    table = made_up(2, 2, np.random.default_rng(10))
+    for column, value in (("reference", math.nan), ("ci_high", math.inf)):
+        record = judge_z_scores(table.assign(**{column: value}))
+        assert record["verdict"] == "not_measured"
+        assert record["groups"] == []
+    empty = pd.DataFrame(columns=table.columns)
+    assert judge_z_scores(empty)["verdict"] == "not_measured"
+
+
+def test_limit_of_the_largest_is_no_normal_one():
+    """It grows with the number of scores and lies beyond that of normal ones."""
+    counts = read_counts()
+    normal = scipy.stats.norm.isf(FALSE_ALARM / 4.0 / 1000)
+    assert normal <= largest_limit(1000, counts) < largest_limit(5000, counts) < 8.0
+
+    heavy = with_levels(counts, 10.0)
+    assert largest_limit(1000, heavy) > largest_limit(1000, counts) + 0.1
+
+
+def with_levels(counts, factor):
+    """Counts with so many times as many scores beyond every level."""
+    beyond = tuple((level, share * factor) for level, share in counts.beyond)
+    return msgspec.structs.replace(counts, beyond=beyond)
+
+
+def test_every_reference_has_a_family():
+    """A quantity that theory knows is in a family, and each family has one."""
+    found = {family_of(name) for name in (*REFERENCES, "overflow_probability")}
+    assert found == set(FAMILIES)
+
+
+def test_kept_counts_are_of_these_rows():
+    """What was counted belongs to the rows that the quick preset has z scores for;
+    if not, `python -m benchmarks.z_counts` counts anew.
+    """
+    counts = read_counts()
+    assert counts.rows == fingerprint_rows(PRESETS[counts.preset])
+    assert [level for level, _ in counts.beyond] == list(LEVELS)
+    assert len(set(counts.seeds)) >= 50
+    other = Grid(d_k=(2,), n_keys=(4,))
+    assert fingerprint_rows(other) != fingerprint_rows(PRESETS[counts.preset])
+
+
+def test_table_has_a_line_for_each_group():
+    """The distribution of root mean square and largest, with limits and alarms."""
+    rng = np.random.default_rng(11)
+    scores = pd.concat(
+        z_scores(made_up(10, 3, rng)).assign(seed=seed) for seed in (1, 2, 3)
+    )
+    found = list(lines(scores, read_counts()))
+    assert [line["name"] for line in found] == ["all", "weights", "gaussian"]
+    assert all(line["rms_0.05"] <= line["rms_1.0"] for line in found)

@@ -1,0 +1,441 @@
+"""A gate that measures nothing does not pass, and options that cannot act are refused.
+
+Nothing here is sampled for longer than a second: what is wrong is known before.
+"""
+
+import json
+import re
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from montecarlo import calibrate, figures, observe
+from montecarlo import judge as judge_command
+from montecarlo import measure as measure_command
+from montecarlo.calibration import making
+from montecarlo.judge import main as judge
+from montecarlo.measure import main as measure
+from montecarlo.presets import PRESETS
+from montecarlo.report import __main__ as report
+from montecarlo.sampling.affordable import MOST_BYTES, replicate_bytes
+
+CLAIM = """
+[[claim]]
+id = "mine"
+topic = "variance"
+statement = "So it is."
+[[claim.reading]]
+id = "r"
+[[claim.reading.check]]
+quantity = "{quantity}"
+summary = "{summary}"
+{what}
+domain = {{ {domain} }}
+"""
+TWO = 'relation = "equals"\nexpected = 16.0\ntolerance = 0.05'
+EXACT = 'relation = "equals"\nexpected = "reference"\ntolerance = 0.5'
+HERE = 'd_k = [16, 16], laws = ["gaussian"]'
+ROWS = "d_k = [16, 16], n_keys = [32, 32]"
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write a file with one check; returns its path."""
+
+    def write(what=TWO, domain=HERE, quantity="score_variance", more=""):
+        pairs = quantity.startswith(("score_v", "entry"))
+        text = CLAIM.format(
+            quantity=quantity,
+            summary="value" if pairs else "mean",
+            what=what,
+            domain=domain,
+        )
+        path = tmp_path / "claim.toml"
+        path.write_text(text + more, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder to work in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(capsys):
+    """Return the one line that a command complained with."""
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+# --- Nothing judged -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (
+            {"quantity": "jacobian_spectral", "what": EXACT}
+            | {"domain": f'{ROWS}, laws = ["gaussian"]'},
+            "theory has no exact value at 1 of 1 places",
+        ),
+        (
+            {"quantity": "entropy", "what": EXACT}
+            | {"domain": f'{ROWS}, laws = ["gaussian", "laplace"]'},
+            "entropy is not judged for laplace: theory has no exact value",
+        ),
+        (
+            {"domain": 'd_k = [16, 16], laws = ["student_t3"]'},
+            "is not judged for student_t3: the entries lack the moments",
+        ),
+        (
+            {"domain": 'd_k = [16, 16], laws = ["gaussian", "student_t3"]'},
+            "is not judged for student_t3: the entries lack the moments",
+        ),
+    ],
+)
+def test_what_is_not_judged_does_not_pass(change, why, file, capsys):
+    """Status 4 and a line that names claim, law and reason; whatever `--fail-on` asks,
+    as long as it names no verdict that is there.
+    """
+    path = file(**change)
+    for asked in ("refuted,inconclusive", "none"):
+        assert judge([path, "--jobs", "1", "--fail-on", asked]) == 4
+        line = told(capsys)
+        assert line.startswith("judge: claim 'mine', reading 'r': ")
+        assert why in line
+
+
+def test_failing_verdict_comes_first(file, capsys):
+    """What is named by `--fail-on` ends in 1, also beside what cannot be judged."""
+    laws = 'd_k = [16, 16], laws = ["gaussian", "student_t3"]'
+    path = file(TWO.replace("16.0", "20.0"), laws)
+    assert judge([path, "--jobs", "1"]) == 1
+    assert "student_t3" in told(capsys)
+
+
+def test_file_of_practice_alone_does_not_pass(tmp_path, capsys):
+    """Claims that need training are not judged by this command."""
+    path = tmp_path / "claim.toml"
+    path.write_text(
+        '[[claim]]\nid = "mine"\ntopic = "practice"\nkind = "practice"\n'
+        'statement = "It trains."\nfinding = [{ text = "Not measured." }]\n'
+    )
+    assert judge([str(path), "--jobs", "1"]) == 4
+    assert "no claim is of a kind that can be" in told(capsys)
+
+
+def test_self_checks_of_a_file_are_judged(file, capsys):
+    """They are sampled, printed, and end in status 1 like a claim."""
+    wrong = (
+        '[[self_check]]\nid = "drawn"\nstatement = "So it is."\ncheck = [{ quantity = '
+        '"entry_variance_q", summary = "value", relation = "equals", expected = 2.0, '
+        'tolerance = 0.05, domain = { d_k = [8, 8], laws = ["gaussian"] } }]\n'
+    )
+    assert judge([file(), "--jobs", "1"]) == 0
+    assert judge([file(more=wrong), "--jobs", "1"]) == 1
+    assert "refuted        drawn (self-check)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("typed", ["", ",", " , "])
+@pytest.mark.parametrize("command", ["judge", "observe"])
+def test_empty_list_of_verdicts_is_refused(command, typed, file, capsys):
+    """A gate that could never close is a mistake; `none` says that it is meant."""
+    if command == "judge":
+        assert judge([file(), "--fail-on", typed]) == 2
+    else:
+        assert observe.main(["q.npz", "--fail-on", typed]) == 2
+    line = told(capsys)
+    assert "fail-on" in line
+    assert repr(typed) in line
+
+
+@pytest.mark.parametrize("field", ["dependence", "setup"])
+def test_empty_domain_is_refused(field, file, capsys):
+    """A domain without a place: one line that names claim and field, status 2."""
+    assert judge([file(domain=f"{HERE}, {field} = []")]) == 2
+    line = told(capsys)
+    assert "claim.toml: claim 'mine'" in line
+    assert field in line
+
+
+# --- The wrong thing ------------------------------------------------------------------
+
+SLOPE = 'relation = "slope_between"\nlow = 0.0'
+SETUP = '["init(kind=xavier_uniform,norm=layer,shape=fused,width=64)"]'
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"what": f'{TWO}\nnumber_format = "float16"'},
+            "number_format: must be left out for score_variance",
+        ),
+        (
+            {"what": f'{TWO}\nsoftmax = "naive"'},
+            "softmax: must be left out for score_variance",
+        ),
+        (
+            {"what": f'{EXACT}\nsoftmax = "naive"', "quantity": "entropy"},
+            "softmax: must be left out for entropy, which has no number formats",
+        ),
+        (
+            {"domain": f"{HERE}, n_keys = [32, 32]"},
+            "domain.n_keys: must be left out for score_variance",
+        ),
+        ({"what": SLOPE}, "domain.d_k: must hold several sizes for slope_between"),
+        (
+            {"domain": f'd_k = [16, 16], laws = ["laplace"], setup = {SETUP}'},
+            "setup must be of the law gaussian",
+        ),
+        (
+            {"quantity": "planted_weight", "what": EXACT, "domain": ROWS}
+            | {"domain": f'{ROWS}, dependence = ["none", "planted(0.5)"]'},
+            "planted_weight everywhere, which needs planted keys",
+        ),
+        (
+            {"quantity": "entropy_identity", "what": EXACT}
+            | {"domain": f'{ROWS}, laws = ["gaussian", "laplace"]'},
+            "entropy_identity everywhere, which needs Gaussian keys",
+        ),
+        (
+            {"quantity": "format_error"}
+            | {"what": f'{TWO}\nnumber_format = "bfloat16"\nsoftmax = "naive"'}
+            | {"domain": "d_k = [16, 16], n_keys = [2048, 8192]"},
+            "is not computed in bfloat16 with the softmax naive at 8192 keys",
+        ),
+    ],
+)
+def test_options_that_cannot_act_on_a_quantity_are_refused(
+    change, message, file, capsys
+):
+    """What is not read would seem to have been judged: one line, status 2."""
+    assert judge([file(**change)]) == 2
+    line = told(capsys)
+    assert "claim 'mine'" in line
+    assert message in line
+
+
+def test_share_that_no_quantifier_reads_is_refused(file, capsys):
+    """A share is that of `usually`."""
+    path = Path(file())
+    text = path.read_text()
+    for quantifier, status in (("always", 2), ("usually", 0)):
+        more = f'id = "r"\nquantifier = "{quantifier}"\nshare = 0.9'
+        path.write_text(text.replace('id = "r"', more))
+        assert judge([str(path), "--jobs", "1"]) == status
+    assert "field share: must be left out for always, got 0.9" in told(capsys)
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        ("--quantity score_variance --number-format float16", "number_format of score"),
+        ("--quantity score_variance --softmax naive", "softmax of score_variance must"),
+        ("--quantity score_variance --from there", "--from must stand with --row"),
+        (
+            "--quantity score_variance --law laplace --law-q uniform --law-k uniform",
+            "--law-q and --law-k must stand without --law, got 'laplace'",
+        ),
+        (
+            f"--quantity score_variance --law laplace --setup {SETUP[2:-2]}",
+            "setup must be of the law gaussian",
+        ),
+        ("--replicates 0:2 --divisor nonsense", "must stand without --divisor"),
+        ("--replicates 0:2 --summary nonsense", "must stand without --summary"),
+        ("--replicates 0:2 --softmax nonsense", "must stand without --softmax"),
+        ("--replicates 0:2 --relative-error x", "must stand without --relative-error"),
+        ("--replicates 0:2 --most nonsense", "must stand without --most"),
+        ("--replicates 0:2 --from nowhere", "must stand without --from"),
+        ("--replicates 0:2 --json", "must stand without --json"),
+        ("--replicates 0:2 --number-format float16", "left out without keys"),
+        (
+            "--replicates 0:2 --quantity overflow_probability --keys nonsense",
+            "must stand without --keys",
+        ),
+        (
+            "--replicates 0:2 --quantity overflow_probability --law-k nonsense",
+            "must stand without --law-k",
+        ),
+    ],
+)
+def test_options_of_measure_that_do_not_act_are_refused(typed, message, capsys):
+    """One line that names the option, status 2, nothing sampled."""
+    assert measure([*typed.split(), "--d-k", "4"]) == 2
+    assert message in told(capsys)
+
+
+# --- What is no value -----------------------------------------------------------------
+
+COMMANDS = {
+    "calibrate": (calibrate, []),
+    "figures": (figures, []),
+    "judge": (judge_command, ["claims.toml"]),
+    "measure": (measure_command, []),
+    "observe": (observe, ["q.npz"]),
+    "report": (report, []),
+}
+OPTIONS = [
+    (command, option.option_strings[-1])
+    for command, (module, _) in COMMANDS.items()
+    for option in module.build_parser()._actions
+    if option.option_strings and option.nargs is None
+]
+
+
+@pytest.mark.parametrize("value", ["--", ""])
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_option_without_a_value_is_refused(command, option, value, capsys):
+    """`--seed=--` and `--config=`: one line that names the option, status 2."""
+    if (option, value) == ("--setup", ""):
+        return  # nothing stands before q and k
+    module, needed = COMMANDS[command]
+    assert module.main([*needed, f"{option}={value}"]) == 2
+    name = option.lstrip("-")
+    assert f": {name} must have a value, got {value!r}" in told(capsys)
+
+
+@pytest.mark.parametrize("layer", [10**30, "1" + "0" * 5000])
+def test_layer_that_no_table_holds_is_refused(layer, here, capsys):
+    """Of a number in a tensor's name: one line, status 2."""
+    entries = np.ones((2, 16, 8), "<f4")
+    names = [f"layers.{layer}.{side}" for side in "qk"]
+    header = {
+        name: {
+            "dtype": "F32",
+            "shape": entries.shape,
+            "data_offsets": [i * entries.nbytes, (i + 1) * entries.nbytes],
+        }
+        for i, name in enumerate(names)
+    }
+    packed = json.dumps(header).encode()
+    length = struct.pack("<Q", len(packed))
+    (here / "m.safetensors").write_bytes(length + packed + 2 * entries.tobytes())
+    asked = ["--names", "layers.{layer}.{side}", "--axes", "head,token,d", "--quiet"]
+    assert observe.main(["m.safetensors", *asked, "--output", "out"]) == 2
+    assert "layer in a tensor's name must have at most 18 digits" in told(capsys)
+
+
+# --- Numbers --------------------------------------------------------------------------
+
+HUGE = str(10**30)
+WIDE = "init(kind=he_normal,norm=rms,shape=full,width=1048576)"
+
+
+@pytest.mark.parametrize(
+    ("typed", "message"),
+    [
+        (f"--quantity entropy --keys {HUGE}", r"about 5.96e\+22 GiB"),
+        (f"--quantity score_variance --d-k {HUGE}", r"about 3.81e\+24 GiB"),
+        ("--quantity entropy --d-k 1048576 --keys 16384", "GiB and 60 s a replicate"),
+        ("--quantity score_variance --d-k 1048576", "at most 1 GiB .* about 4 GiB"),
+        (f"--quantity entropy --keys 8 --d-k {'9' * 6000}", "at most 50 digits"),
+        (
+            "--quantity entropy --keys 1048576 --d-k 4096",
+            "--most must take at most",
+        ),
+        (f"--quantity entropy --keys 8 --most {HUGE}", "between 2 and 1048576"),
+        (f"--quantity score_variance --law gaussian --setup {WIDE}", "width=1048576"),
+        ("--replicates 0:1000000000", "replicates must end at 1048576 at most"),
+        (f"--replicates {HUGE}:{HUGE}9", "replicates must"),
+        (
+            "--replicates 0:1048576 --keys 1024",
+            "at most 600 s on one core",
+        ),
+        ("--replicates 0:2 --keys 16384 --d-k 1048576", "at most 1 GiB"),
+        ("--replicates 0:2 --quantity overflow_probability --d-k 65536", "about 8 GiB"),
+        (
+            "--replicates 0:1048576 --quantity overflow_probability --d-k 4096",
+            "at most 600 s",
+        ),
+    ],
+)
+def test_what_nobody_can_sample_is_refused_with_its_cost(typed, message, capsys):
+    """Before a draw: what it may take, and what it would, in one line."""
+    assert measure([*typed.split()]) == 2
+    assert re.search(message, told(capsys))
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ("d_k = [64, 1048576]", "d_k=524288: about 2 GiB"),
+        (f'd_k = [1048576, 1048576], laws = ["gaussian"], setup = ["{WIDE}"]', "GiB"),
+    ],
+)
+def test_claims_that_nobody_can_sample_are_refused(domain, message, file, capsys):
+    """The same for the ranges of a claim, with its name."""
+    assert judge([file(domain=domain)]) == 2
+    line = told(capsys)
+    assert "claim 'mine', field domain" in line
+    assert message in line
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        "d_k = [1048576]\nn_keys = [16384]",
+        "d_k = [4]\nn_keys = []\ntails = [[65536, 2]]",
+    ],
+)
+def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
+    """The same for a study of one's own."""
+    path = tmp_path / "study.toml"
+    path.write_text(f"[grid]\n{grid}\nlaws = []\n", encoding="utf-8")
+    output = tmp_path / "output"
+    assert report.main(["--config", str(path), "--output", str(output)]) == 2
+    assert "GiB" in told(capsys)
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("seed", "must"),
+    [
+        ("-1", "lie between 0 and 9223372036854775807, got -1"),
+        (str(2**63), "lie between 0 and 9223372036854775807"),
+        ("1.0", "be a whole number, got '1.0'"),
+        ("x", "be a whole number"),
+        ("9" * 5000, "be a whole number of at most 50 digits"),
+    ],
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_seeds_have_one_rule(command, seed, must, here, capsys):
+    """From 0 to 2**63 - 1 for every command: one line, status 2, nothing written."""
+    module, needed = COMMANDS[command]
+    more = ["--quantity", "score_variance"] if command == "measure" else []
+    assert module.main([*needed, *more, f"--seed={seed}"]) == 2
+    assert f": seed must {must}" in told(capsys)
+    assert not list(here.iterdir())
+
+
+def test_card_that_cannot_be_written_is_refused_before_work(
+    tmp_path, monkeypatch, capsys
+):
+    """Neither over files of someone else's nor where nothing can be written."""
+    monkeypatch.setattr(making, "make_executor", lambda *_: pytest.fail("worked"))
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "rates.csv").write_text("", encoding="utf-8")
+    work = ["--short", "--jobs", "1", "--work", str(tmp_path / "work")]
+    (foreign / "thesis.tex").write_text("mine", encoding="utf-8")
+    assert calibrate.main([*work, "--output", str(foreign)]) == 2
+    assert "output must be empty or hold an earlier card" in told(capsys)
+
+    def refuse(*_, **__):
+        raise PermissionError(30, "Read-only file system")
+
+    monkeypatch.setattr(making, "TemporaryFile", refuse)
+    assert calibrate.main([*work, "--output", str(tmp_path / "new")]) == 2
+    assert "can be written" in told(capsys)
+
+
+def test_estimated_memory_is_that_of_presets():
+    """Every condition of every preset is far from the limits."""
+    for grid in PRESETS.values():
+        for condition in grid.conditions():
+            assert replicate_bytes(condition, 4) < MOST_BYTES / 2

@@ -1,0 +1,173 @@
+"""What is printed: nothing that a terminal would obey, and in any encoding."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+
+from montecarlo import exits
+from montecarlo.observe import main as observe
+from montecarlo.printing import printable
+from montecarlo.report.__main__ import main as report
+from montecarlo.report.terminal import open_console
+
+#: Red, the window's title, a link, the other direction, a C1 introducer, a bell.
+HOSTILE = "a\x1b[31mb\x1b]0;t\x07\u202etxt.exe\x9b2J\u2028\x00z"
+
+
+def is_harmless(text):
+    """Whether a terminal shows all of a text."""
+    return all(one.isprintable() or one == "\n" for one in text)
+
+
+def test_what_cannot_be_seen_is_escaped():
+    """Control characters and turned writing; letters of any language stay."""
+    assert not is_harmless(HOSTILE)
+    assert is_harmless(printable(HOSTILE))
+    assert "\\x1b[31m" in printable(HOSTILE)
+    assert "\\u202e" in printable(HOSTILE)
+    assert printable("± 中文 日本語 ñ\n") == "± 中文 日本語 ñ\n"
+    assert printable("caf\udce9") == "caf\\udce9"
+
+
+def member_names(folder):
+    """An archive whose members have hostile names."""
+    path = folder / "model.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(HOSTILE.replace("\x00", ""), b"x")
+    return path
+
+
+def tensor_names(folder):
+    """A file of tensors whose names are hostile."""
+    path = folder / "model.safetensors"
+    entry = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    header = json.dumps({HOSTILE: entry}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    return path
+
+
+def tensor_type(folder):
+    """A tensor whose type is hostile."""
+    path = folder / "model.safetensors"
+    entry = {"dtype": HOSTILE, "shape": [0], "data_offsets": [0, 0]}
+    header = json.dumps({"q": entry, "k": entry}).encode()
+    path.write_bytes(len(header).to_bytes(8, "little") + header)
+    return path
+
+
+def file_name(folder):
+    """A file with a hostile name, which is no array."""
+    path = folder / f"{HOSTILE.replace(chr(0), '')}.npz"
+    path.write_bytes(b"x")
+    return path
+
+
+@pytest.mark.parametrize("make", [member_names, tensor_names, tensor_type, file_name])
+def test_names_in_a_model_are_escaped(tmp_path, capfd, make):
+    """Refused in one line that a terminal shows, and no folder is left."""
+    output = tmp_path / "new" / "observed"
+    assert observe([str(make(tmp_path)), "--output", str(output)]) == 2
+    complaint = capfd.readouterr().err
+    assert is_harmless(complaint)
+    assert len(complaint.splitlines()) == 1
+    assert "\\x1b" in complaint
+    assert not (tmp_path / "new").exists()
+
+
+def test_keys_of_a_configuration_are_escaped(tmp_path, capfd):
+    """The same for a key that is not known."""
+    path = tmp_path / "study.toml"
+    path.write_text('"a\\u001b[31m\\u202eb" = 1\n', encoding="utf-8")
+    assert report(["--config", str(path), "--output", str(tmp_path / "o")]) == 2
+    complaint = capfd.readouterr().err
+    assert is_harmless(complaint)
+    assert "\\x1b[31m\\u202eb" in complaint
+
+
+def test_options_are_escaped(capfd):
+    """Also what no command knows, as the names of a folder's files may be."""
+    with pytest.raises(SystemExit):
+        report([HOSTILE])
+    assert is_harmless(capfd.readouterr().err)
+
+
+def test_tables_take_no_markup():
+    """What looks like markup is text: a link would be one that a terminal opens."""
+    stream = io.StringIO()
+    open_console(stream).print("[link=https://example.org]a[/link] :smile: [red]b")
+    assert stream.getvalue() == "[link=https://example.org]a[/link] :smile: [red]b\n"
+
+
+def test_deep_nesting_is_an_input_error(tmp_path, capfd):
+    """It is status 2 and names the file."""
+    path = tmp_path / "deep.toml"
+    path.write_text("seed = " + "[" * 5000, encoding="utf-8")
+    output = str(tmp_path / "o")
+    assert report(["--config", str(path), "--output", output]) == 2
+    assert "deep.toml" in capfd.readouterr().err
+    (tmp_path / "run.json").write_text("[" * 99_999, encoding="utf-8")
+    assert report(["--from", str(tmp_path), "--output", output]) == 2
+    assert "run.json" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_any_encoding(encoding):
+    """Signs that an encoding lacks are spelled; what was measured is not lost."""
+    words = "--quantity score_variance --d-k 4 --most 64 --relative-error 0.9"
+    found = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-m", "montecarlo.measure", *words.split()],
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+        capture_output=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    sign = "+-" if encoding == "ascii" else "±"
+    assert f" {sign} " in found.stdout.decode(encoding)
+
+
+def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
+    """Known ones as one would type them, others by number."""
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert exits.concluded("x", lambda: stream.write("1 ± 2 × 中\n")) == 10
+    stream.flush()
+    assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"
+
+
+def test_a_home_is_expanded_before_anything_is_made(tmp_path, monkeypatch, capfd):
+    """``~`` in a configuration: all is written there, and nothing to a folder ``~``."""
+    home, here = tmp_path / "home", tmp_path / "here"
+    home.mkdir()
+    here.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(here)
+    study = (
+        'output = "~/rep"\nlang = ["en"]\njobs = 1\nonly = ["linear-variance"]\n'
+        "[grid]\nd_k = [16, 64]\nn_keys = [8]\nlaws = []\nfirst = 4\nmost = 4\n"
+    )
+    path = here / "study.toml"
+    path.write_text(study, encoding="utf-8")
+    asked = ["--config", str(path), "--quiet", "--format", "json"]
+    assert report(asked) == 0, capfd.readouterr().err
+    assert (home / "rep" / "run.json").exists()
+    assert [one.name for one in here.iterdir()] == ["study.toml"]
+    assert report([*asked, "--output", "~nobody-of-this-name/rep"]) == 2
+    assert "output must name a folder" in capfd.readouterr().err
+
+
+def test_observing_writes_to_a_home(tmp_path, monkeypatch):
+    """The same where no configuration is read."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    arrays = np.random.default_rng(1).standard_normal((2, 1, 1, 1, 4, 8))
+    np.savez("model.npz", q=arrays[0], k=arrays[1])
+    words = ["model.npz", "--output", "~/o", "--lang", "en", "--quiet"]
+    assert observe(words) == 0
+    assert (tmp_path / "home" / "o" / "run.json").exists()
+    assert not (tmp_path / "~").exists()

@@ -1,0 +1,503 @@
+"""Every estimated quantity is found a second time, by a way that shares no code.
+
+The table is `second_ways.csv`: a line for each quantity and summary of the presets, and
+its ways, each of which is walked here.
+
+``loop``: a textbook's formula in float64, row by row and with J written out, from the
+matrices that were drawn; then sorted, averaged or left out one by one.  ``identity``:
+what has to be equal on the same draws, to rounding.  ``reference``: an exact value,
+which the estimate is within FAR standard errors of; Student's t with REPLICATES - 1
+degrees of freedom is beyond that with probability 1e-9, and 20 numbers are looked at.
+"""
+
+import csv
+import math
+from collections import defaultdict
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+
+from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.presets import PRESETS
+from montecarlo.sampling import row_blocks
+from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.replicates import sample
+from montecarlo.theory.references import reference
+
+FAR, REPLICATES = 6.5, 100
+#: Relative precision of what is computed from float32 scores of size 20.
+SINGLE = 2e-5
+SEED, N = 21, 4
+PAIR = "none/sqrt"
+
+PAIRS = Condition("gaussian", "gaussian(std=2.0)", 16)
+ROWS = Condition("gaussian", "gaussian", 64, 24, formats=True)
+PLANTED = Condition("gaussian", "gaussian", 16, 32, "planted(0.5)")
+#: Where theory knows rows; conditions of the loops have too few replicates.
+KNOWN = Condition("gaussian", "gaussian", 16, 16)
+
+
+def read_table():
+    """The ways of each quantity and summary."""
+    path = Path(__file__).with_name("second_ways.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [tuple(row.values()) for row in csv.DictReader(file)]
+    table = {(quantity, summary): ways.split() for quantity, summary, ways in rows}
+    assert len(table) == len(rows)
+    return table
+
+
+TABLE = read_table()
+
+
+def walked(way):
+    """The quantities and summaries that have a way."""
+    return [name for name, ways in TABLE.items() if way in ways]
+
+
+def summary_of(key):
+    """How the table calls the summary of a row."""
+    return f"ratio of {key.summary}s" if "/" in key.divisor else key.summary
+
+
+@cache
+def presets_rows():
+    """Every quantity and summary that the presets estimate."""
+    names = set()
+    for preset in PRESETS.values():
+        for condition in preset.conditions():
+            keys = row_keys(condition, preset.divisors)
+            names |= {(key.quantity, summary_of(key)) for key in keys}
+    return names
+
+
+def lacking(table, wanted):
+    """What has no second way, or one that nobody walks."""
+    bare = {name for name in wanted if not set(table.get(name, ())) & set(WAYS)}
+    unknown = {name for name, ways in table.items() if not set(ways) <= set(WAYS)}
+    return bare | unknown
+
+
+def test_every_quantity_and_summary_has_a_second_way():
+    """Of each preset, and none is listed that no preset has."""
+    assert not lacking(TABLE, presets_rows())
+    assert set(TABLE) <= presets_rows()
+
+
+def test_one_without_is_seen():
+    """Planted: a line that is missing, an empty one, and a way that is not there."""
+    name = ("entropy", "mean")
+    fewer = {other: ways for other, ways in TABLE.items() if other != name}
+
+    assert lacking(fewer, presets_rows()) == {name}
+    assert lacking({**TABLE, name: []}, presets_rows()) == {name}
+    assert lacking({**TABLE, name: ["guess"]}, presets_rows()) == {name}
+
+
+# --- Estimates ------------------------------------------------------------------------
+
+
+@cache
+def estimates(condition, n=N):
+    """What the program makes of some replicates."""
+    divisors = ("none", "sqrt")
+    batch = sample(condition, SEED, 0, n, divisors)
+    return Summaries(condition, Samples(batch.means, batch.counts), divisors)
+
+
+def condition_of(quantity):
+    """Where a quantity is looked at."""
+    if quantity.startswith("planted"):
+        return PLANTED
+    return PAIRS if quantity in PAIR_FORMULAS else ROWS
+
+
+def keys_of(condition, name):
+    """The rows of a condition that a line of the table speaks of."""
+    keys = row_keys(condition, ("none", "sqrt"))
+    return [key for key in keys if (key.quantity, summary_of(key)) == name]
+
+
+# --- Textbook loops -------------------------------------------------------------------
+
+#: How many rows of a replicate are looked at, where not all are.
+FIRST = {"jacobian_spectral": 16, "element_gradient": 8, "gradient_query": 64}
+LEVELS = {"q10": 0.1, "median": 0.5, "q90": 0.9}
+LEAST_LARGEST = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
+#: What is a difference of numbers of size 1, or a mean of such.
+NEAR_ZERO = {"score_mean", "score_excess_kurtosis", "entropy_identity"}
+#: Width of a bin of the grid that quantiles are read from.
+BINS = defaultdict(lambda: 10.0 ** (1 / 64))
+BINS |= dict.fromkeys(
+    ("weight_max", "effective_keys", "planted_weight"), 10.0 ** (1 / 512)
+)
+
+
+def row_formulas(q, keys, v, number, divisor):
+    """All of one row from its query, by the definitions."""
+    x = keys @ q / divisor
+    p = np.exp(x - x.max())
+    p /= p.sum()
+    jacobian = np.diag(p) - np.outer(p, p)
+    gradient = jacobian @ v / divisor
+    entropy = -sum(w * math.log(w) for w in p if w > 0.0)
+    log_partition = math.log(sum(math.exp(s - x.max()) for s in x)) + x.max()
+    to_query = np.linalg.norm(keys.T @ gradient)
+    found = {
+        "score_row_variance": x.var(ddof=1),
+        "score_max": x.max(),
+        "weight_max": p.max(),
+        "log_partition": log_partition,
+        "entropy": entropy,
+        "effective_keys": math.exp(entropy),
+        "inverse_participation": (p**2).sum(),
+        "jacobian_trace": np.trace(jacobian),
+        "jacobian_frobenius": np.linalg.norm(jacobian),
+        "jacobian_frobenius_squared": (jacobian**2).sum(),
+        "jacobian_spectral": np.linalg.norm(jacobian, 2),
+        "gradient_scores": np.linalg.norm(gradient),
+        "gradient_query": to_query,
+        "gradient_query_squared": to_query**2,
+        "element_gradient": np.diag(jacobian),
+        "entropy_identity": entropy
+        - log_partition
+        + q @ q / divisor**2 * np.trace(jacobian),
+        **{name: float(p.max() >= least) for name, least in LEAST_LARGEST.items()},
+    }
+    if number is not None:  # the query's own key
+        found["planted_weight"] = p[number]
+        found["planted_rank_first"] = float(p.argmax() == number)
+    return found
+
+
+@cache
+def row_values(condition, divisor):
+    """Values of all rows by quantity, and of each replicate: lists of N lists."""
+    number = {"none": 1.0, "sqrt": math.sqrt(condition.d_k)}[divisor]
+    values = defaultdict(list)
+    for index in range(N):
+        q, k = (x.astype(np.float64) for x in draw_matrices(condition, SEED, index))
+        v = stream(SEED, condition, index, "v").standard_normal(len(k))
+        planted = condition.dependence != "none"
+        rows = [
+            row_formulas(one, k, v, i if planted else None, number)
+            for i, one in enumerate(q)
+        ]
+        for name in rows[0]:
+            first = FIRST.get(name.removesuffix("_squared"), len(rows))
+            values[name].append([row[name] for row in rows[:first]])
+        for name in ("jacobian_trace", "jacobian_frobenius", "gradient_query"):
+            for given in LEAST_LARGEST:
+                pairs = zip(rows, values[name][-1], strict=False)
+                some = [value for row, value in pairs if row[given]]
+                values[f"{name}_{given}"].append(some)
+    return values
+
+
+def leave_one_out(function, n=N):
+    """The jackknife's estimate of a function of the replicates that are kept."""
+    everything = list(range(n))
+    without = [function([i for i in everything if i != one]) for one in everything]
+    return n * function(everything) - (n - 1) * np.mean(without)
+
+
+def quantile(values, level):
+    """The least value that a part of the rows does not exceed."""
+    ordered = np.sort(np.concatenate([np.ravel(rows) for rows in values]))
+    return ordered[math.ceil(level * len(ordered)) - 1]
+
+
+def by_loop(condition, key):
+    """The value of a row, found by textbook formulas."""
+    divisors = key.divisor.split("/")
+    if condition.n_keys is None:
+        number = {"none": 1.0, "sqrt": math.sqrt(condition.d_k)}[key.divisor]
+        return leave_one_out(partial(pair_value, condition, key.quantity, number))
+    if key.quantity.startswith("format_"):
+        named = key.quantity, key.number_format, key.softmax
+        return np.mean(format_values(condition, key.divisor)[named])
+    parts = [row_values(condition, one)[key.quantity] for one in divisors]
+    if key.summary == "mean":
+        return ratio_of_means(*parts) if "/" in key.divisor else mean_of_rows(parts[0])
+    if key.summary in LEVELS:
+        return quantile(parts[0], LEVELS[key.summary])
+    spreads = [quantile(part, 0.9) / quantile(part, 0.1) for part in parts]
+    return spreads[0] / spreads[1] if "/" in key.divisor else spreads[0]
+
+
+def mean_of_rows(part):
+    """The mean over all rows, of which a replicate may have more than another."""
+    sums, rows = (np.array([one(rows) for rows in part]) for one in (np.sum, np.size))
+    if np.ptp(rows) == 0:
+        return sums.sum() / rows.sum()
+    return leave_one_out(lambda kept: sums[kept].sum() / rows[kept].sum())
+
+
+def ratio_of_means(*parts):
+    """The ratio of the means under two divisors."""
+    over, under = (np.array([np.mean(rows) for rows in part]) for part in parts)
+    return leave_one_out(lambda kept: over[kept].sum() / under[kept].sum())
+
+
+def allowed(key):
+    """How far a loop may be from the estimate, relatively."""
+    if key.summary in LEVELS:
+        return BINS[key.quantity] - 1.0
+    if key.summary == "spread":
+        powers = 4 if "/" in key.divisor else 2
+        return BINS[key.quantity] ** powers - 1.0
+    return SINGLE
+
+
+@pytest.mark.parametrize("name", walked("loop"), ids=" ".join)
+def test_loop(name):
+    """An estimate is what a textbook's loop over the same matrices gives; the value of
+    a quantile, to a bin of its grid.
+    """
+    condition = condition_of(name[0])
+    keys = keys_of(condition, name)
+    assert keys
+    for key in keys:
+        expected = by_loop(condition, key)
+        found = estimates(condition).estimate(key).value
+        small = SINGLE if key.quantity in NEAR_ZERO else 1e-15
+        assert found == pytest.approx(expected, rel=allowed(key), abs=small), key
+
+
+@pytest.mark.parametrize("name", ["entropy", "jacobian_trace", "gradient_query"])
+@pytest.mark.parametrize("divisor", ["none", "sqrt"])
+def test_error_of_a_mean_is_that_between_replicates(name, divisor):
+    """A standard error is the spread of the replicates' means over the root of their
+    number: rows of a replicate share keys and v, and are not independent.
+    """
+    key = RowKey(divisor, name, "mean")
+    means = [np.mean(rows) for rows in row_values(ROWS, divisor)[name]]
+    expected = math.sqrt(sum((m - np.mean(means)) ** 2 for m in means) / (N * (N - 1)))
+
+    found = estimates(ROWS).estimate(key).std_error
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+#: Indicators that no row of some condition has, with the rows of a replicate.
+NO_ROW = [
+    (ROWS, RowKey("sqrt", "saturated_999", "mean"), 128),
+    (PLANTED, RowKey("sqrt", "saturated_999", "mean"), 32),
+    (ROWS, RowKey("sqrt", "format_overflow", "mean", "float32", "shifted"), 16),
+]
+
+
+@pytest.mark.parametrize(("condition", "key", "rows"), NO_ROW)
+def test_rows_of_a_share_are_those_that_were_looked_at(condition, key, rows):
+    """Where no row is one, the interval of a share ends at 1 - error**(1/rows), with
+    the rows of all replicates.
+    """
+    found = estimates(condition).estimate(key)
+    end = 1.0 - 0.2 ** (1.0 / (N * rows))
+
+    assert found.value == 0.0
+    assert found.interval(0.2).high == pytest.approx(end, rel=1e-9)
+
+
+PAIR_FORMULAS = {
+    "entry_variance_q": lambda q, k, s, c, sd: q.var(),
+    "entry_variance_k": lambda q, k, s, c, sd: k.var(),
+    "score_mean": lambda q, k, s, c, sd: s.mean() / c,
+    "score_variance": lambda q, k, s, c, sd: (s / c).var(),
+    "score_std": lambda q, k, s, c, sd: (s / c).std(),
+    "score_variance_ratio": lambda q, k, s, c, sd: (
+        s.var() / (q.shape[-1] * q.var() * k.var())
+    ),
+    "score_abs": lambda q, k, s, c, sd: np.abs(s / c).mean(),
+    "score_excess_kurtosis": lambda q, k, s, c, sd: scipy.stats.kurtosis(s.ravel()),
+    "score_law_gap": lambda q, k, s, c, sd: (
+        (s / sd <= 0.742).mean() - scipy.special.ndtr(0.742)
+    ),
+}
+
+
+@cache
+def pair_blocks(condition):
+    """Entries and scores of all replicates, in float64."""
+    drawn = [draw_matrices(condition, SEED, index) for index in range(N)]
+    q, k = (np.array(one, dtype=np.float64) for one in zip(*drawn, strict=True))
+    return q, k, q @ k.transpose(0, 2, 1)
+
+
+def pair_value(condition, quantity, number, kept):
+    """A quantity of pairs over the replicates that are kept."""
+    q, k, s = (one[kept] for one in pair_blocks(condition))
+    spread = 2.0 * math.sqrt(condition.d_k)  # keys have standard deviation 2
+    return PAIR_FORMULAS[quantity](q, k, s, number, spread)
+
+
+# --- Number formats, one number at a time ---------------------------------------------
+
+#: Digits, exponent of the least normal number, exponent of what is too large.
+FORMATS = {"float16": (11, -14, 16), "bfloat16": (8, -126, 128)}
+FORMATS["float32"] = (24, -126, 128)
+
+
+def nearest(x, number_format):
+    """The nearest number of a format, of two that are as near the even one."""
+    if number_format not in FORMATS or not math.isfinite(x):
+        return x
+    digits, least, most = FORMATS[number_format]
+    unit = 2.0 ** (max(math.frexp(x)[1] - 1, least) - digits + 1)
+    rounded = round(x / unit) * unit
+    return rounded if abs(rounded) < 2.0**most else math.copysign(math.inf, x)
+
+
+def weights_in(scores, number_format, softmax):
+    """Weights of one row, every operation rounded; NaN where it overflowed."""
+    kept = partial(nearest, number_format=number_format)
+    x = [kept(s) for s in scores]
+    if softmax.startswith("shifted"):
+        x = [kept(s - max(x)) for s in x]
+    e = [kept(math.exp(s)) for s in x]
+    total = 0.0
+    for one in e:
+        total = total + one if softmax.endswith("_wide") else kept(total + one)
+    total = kept(total)
+    with np.errstate(invalid="ignore"):
+        return [kept(float(np.float64(one) / total)) for one in e]
+
+
+@cache
+def format_values(condition, divisor):
+    """Values of the first 16 rows by quantity, format and way of softmax."""
+    number = {"none": 1.0, "sqrt": math.sqrt(condition.d_k)}[divisor]
+    values = defaultdict(list)
+    for index in range(N):
+        q, k = draw_matrices(condition, SEED, index)
+        for scores in ((q @ k.T)[:16].astype(np.float64) / number).tolist():
+            exact = weights_in(scores, "float64", "shifted_wide")
+            for fmt in (*FORMATS, "float64"):
+                for way in ("naive", "naive_wide", "shifted", "shifted_wide"):
+                    row = weights_in(scores, fmt, way)
+                    lost = not all(map(math.isfinite, row)) or not any(row)
+                    off = sum(abs(a - b) for a, b in zip(row, exact, strict=True)) / 2
+                    other = {w if math.isfinite(w) else 0.0 for w in row}
+                    values["format_overflow", fmt, way].append(lost)
+                    values["format_zero_share", fmt, way].append(
+                        row.count(0.0) / len(row)
+                    )
+                    values["format_distinct_share", fmt, way].append(
+                        len(other) / len(row)
+                    )
+                    values["format_error", fmt, way].append(
+                        min(off, 1.0) if math.isfinite(off) else 1.0
+                    )
+    return values
+
+
+# --- Identities on the same draws -----------------------------------------------------
+
+
+def mean_of(condition, name, divisor):
+    """An estimated mean."""
+    return estimates(condition).estimate(RowKey(divisor, name, "mean")).value
+
+
+def participation(divisor):
+    """Tr J = 1 - Σp² in every row."""
+    participations = mean_of(ROWS, "inverse_participation", divisor)
+    return mean_of(ROWS, "jacobian_trace", divisor), 1.0 - participations
+
+
+def by_parts(divisor):
+    """H = ln Z - s² tr J + what is 0 in expectation, in every row."""
+    left = mean_of(ROWS, "entropy", divisor)
+    squared = [draw_matrices(ROWS, SEED, i)[0].astype(np.float64) for i in range(N)]
+    lengths = np.concatenate([(q**2).sum(axis=1) for q in squared])
+    number = {"none": 1.0, "sqrt": 8.0}[divisor]
+    traces = np.ravel(row_values(ROWS, divisor)["jacobian_trace"])
+    right = mean_of(ROWS, "log_partition", divisor)
+    right += mean_of(ROWS, "entropy_identity", divisor)
+    return left, right - (lengths / number**2 * traces).mean()
+
+
+def diagonal(divisor):
+    """The elements p(1 - p) of a row add up to tr J, here in the first 8 rows."""
+    rows = row_values(ROWS, divisor)["jacobian_trace"]
+    elements = ROWS.n_keys * mean_of(ROWS, "element_gradient", divisor)
+    return elements, np.mean([traces[:8] for traces in rows])
+
+
+def over_v(quantity, divisor):
+    """The mean over v of ‖Av‖² is ‖A‖_F², for any fixed A: no draws, since the mean
+    of v vᵀ over √n times the n unit vectors is I, as that of N(0, I).
+    """
+    n, number = ROWS.n_keys, {"none": 1.0, "sqrt": 8.0}[divisor]
+    totals = []
+    with pytest.MonkeyPatch.context() as patch:
+        for unit in math.sqrt(n) * np.eye(n):
+            patch.setattr(row_blocks, "stream", lambda *_, v=unit: Fixed(v))
+            (block,) = row_blocks.row_blocks(ROWS, SEED, range(1), (number,))
+            totals.append((getattr(block, quantity) ** 2).mean())
+    q, k = (x.astype(np.float64) for x in draw_matrices(ROWS, SEED, 0))
+    norms = []
+    for scores in (q @ k.T)[: FIRST.get(quantity)] / number:
+        p = scipy.special.softmax(scores)
+        jacobian = (np.diag(p) - np.outer(p, p)) / number
+        matrix = k.T @ jacobian if quantity == "gradient_query" else jacobian
+        norms.append((matrix**2).sum())
+    return np.mean(totals), np.mean(norms)
+
+
+class Fixed:
+    """A generator whose normal draws are known."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def standard_normal(self, shape):
+        """Return the values in the shape that is asked for."""
+        return self.values.reshape(shape)
+
+
+IDENTITIES = {
+    "entropy": by_parts,
+    "inverse_participation": participation,
+    "jacobian_trace": participation,
+    "jacobian_frobenius_squared": partial(over_v, "gradient_scores"),
+    "gradient_scores": partial(over_v, "gradient_scores"),
+    "gradient_query_squared": partial(over_v, "gradient_query"),
+    "element_gradient": diagonal,
+}
+
+
+@pytest.mark.parametrize("name", walked("identity"), ids=" ".join)
+@pytest.mark.parametrize("divisor", ["none", "sqrt"])
+def test_identity(name, divisor):
+    """Both sides of an identity are equal on the same draws, to rounding."""
+    left, right = IDENTITIES[name[0]](divisor)
+
+    assert left == pytest.approx(right, rel=SINGLE)
+
+
+# --- References -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", walked("reference"), ids=" ".join)
+def test_reference(name):
+    """An estimate lies within its noise of the exact value, which is less than half of
+    it, or than 0.5 where 0 is expected: what is lost or counted twice shows.
+    """
+    quantity, summary = name
+    condition = PAIRS if quantity in PAIR_FORMULAS else KNOWN
+    key = keys_of(condition, name)[-1]  # divided by sqrt(d_k), where anything is
+    exact = reference(quantity, condition, key.divisor, summary)
+    found = estimates(condition, REPLICATES).estimate(key)
+    error = math.hypot(found.std_error, exact.error, 1e-6 * exact.value)
+
+    assert abs(found.value - exact.value) <= FAR * error
+    assert FAR * error < (0.5 * abs(exact.value) or 0.5)
+
+
+WAYS = {"loop": test_loop, "identity": test_identity, "reference": test_reference}
