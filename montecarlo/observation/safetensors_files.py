@@ -28,8 +28,8 @@ KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64
 MOST_HEADER, MOST_TENSORS, MOST_NAME = 10_000_000, 100_000, 1000
 #: What stands for ``{side}`` in a tensor's name.
 SIDES = {"q": "q", "query": "q", "k": "k", "key": "k"}
-#: What a pattern may count, and with how many digits at most.
-COUNTED, MOST_DIGITS = AXES[:3], 9
+#: What a pattern may count.
+COUNTED = AXES[:3]
 
 Found = dict[str, dict[tuple[int, ...], Tensor]]
 #: Of a number in a tensor's name.
@@ -235,6 +235,6 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
         )
     text = re.escape(pattern)
     for field in fields:
-        inner = "|".join(SIDES) if field == "side" else f"[0-9]{{1,{MOST_DIGITS}}}"
+        inner = "|".join(SIDES) if field == "side" else "[0-9]+"
         text = text.replace(re.escape(f"{{{field}}}"), f"(?P<{field}>{inner})")
     return re.compile(text), tuple(axis for axis in COUNTED if axis in fields)

@@ -18,6 +18,7 @@ from montecarlo.claims.schema import (
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.report_card import CardView
 from montecarlo.report.trained import TrainedModel
+from montecarlo.report.z_scores import ZScoresView
 from montecarlo.results.columns import Finite
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.validating import about, validate
@@ -178,6 +179,9 @@ class ClaimsRecord(_Record, frozen=True, kw_only=True):
     claims: Annotated[tuple[ClaimRecord, ...], about("in the catalogue's order")]
     passages: Annotated[tuple[PassageRecord, ...], about("likewise")]
     self_checks: Annotated[tuple[SelfCheckRecord, ...], about("likewise")]
+    z_scores: Annotated[
+        ZScoresView | UnsetType, about("distances to exact values; may be left out")
+    ] = UNSET
     models: Annotated[tuple[ModelSize, ...], about("published sizes of models")]
     records: Annotated[tuple[RecordEntry, ...], about("published facts")]
     report_card: Annotated[
