@@ -34,7 +34,7 @@ from montecarlo.names import jobs_number, named_folder, seed_number
 from montecarlo.presets import PRESETS
 from montecarlo.recording import LIBRARIES
 from montecarlo.sampling.conditions import Condition
-from montecarlo.study import Study, decision_error_of
+from montecarlo.study import Study, error_rates_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,8 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
             raise ValueError(f"{name} must be a folder, got {str(folder)!r}")
     for name, folder, files in (("work", work, None), ("output", output, FILES)):
         _require_writable(name, folder, files)
-    error_rate = decision_error_of(Study(read_catalogue(), PRESETS["standard"]))
+    standard = Study(read_catalogue(), PRESETS["standard"])
+    error_rate = error_rates_of(standard).decision_error
     with make_executor(jobs) as executor:
         todo = [
             (one, seed, sizes, error_rate, work) for one in conditions()[:: sizes.step]
