@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.rates import RATES, Power, Rates
 from montecarlo.calibration.studies import Tally
+from montecarlo.estimation.summaries import SPREAD
 
 #: Where the card lies that the report shows.
 FOLDER = Path(__file__).with_name("report_card")
@@ -25,6 +27,11 @@ FILES = frozenset({"rates.csv", "power.csv", "studies.csv", "about.json"})
 #: A judged row may miss so many times as often as stated.
 ALLOWED = 1.5
 SIDES = ("low", "high")
+#: Families of statistics that are counted by themselves: along d_k, the ratio of outer
+#: quantiles, shares of rows, and the standard deviation.
+SERIES = ("slope", "ratio_of_ends")
+SHARE, DEVIATION = "share", "score_std"
+FAMILIES = (*SERIES, SPREAD, SHARE, DEVIATION)
 #: Columns of numbers that may be empty; an empty context is one.
 EMPTY = {"n_keys": [""], "bank_z": [""]}
 
@@ -43,7 +50,8 @@ class Card:
     studies : DataFrame
         One line per error rate of whole studies.
     about : dict
-        Command, versions, sizes, and the error rate of one decision interval.
+        Command, versions, sizes, the error rate of one decision interval, and ``stale``:
+        rows that are left out, by columns of ``rates``.
     """
 
     rates: pd.DataFrame
@@ -108,6 +116,11 @@ def read_card(folder: Path = FOLDER) -> Card | None:
     ----------
     folder : Path, optional
         By default the one that came with the package.
+
+    Returns
+    -------
+    Card or None
+        Without rows that are stale: what they were counted on has been mended since.
     """
     if not (folder / "about.json").exists():
         return None
@@ -116,15 +129,41 @@ def read_card(folder: Path = FOLDER) -> Card | None:
         for name in ("rates", "power", "studies")
     )
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    return Card(_named(rates), _named(power), studies, about)
+    rates, power = _named(rates), _named(power)
+    for row in about.get("stale", ()):
+        rates = rates[~(rates[list(row)] == list(row.values())).all(axis=1)]
+        power = power[~(power[list(row)] == list(row.values())).all(axis=1)]
+    return Card(rates, power, studies, about)
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"context": "str", "n_keys": "Int64"})
 
 
+def family_of(quantity: str, summary: str) -> str:
+    """Name the family of a row: each is judged by itself.
+
+    Empty for the values of single conditions that are means, functions of means or
+    quantiles.
+    """
+    if summary in SERIES:
+        return summary
+    if summary == SPREAD:
+        return SPREAD
+    if getattr(QUANTITIES[quantity], "indicator", False):
+        return SHARE
+    return quantity if quantity == DEVIATION else ""
+
+
+def uncounted(rates: pd.DataFrame) -> tuple[str, ...]:
+    """Return the families that a card has no row of: none was counted."""
+    names = zip(rates["quantity"], rates["summary"], strict=True)
+    there = {family_of(quantity, summary) for quantity, summary in names}
+    return tuple(family for family in FAMILIES if family not in there)
+
+
 def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
-    """Add up the rows of each law, d_k and quantity: what the card judges.
+    """Add up the rows of each law, d_k, quantity and family: what the card judges.
 
     Parameters
     ----------
@@ -133,9 +172,15 @@ def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One line per law, context, d_k and quantity, with the sums of all counts.
+        One line per law, context, d_k, quantity and family, with the sums of all
+        counts.
     """
-    names = ["judged", "law", "context", "d_k", "quantity"]
+    names = ["judged", "law", "context", "d_k", "quantity", "family"]
+    families = [
+        family_of(quantity, summary)
+        for quantity, summary in zip(rates["quantity"], rates["summary"], strict=True)
+    ]
+    rates = rates.assign(family=families)
     misses = [f"{side}_{rate:g}" for side in SIDES for rate in RATES]
     grouped = rates.groupby(names, sort=False)[["samples", *misses]]
     return grouped.sum().reset_index()

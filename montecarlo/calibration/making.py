@@ -2,7 +2,7 @@
 
 import argparse
 import platform
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -26,6 +26,7 @@ from montecarlo.calibration.rates import (
     measure_rates,
     tolerances,
 )
+from montecarlo.calibration.series import all_series, measure_series
 from montecarlo.calibration.studies import judge_studies, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import available_cores, make_executor
@@ -101,6 +102,11 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
             future.result()
             yield f"bank    {futures[future].name}"
         found = [future.result() for future in reversed(futures)]
+        series = all_series()[:: sizes.step]
+        done = [executor.submit(judge_series, one, seed, sizes, work) for one in series]
+        for one, rates in zip(series, done, strict=True):
+            found.append((rates.result(), []))
+            yield f"series  {one[0].name} to {one[-1].d_k}"
         yield f"studies {sizes.studies}"
         seeds = range(seed, seed + sizes.studies)
         studies = judge_studies(seeds, executor, work)
@@ -167,6 +173,22 @@ def judge_bank(
     bank = read_or_draw(condition, seed, sizes.bank, work)
     rates = measure_rates(bank, sizes.samples, sizes.draws)
     return rates, list(measure_power(bank, tolerances(read_catalogue()), error_rate))
+
+
+def judge_series(
+    series: Sequence[Condition], seed: int, sizes: Sizes, work: Path
+) -> list[Rates]:
+    """Draw the banks of a series, or read them, and judge slopes and ratios of ends.
+
+    Parameters
+    ----------
+    series : sequence of Condition
+        By rising d_k.
+    seed, sizes, work
+        As for `judge_bank`.
+    """
+    banks = [read_or_draw(condition, seed, sizes.bank, work) for condition in series]
+    return measure_series(banks, sizes.samples, sizes.draws)
 
 
 def _lines(folder: Path) -> Iterator[str]:

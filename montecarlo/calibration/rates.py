@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from montecarlo.calibration.bank import Bank, row_keys
+from montecarlo.calibration.bank import Bank, first_look, row_keys
 from montecarlo.calibration.judged import (
     estimate,
     pooled_value,
@@ -20,8 +20,7 @@ from montecarlo.calibration.judged import (
 )
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.summaries import RowKey, has_interval
-from montecarlo.presets import PRESETS
+from montecarlo.estimation.summaries import SPREAD, RowKey, has_interval
 from montecarlo.sampling.resampling import index_chunks
 from montecarlo.study import find_reference
 
@@ -29,6 +28,8 @@ from montecarlo.study import find_reference
 RATES = (1e-2, 1e-3, 1e-4)
 #: Distances of what is claimed from the truth, in tolerances.
 DISTANCES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)
+#: A sample of a spread takes so many times as long as another: there are fewer.
+SPREAD_PART = 4
 #: Judged samples of each claim whose power is measured.
 POWER_SAMPLES = 2**13
 #: Streams of judged samples, apart from each other and from the bank's.
@@ -46,7 +47,7 @@ class RowName(NamedTuple):
     n_keys: int | None
     divisor: str
     quantity: str
-    summary: str
+    summary: str  # of a series the relation: its d_k is the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +106,6 @@ class Power:
     refuted: int
 
 
-def first_look(bank: Bank) -> int:
-    """Return the replicates of the standard report's first look."""
-    grid = PRESETS["standard"]
-    return grid.first_large if bank.condition.is_large else grid.first
-
-
 def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
     """Judge samples of every row of a bank.
 
@@ -123,9 +118,12 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
         Samples that are estimated as the report does it, for the coverage.
     """
     keys = list(row_keys(bank.condition))
-    n = first_look(bank)
-    rows = Counter(key.quantity for key in keys)
-    shares = {key: math.ceil(samples / rows[key.quantity]) for key in keys}
+    n = first_look(bank.condition)
+    rows = Counter(map(_pool, keys))
+    shares = {
+        key: math.ceil(samples / rows[_pool(key)] / SPREAD_PART ** _pool(key)[1])
+        for key in keys
+    }
     missed = _count_misses(bank, keys, n, shares)
     pooled = {key: pooled_value(bank, key) for key in keys}
     exact = {key: find_reference(bank.condition, key) for key in keys}
@@ -152,6 +150,11 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
             )
         )
     return records
+
+
+def _pool(key: RowKey) -> tuple[str, bool]:
+    """Name the rows that share the judged samples: a spread takes long."""
+    return key.quantity, key.summary == SPREAD
 
 
 def _count_misses(
@@ -217,7 +220,7 @@ def measure_power(
     error_rate : float
         One-sided, of a decision interval.
     """
-    first = first_look(bank)
+    first = first_look(bank.condition)
     for key in row_keys(bank.condition):
         relative = tolerance.get((key.quantity, key.summary))
         if relative is None or not has_interval(bank.condition, key.quantity):
