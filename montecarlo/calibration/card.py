@@ -23,7 +23,7 @@ from montecarlo.estimation.summaries import SPREAD
 #: Where the card lies that the report shows.
 FOLDER = Path(__file__).with_name("report_card")
 #: All that a card is made of.
-FILES = frozenset({"rates.csv", "power.csv", "studies.csv", "about.json"})
+FILES = frozenset({"rates.csv", "power.csv", "studies.csv", "about.json", "probes.csv"})
 #: A judged row may miss so many times as often as stated.
 ALLOWED = 1.5
 SIDES = ("low", "high")
@@ -50,8 +50,8 @@ class Card:
     studies : DataFrame
         One line per error rate of whole studies.
     about : dict
-        Command, versions, sizes, the error rate of one decision interval, and ``stale``:
-        rows that are left out, by columns of ``rates``.
+        Command, versions, sizes, the error rate of one decision interval, ``stale``:
+        rows that are left out, by columns of ``rates``, and the recipe of studies.
     """
 
     rates: pd.DataFrame
@@ -160,6 +160,58 @@ def uncounted(rates: pd.DataFrame) -> tuple[str, ...]:
     names = zip(rates["quantity"], rates["summary"], strict=True)
     there = {family_of(quantity, summary) for quantity, summary in names}
     return tuple(family for family in FAMILIES if family not in there)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a nominal error rate was found to be worth, over all rows that are judged.
+
+    Attributes
+    ----------
+    nominal : tuple of float
+        One-sided rates at which misses were counted.
+    times : tuple of float
+        How many times as often as stated the worst combination missed, at each.
+    decision_error : float
+        Of one interval: too small to be counted.
+    extrapolated : float
+        The same there, by ``model``.
+    not_counted : tuple of str
+        Families of which the card has no count.
+    model : str
+    """
+
+    nominal: tuple[float, ...]
+    times: tuple[float, ...]
+    decision_error: float
+    extrapolated: float
+    not_counted: tuple[str, ...]
+    model: str = "power law"
+
+
+def counted(card: Card, error_rate: float) -> Counted:
+    """Return what was counted, and what it comes to at a smaller rate.
+
+    Parameters
+    ----------
+    card : Card
+    error_rate : float
+        One-sided, of one decision interval.
+    """
+    groups = by_quantity(card.rates[card.rates["judged"]])
+    times = actual_over_nominal(groups).max()
+    return Counted(
+        RATES,
+        tuple(short(times[rate]) for rate in RATES),
+        short(error_rate),
+        short(extrapolated(groups, error_rate).max()),
+        uncounted(card.rates),
+    )
+
+
+def short(value: float) -> float:
+    """Keep three digits: counts are known to no more."""
+    return float(f"{value:.3g}")
 
 
 def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:

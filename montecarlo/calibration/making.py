@@ -19,6 +19,7 @@ from montecarlo.calibration.card import (
     read_card,
     write_card,
 )
+from montecarlo.calibration.probes import PROBES_FILE, probe
 from montecarlo.calibration.rates import (
     Power,
     Rates,
@@ -27,7 +28,7 @@ from montecarlo.calibration.rates import (
     tolerances,
 )
 from montecarlo.calibration.series import all_series, measure_series
-from montecarlo.calibration.studies import judge_studies, tally
+from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import available_cores, make_executor
 from montecarlo.estimation.fingerprint import cpu_kernel
@@ -115,6 +116,8 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         "command": f"python -m montecarlo.calibrate --seed {seed}",
         "seed": seed,
         "decision_error": error_rate,
+        "studies": studies_recipe(),
+        "stale": [],
         "versions": {
             "montecarlo": version("montecarlo"),
             "python": platform.python_version(),
@@ -123,6 +126,8 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         "kernel": cpu_kernel(),
     }
     write_card(output, found, tallies, about)
+    probes = probe(seed, conditions()[:: sizes.step])
+    probes.to_csv(output / PROBES_FILE, index=False, lineterminator="\n")
     yield from _lines(output)
 
 

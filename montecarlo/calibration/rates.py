@@ -138,7 +138,7 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
         judged = has_interval(bank.condition, key.quantity)
         records.append(
             Rates(
-                _row(bank, key),
+                row_name(bank, key),
                 judged,
                 n,
                 shares[key],
@@ -189,7 +189,8 @@ def _count_covered(
     return covered
 
 
-def _row(bank: Bank, key: RowKey) -> RowName:
+def row_name(bank: Bank, key: RowKey) -> RowName:
+    """Name a row of a bank."""
     condition = bank.condition
     context = "" if condition.dependence == "none" else condition.dependence
     place = (condition.law_k, context, condition.d_k, condition.n_keys)
@@ -240,7 +241,7 @@ def measure_power(
                 inside = (claimed - margin <= low) & (high <= claimed + margin)
                 outside = (high < claimed - margin) | (claimed + margin < low)
                 yield Power(
-                    _row(bank, key),
+                    row_name(bank, key),
                     relative,
                     n,
                     POWER_SAMPLES,
