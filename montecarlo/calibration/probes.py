@@ -64,7 +64,7 @@ def changed(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
         if not all(_is_same(*pair) for pair in pairs):
             names = {name: one[name] for name in RowName._fields}
             # JSON has no missing number
-            found.append({k: v for k, v in names.items() if v is not pd.NA})
+            found.append({k: v for k, v in names.items() if not pd.isna(v)})
     return found
 
 
