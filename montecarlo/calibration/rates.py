@@ -28,8 +28,6 @@ from montecarlo.study import find_reference
 RATES = (1e-2, 1e-3, 1e-4)
 #: Distances of what is claimed from the truth, in tolerances.
 DISTANCES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)
-#: A sample of a spread takes so many times as long as another: there are fewer.
-SPREAD_PART = 4
 #: Judged samples of each claim whose power is measured.
 POWER_SAMPLES = 2**13
 #: Streams of judged samples, apart from each other and from the bank's.
@@ -120,10 +118,7 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
     keys = list(row_keys(bank.condition))
     n = first_look(bank.condition)
     rows = Counter(map(_pool, keys))
-    shares = {
-        key: math.ceil(samples / rows[_pool(key)] / SPREAD_PART ** _pool(key)[1])
-        for key in keys
-    }
+    shares = {key: math.ceil(samples / rows[_pool(key)]) for key in keys}
     missed = _count_misses(bank, keys, n, shares)
     pooled = {key: pooled_value(bank, key) for key in keys}
     exact = {key: find_reference(bank.condition, key) for key in keys}
@@ -153,7 +148,7 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
 
 
 def _pool(key: RowKey) -> tuple[str, bool]:
-    """Name the rows that share the judged samples: a spread takes long."""
+    """Name the rows that share judged samples: those that are judged together."""
     return key.quantity, key.summary == SPREAD
 
 
