@@ -62,7 +62,7 @@ def read_weights(folder: Path) -> Weights:
     weights = {
         name: tensor_of(path, name, entry).take(())
         for name, entry in read_header(path).items()
-        if entry["dtype"] == "F32"
+        if entry.dtype == "F32"
     }
     for name, shape in (
         ("embeddings.word_embeddings.weight", (WORDS, WIDTH)),

@@ -15,7 +15,8 @@ from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.grid import MOST_REPLICATES
 from montecarlo.names import decimal_number, number_within, seed_number, whole_number
 from montecarlo.point import FIRST, MOST, Point, measure
-from montecarlo.results.folder import read_run
+from montecarlo.results.columns import MEASUREMENTS, validate_table
+from montecarlo.run_record import read_report_run
 from montecarlo.sampling.affordable import require_affordable, require_soon
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
@@ -72,10 +73,9 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Point, float]:
     """
     started = time.perf_counter()
     folder = Path(arguments.source)
-    run = read_run(folder)
-    table = pd.read_csv(
-        folder / "measurements.csv", keep_default_na=False, low_memory=False
-    )
+    run = read_report_run(folder)
+    validate_table(folder / MEASUREMENTS)
+    table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)
     rows = table[table["row_id"] == arguments.row]
     if rows.empty:
         raise ValueError(f"row must be in {str(folder)!r}, got {arguments.row!r}")

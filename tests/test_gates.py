@@ -300,7 +300,7 @@ def test_option_without_a_value_is_refused(command, option, value, capsys):
     assert f": {name} must have a value, got {value!r}" in told(capsys)
 
 
-@pytest.mark.parametrize("layer", [10**30, "1" + "0" * 5000])
+@pytest.mark.parametrize("layer", [10**30, "1" + "0" * 900])
 def test_layer_that_no_table_holds_is_refused(layer, here, capsys):
     """Of a number in a tensor's name: one line, status 2."""
     entries = np.ones((2, 16, 8), "<f4")

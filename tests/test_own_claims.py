@@ -19,8 +19,9 @@ from montecarlo.results.folder import (
     STAGING,
     TIMING_FILE,
     files_of,
-    read_run,
 )
+from montecarlo.results.reading import read_run
+from montecarlo.results.sealing import seal
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "own-claim.toml"
 CLAIM = """
@@ -261,7 +262,7 @@ def test_claims_that_are_gone_are_named(copied, tmp_path, capsys):
     """A record of other claims than the file's is refused."""
     record = json.loads((copied / "run.json").read_bytes())
     record["claims"] = ["no-such-claim"]
-    (copied / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    (copied / "run.json").write_text(json.dumps(seal(record)), encoding="utf-8")
     given = ["--from", str(copied), "--output", str(tmp_path / "again")]
     assert report_main(given) == 2
     assert "claims of this version" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import pytest
 
@@ -9,7 +10,11 @@ from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.measure import main
 from montecarlo.point import measure
 from montecarlo.report.__main__ import main as report
+from montecarlo.results.folder import write_run
 from montecarlo.results.table import COLUMNS
+
+#: What the program adds to a record.
+ADDED = {"program", "schema", "sha256", "digest"}
 
 
 @pytest.fixture(scope="module")
@@ -44,19 +49,16 @@ def test_row_of_a_report_gives_the_same_number(folder, capsys):
         assert again["row_id"] == row["row_id"]
 
 
-def test_row_that_is_no_mean_is_refused(tmp_path, capsys):
+def test_row_that_is_no_mean_is_refused(folder, tmp_path, capsys):
     """Probabilities found by tilting are no estimate from replicates."""
-    record = {"program": "montecarlo", "schema": 1, "sha256": {}}
-    (tmp_path / "run.json").write_text(json.dumps(record))
-    names = ",".join(COLUMNS)
-    values = ",".join(
-        {"row_id": "r1", "quantity": "overflow_probability", "n_replicates": "9"}.get(
-            name, ""
-        )
-        for name in COLUMNS
-    )
-    (tmp_path / "measurements.csv").write_text(f"{names}\n{values}\n")
-    assert main(["--row", "r1", "--from", str(tmp_path)]) == 2
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    name = rows(folder)[0]["quantity"]
+    table = tmp_path / "measurements.csv"
+    table.write_text(table.read_text().replace(f",{name},", ",overflow_probability,"))
+    run = json.loads((folder / "run.json").read_bytes())
+    write_run(tmp_path, {k: v for k, v in run.items() if k not in ADDED})
+    row = rows(folder)[0]["row_id"]
+    assert main(["--row", row, "--from", str(tmp_path)]) == 2
     assert "row must be an estimate from replicates" in capsys.readouterr().err
 
 

@@ -30,6 +30,7 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.claims.sentences import Passage
 from montecarlo.names import look_up
+from montecarlo.small_files import read_small
 
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
@@ -69,7 +70,7 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
 
 def _read_toml(source: Traversable) -> tuple[dict[str, Any], bytes]:
     try:
-        content = source.read_bytes()
+        content = read_small(source.name, source)
     except OSError as error:
         raise CatalogueError(
             f"{source.name}: cannot be read: {error.strerror or error}"

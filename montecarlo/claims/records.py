@@ -138,7 +138,12 @@ def _reading(reading: ReadingOutcome, row_name: RowName) -> Record:
 
 
 def _check(outcome: CheckOutcome, row_name: RowName) -> Record:
-    check = outcome.check
+    cells = [_cell(cell, row_name) for cell in outcome.cells]
+    return {**said_check(outcome.check), "cells": cells}
+
+
+def said_check(check: Check) -> Record:
+    """Return what a catalogue says of a check."""
     return {
         "quantity": check.quantity,
         "summary": check.summary,
@@ -158,7 +163,6 @@ def _check(outcome: CheckOutcome, row_name: RowName) -> Record:
             "dependence": list(check.domain.dependence),
             "setup": list(check.domain.setup),
         },
-        "cells": [_cell(cell, row_name) for cell in outcome.cells],
     }
 
 

@@ -5,6 +5,7 @@ block, so that what stays in memory is one block, however large the file.
 """
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ NEEDED = ("token", "d")
 Index = tuple[int | slice, ...]
 #: Number formats by name; bfloat16 is read as the upper half of a float32.
 FORMATS = {"float16": "f2", "bfloat16": "u2", "float32": "f4", "float64": "f8"}
+#: Axes of a file's array at most, and the length of each: beyond, a number of bytes has
+#: no end, nor has the message that shows it.
+MOST_AXES, MOST_LENGTH = 8, 2**48
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,14 @@ class Tensor:
     shape : tuple of int
     take : callable
         Index -> the block as float64, which belongs to the caller.
+    n_bytes : int
+        What it takes in its file; 0 in memory.
     """
 
     name: str
     shape: tuple[int, ...]
     take: Callable[[Index], Array]
+    n_bytes: int = 0
 
 
 def held(name: str, array: ArrayLike) -> Tensor:
@@ -59,6 +66,22 @@ def held(name: str, array: ArrayLike) -> Tensor:
             f"{values.dtype.name}"
         )
     return Tensor(name, values.shape, lambda i: np.array(values[i], dtype=np.float64))
+
+
+def require_shape(name: str, shape: Sequence[object]) -> None:
+    """Make sure that what a file gives as a shape is one.
+
+    Raises
+    ------
+    ValueError
+        If a length is no count, or too large to be meant, or there are too many.
+    """
+    counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
+    if not counts or len(shape) > MOST_AXES:
+        raise ValueError(
+            f"{name} must have a shape of counts, at most {MOST_AXES}, each at most "
+            f"2^48, got {reprlib.repr(shape)}"
+        )
 
 
 def stored(  # noqa: PLR0913 - where an array lies, and how
@@ -82,7 +105,7 @@ def stored(  # noqa: PLR0913 - where an array lies, and how
     shape : tuple of int
     number_format : str
         A key of `FORMATS`.
-    byte_order : {"<", ">"}
+    byte_order : {"<", ">", "="}
     fortran : bool
         Whether the first axis runs fastest.
 
@@ -108,7 +131,7 @@ def stored(  # noqa: PLR0913 - where an array lies, and how
             block = (block.astype(np.uint32) << np.uint32(16)).view(np.float32)
         return np.array(block, dtype=np.float64)
 
-    return Tensor(name, shape, take)
+    return Tensor(name, shape, take, needed)
 
 
 @dataclass(frozen=True, slots=True)

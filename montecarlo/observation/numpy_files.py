@@ -1,29 +1,42 @@
-"""NumPy's files: arrays of ``.npy`` and members of ``.npz``, never unpickled."""
+"""NumPy's files: arrays of ``.npy`` and members of ``.npz``, never unpickled.
 
+Headers are read here: NumPy's own reader takes what it does not know for what it does.
+"""
+
+import ast
+import errno
 import io
-import lzma
-import shutil
-import tokenize
+import reprlib
 import zipfile
 import zlib
 from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from typing import IO
 
-import numpy as np
-from numpy.lib import format as npy
+from montecarlo.observation.arrays import Tensor, require_shape, stored
 
-from montecarlo.observation.arrays import Tensor, stored
-
-#: Types of entries that are read; NumPy writes bfloat16, which it lacks, as raw bytes.
-KINDS = {
-    ("f", 2): "float16",
-    ("f", 4): "float32",
-    ("f", 8): "float64",
-    ("V", 2): "bfloat16",
-}
+MAGIC = b"\x93NUMPY"
+#: Bytes that the length of a header takes, in the format's versions.
+VERSIONS = {b"\x01\x00": 2, b"\x02\x00": 4, b"\x03\x00": 4}
 #: Bytes of a header at most: that of an array takes about a hundred.
 MOST_HEADER = 10_000
+_CODES = {"f2": "float16", "f4": "float32", "f8": "float64"}
+#: What is read, by what a header calls it: number format, order of bytes.  NumPy writes
+#: bfloat16, which it lacks, as raw bytes.
+TYPES = {
+    **{o + c: (name, o or "=") for o, (c, name) in product("<>=", _CODES.items())},
+    **{code: (name, "=") for code, name in _CODES.items()},
+    **dict.fromkeys(("|V2", "<V2", "V2"), ("bfloat16", "<")),
+}
+#: Bytes of an archive's list of members at most, and their number.
+MOST_LISTED, MOST_MEMBERS = 2**20, 10_000
+#: An array may be so many times as large as the archive, or so many bytes: numbers
+#: that were measured hardly shrink, and what shrinks more is made to fill a disk.
+MOST_RATIO, ALWAYS_UNPACKED = 100, 2**24
+#: How NumPy packs; other ways may ask for any amount of memory.
+PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_PIECE = 2**20
 
 
 def npy_tensor(path: Path, name: str) -> Tensor:
@@ -38,44 +51,68 @@ def npy_tensor(path: Path, name: str) -> Tensor:
     Raises
     ------
     ValueError
-        If it is none, is cut off, or holds something else than real numbers.
+        If it is none, is cut off, holds something else than real numbers, or more than
+        one array.
     """
     with path.open("rb") as file:
-        shape, fortran, kind = _header(file, name)
-        offset = file.tell()
-    if kind.hasobject:
+        offset, descr, fortran, shape = _read_header(file, name)
+    if isinstance(descr, str) and descr.lstrip("|<>=") == "O":
         raise ValueError(
             f"{name} must hold numbers, got Python objects, which are never loaded"
         )
-    known = None if kind.names else KINDS.get((kind.kind, kind.itemsize))
-    if known is None:
+    if not isinstance(descr, str) or descr not in TYPES:
+        known = ", ".join((*_CODES.values(), "bfloat16"))
         raise ValueError(
-            f"{name} must hold {', '.join(KINDS.values())}, got entries of type "
-            f"{kind.name}"
+            f"{name} must hold {known}, got entries of type {reprlib.repr(descr)}"
         )
-    order = ">" if kind.byteorder == ">" else "<"
-    return stored(name, path, offset, shape, known, byte_order=order, fortran=fortran)
+    number_format, order = TYPES[descr]
+    tensor = stored(
+        name, path, offset, shape, number_format, byte_order=order, fortran=fortran
+    )
+    if (behind := path.stat().st_size - offset - tensor.n_bytes) > 0:
+        raise ValueError(f"{name} must hold one array, got {behind} bytes behind it")
+    return tensor
 
 
-def _header(
+def _read_header(
     file: IO[bytes], name: str
-) -> tuple[tuple[int, ...], bool, "np.dtype[np.generic]"]:
+) -> tuple[int, object, bool, tuple[int, ...]]:
+    """Return the header's length with all before it, type, order of axes, and shape."""
+
+    def refuse(what: str) -> ValueError:
+        return ValueError(f"{name} must be an array of NumPy, got {what}")
+
+    start = file.read(len(MAGIC) + 2)
+    magic, version = start[: len(MAGIC)], start[len(MAGIC) :]
+    if magic != MAGIC:
+        raise refuse("a file that does not begin as one")
+    if version not in VERSIONS:
+        raise refuse(f"version {'.'.join(map(str, version)) or 'none'} of the format")
+    width = VERSIONS[version]
+    length = int.from_bytes(file.read(width), "little")
+    if length > MOST_HEADER:
+        raise refuse(f"a header of {length} bytes, more than {MOST_HEADER}")
+    text = file.read(length)
+    if len(text) < length:
+        raise refuse("a file that is cut off in its header")
     try:
-        version = npy.read_magic(file)
-        if version == (1, 0):
-            header = npy.read_array_header_1_0(file, MOST_HEADER)
-        else:
-            header = npy.read_array_header_2_0(file, MOST_HEADER)
+        header = ast.literal_eval(text.decode("latin1").strip())
+        (descr, fortran, shape) = (
+            header[key] for key in ("descr", "fortran_order", "shape")
+        )
     except (
-        *(ValueError, SyntaxError, TypeError, RecursionError),
-        tokenize.TokenError,
-    ) as error:
-        reason = str(error).split("\n", maxsplit=1)[0]
-        raise ValueError(f"{name} must be an array of NumPy: {reason}") from None
-    shape, fortran, kind = header
-    if any(size < 0 for size in shape):
-        raise ValueError(f"{name} must have a shape of counts, got {shape}")
-    return shape, fortran, kind
+        *(ValueError, SyntaxError, TypeError, LookupError, RecursionError),
+        MemoryError,  # what the parser calls too many brackets
+    ):
+        raise refuse("a header of no sense") from None
+    if (
+        len(header) != 3
+        or not isinstance(fortran, bool)
+        or not isinstance(shape, tuple)
+    ):
+        raise refuse(f"the header {reprlib.repr(header)}")
+    require_shape(name, shape)
+    return len(start) + width + length, descr, fortran, shape
 
 
 def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
@@ -90,33 +127,81 @@ def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
     Raises
     ------
     ValueError
-        If it is no archive, lacks one of them, or one is not usable.
+        If it is no archive, lacks one of them or has it twice, or one is not usable.
     """
     found = {}
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = {info.filename: info for info in archive.infolist()}
+        with _Bounded(path, "rb") as file, zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            if len(members) > MOST_MEMBERS:
+                raise ValueError(
+                    f"{path.name} must have at most {MOST_MEMBERS} members, got "
+                    f"{len(members)}"
+                )
             for name in ("q", "k"):
-                info = members.get(f"{name}.npy")
-                if info is None:
-                    have = ", ".join(members) or "nothing"
-                    raise ValueError(
-                        f"{path.name} must hold arrays q and k, got {have}"
-                    )
+                info = _member(members, f"{name}.npy", path.name)
                 target = scratch / f"{name}.npy"
-                with archive.open(info) as member:
-                    _require_header(member, f"{name} of {path.name}")
-                with archive.open(info) as member, target.open("wb") as file:
-                    shutil.copyfileobj(member, file, 2**20)
+                _unpack(archive, info, target, path)
                 found[name] = npy_tensor(target, f"{name} of {path.name}")
     except (
         *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError),
-        *(zlib.error, lzma.LZMAError),
+        *(zlib.error, UnicodeDecodeError),
     ) as error:
         raise ValueError(f"{path.name} must be an archive of NumPy: {error}") from None
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        # what a place before the file's beginning is called
+        raise ValueError(
+            f"{path.name} must be an archive of NumPy, got places outside of it"
+        ) from None
     return found
 
 
-def _require_header(member: IO[bytes], name: str) -> None:
-    """Refuse what is no array before all of it is unpacked."""
-    _header(io.BytesIO(member.read(MOST_HEADER + 16)), name)
+class _Bounded(io.FileIO):
+    """A file of which no more is read at once than the list of members may take.
+
+    `zipfile` reads that list whole, however long the archive says that it is.
+    """
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        most = MOST_LISTED + _PIECE
+        if size is None or size < 0 or size > most:
+            size = most
+        return super().read(size) or b""
+
+
+def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.ZipInfo:
+    """Return the one member of a name."""
+    named = [info for info in members if info.filename == name]
+    if len(named) == 1:
+        return named[0]
+    if named:
+        raise ValueError(f"{archive} must hold {name} once, got it {len(named)} times")
+    have = ", ".join(info.filename[:80] for info in members[:4]) or "nothing"
+    more = ", ..." if len(members) > 4 else ""
+    raise ValueError(f"{archive} must hold arrays q and k, got {have}{more}")
+
+
+def _unpack(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, path: Path
+) -> None:
+    """Unpack a member piece by piece; what is no array, or a bomb, is not begun."""
+    name = f"{info.filename} of {path.name}"
+    if info.compress_type not in PACKINGS:
+        raise ValueError(
+            f"{name} must be packed as NumPy does, stored or deflated, got method "
+            f"{info.compress_type}"
+        )
+    most = max(ALWAYS_UNPACKED, MOST_RATIO * path.stat().st_size)
+    if info.file_size > most:
+        raise ValueError(
+            f"{name} must unpack to at most {most} bytes, {MOST_RATIO} times the "
+            f"archive's, got {info.file_size}"
+        )
+    with archive.open(info) as member:
+        start = io.BytesIO(member.read(MOST_HEADER + 16))
+        _read_header(start, f"{info.filename.removesuffix('.npy')} of {path.name}")
+    with archive.open(info) as member, target.open("wb") as file:
+        while piece := member.read(_PIECE):
+            file.write(piece)

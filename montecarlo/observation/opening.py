@@ -1,6 +1,6 @@
 """From files, or arrays in hand, to sequences of heads whose parts fit each other."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -236,14 +236,17 @@ def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
     )
 
 
-def _key_beside(q: Side, k: Side, key: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the numbers in the name of the keys that queries of a name meet."""
+def _keys_beside(q: Side, k: Side) -> Callable[[tuple[int, ...]], tuple[int, ...]]:
+    """Return what turns numbers in queries' names to those of the keys they meet."""
     if "head" not in q.in_name:
-        return key
+        return lambda key: key
     place = q.in_name.index("head")
     heads, key_heads = q.labels("head"), k.labels("head")
-    number = heads.index(key[place]) * len(key_heads) // len(heads)
-    return (*key[:place], key_heads[number], *key[place + 1 :])
+    numbers = {
+        head: key_heads[number * len(key_heads) // len(heads)]
+        for number, head in enumerate(heads)
+    }
+    return lambda key: (*key[:place], numbers[key[place]], *key[place + 1 :])
 
 
 def _require_fit(source: Source, *, causal: bool) -> None:
@@ -261,9 +264,10 @@ def _require_fit(source: Source, *, causal: bool) -> None:
             f"k must have as many along the axis 'head' as q, {heads}, or a part that "
             f"divides it, got {key_heads}"
         )
+    beside = _keys_beside(q, k)
     for key, tensor in q.tensors.items():
         tokens = tensor.shape[q.axes.index("token")]
-        other = k.tensors[_key_beside(q, k, key)].shape[k.axes.index("token")]
+        other = k.tensors[beside(key)].shape[k.axes.index("token")]
         for name, count in ((q.name, tokens), (k.name, other)):
             if count < 2:
                 raise ValueError(

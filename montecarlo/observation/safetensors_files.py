@@ -5,18 +5,27 @@ The format's own NumPy reader refuses bfloat16, which is what most models are ke
 
 import json
 import re
+import reprlib
+from collections import Counter
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
-from montecarlo.observation.arrays import AXES, FORMATS, Tensor, stored
+from montecarlo.observation.arrays import (
+    AXES,
+    FORMATS,
+    Tensor,
+    require_shape,
+    stored,
+)
 
 KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
-#: Bytes of a header at most, as in the format's own reader.
-MOST_HEADER = 100_000_000
+#: Bytes of a header at most, and arrays in it: it takes thirty times its length of
+#: memory to read, and a large model's has some hundred thousand bytes.
+MOST_HEADER, MOST_TENSORS, MOST_NAME = 10_000_000, 100_000, 1000
 #: What stands for ``{side}`` in a tensor's name.
 SIDES = {"q": "q", "query": "q", "k": "k", "key": "k"}
 #: What a pattern may count.
@@ -27,13 +36,23 @@ Found = dict[str, dict[tuple[int, ...], Tensor]]
 MOST_DIGITS = 18
 
 
-def read_header(path: Path) -> Mapping[str, Mapping[str, Any]]:
+class Entry(NamedTuple):
+    """What a header says of an array, and the place of its first byte in the file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    start: int
+    size: int
+
+
+def read_header(path: Path) -> Mapping[str, Entry]:
     """Read names, types, shapes and places of the arrays of a file.
 
     Raises
     ------
     ValueError
-        If the file is no safetensors.
+        If the file is no safetensors, has an array twice, or its arrays do not lie one
+        behind the other from the header to the end.
     """
     with path.open("rb") as file:
         start = file.read(8)
@@ -41,39 +60,80 @@ def read_header(path: Path) -> Mapping[str, Mapping[str, Any]]:
         have = path.stat().st_size
         if len(start) < 8 or length > min(MOST_HEADER, have - 8):
             raise ValueError(
-                f"{path.name} must be a safetensors file, got one whose header "
-                f"would take {length} of {have} bytes"
+                f"{path.name} must be a safetensors file, got one whose header would "
+                f"take {length} of {have} bytes, of {MOST_HEADER} at most"
             )
         text = file.read(length)
     try:
-        header = json.loads(text)
-        entries = {n: dict(e) for n, e in header.items() if n != "__metadata__"}
-        for entry in entries.values():
-            first, last = _counts(entry["data_offsets"])
-            entry |= {"start": 8 + length + first, "size": last - first}
-            entry["shape"] = _counts(entry["shape"])
-            entry["dtype"] = str(entry["dtype"])
+        header = json.loads(text, object_pairs_hook=_once)
+        entries = {n: _entry(e) for n, e in header.items() if n != "__metadata__"}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(
-            f"{path.name} must be a safetensors file, its header is broken: {error}"
+            f"{path.name} must be a safetensors file, its header is broken: "
+            f"{str(error)[:200]}"
         ) from None
-    for name, entry in entries.items():
-        if entry["start"] < 8 + length or min(entry["shape"], default=0) < 0:
-            raise ValueError(
-                f"{name} of {path.name} must lie behind the header and have a shape "
-                f"of counts, got shape {entry['shape']} at {entry['data_offsets']}"
-            )
-    return entries
+    if len(entries) > MOST_TENSORS:
+        raise ValueError(
+            f"{path.name} must have at most {MOST_TENSORS} arrays, got {len(entries)}"
+        )
+    if (longest := max(map(len, entries), default=0)) > MOST_NAME:
+        raise ValueError(
+            f"{path.name} must have names of at most {MOST_NAME} characters, got "
+            f"one of {longest}"
+        )
+    _require_order(entries, have - 8 - length, path.name)
+    return {n: e._replace(start=e.start + 8 + length) for n, e in entries.items()}
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Make a mapping of pairs whose keys stand once."""
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        ((twice, times),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"{twice[:80]!r} must stand once, got it {times} times")
+    return made
+
+
+def _entry(record: Mapping[str, object]) -> Entry:
+    """Return what a header says of an array; its place is behind the header."""
+    first, last = _counts(record["data_offsets"])
+    return Entry(str(record["dtype"]), _counts(record["shape"]), first, last - first)
 
 
 def _counts(values: object) -> tuple[int, ...]:
     """Return a list of whole numbers, which JSON may have as something else."""
     if not isinstance(values, list) or any(type(value) is not int for value in values):
-        raise TypeError(f"whole numbers are needed, got {values!r}")
+        raise TypeError(f"whole numbers are needed, got {reprlib.repr(values)}")
     return tuple(values)
 
 
-def tensor_of(path: Path, name: str, entry: Mapping[str, Any]) -> Tensor:
+def _require_order(entries: Mapping[str, Entry], have: int, file: str) -> None:
+    """Make sure that arrays fill what is behind the header, each byte once.
+
+    The format asks for it: what overlaps, or lies between, was put there by hand.
+    """
+    end = 0
+    for name, entry in sorted(entries.items(), key=lambda e: (e[1].start, e[1].size)):
+        if entry.start != end or entry.size < 0:
+            raise ValueError(
+                f"{name} of {file} must begin where what is before it ends, at "
+                f"{end}, got {_short(entry.start)} with {_short(entry.size)} bytes"
+            )
+        end += entry.size
+    if end != have:
+        problem = "the file is cut off" if have < end else "the rest belongs to none"
+        raise ValueError(
+            f"{file} must have {_short(end)} bytes for its arrays, got {have}: "
+            f"{problem}"
+        )
+
+
+def _short(number: int) -> str:
+    """Write a number that may have any length."""
+    return str(number) if abs(number) < 2**63 else "more than 2^63"
+
+
+def tensor_of(path: Path, name: str, entry: Entry) -> Tensor:
     """Describe one array of a file.
 
     Raises
@@ -81,19 +141,20 @@ def tensor_of(path: Path, name: str, entry: Mapping[str, Any]) -> Tensor:
     ValueError
         If its type is not read, or its bytes do not fit its shape.
     """
-    known = KINDS.get(entry["dtype"])
+    label = f"{name} of {path.name}"
+    known = KINDS.get(entry.dtype)
     if known is None:
         raise ValueError(
-            f"{name} of {path.name} must hold {', '.join(KINDS)}, got {entry['dtype']}"
+            f"{label} must hold {', '.join(KINDS)}, got {entry.dtype[:40]}"
         )
-    needed = np.dtype(FORMATS[known]).itemsize * prod(entry["shape"])
-    if entry["size"] != needed:
+    require_shape(label, entry.shape)
+    needed = np.dtype(FORMATS[known]).itemsize * prod(entry.shape)
+    if entry.size != needed:
         raise ValueError(
-            f"{name} of {path.name} must have {needed} bytes for its shape "
-            f"{entry['shape']}, got {entry['size']}"
+            f"{label} must have {needed} bytes for its shape {entry.shape}, got "
+            f"{entry.size}"
         )
-    label = f"{name} of {path.name}"
-    return stored(label, path, entry["start"], entry["shape"], known)
+    return stored(label, path, entry.start, entry.shape, known)
 
 
 def safetensors_tensors(
@@ -135,7 +196,9 @@ def safetensors_tensors(
             side[key] = tensor_of(path, name, entry)
     for side_name, tensors in found.items():
         if not tensors:
-            shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+            shown = ", ".join(name[:80] for name in names[:4]) + (
+                ", ..." if len(names) > 4 else ""
+            )
             raise ValueError(
                 f"{side_name} must have a name of the pattern {pattern!r} "
                 f"({'{side}'} stands for {', '.join(SIDES)}), got {shown or 'none'}"
@@ -154,6 +217,7 @@ def _number(axis: str, digits: str) -> int:
 
 
 def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return what matches names, in time that does not depend on how it fails."""
     fields = re.findall(r"\{(\w*)\}", pattern)
     for field in fields:
         if field not in (*COUNTED, "side") or fields.count(field) > 1:
@@ -163,8 +227,14 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
             )
     if "side" not in fields:
         raise ValueError(f"names must hold {{side}}, got {pattern!r}")
+    counted = "|".join(COUNTED)
+    if re.search(rf"\{{({counted})\}}[0-9]*\{{({counted})\}}", pattern):
+        raise ValueError(
+            "names must have something between two numbers that is no digit, got "
+            f"{pattern!r}"
+        )
     text = re.escape(pattern)
     for field in fields:
-        inner = "|".join(SIDES) if field == "side" else r"\d+"
+        inner = "|".join(SIDES) if field == "side" else "[0-9]+"
         text = text.replace(re.escape(f"{{{field}}}"), f"(?P<{field}>{inner})")
     return re.compile(text), tuple(axis for axis in COUNTED if axis in fields)

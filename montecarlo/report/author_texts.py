@@ -21,6 +21,8 @@ from montecarlo.report.positions import fingerprint, prose_lines, split_sentence
 
 #: Bytes that an author's file may have; the texts have about five thousand.
 MOST_BYTES = 1024**2
+#: Characters of a line; those of the texts have some hundred.
+MOST_LINE = 10_000
 #: A tab and the ends of lines are no harm.
 _REFUSED = re.compile(rf"(?![\t\n\r])[{CONTROL}]")
 
@@ -193,7 +195,8 @@ def read_author_file(key: str, path: Path) -> str:
     Raises
     ------
     ValueError
-        If it cannot be read, is too long, no UTF-8, or holds control characters.
+        If it cannot be read, it or a line is too long, it is no UTF-8, or holds control
+        characters.
     """
     requirement = f"text {key!r} must be"
     try:
@@ -221,6 +224,12 @@ def read_author_file(key: str, path: Path) -> str:
         raise ValueError(
             f"{requirement} without control characters, got {str(path)!r} with "
             f"U+{ord(refused.group()):04X} in line {line}"
+        )
+    longest = max(map(len, _folded(text).split("\n")))
+    if longest > MOST_LINE:
+        raise ValueError(
+            f"{requirement} of lines of at most {MOST_LINE} characters, got "
+            f"{str(path)!r} with one of {longest}"
         )
     return text
 

@@ -4,7 +4,6 @@ Words come from the catalogue of claims and the templates, in the page's languag
 verdicts, numbers and their rows come from the results and nowhere else.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.schema import Catalogue, Claim
+from montecarlo.report.claims_record import read_claims
+from montecarlo.report.fitting import require_rows
 from montecarlo.report.own_words import Shown, shown_words
 from montecarlo.report.symbols import check_formula, row_symbol
 from montecarlo.report.telling import telling
@@ -37,7 +38,8 @@ from montecarlo.report.views import (
     SourceView,
 )
 from montecarlo.report.z_scores import read_z_scores
-from montecarlo.results.folder import read_run
+from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
+from montecarlo.run_record import read_report_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,17 @@ def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
     Raises
     ------
     montecarlo.results.folder.ResultsError
-        If run.json is missing or a file does not agree with it.
+        If run.json is missing, a file does not agree with it, or is not as
+        docs/results-folder.md says.
     """
-    record = read_run(folder) if run is None else run
+    record = read_report_run(folder) if run is None else run
+    claims = read_claims(folder)
+    validate_table(folder / CURVES)
+    require_rows(validate_table(folder / MEASUREMENTS), claims)
     return Results(
-        _read_table(folder / "measurements.csv"),
-        _read_table(folder / "curves.csv"),
-        json.loads((folder / "claims.json").read_text(encoding="utf-8")),
+        _read_table(folder / MEASUREMENTS),
+        _read_table(folder / CURVES),
+        claims,
         record,
     )
 

@@ -4,6 +4,7 @@ Every problem is a `ValueError` of one line, found before anything is sampled.
 """
 
 import argparse
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,8 @@ from montecarlo.names import (
 )
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.report.language import LANGUAGES
-from montecarlo.results.folder import read_record
+from montecarlo.results.reading import read_record
+from montecarlo.small_files import read_small
 
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
@@ -209,7 +211,7 @@ def choose_languages(asked: Sequence[str]) -> tuple[str, ...]:
 
 def _read_file(path: str) -> dict[str, object]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(read_small("config", Path(path)).decode())
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(
@@ -234,7 +236,7 @@ def configured(settings: dict[str, object], path: str | None = None) -> Configur
         where = f"{path}: " if path else ""
         for name, value in settings.items():
             if message.endswith(f", at `{name}`"):
-                message += f", got {value!r}"
+                message += f", got {reprlib.repr(value)}"
         raise ValueError(f"{where}{message}") from None
     if configuration.executor is not None:
         check_executor(configuration.executor, configuration.jobs)

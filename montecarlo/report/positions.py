@@ -7,7 +7,7 @@ sentences of each, and fingerprints of these, which say nothing of what stands i
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 #: Formulas and code, within which no sentence ends.
 _WHOLE = re.compile(
@@ -40,6 +40,8 @@ _SHORTENED = {
     | {"sra", "vs"},
     "en": {"al", "cf", "dr", "eq", "fig", "mr", "mrs", "no", "prof", "sec", "vs"},
 }
+#: Letters before a point that are looked at: no shortened word has as many.
+LONGEST_WORD = 40
 _LAST_WORD = re.compile(r"([^\W\d_]+)\Z")
 _FENCE = re.compile(r"\s*(```|~~~|\$\$)")
 _RULE = re.compile(r"\s*(?:-{3,}|\*{3,}|_{3,})\s*")
@@ -91,15 +93,16 @@ def split_sentences(line: str, language: str) -> list[str]:
     """
     mark = _MARK.match(line)
     start = place = mark.end() if mark else 0
+    groups = _ends_of_groups(line, language)
     pieces = []
     while place < len(line):
         end = None
-        if (behind := _end_of_group(line, place, language)) is not None:
+        if (behind := groups[place]) is not None:
             # a sentence may stand in brackets as a whole
             whole = line[place] in _BRACKETS and not line[start:place].strip()
             end = behind if whole and line[behind - 2] in _ENDS else None
         elif line[place] in _ENDS:
-            end = _end_of_sentence(line, start, place, language)
+            end = _end_of_sentence(line, start, place, language, groups)
         place = end or behind or place + 1
         if end is not None:
             pieces.append(line[start:end])
@@ -130,29 +133,36 @@ def fingerprint(sentence: str) -> str:
     return hashlib.sha256(folded.encode()).hexdigest()[:16]
 
 
-def _end_of_group(line: str, place: int, language: str) -> int | None:
-    """Return where a formula, bracket or quotation that begins here ends, if it does.
+def _ends_of_groups(line: str, language: str) -> list[int | None]:
+    """Return where a formula, bracket or quotation that begins at each place ends.
 
-    One that is never closed is none, or it would swallow the rest of the line.
+    None where none begins, and for one that is never closed, or it would swallow the
+    rest of the line.  From the right, so that each place is looked at once.
     """
-    if whole := _WHOLE.match(line, place):
-        return whole.end()
-    if line[place] == '"':
-        closed = line.find('"', place + 1)
-        return closed + 1 if closed >= 0 else None
     pairs = _BRACKETS | _QUOTES.get(language, _QUOTES["en"])
-    closing = pairs.get(line[place])
-    if closing is None:
-        return None
-    inside = place + 1
-    while inside < len(line):
-        if line[inside] == closing:
-            return inside + 1
-        inside = _end_of_group(line, inside, language) or inside + 1
-    return None
+    ends: list[int | None] = [None] * (len(line) + 1)
+    # for each sign that closes: where the first one lies that no inner group holds
+    closed: dict[str, list[int | None]] = {
+        sign: [None] * (len(line) + 1) for sign in {*pairs.values()} & {*line}
+    }
+    for place in range(len(line) - 1, -1, -1):
+        if whole := _WHOLE.match(line, place):
+            ends[place] = whole.end()
+        elif line[place] == '"':
+            quote = line.find('"', place + 1)
+            ends[place] = quote + 1 if quote >= 0 else None
+        elif (closing := pairs.get(line[place])) in closed and closing is not None:
+            found = closed[closing][place + 1]
+            ends[place] = None if found is None else found + 1
+        behind = ends[place] or place + 1
+        for sign, places in closed.items():
+            places[place] = place if line[place] == sign else places[behind]
+    return ends
 
 
-def _end_of_sentence(line: str, start: int, place: int, language: str) -> int | None:
+def _end_of_sentence(
+    line: str, start: int, place: int, language: str, groups: Sequence[int | None]
+) -> int | None:
     """Return where the sentence ends that a sign may end; None if it goes on.
 
     What closes behind the sign belongs to the sentence, and a remark that is joined
@@ -171,7 +181,7 @@ def _end_of_sentence(line: str, start: int, place: int, language: str) -> int | 
     if sign == "." and not _ends_with_point(line[start:place], line[end:], language):
         return None
     if following in _BRACKETS:
-        return _end_of_group(line, end, language) or end
+        return groups[end] or end
     return end
 
 
@@ -196,7 +206,7 @@ def _ends_with_point(before: str, behind: str, language: str) -> bool:
     """Tell whether a point ends the sentence that is before it."""
     if not re.search(r"[^\W\d_]", before):  # the number of a list or heading
         return False
-    word = _LAST_WORD.search(before)
+    word = _LAST_WORD.search(before[-LONGEST_WORD:])
     short = _SHORTENED.get(language, _SHORTENED["en"])
     if word and (len(word[1]) == 1 or word[1].lower() in short):
         return not behind.strip()

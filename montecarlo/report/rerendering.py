@@ -13,6 +13,7 @@ from montecarlo.names import look_up, named_folder
 from montecarlo.report.author_texts import require_erratum
 from montecarlo.report.command import Make, Show
 from montecarlo.report.findings import gather, read_results
+from montecarlo.report.fitting import require_catalogue
 from montecarlo.report.language import read_language
 from montecarlo.report.messages import require_complete
 from montecarlo.report.options import choose_languages
@@ -27,25 +28,18 @@ from montecarlo.results.folder import (
     discard_staging,
     finish_staging,
     open_staging,
-    read_run,
     write_json,
 )
 from montecarlo.results.journal import locked
+from montecarlo.run_record import DATA_FILES, read_report_run
 
-DATA_FILES = ("measurements.csv", "curves.csv", "claims.json")
 #: What `finish_staging` adds to a record.
-_ADDED = ("program", "schema", "sha256")
+_ADDED = ("program", "schema", "sha256", "digest")
 #: Flags that mean nothing where nothing is sampled.
 _OF_SAMPLING = (
     *("seed", "preset", "only", "jobs", "executor", "config"),
     *("max_seconds", "replicates_from", "fresh"),
 )
-#: What pages show of a record.
-_NEEDED = {"claims", "error_rate", "grid", "kernel", "languages", "only", "preset"} | {
-    "replicates",
-    "seed",
-    "versions",
-}
 
 
 def render_again(
@@ -81,12 +75,10 @@ def render_again(
             f"--output must name another folder than {str(source)!r}, which loses what "
             "is not written anew"
         )
-    record = {k: v for k, v in read_run(source).items() if k not in _ADDED}
-    if kind := record.get("kind"):
-        raise ResultsError(f"results must be those of a report, got an {kind}")
-    if missing := _NEEDED - set(record):
-        raise ResultsError(f"results must have {min(missing)!r} in their run.json")
+    run = read_report_run(source)
+    record = {name: value for name, value in run.items() if name not in _ADDED}
     catalogue = _judged_by(record, source)
+    judged = catalogue.only(record["only"]) if record["only"] else catalogue
     languages = choose_languages(arguments.lang or record["languages"])
     in_errata = () if "own_claims" in record else languages
     require_erratum(getattr(arguments, "text", None), in_errata)
@@ -100,6 +92,7 @@ def render_again(
                 (staging / name).write_bytes(content)
             record["languages"] = list(languages)
             results = read_results(staging, record)
+            require_catalogue(results.claims, judged)
             with make_executor(kind=PROCESSES) as executor:
                 make(results, catalogue, languages, staging, executor)
             timing = {
@@ -131,7 +124,7 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
     catalogue = read_own_claims(source / OWN_FILE)[0] if own else read_catalogue()
     by_id = {claim.id: claim for claim in catalogue.claim}
     try:
-        for name in record["claims"]:
+        for name in (*record["claims"], *record["only"]):
             look_up("claim", name, by_id)
     except ValueError as error:
         raise ResultsError(

@@ -20,6 +20,7 @@ from montecarlo.results.ownership import (
     require_replaceable,
     require_unchanged,
 )
+from montecarlo.results.sealing import seal
 
 STAGING = ".montecarlo-partial"
 #: Holds what an interrupted run has sampled.
@@ -30,7 +31,7 @@ PREVIOUS_FILE = "previous.json"
 #: What may differ between equal runs, and so is not hashed.
 TIMING_FILE = "timing.json"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
-SCHEMA = 1
+SCHEMA = 2
 
 
 class ResultsError(ValueError):
@@ -138,7 +139,7 @@ def _require_ours(output: Path) -> None:
     )
 
 
-def finish_staging(output: Path, run: dict[str, Any]) -> None:
+def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
     """Write run.json of a staged set, with the hashes of its files.
 
     Raises
@@ -147,17 +148,34 @@ def finish_staging(output: Path, run: dict[str, Any]) -> None:
         If it would take the place of a file that is not ours.
     """
     staging = output / STAGING
-    hashes = {
-        path.relative_to(staging).as_posix(): file_hash(path)
-        for path in files_of(staging)
+    _require_free(output, _hashes(staging))
+    write_run(staging, run)
+
+
+def write_run(folder: Path, run: Mapping[str, Any]) -> None:
+    """Write run.json of a folder: hashes of its files, and a digest of itself.
+
+    Parameters
+    ----------
+    folder : Path
+    run : mapping
+        What is said of how the files were made.
+    """
+    record = {"program": "montecarlo", "schema": SCHEMA, **run}
+    record = seal({**record, "sha256": _hashes(folder)})
+    # whole or not at all: from its presence on, the next run finishes the renaming
+    unfinished = folder / f"{RUN_FILE}.part"
+    write_json(unfinished, record)
+    unfinished.replace(folder / RUN_FILE)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """Return the hashes of a folder's files but run.json and timing.json."""
+    return {
+        path.relative_to(folder).as_posix(): file_hash(path)
+        for path in files_of(folder)
         if path.name not in (RUN_FILE, TIMING_FILE)
     }
-    _require_free(output, hashes)
-    record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
-    # whole or not at all: from its presence on, the next run finishes the renaming
-    unfinished = staging / f"{RUN_FILE}.part"
-    write_json(unfinished, record)
-    unfinished.replace(staging / RUN_FILE)
 
 
 def commit(output: Path) -> list[Path]:
@@ -230,61 +248,6 @@ def _hashes_in(run_file: Path) -> dict[str, str]:
 def discard_staging(output: Path) -> None:
     """Drop a set that was not finished."""
     shutil.rmtree(output / STAGING, ignore_errors=True)
-
-
-def read_run(folder: Path) -> dict[str, Any]:
-    """Read run.json of a finished folder and check the hashes of its files.
-
-    Raises
-    ------
-    ResultsError
-        If there is none, its schema is another, or a file was changed.
-    """
-    if is_finished(folder) and not (folder / RUN_FILE).exists():
-        raise ResultsError(
-            f"results must be whole, got {str(folder)!r}, into which a run was moving "
-            "its files when it ended; the same command goes on"
-        )
-    try:
-        run = json.loads((folder / RUN_FILE).read_bytes())
-        schema, hashes = run["schema"], dict(run["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ResultsError(
-            f"results must be a folder with a readable {RUN_FILE}, got {str(folder)!r}"
-        ) from error
-    if schema != SCHEMA:
-        raise ResultsError(f"results must have schema {SCHEMA}, got {schema!r}")
-    for name, expected in hashes.items():
-        path = folder / name
-        if not path.is_file() or file_hash(path) != expected:
-            raise ResultsError(
-                f"results must be as they were written, but {name!r} in "
-                f"{str(folder)!r} is missing or changed"
-            )
-    return dict(run)
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """Read a run.json wherever it lies, without the files that it speaks of.
-
-    Raises
-    ------
-    ResultsError
-        If it is none, or of another schema.
-    """
-    try:
-        record = dict(json.loads(path.read_bytes()))
-        program, schema = record["program"], record["schema"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ResultsError(
-            f"replicates-from must be a readable {RUN_FILE}, got {str(path)!r}"
-        ) from error
-    if (program, schema) != ("montecarlo", SCHEMA):
-        raise ResultsError(
-            f"replicates-from must be of montecarlo's schema {SCHEMA}, "
-            f"got {program!r} {schema!r}"
-        )
-    return record
 
 
 def files_of(folder: Path) -> Iterator[Path]:

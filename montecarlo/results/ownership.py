@@ -16,7 +16,8 @@ class OutputError(ValueError):
 
 def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_inside(name: str) -> bool:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.results.columns import CurveLine, MeasurementLine
 from montecarlo.sampling.conditions import Condition
 from montecarlo.theory.references import Reference
 from montecarlo.theory.score_law import law_gap
@@ -28,30 +29,8 @@ IDENTITY = (
     "quantity",
     "summary",
 )
-COLUMNS = (
-    *IDENTITY,
-    "estimate",
-    "std_error",
-    "ci_low",
-    "ci_high",
-    "n_replicates",
-    "reference",
-    "reference_error",
-    "row_id",
-)
-CURVE_COLUMNS = (
-    "law_q",
-    "law_k",
-    "dependence",
-    "setup",
-    "d_k",
-    "n_keys",
-    "divisor",
-    "curve",
-    "x",
-    "estimate",
-    "std_error",
-)
+COLUMNS = MeasurementLine.__struct_fields__
+CURVE_COLUMNS = CurveLine.__struct_fields__
 #: Name of the curves of the exact law, with their d_k and scaled scores: beyond these
 #: it can hardly be told from the normal one.
 SCORE_LAW = "score_law"

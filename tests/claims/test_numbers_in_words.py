@@ -158,6 +158,7 @@ SLOPES = ({0.02}, {0.98, 1.02}, {0.0687}, {0.0})
 #: Bounds of readings that neither label nor rule gives, or that its statement does.
 BOUNDS = {
     "unit-variance-at-start, variance": {1.0},
+    "product-variance, pairs": {1.5, 1.25},
     "product-variance, row": {1.5, 1.25},
     "variance-d-sigma-squared, formula": {4.0},
     "variance-d-sigma-squared, one-side": {4.0},

@@ -88,8 +88,14 @@ def test_repeated_streams_are_seen(monkeypatch):
 @pytest.mark.slow
 def test_wrong_scale_of_the_law_is_seen(monkeypatch):
     """The gap of the score's law is taken at standard deviations for variances."""
-    right = pair_blocks._entry_scale
-    monkeypatch.setattr(pair_blocks, "_entry_scale", lambda c: math.sqrt(right(c)))
+    right = pair_blocks.score_moments
+
+    def unscaled(condition):
+        mean, variance = right(condition)
+        at_one = condition.d_k * math.sqrt(variance / condition.d_k)
+        return mean, at_one
+
+    monkeypatch.setattr(pair_blocks, "score_moments", unscaled)
     record = study_scores(34)
 
     assert refuted(record) >= {"", "scores", "gaussian(std=2.0)"}

@@ -299,7 +299,7 @@ def bad_safetensors(folder, q, k):
     write_safetensors(whole, {"q": q, "k": k})
     content = whole.read_bytes()
     cut.write_bytes(content[:-4])
-    yield "safetensors cut off", [cut], "k of cut.safetensors must have"
+    yield "safetensors cut off", [cut], "bytes for its arrays, got"
     for name, old, new, message in (
         ("type", b'"F32"', b'"I32"', "must hold F16, BF16, F32, F64, got I32"),
         ("shape", b"[3, 2, 4, 6, 5]", b"[3, 2, 4, 6, 4]", "bytes for its shape"),

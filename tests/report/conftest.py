@@ -44,7 +44,7 @@ from montecarlo.report.pages import (
 from montecarlo.report.report_card import with_card
 from montecarlo.report.sensitivity import with_sensitivity
 from montecarlo.report.trained import with_trained
-from montecarlo.results.folder import write_json
+from montecarlo.results.folder import write_json, write_run
 from montecarlo.study import Study, run_study
 from tests.conftest import skip_or_fail
 
@@ -315,8 +315,7 @@ def sampled(study: Study, folder: Path, **more: str) -> Report:
     if "own_claims" not in more:
         results = with_sensitivity(with_trained(results))
     record = write_results(results, folder)
-    record |= {"only": [], "languages": list(CODES), "sha256": {}, "schema": 1, **more}
-    write_json(folder / "run.json", {"program": "montecarlo", **record})
+    write_run(folder, {**record, "only": [], "languages": list(CODES), **more})
     return Report(folder, study.catalogue)
 
 

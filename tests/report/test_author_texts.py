@@ -98,8 +98,18 @@ def test_file_that_is_no_text_is_refused(tmp_path, content, message):
 def test_file_as_long_as_may_be_is_read(tmp_path):
     """The limit itself, a byte order mark, tabs and line ends are no harm."""
     path = tmp_path / "text.md"
-    path.write_bytes(b"\xef\xbb\xbf\ta\r\n" + b"b" * (MOST_BYTES - 7))
+    lines = (b"b" * 9999 + b"\n") * (MOST_BYTES // 10_000)
+    rest = MOST_BYTES - 7 - len(lines)
+    path.write_bytes(b"\xef\xbb\xbf\ta\r\n" + lines + b"b" * rest)
     assert read_author_file("de", path).startswith("\ta\r\nb")
+
+
+def test_long_lines_are_refused(tmp_path):
+    """A line that no text has would take long to split."""
+    path = tmp_path / "text.md"
+    path.write_text(f"a\n{'b' * 10_001}", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"at most 10000 characters, got .* 10001$"):
+        read_author_file("de", path)
 
 
 def test_missing_file_is_told(tmp_path):

@@ -31,7 +31,9 @@ from montecarlo.results.folder import (
     TIMING_FILE,
     file_hash,
     files_of,
+    write_run,
 )
+from montecarlo.results.sealing import seal
 from montecarlo.sampling.laws import LAWS
 
 GRID = """
@@ -463,6 +465,7 @@ def test_author_file_reaches_errata_alone(run, finished, tmp_path):
     assert others == {"erratum-de.html", "erratum-de.md", "run.json"}
     runs = [json.loads(folder["run.json"]) for folder in (now, before)]
     for one in runs:
+        del one["digest"]  # of all else
         for name in others - {"run.json"}:
             del one["sha256"][name]
     assert runs[0] == runs[1]
@@ -534,8 +537,21 @@ def test_other_results_are_refused(refused, copied, change, named):
             del record[key]
         else:
             record[key] = value
-    (copied / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    (copied / "run.json").write_text(json.dumps(seal(record)), encoding="utf-8")
     assert named in refused("--from", copied)
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": 2}, {"preset": "full"}, {"kernel": "z"}, {"sha256": {}}]
+)
+def test_edited_records_are_refused(refused, copied, change):
+    """What a report was made of cannot be edited unnoticed, nor its hashes dropped."""
+    record = json.loads((copied / "run.json").read_bytes()) | change
+    (copied / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    assert "run.json" in refused("--from", copied)
+    if not change.get("sha256", True):  # sealed anew, it still names no file
+        (copied / "run.json").write_text(json.dumps(seal(record)), encoding="utf-8")
+        assert "'measurements.csv' among the files" in refused("--from", copied)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"schema": 1}'])
@@ -563,8 +579,7 @@ def test_rendering_again_takes_no_option_of_sampling(refused, finished, argument
 
 def test_observations_are_no_reports(refused, tmp_path):
     """What another command wrote is told from a report that is broken."""
-    record = {"program": "montecarlo", "kind": "observation", "schema": 1, "sha256": {}}
-    (tmp_path / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    write_run(tmp_path, {"kind": "observation"})
     complaint = refused("--from", tmp_path, "--output", tmp_path / "o")
     assert "those of a report, got an observation" in complaint
 
@@ -699,7 +714,7 @@ def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, statu
 @pytest.mark.parametrize("name", ["", "selfcheck", "refuted"])
 def test_unknown_outcome_is_refused(refused, config, name):
     """`--fail-on` names an outcome that there is."""
-    assert "fail-on must be" in refused(*config(), "--fail-on", name)
+    assert "fail-on must" in refused(*config(), "--fail-on", name)
 
 
 def test_process_ends_with_the_status(tmp_path):

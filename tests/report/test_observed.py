@@ -23,7 +23,10 @@ from montecarlo.report.observed import command
 from montecarlo.report.observed.record import RECORD, TABLE
 from montecarlo.report.templates import template_folder
 from montecarlo.report.trained import TRAINED_FILE, read_trained, view_trained
-from montecarlo.results.folder import STAGING, read_run
+from montecarlo.results.folder import STAGING
+from montecarlo.results.reading import read_run
+from montecarlo.results.validating import validate
+from montecarlo.run_record import ObservationRun, Timing
 
 CODES = tuple(LANGUAGES)
 
@@ -197,6 +200,8 @@ def test_command_writes_a_folder_of_results(files, tmp_path, capsys):
     assert "2 heads, d_k = 16" in printed
     assert str(outputs[0] / TABLE) in printed
     record = read_run(outputs[0])
+    validate(record, ObservationRun, "run.json")
+    validate(json.loads((outputs[0] / "timing.json").read_bytes()), Timing, "timing")
     assert (
         record["files"][0]["sha256"] == hashlib.sha256(files.read_bytes()).hexdigest()
     )

@@ -1,5 +1,6 @@
 """Sentences of a text: where they end, and what they are known by."""
 
+import time
 import unicodedata
 
 import pytest
@@ -94,3 +95,11 @@ def test_fingerprint_knows_a_sentence_by_its_signs():
     assert mark != fingerprint("Über alles; ja.")
     assert len(mark) == 16
     assert int(mark, 16) >= 0
+
+
+@pytest.mark.parametrize("line", ["(" * 9000, "„(" * 4000, "\\(" * 3000, "ab." * 3000])
+def test_what_is_never_closed_takes_no_time(line):
+    """Each place of a line is looked at once, however many brackets stay open."""
+    started = time.process_time()
+    assert split_sentences(f"{line} a.", "de")
+    assert time.process_time() - started < 3.0

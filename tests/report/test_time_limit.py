@@ -6,7 +6,7 @@ import html5lib
 import pytest
 
 from montecarlo.report.__main__ import main
-from montecarlo.results.folder import TIMING_FILE, files_of
+from montecarlo.results.folder import TIMING_FILE, files_of, write_run
 
 STUDY = """
 lang = ["en"]
@@ -146,9 +146,8 @@ def test_time_must_be_a_time(refused, seconds):
 )
 def test_other_files_are_refused(refused, limited, tmp_path, change, words):
     """What is no run.json of such a report is refused in one line."""
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps(record_of(limited) | change), encoding="utf-8")
-    assert words in refused("--replicates-from", path)
+    write_run(tmp_path, record_of(limited) | change)
+    assert words in refused("--replicates-from", tmp_path / "run.json")
 
 
 def test_number_beyond_the_budget_is_refused(refused, limited, tmp_path):
@@ -156,8 +155,8 @@ def test_number_beyond_the_budget_is_refused(refused, limited, tmp_path):
     record = record_of(limited)
     name = next(iter(record["replicates"]))
     record["replicates"][name] = 129
+    write_run(tmp_path, record)
     path = tmp_path / "run.json"
-    path.write_text(json.dumps(record), encoding="utf-8")
     assert "between 1 and 128, got 129" in refused("--replicates-from", path)
     path.unlink()
     assert "readable run.json" in refused("--replicates-from", path)

@@ -26,9 +26,9 @@ from montecarlo.results.folder import (
     files_of,
     finish_staging,
     open_staging,
-    read_run,
     write_json,
 )
+from montecarlo.results.reading import read_run
 
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}
 NEW = {"a.csv": "new a", "figures/one.svg": "new one", "figures/two.svg": "new two"}

@@ -1,0 +1,203 @@
+"""Write docs/results-folder.md and its schema, from the types that readers check by.
+
+Run it where a field was changed; a test fails until it was.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, inspect
+
+from montecarlo.observation.observing import COLUMNS as OBSERVED_COLUMNS
+from montecarlo.report.claims_record import ClaimsRecord
+from montecarlo.results.columns import CurveLine, MeasurementLine
+from montecarlo.results.folder import SCHEMA
+from montecarlo.run_record import ObservationRun, ReportRun, Timing
+
+PAGE, SCHEMA_FILE = "results-folder.md", "results-folder.schema.json"
+#: The types of whole files, or of a line of one.
+FILES: dict[str, tuple[type[Struct], ...]] = {
+    "run.json": (ReportRun, ObservationRun),
+    "measurements.csv": (MeasurementLine,),
+    "curves.csv": (CurveLine,),
+    "claims.json": (ClaimsRecord,),
+    "timing.json": (Timing,),
+}
+HERE = Path(__file__).parent
+#: What names mean wherever they stand and nothing else is said.
+GLOSSARY = {
+    "d_k": "length of a query or key",
+    "n_keys": "keys of a row",
+    "law": "law of Q and K",
+    "laws": "laws of Q and K; none: all",
+    "law_d_k": "at which further laws are looked at",
+    "law_n_keys": "likewise",
+    "divisors": "what scores are divided by",
+    "dependence": "how K is drawn given Q",
+    "setup": "what stands before q and k",
+    "context": "dependence or setup",
+    "quantifier": "how it is said",
+    "form": "outright, or as an implication",
+    "premises": "what is assumed first",
+    "times": "a level is times · d_k^d_k_power · n^n_keys_power",
+    "d_k_power": "likewise",
+    "n_keys_power": "likewise",
+    "name": "of the model",
+    "d_model": "width of the model",
+    "heads": "heads of a layer",
+    "claim": "id of a claim",
+    "year": "when it was published",
+    "source": "where",
+    "rates": "nominal error rates that were counted at",
+    "allowed": "factor that a rate may be off by",
+    "decision_error": "error rate of one end of a decision interval",
+    "samples": "samples of real replicates that were judged",
+    "draws": "of each combination, at least",
+    "grades": "one a law",
+    "studies": "whole studies that were judged",
+    "distances": "from the truth, in tolerances",
+    "power": "one a quantity and number of replicates",
+    "error_rate": "nominal",
+    "symbol": "LaTeX",
+    "replicates": "of each estimate",
+    "tolerance": "of the claim",
+    "shares": "supported, inconclusive, refuted, by distance",
+    "n_heads": "heads that were observed",
+    "n_sequences": "sequences that they were observed on",
+    "label": "of the reading; null: its quantity",
+    "verdict": "how it came out",
+    "false_alarm": "probability that a right simulator is called wrong",
+    "largest_limit": "of the largest z score; null: none",
+    "counted": "what the limits rest on",
+    "groups": "one a family of quantities, and one a law",
+    "kind": "`all`, `family` or `law`",
+    "number": "z scores in it",
+    "conditions": "conditions that they are of",
+    "rms": "root mean square",
+    "rms_low": "its lower limit",
+    "rms_high": "its upper limit",
+    "largest": "the largest",
+    "preset": "of the seeds",
+    "seeds": "how many",
+    "holds": "heads in which it holds",
+}
+LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+
+
+def schema() -> str:
+    """Return the JSON Schema of all types."""
+    types = [kind for kinds in FILES.values() for kind in kinds]
+    _, definitions = msgspec.json.schema_components(types)
+    record = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"Results folder of montecarlo, schema {SCHEMA}",
+        "$defs": dict(sorted(definitions.items())),
+    }
+    return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+
+
+def page() -> str:
+    """Return the page: words that are written here, and a table for each type."""
+    text = (HERE / "results-folder.in.md").read_text(encoding="utf-8")
+    text = text.replace("@SCHEMA@", str(SCHEMA))
+    columns = ", ".join(f"`{name}`" for name in OBSERVED_COLUMNS)
+    text = text.replace("@OBSERVED_COLUMNS@", columns)
+    told: set[type] = set()
+    for name, kinds in FILES.items():
+        tables = "\n".join(_tables(kind, told) for kind in kinds)
+        assert f"@{name}@" in text, name  # noqa: S101 - the page has its place
+        text = text.replace(f"@{name}@", tables.rstrip())
+    return text
+
+
+def _tables(kind: type, told: set[type]) -> str:
+    """Return the table of a type, and those of the types in its fields."""
+    told.add(kind)
+    info: Any = inspect.type_info(kind)
+    title = (kind.__doc__ or kind.__name__).splitlines()[0]
+    lines = [f"**{kind.__name__}**: {title}", ""]
+    lines += ["| field | type | unit | what |", "|---|---|---|---|"]
+    inner: list[type] = []
+    explained = _explained(kind.__doc__ or "")
+    for field in info.fields:
+        words, unit = _words(field.type)
+        name = field.encode_name
+        words = words or explained.get(name) or GLOSSARY.get(name, "")
+        shown = _name(field.type, inner)
+        if not field.required:
+            shown += "; may be left out"
+        lines.append(f"| `{field.encode_name}` | {shown} | {unit} | {words} |")
+    parts = ["\n".join([*lines, ""])]
+    parts += [_tables(one, told) for one in dict.fromkeys(inner) if one not in told]
+    return "\n".join(parts)
+
+
+def _explained(docstring: str) -> dict[str, str]:
+    """Return what the section on attributes of a docstring says of each."""
+    _, _, section = docstring.partition("Attributes\n")
+    found = {}
+    for names, words in re.findall(
+        r"^    (\w[\w, ]*) : .*\n((?: {8}.*\n)*)", section, re.MULTILINE
+    ):
+        for name in names.split(", "):
+            found[name] = " ".join(words.split()).replace("``", "`").replace("|", "\\|")
+    return found
+
+
+def _words(kind: Any) -> tuple[str, str]:  # noqa: ANN401 - msgspec's descriptions
+    """Return what is said of a field, and its unit."""
+    if not isinstance(kind, inspect.Metadata):
+        return "", ""
+    said = (kind.extra_json_schema or {}).get("description", "")
+    return said.replace("|", "\\|"), (kind.extra or {}).get("unit", "")
+
+
+def _name(kind: Any, inner: list[type]) -> str:  # noqa: ANN401, PLR0911 - a table
+    """Return a type as a reader of JSON knows it; types of parts go to ``inner``."""
+    match kind:
+        case inspect.Metadata():
+            return _name(kind.type, inner)
+        case inspect.UnionType():
+            return " or ".join(_name(one, inner) for one in kind.types)
+        case inspect.StructType() | inspect.DataclassType():
+            inner.append(kind.cls)
+            return f"*{kind.cls.__name__}*"
+        case inspect.VarTupleType() | inspect.ListType() | inspect.CollectionType():
+            return f"list of {_name(kind.item_type, inner)}"
+        case inspect.TupleType():
+            return f"[{', '.join(_name(one, inner) for one in kind.item_types)}]"
+        case inspect.DictType():
+            return f"object: name → {_name(kind.value_type, inner)}"
+        case inspect.LiteralType():
+            return " or ".join(f"`{json.dumps(value)}`" for value in kind.values)
+        case inspect.EnumType():
+            return " or ".join(f"`{json.dumps(str(one))}`" for one in kind.cls)
+    plain = {"Int": "whole number", "Float": "number", "Str": "text", "Bool": "boolean"}
+    name = type(kind).__name__.removesuffix("Type")
+    limits = [
+        f"{sign} {_number(limit)}"
+        for which, sign in LIMITS.items()
+        if (limit := getattr(kind, which, None)) is not None and abs(limit) < 1e308
+    ]
+    named = {"None": "null", "Any": "anything"}.get(name) or plain[name]
+    return " ".join([named, *[f"({', '.join(limits)})"] * bool(limits)])
+
+
+def _number(value: float) -> str:
+    power = int(value).bit_length() - 1
+    if isinstance(value, int) and value > 10**6:
+        return f"2^{power}" if value == 2**power else f"2^{power + 1} - 1"
+    return str(value)
+
+
+def main() -> None:
+    """Write both files."""
+    (HERE / PAGE).write_text(page(), encoding="utf-8")
+    (HERE / SCHEMA_FILE).write_text(schema(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

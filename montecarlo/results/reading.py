@@ -1,0 +1,100 @@
+"""Reading run.json back, and holding a folder against it."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from montecarlo.results.folder import RUN_FILE, SCHEMA, ResultsError, is_finished
+from montecarlo.results.ownership import file_hash, is_inside
+from montecarlo.results.sealing import DIGEST, digest_of
+from montecarlo.small_files import read_small
+
+#: Bytes of a run.json at most; that of the full preset has 40 thousand.
+MOST_RUN = 2**24
+
+
+def read_run(folder: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
+    """Read run.json of a finished folder and check the hashes of its files.
+
+    Parameters
+    ----------
+    folder : Path
+    needed : iterable of str
+        Files that it has to name, so that they are checked.
+
+    Raises
+    ------
+    ResultsError
+        If there is none, its schema is another, it or a file was changed, or it does
+        not name a file that is needed.
+    """
+    if is_finished(folder) and not (folder / RUN_FILE).exists():
+        raise ResultsError(
+            f"results must be whole, got {str(folder)!r}, into which a run was moving "
+            "its files when it ended; the same command goes on"
+        )
+    run = _read_sealed(
+        folder / RUN_FILE, "results", f"a folder with a readable {RUN_FILE}", folder
+    )
+    hashes = run["sha256"]
+    for name in needed:
+        if name not in hashes:
+            raise ResultsError(
+                f"results must have {name!r} among the files of their {RUN_FILE}, got "
+                f"{len(hashes)} others"
+            )
+    for name, expected in hashes.items():
+        if not _is_as_written(folder, name, expected):
+            raise ResultsError(
+                f"results must be as they were written, but {name!r} in "
+                f"{str(folder)!r} is missing or changed"
+            )
+    return run
+
+
+def _is_as_written(folder: Path, name: str, expected: object) -> bool:
+    """Tell whether a file of a folder is there and has its hash."""
+    try:
+        return (
+            is_inside(name)
+            and (folder / name).is_file()
+            and file_hash(folder / name) == expected
+        )
+    except (OSError, ValueError):  # a name that is none
+        return False
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a run.json wherever it lies, without the files that it speaks of.
+
+    Raises
+    ------
+    ResultsError
+        If it is none, of another schema, or was changed.
+    """
+    return _read_sealed(path, "replicates-from", f"a readable {RUN_FILE}", path)
+
+
+def _read_sealed(path: Path, name: str, wanted: str, shown: Path) -> dict[str, Any]:
+    """Read a record and check it against its own digest."""
+    try:
+        record = json.loads(read_small(RUN_FILE, path, MOST_RUN))
+        program, schema = record["program"], record["schema"]
+        digest = digest_of(record)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ResultsError(f"{name} must be {wanted}, got {str(shown)!r}") from error
+    if (program, schema) != ("montecarlo", SCHEMA):
+        raise ResultsError(
+            f"{name} must be of montecarlo's schema {SCHEMA}, "
+            f"got {schema!r:.40} of {program!r:.40}"
+        )
+    if record.get(DIGEST) != digest:
+        raise ResultsError(
+            f"{name} must be as they were written, but {RUN_FILE} of {str(shown)!r} "
+            f"has the digest {digest[:12]}, and says {record.get(DIGEST)!r:.14}"
+        )
+    hashes = record.get("sha256")
+    if not isinstance(hashes, dict):
+        raise ResultsError(f"{name} must have hashes in their {RUN_FILE}, got none")
+    return dict(record)

@@ -1,0 +1,547 @@
+"""Bad input of every kind, for every reader and option: one line and a status, always.
+
+Inputs are small seeds with a few bytes, fields or words changed, by a seeded generator;
+commands run in this process, and what would sample or draw is replaced by a signal that
+the input was taken.
+"""
+
+import contextlib
+import json
+import random
+import resource
+import shutil
+import signal
+import sys
+import time
+import zipfile
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from montecarlo import exits
+from montecarlo.report import making, rerendering
+from montecarlo.report.__main__ import main as report_main
+from montecarlo.results.folder import file_hash
+from montecarlo.results.sealing import seal
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are Linux'"),
+    pytest.mark.filterwarnings("ignore"),
+]
+
+SEED = 12
+#: Inputs of each kind.
+N_FILES, N_FOLDERS, N_TEXTS, N_OPTIONS = 100, 200, 150, 100
+STATUSES = {
+    value
+    for name, value in vars(exits).items()
+    if name.isupper() and isinstance(value, int)
+}
+SECONDS, MOST_BYTES, MOST_LINE = 10.0, 2**30, 4000
+
+
+def generator(name=""):
+    """Return a generator of inputs."""
+    return random.Random(f"{SEED} {name}")  # noqa: S311 - no secret
+
+
+class Taken(BaseException):
+    """The input was taken: what comes next would be work."""
+
+
+class Hang(BaseException):
+    """An input took too long."""
+
+
+def taken(*_args, **_options):
+    """Stand for what would sample."""
+    raise Taken
+
+
+#: What would take long, module and name.
+WORK = (
+    ("montecarlo.report.command", "run_study"),
+    ("montecarlo.report.command", "make_executor"),
+    ("montecarlo.own_claims_query", "run_study"),
+    ("montecarlo.own_claims_query", "make_executor"),
+    ("montecarlo.point", "run"),
+    ("montecarlo.point", "ThreadPoolExecutor"),
+    ("montecarlo.replay", "sample"),
+    ("montecarlo.replay", "tail_task"),
+    ("montecarlo.calibration.making", "make_executor"),
+    ("montecarlo.report.observed.command", "observe_model"),
+)
+
+
+@pytest.fixture
+def fuzz(monkeypatch, tmp_path, capsys):
+    """Run inputs, judge each, and print how many there were."""
+    for module, name in WORK:
+        monkeypatch.setattr(import_module(module), name, taken)
+    for module in ("command", "rerendering", "observed.command"):
+        # reads all templates, whatever came
+        where = import_module(f"montecarlo.report.{module}")
+        monkeypatch.setattr(where, "require_complete", list)
+    monkeypatch.setitem(making.FORMATS, "html", taken)
+    monkeypatch.setattr(making, "_draw_figures", lambda *_: {})
+    alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
+    monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)
+    monkeypatch.chdir(tmp_path)
+
+    def ring(*_):
+        raise Hang
+
+    monkeypatch.setattr(signal, "getsignal", lambda _: None)  # leave Ctrl-C alone
+    before = signal.signal(signal.SIGALRM, ring)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    held = int(Path("/proc/self/statm").read_text().split()[0])
+    limit = held * resource.getpagesize() + MOST_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    found = Fuzz(capsys)
+    started = time.process_time()
+    try:
+        yield found
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+        signal.signal(signal.SIGALRM, before)
+    seconds = time.process_time() - started
+    counts = ", ".join(f"{n} {name}" for name, n in sorted(found.counts.items()))
+    with capsys.disabled():
+        print(  # noqa: T201 - its totals
+            f"\n{found.counts.total()} inputs in {seconds:.0f} s: {counts}"
+        )
+    assert not found.failures, "\n".join(found.failures[:20])
+
+
+class Fuzz:
+    """Inputs that were tried, how they ended, and those that ended badly."""
+
+    def __init__(self, capsys):
+        self.capsys = capsys
+        self.counts = Counter()
+        self.may_fail = False  # a file that is bad is bad input
+        self.failures = []
+
+    def run(self, main, arguments, label):
+        """Run a command on an input."""
+        self.capsys.readouterr()
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        try:
+            ended = main([str(one) for one in arguments])
+        except Taken:
+            ended = "taken"
+        except Hang:
+            ended = "hang"
+        except SystemExit as error:  # argparse shows the usage
+            ended = "usage" if error.code == exits.INPUT_ERROR else f"exit {error.code}"
+        except BaseException as error:  # noqa: BLE001 - that is what is looked for
+            ended = f"{type(error).__name__}: {error!s:.200}"
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+        self._judge(ended, self.capsys.readouterr().err, f"{label} {arguments!s:.300}")
+
+    def _judge(self, ended, complaint, label):
+        lines = complaint.splitlines()
+        bad = ended not in {*STATUSES, "taken", "usage"}
+        bad = bad or "out of memory" in complaint
+        bad = bad or (ended == exits.FAILED and not self.may_fail)
+        if ended in STATUSES - {exits.DONE, exits.FAILING}:
+            bad = bad or len(lines) != 1 or len(complaint) > MOST_LINE
+        name = f"status {ended}" if ended in STATUSES else str(ended)
+        self.counts[name if not bad else "FAILED"] += 1
+        if bad:
+            self.failures.append(f"{label}: {ended} {complaint!s:.300}")
+
+
+# --- How bytes, words and values are changed ----------------------------------------
+
+NUMBERS = (
+    0,
+    1,
+    -1,
+    True,
+    False,
+    None,
+    2**31,
+    -(2**63),
+    10**30,
+    0.5,
+    -0.0,
+    1e308,
+    1e-320,
+)
+WORDS = ("", " ", "a", "nan", "inf", "-1", "\x00", "\x1b[31m", "\u202eabc", "é" * 40)
+VALUES = (*NUMBERS, *WORDS, [], {}, [[]], {"a": {}}, "x" * 5000, [None] * 50, ["a"] * 9)
+PIECES = (b"", b"\x00", b"\xff" * 8, b"(True,", b"{", b"[" * 300, b"9" * 40, b"-", b"'")
+
+
+def spoil(rng, content):
+    """Change some bytes: overwrite, cut, repeat, or put something in."""
+    content = bytearray(content)
+    for _ in range(rng.choice((1, 1, 1, 2, 5))):
+        # headers are where formats are
+        at = rng.randrange(min(len(content), rng.choice((16, 200, 10**9))) or 1)
+        stop = at + rng.choice((0, 1, 1, 2, 4, 8, 60))
+        match rng.randrange(5):
+            case 0:
+                content[at:stop] = rng.randbytes(stop - at)
+            case 1:
+                del content[at:stop]
+            case 2:
+                content[at:at] = content[at:stop] * rng.choice((1, 2, 50))
+            case 3:
+                content[at:stop] = rng.choice(PIECES)
+            case _:
+                del content[at + rng.randrange(400) :]
+    return bytes(content)
+
+
+def spoil_value(rng, value, depth=0):
+    """Change one place of plain data: another value, one less, one twice."""
+    if isinstance(value, dict | list) and value and (depth < 2 or rng.random() < 0.75):
+        keys = list(value) if isinstance(value, dict) else range(len(value))
+        key = rng.choice(keys)
+        match rng.randrange(12):
+            case 0:
+                del value[key]
+            case 1 if isinstance(value, dict):
+                value[rng.choice(WORDS)] = value[key]
+            case 1:
+                value.append(value[key])
+            case _:
+                value[key] = spoil_value(rng, value[key], depth + 1)
+        return value
+    if isinstance(value, int | float) and rng.random() < 0.3:
+        return rng.choice((value + 1, -value, value * 1e9, 0))
+    return rng.choice(VALUES)
+
+
+# --- Arrays -------------------------------------------------------------------------
+
+
+def array_seeds(folder):
+    """Write small valid files of each kind; yields the arguments that open them."""
+    rng = np.random.default_rng(SEED)
+    q, k = rng.normal(size=(2, 2, 1, 2, 3, 2)).astype(np.float32)
+    for name, array in (("q", q), ("k", k)):
+        np.save(folder / f"{name}.npy", array)
+    yield folder / "q.npy", [folder / "k.npy"]
+    np.savez(folder / "plain.npz", q=q, k=k)
+    yield folder / "plain.npz", []
+    np.savez_compressed(folder / "packed.npz", q=q, k=k)
+    yield folder / "packed.npz", []
+    header = {
+        f"{layer}.{side}": {
+            "dtype": "F32",
+            "shape": [2, 2, 3, 2],
+            "data_offsets": [96 * n, 96 * (n + 1)],
+        }
+        for n, (layer, side) in enumerate([(0, "q"), (0, "k"), (1, "q"), (1, "k")])
+    }
+    text = json.dumps(header).encode()
+    path = folder / "m.safetensors"
+    path.write_bytes(len(text).to_bytes(8, "little") + text + q.tobytes() * 4)
+    yield path, ["--names", "{layer}.{side}"]
+
+
+def test_arrays(fuzz, tmp_path):
+    """Files of arrays: bytes changed, and headers of safetensors by their fields."""
+    rng = generator()
+    main = import_module("montecarlo.observe").main
+    for path, rest in array_seeds(tmp_path):
+        content = path.read_bytes()
+        for number in range(2 * N_FILES):
+            spoilt = tmp_path / f"spoilt{path.suffix}"
+            if path.suffix == ".safetensors" and number % 2:
+                length = int.from_bytes(content[:8], "little")
+                header = spoil_value(rng, json.loads(content[8 : 8 + length]))
+                text = json.dumps(header).encode()
+                made = len(text).to_bytes(8, "little") + text + content[8 + length :]
+            elif path.suffix == ".npz" and number % 2:
+                made = archived(rng, path)
+            else:
+                made = spoil(rng, content)
+            spoilt.write_bytes(made)
+            arguments = [spoilt, *rest, "--output", "o", "--lang", "en", "--quiet"]
+            fuzz.run(main, arguments, f"{path.name} {number}")
+
+
+def archived(rng, path):
+    """Return an archive whose members are spoilt, and not the archive."""
+    made = path.with_name("made.npz")
+    packing = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(made, "w", packing) as new:
+        for name in old.namelist():
+            for _ in range(rng.choice((1, 1, 1, 2, 0))):
+                new.writestr(name, spoil(rng, old.read(name)))
+    return made.read_bytes()
+
+
+# --- Results folders ----------------------------------------------------------------
+
+GRID = """
+[grid]
+d_k = [4, 16]
+n_keys = [8]
+laws = ["laplace"]
+law_d_k = [4]
+first = 4
+most = 4
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A small report, as data."""
+    folder = tmp_path_factory.mktemp("fuzzed")
+    (folder / "grid.toml").write_text(GRID, encoding="utf-8")
+    output = folder / "output"
+    arguments = ["--config", folder / "grid.toml", "--output", output, "--lang", "en"]
+    arguments += ["--format", "json", "--jobs", "1", "--quiet"]
+    assert report_main(list(map(str, arguments))) == 0
+    return output
+
+
+def edited(rng, results, folder):
+    """Edit a copy of a results folder; hashes are mostly made anew, as by a forger."""
+    shutil.copytree(results, folder)
+    names = ("run.json", "claims.json", "claims.json", "measurements.csv", "curves.csv")
+    name = rng.choice(names)
+    path = folder / name
+    if name.endswith(".csv"):
+        lines = path.read_text().splitlines()
+        at = rng.randrange(len(lines))
+        fields = lines[at].split(",")
+        fields[rng.randrange(len(fields))] = str(rng.choice(VALUES))[:200]
+        lines[at] = ",".join(fields)
+        lines += [lines[at]] * rng.randrange(2)
+        path.write_text("\n".join(lines[: rng.choice((1, 40, 10**6))]))
+    elif rng.random() < 0.2:
+        path.write_bytes(spoil(rng, path.read_bytes()))
+    else:
+        path.write_text(json.dumps(spoil_value(rng, json.loads(path.read_bytes()))))
+    if rng.random() < 0.8:
+        with contextlib.suppress(ValueError, TypeError, LookupError, AttributeError):
+            run = json.loads((folder / "run.json").read_bytes())
+            if name != "run.json":
+                run["sha256"][name] = file_hash(path)
+            (folder / "run.json").write_text(json.dumps(seal(run)))
+
+
+def test_results_folders(fuzz, results, tmp_path):
+    """Edited results are refused, or rendered: no number and no word goes unread."""
+    rng = generator()
+    measure = import_module("montecarlo.measure").main
+    figures = import_module("montecarlo.figures").main
+    fuzz.may_fail = True  # as figures do without data
+    row = results.joinpath("measurements.csv").read_text().splitlines()[1][-12:]
+    for number in range(N_FOLDERS):
+        folder = tmp_path / "edited"
+        edited(rng, results, folder)
+        again = ["--output", "o", "--lang", "en", "--quiet"]
+        main, arguments = (
+            (measure, ["--row", row, "--from", folder]),
+            (report_main, ["--replicates-from", folder / "run.json", *again]),
+            (figures, ["--from", folder, "--only", "variance", *again]),
+            (report_main, ["--from", folder, *again]),
+            (report_main, ["--from", folder, *again]),
+        )[number % 5]
+        fuzz.run(main, arguments, f"folder {number}")
+        shutil.rmtree(folder)
+
+
+# --- What users write ---------------------------------------------------------------
+
+
+def spoil_text(rng, text):
+    """Change a file that somebody wrote, by bytes or by lines."""
+    if rng.random() < 0.4:
+        return spoil(rng, text.encode())
+    lines = text.splitlines()
+    for _ in range(rng.choice((1, 1, 2))):
+        at = rng.randrange(len(lines))
+        name, equals, value = lines[at].partition("=")
+        other = rng.choice(VALUES)
+        match rng.randrange(4):
+            case 0:
+                del lines[at]
+            case 1:
+                lines.insert(at, rng.choice(lines))
+            case 2 if equals:
+                lines[at] = f"{name}= {json.dumps(other)}"
+            case _:
+                lines[at] = f"{name}{equals}{value[: rng.randrange(9)]}{other!s:.300}"
+    return "\n".join(lines or [""]).encode(errors="surrogatepass")
+
+
+ROOT = Path(__file__).parents[1]
+CONFIGURATION = f"""
+seed = 3
+lang = ["en", "de"]
+only = ["unscaled-one-hot"]
+jobs = 1
+executor = "threads"
+error_rate = 0.01
+{GRID}
+[[grid.blocks]]
+d_k = [8]
+law_q = "gaussian(mean=1.0)"
+dependence = "none"
+"""
+
+
+def test_configurations(fuzz, tmp_path):
+    """Configuration files that are nearly right."""
+    rng = generator()
+    path = tmp_path / "c.toml"
+    for number in range(2 * N_TEXTS):
+        path.write_bytes(spoil_text(rng, CONFIGURATION))
+        fuzz.run(report_main, ["--config", path, "--output", "o"], f"config {number}")
+
+
+def test_own_claims(fuzz, tmp_path):
+    """Claims of one's own that are nearly right."""
+    rng = generator()
+    main = import_module("montecarlo.judge").main
+    path = tmp_path / "own.toml"
+    seeds = [ROOT / "docs/own-claim.toml", ROOT / "tests/report/own_claims.toml"]
+    texts = [seed.read_text(encoding="utf-8") for seed in seeds]
+    for number in range(2 * N_TEXTS):
+        path.write_bytes(spoil_text(rng, texts[number % 2]))
+        fuzz.run(main, [path], f"claims {number}")
+
+
+TEXT = "# A **b**\n\n- Eins. Zwei (drei. Vier)! \\(a. b\\)\n\n$$\nx\n$$\n```\ny\n"
+
+
+def test_author_texts(fuzz, tmp_path):
+    """Authors' files of every kind."""
+    rng = generator()
+    path = tmp_path / "text.md"
+    for number in range(N_TEXTS):
+        path.write_bytes(spoil(rng, TEXT.encode() * rng.choice((1, 1, 200))))
+        key = rng.choice(("de", "zh-chat", "ja", "es"))
+        fuzz.run(
+            report_main,
+            ["--text", f"{key}={path}", "--preset", "quick", "--output", "o"],
+            f"text {number}",
+        )
+
+
+@pytest.mark.parametrize("kind", ["config", "claims", "text", "npy", "replicates"])
+def test_files_without_an_end(fuzz, tmp_path, kind):
+    """What has no end is read to a limit."""
+    path = tmp_path / "zero.npy"
+    path.symlink_to("/dev/zero")
+    commands = {
+        "config": (report_main, ["--config", path]),
+        "claims": (import_module("montecarlo.judge").main, [path]),
+        "text": (report_main, ["--text", f"de={path}", "--preset", "quick"]),
+        "npy": (import_module("montecarlo.observe").main, [path, path]),
+        "replicates": (report_main, ["--replicates-from", path]),
+    }
+    main, arguments = commands[kind]
+    fuzz.run(main, arguments, kind)
+    assert set(fuzz.counts) == {f"status {exits.INPUT_ERROR}"}
+
+
+# --- Options ------------------------------------------------------------------------
+
+TYPED = (
+    "",
+    " ",
+    "--",
+    "-",
+    "0",
+    "1",
+    "-1",
+    "1e3",
+    "1.5",
+    "nan",
+    "inf",
+    "9" * 30,
+    "0x10",
+)
+TYPED += (
+    "9" * 3000,
+    "a",
+    "é",
+    "\u0661",
+    "x" * 300,
+    "a,b",
+    ",",
+    "1:2",
+    "0:9",
+    "2:1",
+    ":",
+)
+TYPED += (
+    "sqrt",
+    "none",
+    "none/sqrt",
+    "gaussian",
+    "gaussian(mean=1.0)",
+    "gaussian(std=nan)",
+)
+TYPED += (
+    "planted(0.5)",
+    "pairs(0.5)",
+    "planted(2)",
+    "score_variance",
+    "entropy",
+    "mean",
+)
+TYPED += (
+    "bfloat16",
+    "naive",
+    "all",
+    "en",
+    "de=",
+    "=",
+    "{side}",
+    "{layer}",
+    "~/x",
+    "..",
+)
+TYPED += ("a/b/c", "html", "json", "quick", "unscaled-one-hot", "threads", "processes")
+TYPED += (
+    "init(kind=xavier,norm=layer,shape=head,width=64)",
+    "\x1b[31m",
+    "a\nb",
+    "\ud800",
+)
+COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_options(fuzz, tmp_path, command):
+    """A few options of a command with whatever somebody may type."""
+    rng, fuzz.may_fail = generator(command), True
+    name = (
+        "montecarlo.report.__main__" if command == "report" else f"montecarlo.{command}"
+    )
+    module = import_module(name)
+    actions = [
+        action
+        for action in module.build_parser()._actions
+        if action.option_strings and action.dest not in {"help", "version"}
+    ]
+    np.savez(
+        tmp_path / "qk.npz", q=np.ones((1, 1, 1, 2, 2)), k=np.ones((1, 1, 1, 2, 2))
+    )
+    shutil.copy(ROOT / "docs/own-claim.toml", tmp_path / "own.toml")
+    first = {"judge": ["own.toml"], "observe": ["qk.npz"]}.get(command, [])
+    if command == "measure":
+        first = ["--quantity=entropy", "--keys=8"]
+    for number in range(N_OPTIONS):
+        typed = list(first)
+        for action in rng.sample(actions, rng.choice((1, 1, 2, 3))):
+            flag = rng.choice(action.option_strings)
+            value = rng.choice(TYPED)
+            typed.append(flag if action.nargs == 0 else f"{flag}={value}")
+        fuzz.run(module.main, typed, f"{command} {number}")

@@ -1,0 +1,45 @@
+"""docs/limits.md says the limits that readers have."""
+
+from pathlib import Path
+
+import pytest
+
+from montecarlo import small_files
+from montecarlo.observation import arrays, numpy_files, safetensors_files
+from montecarlo.report import author_texts, claims_record
+from montecarlo.results import columns, reading
+
+PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
+LIMITS = [
+    ("bytes of a header", numpy_files.MOST_HEADER),
+    ("axes, and the length of each", arrays.MOST_AXES, arrays.MOST_LENGTH),
+    ("| members", numpy_files.MOST_MEMBERS),
+    ("bytes of their list", numpy_files.MOST_LISTED),
+    ("an array's bytes, in those of the archive", numpy_files.MOST_RATIO),
+    ("which many bytes are always unpacked", numpy_files.ALWAYS_UNPACKED),
+    ("bytes of the header", safetensors_files.MOST_HEADER),
+    ("| arrays", safetensors_files.MOST_TENSORS),
+    ("characters of a name", safetensors_files.MOST_NAME),
+    ("digits of a number in a name", safetensors_files.MOST_DIGITS),
+    ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
+    ("| `--text`", author_texts.MOST_BYTES),
+    ("characters of a line", author_texts.MOST_LINE),
+    ("| `run.json`", reading.MOST_RUN),
+    ("| `claims.json`", claims_record.MOST_CLAIMS),
+    ("| `measurements.csv`, `curves.csv`", columns.MOST_TABLE),
+]
+
+
+def written(number):
+    """Return a limit as the page writes it."""
+    power = number.bit_length() - 1
+    is_power = number == 2**power and number > 1000
+    return f"2^{power}" if is_power else f"{number:,}"
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit[0])
+def test_limits_are_those_of_the_page(limit):
+    """One line of the table for each, with the number that the program has."""
+    name, *numbers = limit
+    (line,) = [x for x in PAGE.read_text(encoding="utf-8").splitlines() if name in x]
+    assert line.endswith(f"| {', '.join(map(written, numbers))} |")
