@@ -15,7 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.judging import ClaimOutcome, Judge, decision_error
+from montecarlo.claims.error_rates import split_error_rate
+from montecarlo.claims.judging import ClaimOutcome, Judge
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import Plan, run_to
 from montecarlo.estimation.executors import make_executor
@@ -25,7 +26,7 @@ from montecarlo.presets import PRESETS
 from montecarlo.sampling.conditions import Condition
 from montecarlo.study import (
     Study,
-    decision_error_of,
+    error_rates_of,
     find_reference,
     needed_budgets,
     run_study,
@@ -78,10 +79,11 @@ def compare(study: Study) -> Iterator[Way]:
             run_to(plan, store, executor, wanted)
             used += time.process_time() - started
             once = dict.fromkeys(budgets, 1)
-            alpha = decision_error(
+            rates = split_error_rate(
                 study.catalogue, once, study.grid.divisors, _exact, study.error_rate
             )
-            yield _way(f"fixed {study.grid.first * 2**look}", study, store, used, alpha)
+            name = f"fixed {study.grid.first * 2**look}"
+            yield _way(name, study, store, used, rates.decision_error)
         store = SampleStore()
         ends: list[float] = []
         started = time.process_time()
@@ -92,7 +94,8 @@ def compare(study: Study) -> Iterator[Way]:
             sampled=lambda: ends.append(time.process_time()),
         )
     used = ends[0] - started
-    yield _way("until decided", study, store, used, decision_error_of(study))
+    alpha = error_rates_of(study).decision_error
+    yield _way("until decided", study, store, used, alpha)
 
 
 def _way(
@@ -105,8 +108,8 @@ def _way(
         c: Summaries(c, store.samples(c), study.grid.divisors)
         for c in store.conditions()
     }
-    claims, self_checks = judge.judge(made.__getitem__)
-    verdicts = list(_verdicts([*claims, *self_checks]))
+    judged = judge.judge(made.__getitem__)
+    verdicts = list(_verdicts([*judged.claims, *judged.self_checks]))
     return Way(
         name,
         sum(map(store.n_replicates, budgets)),

@@ -1,25 +1,38 @@
 """Make the README's figure and verdict table again from a report's results.
 
 ``python docs/make_readme.py output`` reads a results folder (the standard preset, seed
-1) and writes ``docs/attention.svg``, the table between the markers of README.md, and
-the verdicts of docs/changes-after-results.md.  A test compares them with a fresh run.
+1) and writes ``docs/attention.svg``, the table between the markers of README.md, its
+line about the error rate, and the verdicts of docs/changes-after-results.md.  A test
+compares them with a fresh run.
 """
 
 import re
 import sys
 from pathlib import Path
 
+from montecarlo.calibration.card import counted, read_card
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.presets import PRESETS
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import gather, read_results
 from montecarlo.report.language import read_language
 from montecarlo.report.views import Findings, Said
 from montecarlo.report.wording import set_number
+from montecarlo.study import Study, error_rates_of
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- verdicts: made by docs/make_readme.py -->", "<!-- end -->"
 
 
+#: What the README says of the error rate, and how it names what was not counted.
+RATE_LINE = re.compile(r"^Nominal \d.*$", re.MULTILINE)
+FAMILY_WORDS = {
+    "slope": "slopes",
+    "ratio_of_ends": "ratios of ends",
+    "spread": "ratios of outer quantiles",
+    "share": "shares of rows",
+    "score_std": "the standard deviation of the score",
+}
 #: A row of the page of changes: claim, verdict before, verdict after.
 ROW = re.compile(r"^(\| `([\w-]+)` \| \w+ \| )\*\*[^*]+\*\*", re.MULTILINE)
 
@@ -42,6 +55,34 @@ def plain_said(said: Said) -> str:
         for name, number in said.numbers.items()
     }
     return str(said.text) % numbers
+
+
+def error_rate_line() -> str:
+    """Return what the nominal rate of the standard preset was found to be worth."""
+    card = read_card()
+    if card is None:
+        raise SystemExit("the package must have a report card, got none")
+    study = Study(read_catalogue(), PRESETS["standard"])
+    found = counted(card, error_rates_of(study).decision_error)
+    times = ", ".join(f"{number:.2f}" for number in found.times)
+    rates = ", ".join(f"{rate:g}" for rate in found.nominal)
+    line = (
+        f"Nominal {100.0 * study.error_rate:g} %: at one-sided rates of {rates} the "
+        f"intervals of the worst combination missed {times} times as often as stated; "
+        f"at {found.decision_error:.2g}, the rate of one interval of the standard "
+        "preset, nothing can be counted, and the "
+        f"{found.model} through the counts gives {found.extrapolated:.2f} times."
+    )
+    if found.not_counted:
+        line += (
+            f" Not counted yet: {', '.join(map(FAMILY_WORDS.get, found.not_counted))}."
+        )
+    return line
+
+
+def with_error_rate(readme: str) -> str:
+    """Put that line into a README, in the place of the one that is there."""
+    return RATE_LINE.sub(lambda _: error_rate_line(), readme)
 
 
 def with_verdicts(page: str, findings: Findings) -> str:
@@ -67,7 +108,7 @@ def main(folder: Path) -> None:
     readme = ROOT / "README.md"
     findings = gather(results, read_catalogue())
     text = with_table(readme.read_text(encoding="utf-8"), verdict_table(findings))
-    readme.write_text(text, encoding="utf-8", newline="\n")
+    readme.write_text(with_error_rate(text), encoding="utf-8", newline="\n")
     changes = ROOT / "docs" / "changes-after-results.md"
     text = with_verdicts(changes.read_text(encoding="utf-8"), findings)
     changes.write_text(text, encoding="utf-8", newline="\n")

@@ -49,7 +49,7 @@ def own_study(
         are added to it.
     seed : int
     error_rate : float
-        Probability that any decided check is wrong, at most.
+        Nominal probability that any decided check is wrong.
 
     Raises
     ------

@@ -5,10 +5,12 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from montecarlo.arguments import named_list
+from montecarlo.calibration.card import Counted, counted, read_card
 from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.executors import make_executor
@@ -82,15 +84,43 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
         failing = failing or "self-check" in fail_on
     status = FAILING if failing else NOT_REACHED if open_ends else DONE
+    decision_error, card = judged["decision_error"], read_card()
+    worth = None if card is None else counted(card, decision_error)
     if arguments.json:
-        record = {"error_rate": error_rate, "seed": seed, "claims": claims}
+        record = {
+            "error_rate": error_rate,
+            "decision_error": decision_error,
+            "error_rate_counted": None if worth is None else asdict(worth),
+            "seed": seed,
+            "claims": claims,
+        }
         return json.dumps(record), status
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines = [line for claim in claims for line in _lines(claim, d_k)]
     lines += [f"{one['verdict']:<14} {one['id']} (self-check)" for one in self_checks]
+    lines += _error_rate(error_rate, worth)
     if folder is not None:
         lines.append(str(folder / "index.html"))
     return "\n".join(lines), status
+
+
+def _error_rate(nominal: float, worth: Counted | None) -> list[str]:
+    """Tell the nominal error rate, and what such rates were found to be worth."""
+    lines = [f"error rate     nominal {100.0 * nominal:.3g} % for the whole file"]
+    if worth is None:
+        return lines
+    pairs = zip(worth.times, worth.nominal, strict=True)
+    times = ", ".join(f"{times:.2f} times at {rate:g}" for times, rate in pairs)
+    too_small = worth.decision_error < min(worth.nominal)
+    how = "extrapolated, since too rare to be counted," if too_small else "found"
+    lines.append(
+        f"  {'counted':<14} one interval on one side misses at worst {times}; {how} by "
+        f"a {worth.model}: {worth.extrapolated:.2f} times at {worth.decision_error:g}, "
+        "its rate here"
+    )
+    if worth.not_counted:
+        lines.append(f"  {'not counted':<14} {', '.join(worth.not_counted)}")
+    return lines
 
 
 def _lines(claim: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:

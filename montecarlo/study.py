@@ -11,11 +11,8 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.cells import cells_of
-from montecarlo.claims.judging import (
-    ClaimOutcome,
-    Judge,
-    decision_error,
-)
+from montecarlo.claims.error_rates import ErrorRates, split_error_rate
+from montecarlo.claims.judging import ClaimOutcome, Judge
 from montecarlo.claims.records import (
     claim_records,
     self_check_records,
@@ -54,7 +51,7 @@ class Study:
     grid : Grid
     seed : int
     error_rate : float
-        Probability that any decided check of the report is wrong, at most.
+        Nominal probability that any decided check of the report is wrong.
     preset : str
         Name of the preset that the grid came from, for the record.
     whole_grid : bool
@@ -140,7 +137,8 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     """
     budgets = needed_budgets(study)
     divisors = study.grid.divisors
-    alpha = decision_error_of(study)
+    rates = error_rates_of(study)
+    alpha = rates.decision_error
     most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
     judge = Judge(study.catalogue, most, divisors, exact_value, alpha)
     store, cache = store or SampleStore(), _Cache(divisors)
@@ -180,7 +178,10 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         {
             "error_rate": study.error_rate,
             "decision_error": alpha,
-            "claims": claim_records(study.catalogue, judged.claims, row_id),
+            "looks": rates.looks,
+            "claims": claim_records(
+                study.catalogue, judged.claims, rates.claims, row_id
+            ),
             "passages": [
                 {"id": passage.id, **sentence_record(one, row_id)}
                 for passage, one in zip(
@@ -236,11 +237,11 @@ def require_replicates(study: Study) -> None:
             )
 
 
-def decision_error_of(study: Study) -> float:
-    """Return the one-sided error rate of each decision interval of a study."""
+def error_rates_of(study: Study) -> ErrorRates:
+    """Return how the error rate of a study is split over intervals and claims."""
     budgets = needed_budgets(study)
     looks = {condition: len(budget.looks()) for condition, budget in budgets.items()}
-    return decision_error(
+    return split_error_rate(
         study.catalogue, looks, study.grid.divisors, exact_value, study.error_rate
     )
 

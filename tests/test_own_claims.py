@@ -64,6 +64,12 @@ def test_example_is_judged(capsys):
     number = r"[0-9.]+ ± [0-9.]+, claimed"
     assert re.fullmatch(rf"gaussian, d_k = .*: {number} .* to .*", lines[2].strip())
     assert re.fullmatch(rf".*gaussian, .*: {number} at least 0.9", lines[5].strip())
+    # the error rate is nominal, and what was counted stands beside it
+    (place,) = (n for n, line in enumerate(lines) if line.startswith("error rate"))
+    assert "nominal 1 %" in lines[place]
+    assert "times at 0.0001; " in lines[place + 1]
+    assert "by a power law" in lines[place + 1]
+    assert lines[place + 2].split()[:2] == ["not", "counted"]
 
 
 def test_example_names_what_may_be_chosen():
@@ -100,7 +106,10 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     """A claim about d_k = 48, which no preset has, is measured there."""
     path = write(tmp_path / "claim.toml", expected="48.0", d_k="48")
     assert main([path, "--json", "--jobs", "1"]) == 0
-    claim = json.loads(capsys.readouterr().out)["claims"][0]
+    record = json.loads(capsys.readouterr().out)
+    claim, found = record["claims"][0], record["error_rate_counted"]
+    assert len(found["nominal"]) == len(found["times"]) == 3
+    assert (found["model"], claim["error_rate"]) == ("power law", record["error_rate"])
     assert claim["readings"][0]["places"][0]["d_k"] == 48
 
 

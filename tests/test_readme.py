@@ -33,6 +33,14 @@ def coordinates(svg):
     return np.array([float(x) for x in re.findall(r"-?\d+\.?\d*", paths)])
 
 
+def test_error_rate_is_what_was_counted():
+    """The README's numbers of the error rate are those of the report card."""
+    script = load_script()
+    (line,) = script.RATE_LINE.findall(README)
+    assert line == script.error_rate_line()
+    assert "times as often as stated" in line
+
+
 def test_commands_are_the_tested_ones():
     """A new user's two commands stand in the README as CI runs them."""
     assert "python -m pip install . && python -m montecarlo.report\n" in README

@@ -38,8 +38,6 @@ class PairQuantity:
         that is averaged, for the skewness of the replicates to exist.
     divided : bool
         Whether it has a value under each divisor, or one for all.
-    same_as : str
-        The quantity it is a known function of: one check, not two.
     interval_scale : Scale or None
         Where its interval is made, if not as it is.
     """
@@ -50,7 +48,6 @@ class PairQuantity:
     degree: int
     moments: float
     divided: bool = True
-    same_as: str = ""
     interval_scale: "Scale | None" = None
 
 
@@ -132,7 +129,6 @@ PAIR_QUANTITIES = {
             _score_std,
             1,
             6.0,
-            same_as="score_variance",
         ),
         PairQuantity(
             "score_variance_ratio",

@@ -8,6 +8,7 @@ import hashlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy as np
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.summaries import RowKey
+from montecarlo.estimation.summaries import SPREAD, RowKey
+from montecarlo.presets import PRESETS
 from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -58,6 +60,7 @@ PAIR_ROWS = (
     "entry_variance_q",
     "score_abs",
     "score_variance",
+    "score_std",
     "score_variance_ratio",
     "score_excess_kurtosis",
     "score_law_gap",
@@ -75,6 +78,9 @@ MEANS = (
 )
 COUNTED = ("weight_max", "effective_keys", "jacobian_frobenius", "gradient_query")
 COMPARED = ("effective_keys", "jacobian_frobenius", "gradient_query")
+#: Shares of rows, and what the distance between the outer quantiles is judged of.
+SHARES = ("saturated", "planted_rank_first")
+SPREADS = ("jacobian_frobenius",)
 
 Bins = np.ndarray[tuple[int, ...], np.dtype[np.int16]]
 
@@ -112,6 +118,12 @@ def conditions() -> list[Condition]:
     return found
 
 
+def first_look(condition: Condition) -> int:
+    """Return the replicates of the standard report's first look."""
+    grid = PRESETS["standard"]
+    return grid.first_large if condition.is_large else grid.first
+
+
 def row_keys(condition: Condition) -> Iterator[RowKey]:
     """Name the rows of a condition that are calibrated."""
     if condition.n_keys is None:
@@ -119,18 +131,18 @@ def row_keys(condition: Condition) -> Iterator[RowKey]:
             yield RowKey("none", name, "value")
         return
     have = row_quantities(condition)
-    for name in MEANS:
-        if name in have:
-            # a factor changes neither a row variance nor the largest score
-            divided = QUANTITIES[name].name not in ("score_row_variance", "score_max")
-            for divisor in ("none", "sqrt", "linear") if divided else ("sqrt",):
-                yield RowKey(divisor, name, "mean")
-    for name in COUNTED:
-        for divisor in ("none", "sqrt"):
-            for summary in QUANTILES:
-                yield RowKey(divisor, name, summary)
+    for name in (*MEANS, *SHARES):
+        # a factor changes neither a row variance nor the largest score
+        divided = QUANTITIES[name].name not in ("score_row_variance", "score_max")
+        used = ("none", "sqrt", "linear") if divided else ("sqrt",)
+        for divisor in used if name in have else ():
+            yield RowKey(divisor, name, "mean")
+    for name, divisor, summary in product(COUNTED, ("none", "sqrt"), QUANTILES):
+        yield RowKey(divisor, name, summary)
     for name in COMPARED:
         yield RowKey("none/sqrt", name, "mean")
+    for name, divisor in product(SPREADS, ("sqrt", "none/sqrt")):
+        yield RowKey(divisor, name, SPREAD)
 
 
 def read_or_draw(

@@ -14,17 +14,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.rates import RATES, Power, Rates
 from montecarlo.calibration.studies import Tally
+from montecarlo.estimation.summaries import SPREAD
 
 #: Where the card lies that the report shows.
 FOLDER = Path(__file__).with_name("report_card")
 #: All that a card is made of.
-FILES = frozenset({"rates.csv", "power.csv", "studies.csv", "about.json"})
+FILES = frozenset({"rates.csv", "power.csv", "studies.csv", "about.json", "probes.csv"})
 #: A judged row may miss so many times as often as stated.
 ALLOWED = 1.5
 SIDES = ("low", "high")
+#: Families of statistics that are counted by themselves: along d_k, the ratio of outer
+#: quantiles, shares of rows, and the standard deviation.
+SERIES = ("slope", "ratio_of_ends")
+SHARE, DEVIATION = "share", "score_std"
+FAMILIES = (*SERIES, SPREAD, SHARE, DEVIATION)
 #: Columns of numbers that may be empty; an empty context is one.
 EMPTY = {"n_keys": [""], "bank_z": [""]}
 
@@ -43,7 +50,8 @@ class Card:
     studies : DataFrame
         One line per error rate of whole studies.
     about : dict
-        Command, versions, sizes, and the error rate of one decision interval.
+        Command, versions, sizes, the error rate of one decision interval, ``stale``:
+        rows that are left out, by columns of ``rates``, and the recipe of studies.
     """
 
     rates: pd.DataFrame
@@ -108,6 +116,11 @@ def read_card(folder: Path = FOLDER) -> Card | None:
     ----------
     folder : Path, optional
         By default the one that came with the package.
+
+    Returns
+    -------
+    Card or None
+        Without rows that are stale: what they were counted on has been mended since.
     """
     if not (folder / "about.json").exists():
         return None
@@ -116,15 +129,93 @@ def read_card(folder: Path = FOLDER) -> Card | None:
         for name in ("rates", "power", "studies")
     )
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    return Card(_named(rates), _named(power), studies, about)
+    rates, power = _named(rates), _named(power)
+    for row in about.get("stale", ()):
+        rates = rates[~(rates[list(row)] == list(row.values())).all(axis=1)]
+        power = power[~(power[list(row)] == list(row.values())).all(axis=1)]
+    return Card(rates, power, studies, about)
 
 
 def _named(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"context": "str", "n_keys": "Int64"})
 
 
+def family_of(quantity: str, summary: str) -> str:
+    """Name the family of a row: each is judged by itself.
+
+    Empty for the values of single conditions that are means, functions of means or
+    quantiles.
+    """
+    if summary in SERIES:
+        return summary
+    if summary == SPREAD:
+        return SPREAD
+    if getattr(QUANTITIES[quantity], "indicator", False):
+        return SHARE
+    return quantity if quantity == DEVIATION else ""
+
+
+def uncounted(rates: pd.DataFrame) -> tuple[str, ...]:
+    """Return the families that a card has no row of: none was counted."""
+    names = zip(rates["quantity"], rates["summary"], strict=True)
+    there = {family_of(quantity, summary) for quantity, summary in names}
+    return tuple(family for family in FAMILIES if family not in there)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a nominal error rate was found to be worth, over all rows that are judged.
+
+    Attributes
+    ----------
+    nominal : tuple of float
+        One-sided rates at which misses were counted.
+    times : tuple of float
+        How many times as often as stated the worst combination missed, at each.
+    decision_error : float
+        Of one interval: too small to be counted.
+    extrapolated : float
+        The same there, by ``model``.
+    not_counted : tuple of str
+        Families of which the card has no count.
+    model : str
+    """
+
+    nominal: tuple[float, ...]
+    times: tuple[float, ...]
+    decision_error: float
+    extrapolated: float
+    not_counted: tuple[str, ...]
+    model: str = "power law"
+
+
+def counted(card: Card, error_rate: float) -> Counted:
+    """Return what was counted, and what it comes to at a smaller rate.
+
+    Parameters
+    ----------
+    card : Card
+    error_rate : float
+        One-sided, of one decision interval.
+    """
+    groups = by_quantity(card.rates[card.rates["judged"]])
+    times = actual_over_nominal(groups).max()
+    return Counted(
+        RATES,
+        tuple(short(times[rate]) for rate in RATES),
+        short(error_rate),
+        short(extrapolated(groups, error_rate).max()),
+        uncounted(card.rates),
+    )
+
+
+def short(value: float) -> float:
+    """Keep three digits: counts are known to no more."""
+    return float(f"{value:.3g}")
+
+
 def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
-    """Add up the rows of each law, d_k and quantity: what the card judges.
+    """Add up the rows of each law, d_k, quantity and family: what the card judges.
 
     Parameters
     ----------
@@ -133,9 +224,15 @@ def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One line per law, context, d_k and quantity, with the sums of all counts.
+        One line per law, context, d_k, quantity and family, with the sums of all
+        counts.
     """
-    names = ["judged", "law", "context", "d_k", "quantity"]
+    names = ["judged", "law", "context", "d_k", "quantity", "family"]
+    families = [
+        family_of(quantity, summary)
+        for quantity, summary in zip(rates["quantity"], rates["summary"], strict=True)
+    ]
+    rates = rates.assign(family=families)
     misses = [f"{side}_{rate:g}" for side in SIDES for rate in RATES]
     grouped = rates.groupby(names, sort=False)[["samples", *misses]]
     return grouped.sum().reset_index()

@@ -7,53 +7,35 @@ of its own.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES, PairQuantity, Scale
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank
-from montecarlo.estimation.estimates import Estimate, jackknife, mean_estimate
+from montecarlo.calibration.counted import Ends, Statistic, quantile, share, spread
+from montecarlo.estimation.estimates import (
+    Estimate,
+    jackknife,
+    mean_estimate,
+    product,
+    share_estimate,
+)
 from montecarlo.estimation.intervals import (
+    Moments,
     jackknife_moments,
     mean_ends,
     mean_moments,
 )
 from montecarlo.estimation.row_distribution import (
-    bin_of,
-    bins_around,
     quantile_estimate,
     row_distribution,
-    shares,
 )
-from montecarlo.estimation.summaries import RowKey
+from montecarlo.estimation.summaries import SPREAD, RowKey
 from montecarlo.sampling.replicates import count_bins
 from montecarlo.sampling.resampling import Indices
-
-#: Bins on either side of a quantile that are counted: whether an interval misses it is
-#: decided in the bin of the quantile and the one below.
-NEAR = 4
-
-#: One-sided error rate -> both ends of the interval of each sample.
-Ends = Callable[[float], tuple[Array, Array]]
-
-
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """A row of a bank, ready to be judged in samples.
-
-    Attributes
-    ----------
-    truth : float
-        Its value over the whole bank, on the scale of the ends.
-    sampled : callable
-        Indices of replicates, shape (n_samples, n_replicates) -> Ends.
-    """
-
-    truth: float
-    sampled: Callable[[Indices], Ends]
 
 
 def statistic(bank: Bank, key: RowKey) -> Statistic:
@@ -65,20 +47,18 @@ def statistic(bank: Bank, key: RowKey) -> Statistic:
     key : RowKey
     """
     if key.summary in QUANTILES:
-        return _quantile(bank, key)
+        return quantile(bank, key)
+    if key.summary == SPREAD:
+        return spread(bank, key, pooled_value(bank, key)[0])
+    if is_share(key):
+        return share(bank, key)
     values, function = columns_of(bank, key)
     scale = _interval_scale(key)
     truth = float(function(values.mean(axis=1)))
 
-    def on_scale(means: Array) -> Array:
-        return function(means) if scale is None else scale.forward(function(means))
-
     def sampled(indices: Indices) -> Ends:
         n = indices.shape[-1]
-        if len(values) == 1:
-            moments = mean_moments(values[0][indices])
-        else:
-            moments = jackknife_moments(values[:, indices], on_scale)
+        moments = moments_of(bank, key, indices)
 
         def ends(error_rate: float) -> tuple[Array, Array]:
             low, high = mean_ends(moments, n, error_rate)
@@ -87,6 +67,37 @@ def statistic(bank: Bank, key: RowKey) -> Statistic:
         return ends
 
     return Statistic(truth, sampled)
+
+
+def moments_of(bank: Bank, key: RowKey, indices: Indices) -> Moments:
+    """Return what the intervals of a mean, or a function of means, are made of.
+
+    Parameters
+    ----------
+    bank : Bank
+    key : RowKey
+    indices : ndarray, shape (n_samples, n_replicates)
+
+    Returns
+    -------
+    Moments
+        Of shape (n_samples,), on the scale where the interval is made.
+    """
+    values, function = columns_of(bank, key)
+    if len(values) == 1:
+        return mean_moments(values[0][indices])
+    scale = _interval_scale(key)
+    if scale is None:
+        return jackknife_moments(values[:, indices], function)
+    return jackknife_moments(
+        values[:, indices], lambda means: scale.forward(function(means))
+    )
+
+
+def is_share(key: RowKey) -> bool:
+    """Tell whether a row is the share of rows for which something holds."""
+    indicator = getattr(QUANTITIES[key.quantity], "indicator", False)
+    return bool(indicator) and "/" not in key.divisor
 
 
 def columns_of(bank: Bank, key: RowKey) -> tuple[Array, Callable[[Array], Array]]:
@@ -125,40 +136,9 @@ def _used(quantity: PairQuantity) -> tuple[str, ...]:
             used[name] = None
             return np.asarray(PAIR_MEANS.index(name) + 1.0)
 
-    quantity.evaluate(Means(), 1)
+    with np.errstate(invalid="ignore"):  # the numbers stand for nothing
+        quantity.evaluate(Means(), 1)
     return tuple(used)
-
-
-def _quantile(bank: Bank, key: RowKey) -> Statistic:
-    """Return a quantile of rows, on the scale of bins.
-
-    An end in the bin of the truth does not miss it.
-    """
-    bins = bank.bins[key.divisor, key.quantity]
-    level = QUANTILES[key.summary]
-    pooled = np.bincount(bins.ravel(), minlength=int(bins.max()) + 1).cumsum()
-    truth = int(bin_of(pooled / pooled[-1], level))
-    near = np.arange(max(0, truth - NEAR), truth + NEAR + 1)
-    below = np.stack([(bins <= edge).sum(axis=1) for edge in near], axis=1)
-    below = below.astype(np.float64)
-
-    def sampled(indices: Indices) -> Ends:
-        n_samples, n = indices.shape
-        sums = np.zeros((3, n_samples, len(near)))
-        for replicate in indices.T:
-            counts = below[replicate]
-            for power in (1, 2, 3):
-                sums[power - 1] += counts**power
-        moments = shares(sums, n * bins.shape[1], n)
-
-        def ends(error_rate: float) -> tuple[Array, Array]:
-            low, high = bins_around(moments, n, level, error_rate)
-            low, high = near[0] + low, near[0] + high
-            return low - 0.5, high + 0.5  # the outer edges of both bins
-
-        return ends
-
-    return Statistic(float(truth), sampled)
 
 
 def estimate(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
@@ -170,18 +150,32 @@ def estimate(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
     key : RowKey
     indices : ndarray, shape (n_replicates,)
     """
+    if key.summary == SPREAD:
+        parts = [
+            (_quantile(bank, RowKey(divisor, key.quantity, summary), indices), power)
+            for divisor in key.divisor.split("/")
+            for summary, power in (("q90", 1), ("q10", -1))
+        ]
+        if len(parts) == 2:
+            return product(parts)
+        return product([(product(parts[:2]), 1), (product(parts[2:]), -1)])
     if key.summary in QUANTILES:
-        grid = ROW_QUANTITIES[key.quantity].grid
-        if grid is None:
-            raise ValueError(f"quantity must be counted, got {key.quantity!r}")
-        bins = bank.bins[key.divisor, key.quantity][indices]
-        counts = count_bins(bins, grid.n_bins)
-        rows = row_distribution(counts, grid, len(indices))
-        return quantile_estimate(rows, QUANTILES[key.summary])
+        return _quantile(bank, key, indices)
     values, function = columns_of(bank, key)
+    if is_share(key):
+        return share_estimate(values[0][indices], bank.condition.shape[0])
     if len(values) == 1:
         return mean_estimate(values[0][indices])
     return jackknife(values[:, indices], function, _interval_scale(key))
+
+
+def _quantile(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
+    grid = ROW_QUANTITIES[key.quantity].grid
+    if grid is None:
+        raise ValueError(f"quantity must be counted, got {key.quantity!r}")
+    bins = bank.bins[key.divisor, key.quantity][indices]
+    rows = row_distribution(count_bins(bins, grid.n_bins), grid, len(indices))
+    return quantile_estimate(rows, QUANTILES[key.summary])
 
 
 def pooled_value(bank: Bank, key: RowKey) -> tuple[float, float]:

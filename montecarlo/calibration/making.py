@@ -2,7 +2,7 @@
 
 import argparse
 import platform
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -19,6 +19,7 @@ from montecarlo.calibration.card import (
     read_card,
     write_card,
 )
+from montecarlo.calibration.probes import PROBES_FILE, probe
 from montecarlo.calibration.rates import (
     Power,
     Rates,
@@ -26,7 +27,8 @@ from montecarlo.calibration.rates import (
     measure_rates,
     tolerances,
 )
-from montecarlo.calibration.studies import judge_studies, tally
+from montecarlo.calibration.series import all_series, measure_series
+from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.executors import available_cores, make_executor
 from montecarlo.estimation.fingerprint import cpu_kernel
@@ -34,7 +36,7 @@ from montecarlo.names import jobs_number, named_folder, seed_number
 from montecarlo.presets import PRESETS
 from montecarlo.recording import LIBRARIES
 from montecarlo.sampling.conditions import Condition
-from montecarlo.study import Study, decision_error_of
+from montecarlo.study import Study, error_rates_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
             raise ValueError(f"{name} must be a folder, got {str(folder)!r}")
     for name, folder, files in (("work", work, None), ("output", output, FILES)):
         _require_writable(name, folder, files)
-    error_rate = decision_error_of(Study(read_catalogue(), PRESETS["standard"]))
+    standard = Study(read_catalogue(), PRESETS["standard"])
+    error_rate = error_rates_of(standard).decision_error
     with make_executor(jobs) as executor:
         todo = [
             (one, seed, sizes, error_rate, work) for one in conditions()[:: sizes.step]
@@ -100,6 +103,11 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
             future.result()
             yield f"bank    {futures[future].name}"
         found = [future.result() for future in reversed(futures)]
+        series = all_series()[:: sizes.step]
+        done = [executor.submit(judge_series, one, seed, sizes, work) for one in series]
+        for one, rates in zip(series, done, strict=True):
+            found.append((rates.result(), []))
+            yield f"series  {one[0].name} to {one[-1].d_k}"
         yield f"studies {sizes.studies}"
         seeds = range(seed, seed + sizes.studies)
         studies = judge_studies(seeds, executor, work)
@@ -108,6 +116,8 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         "command": f"python -m montecarlo.calibrate --seed {seed}",
         "seed": seed,
         "decision_error": error_rate,
+        "studies": studies_recipe(),
+        "stale": [],
         "versions": {
             "montecarlo": version("montecarlo"),
             "python": platform.python_version(),
@@ -116,6 +126,8 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         "kernel": cpu_kernel(),
     }
     write_card(output, found, tallies, about)
+    probes = probe(seed, conditions()[:: sizes.step])
+    probes.to_csv(output / PROBES_FILE, index=False, lineterminator="\n")
     yield from _lines(output)
 
 
@@ -166,6 +178,22 @@ def judge_bank(
     bank = read_or_draw(condition, seed, sizes.bank, work)
     rates = measure_rates(bank, sizes.samples, sizes.draws)
     return rates, list(measure_power(bank, tolerances(read_catalogue()), error_rate))
+
+
+def judge_series(
+    series: Sequence[Condition], seed: int, sizes: Sizes, work: Path
+) -> list[Rates]:
+    """Draw the banks of a series, or read them, and judge slopes and ratios of ends.
+
+    Parameters
+    ----------
+    series : sequence of Condition
+        By rising d_k.
+    seed, sizes, work
+        As for `judge_bank`.
+    """
+    banks = [read_or_draw(condition, seed, sizes.bank, work) for condition in series]
+    return measure_series(banks, sizes.samples, sizes.draws)
 
 
 def _lines(folder: Path) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from montecarlo.calibration.bank import Bank, row_keys
+from montecarlo.calibration.bank import Bank, first_look, row_keys
 from montecarlo.calibration.judged import (
     estimate,
     pooled_value,
@@ -20,8 +20,7 @@ from montecarlo.calibration.judged import (
 )
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.summaries import RowKey, has_interval
-from montecarlo.presets import PRESETS
+from montecarlo.estimation.summaries import SPREAD, RowKey, has_interval
 from montecarlo.sampling.resampling import index_chunks
 from montecarlo.study import find_reference
 
@@ -46,7 +45,7 @@ class RowName(NamedTuple):
     n_keys: int | None
     divisor: str
     quantity: str
-    summary: str
+    summary: str  # of a series the relation: its d_k is the largest
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +104,6 @@ class Power:
     refuted: int
 
 
-def first_look(bank: Bank) -> int:
-    """Return the replicates of the standard report's first look."""
-    grid = PRESETS["standard"]
-    return grid.first_large if bank.condition.is_large else grid.first
-
-
 def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
     """Judge samples of every row of a bank.
 
@@ -123,9 +116,9 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
         Samples that are estimated as the report does it, for the coverage.
     """
     keys = list(row_keys(bank.condition))
-    n = first_look(bank)
-    rows = Counter(key.quantity for key in keys)
-    shares = {key: math.ceil(samples / rows[key.quantity]) for key in keys}
+    n = first_look(bank.condition)
+    rows = Counter(map(_pool, keys))
+    shares = {key: math.ceil(samples / rows[_pool(key)]) for key in keys}
     missed = _count_misses(bank, keys, n, shares)
     pooled = {key: pooled_value(bank, key) for key in keys}
     exact = {key: find_reference(bank.condition, key) for key in keys}
@@ -140,7 +133,7 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
         judged = has_interval(bank.condition, key.quantity)
         records.append(
             Rates(
-                _row(bank, key),
+                row_name(bank, key),
                 judged,
                 n,
                 shares[key],
@@ -152,6 +145,11 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
             )
         )
     return records
+
+
+def _pool(key: RowKey) -> tuple[str, bool]:
+    """Name the rows that share judged samples: those that are judged together."""
+    return key.quantity, key.summary == SPREAD
 
 
 def _count_misses(
@@ -186,7 +184,8 @@ def _count_covered(
     return covered
 
 
-def _row(bank: Bank, key: RowKey) -> RowName:
+def row_name(bank: Bank, key: RowKey) -> RowName:
+    """Name a row of a bank."""
     condition = bank.condition
     context = "" if condition.dependence == "none" else condition.dependence
     place = (condition.law_k, context, condition.d_k, condition.n_keys)
@@ -217,7 +216,7 @@ def measure_power(
     error_rate : float
         One-sided, of a decision interval.
     """
-    first = first_look(bank)
+    first = first_look(bank.condition)
     for key in row_keys(bank.condition):
         relative = tolerance.get((key.quantity, key.summary))
         if relative is None or not has_interval(bank.condition, key.quantity):
@@ -237,7 +236,7 @@ def measure_power(
                 inside = (claimed - margin <= low) & (high <= claimed + margin)
                 outside = (high < claimed - margin) | (claimed + margin < low)
                 yield Power(
-                    _row(bank, key),
+                    row_name(bank, key),
                     relative,
                     n,
                     POWER_SAMPLES,

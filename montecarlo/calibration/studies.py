@@ -84,6 +84,12 @@ def quick_grid() -> Grid:
     return msgspec.structs.replace(quick, tails=(), blocks=blocks)
 
 
+def studies_recipe() -> str:
+    """Return a hash of what the studies judge: their grid and all checks."""
+    recipe = msgspec.json.encode([quick_grid(), list(read_catalogue().checks())])
+    return hashlib.sha256(recipe).hexdigest()[:16]
+
+
 def judged_study(seed: int, grid: Grid) -> dict[float, Judged]:
     """Sample one study and judge it at each of `ERROR_RATES`.
 
@@ -141,8 +147,7 @@ def judge_studies(
         Where each study is kept, so that a long run can go on.
     """
     grid = quick_grid()
-    recipe = msgspec.json.encode([grid, list(read_catalogue().checks())])
-    kept = folder / f"studies-{hashlib.sha256(recipe).hexdigest()[:16]}"
+    kept = folder / f"studies-{studies_recipe()}"
     kept.mkdir(parents=True, exist_ok=True)
     paths = {seed: kept / f"{seed}.npz" for seed in seeds}
     futures = [

@@ -183,13 +183,14 @@ def row_key(check: Check) -> RowKey:
 def statistic_of(check: Check, cell: Cell) -> Statistic:
     """Return the statistic of a cell, the same for checks that share it.
 
-    Quantities of pairs under another divisor are the same row times a known factor,
-    and the standard deviation is a known function of the variance.
+    Quantities of pairs under another divisor are the same row times a known factor, and
+    so are their intervals.  The standard deviation is a known function of the variance,
+    but its interval is not that function of the variance's: it has a share of its own.
     """
     key = row_key(check)
     quantity = PAIR_QUANTITIES.get(check.quantity)
     if quantity is not None:
-        key = RowKey("none", quantity.same_as or quantity.name, "value")
+        key = RowKey("none", quantity.name, "value")
     relation = check.relation if check.along_d_k else "value"
     return Statistic(relation, key, cell.conditions)
 

@@ -1,9 +1,4 @@
-"""Judging a whole catalogue on what has been sampled, at one error rate for all.
-
-Every statistic gets an interval that misses on either side with a probability that,
-added over all statistics and looks, comes to the report's error rate: with the rest
-of the probability all intervals are right at once, and so is every decided check.
-"""
+"""Judging a whole catalogue on what has been sampled, at one error rate for all."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,13 +6,11 @@ from dataclasses import dataclass, field
 from montecarlo.claims.cells import (
     Cell,
     Place,
-    Statistic,
     cells_of,
     estimate_in,
     exact_in,
     is_applicable,
     row_key,
-    statistic_of,
     window_in,
 )
 from montecarlo.claims.checks import Check
@@ -214,40 +207,3 @@ class Judge:
         return CellOutcome(
             cell, key, estimate, interval, window, verdict, exact, needed=needed
         )
-
-
-def decision_error(
-    catalogue: Catalogue,
-    looks: Mapping[Condition, int],
-    divisors: tuple[str, ...],
-    reference: Callable[[Condition, RowKey], float | None],
-    error_rate: float,
-) -> float:
-    """Split the report's error rate over the two sides of every interval it uses.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-    looks : mapping
-        Condition to the number of times it may be looked at.
-    divisors : tuple of str
-        Those that are sampled.
-    reference : callable
-        (condition, row) -> exact value or None.
-    error_rate : float
-        Probability that any decided check is wrong, at most.
-
-    Returns
-    -------
-    float
-        One-sided error rate of one interval at one look.
-    """
-    statistics: dict[Statistic, int] = {}
-    for check in catalogue.checks():
-        for cell in cells_of(check, looks, divisors):
-            if check.relation == "tends_to" or not is_applicable(check, cell):
-                continue
-            if window_in(check, cell, reference) is not None:
-                most = max(looks[c] for c in cell.conditions)
-                statistics[statistic_of(check, cell)] = most
-    return error_rate / (2.0 * max(1, sum(statistics.values())))

@@ -24,16 +24,30 @@ THRESHOLDS = 31
 
 
 def claim_records(
-    catalogue: Catalogue, outcomes: list[ClaimOutcome], row_name: RowName
+    catalogue: Catalogue,
+    outcomes: list[ClaimOutcome],
+    error_rates: Mapping[str, float],
+    row_name: RowName,
 ) -> list[Record]:
-    """Return one record per claim, in the order of the catalogue."""
+    """Return one record per claim, in the order of the catalogue.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    outcomes : list of ClaimOutcome
+    error_rates : mapping
+        Id of each claim to its own nominal rate.
+    row_name : callable
+    """
     return [
-        _claim(claim, outcome, row_name)
+        _claim(claim, outcome, error_rates[claim.id], row_name)
         for claim, outcome in zip(catalogue.claim, outcomes, strict=True)
     ]
 
 
-def _claim(claim: Claim, outcome: ClaimOutcome, row_name: RowName) -> Record:
+def _claim(
+    claim: Claim, outcome: ClaimOutcome, error_rate: float, row_name: RowName
+) -> Record:
     voting = claim.admitted()
     right, concedes = outcome.right, outcome.concedes
     return {
@@ -42,6 +56,7 @@ def _claim(claim: Claim, outcome: ClaimOutcome, row_name: RowName) -> Record:
         "topic": claim.topic,
         "sources": [msgspec.to_builtins(source) for source in claim.source],
         "verdict": outcome.verdict.value,
+        "error_rate": _short(error_rate),
         "texts": {key: verdict.value for key, verdict in outcome.texts.items()},
         "readings": [
             {**_reading(reading, row_name), "votes": reading.id in voting}

@@ -143,6 +143,13 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         if self.concedes is not None:
             yield self.concedes, "concedes"
 
+    def checks(self) -> Iterator[Check]:
+        """Yield every check of its readings and of the sentences about it."""
+        for reading in self.reading:
+            yield from reading.check
+        for sentence, _ in self.sentences():
+            yield from sentence.check
+
 
 class SelfCheck(Struct, frozen=True, forbid_unknown_fields=True):
     """Something that must hold if the simulator is right, whatever the texts say."""
@@ -207,10 +214,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
     def claim_checks(self) -> Iterator[Check]:
         """Yield every check of every claim and of the sentences about it."""
         for claim in self.claim:
-            for reading in claim.reading:
-                yield from reading.check
-            for sentence, _ in claim.sentences():
-                yield from sentence.check
+            yield from claim.checks()
 
     def only(self, ids: tuple[str, ...]) -> "Catalogue":
         """Return the catalogue with these claims alone.

@@ -23,6 +23,7 @@ from montecarlo.report.messages import require_complete
 from montecarlo.report.options import read_options, repeated_options
 from montecarlo.report.own_words import OWN_FILE
 from montecarlo.report.report_card import with_card
+from montecarlo.report.sensitivity import with_sensitivity
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.report.trained import with_trained
 from montecarlo.report.views import Findings
@@ -256,7 +257,7 @@ def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the j
                 )
             results = with_card(found, read_card())
             if own_file is None:
-                results = with_trained(results)
+                results = with_sensitivity(with_trained(results))
             sampled = time.perf_counter()
             record = write_results(results, staging)
             record |= {"only": list(only), "languages": list(target.languages)}

@@ -192,6 +192,7 @@ def _claim(
         right,
         concedes,
         telling(verdict, voting),
+        record.get("error_rate"),
     )
 
 

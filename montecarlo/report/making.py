@@ -37,6 +37,7 @@ from montecarlo.report.pages import (
 )
 from montecarlo.report.report_card import read_view
 from montecarlo.report.saturated_rows import saturated_rows
+from montecarlo.report.sensitivity import sensitivity_of
 from montecarlo.report.tables import audit_rows, tail_table, topic_tables
 from montecarlo.report.trained import read_trained
 
@@ -117,6 +118,7 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
         threshold_panels(results.curves, findings),
         read_view(results.claims),
         read_trained(results.claims),
+        sensitivity_of(results.claims),
         read_explorer(results.measurements, results.curves),
         languages,
     )

@@ -48,7 +48,7 @@ EVIDENCE_TABLES: Order = {
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
     "practice": ("records",),
-    METHOD: ("self-checks", "report-card", "power"),
+    METHOD: ("self-checks", "sensitivity", "report-card", "power"),
 }
 
 

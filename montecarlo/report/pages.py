@@ -22,6 +22,7 @@ from montecarlo.report.places import parse_place
 from montecarlo.report.report_card import CardView
 from montecarlo.report.reproduce import canonical_command
 from montecarlo.report.saturated_rows import SaturatedRow
+from montecarlo.report.sensitivity import Sensitivity
 from montecarlo.report.sources import sayers_of, section_number
 from montecarlo.report.style import nested, policy, stylesheet
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
@@ -62,6 +63,8 @@ class Contents:
         The judge's report card, None where the package has none.
     trained : TrainedModel or None
         How the claims come out on one, None for claims of a user's own.
+    sensitivity : Sensitivity or None
+        What other choices would change, None for claims of a user's own.
     explorer : Explorer or None
         Values to try, None where the grid has too few.
     languages : sequence of str
@@ -80,6 +83,7 @@ class Contents:
     threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
     card: CardView | None
     trained: TrainedModel | None
+    sensitivity: Sensitivity | None
     explorer: Explorer | None
     languages: Sequence[str]
 
@@ -95,6 +99,7 @@ class Contents:
             "saturated": self.saturated,
             "tails": self.tails,
             "self-checks": findings.self_checks,
+            "sensitivity": self.sensitivity,
             "report-card": self.card and "report-card" in self.figures,
             "power": self.card and "report-card" in self.figures,
         }
@@ -201,6 +206,7 @@ def _render(  # noqa: PLR0913 - what, of what, in which words, and what beside i
         explorer=contents.explorer,
         command=canonical_command(contents.findings.run),
         trained=contents.trained,
+        sensitivity=contents.sensitivity,
     )
 
 

@@ -13,10 +13,13 @@ from montecarlo.calibration.card import (
     Card,
     actual_over_nominal,
     by_quantity,
+    counted,
     extrapolated,
+    short,
+    uncounted,
 )
 from montecarlo.calibration.rates import RATES
-from montecarlo.calibration.studies import Tally
+from montecarlo.calibration.studies import Tally, studies_recipe
 from montecarlo.report.symbols import row_symbol
 from montecarlo.results.table import CURVE_COLUMNS
 from montecarlo.study import StudyResults
@@ -85,6 +88,9 @@ class CardView:
     studies: tuple[Tally, ...]
     distances: tuple[float, ...]
     power: tuple[PowerLine, ...]
+    not_counted: tuple[str, ...] = ()  # families of statistics
+    stale: int = 0  # rows left out: what they were counted on was mended since
+    earlier_claims: bool = False  # the studies judged other claims than there are now
 
 
 def with_card(results: StudyResults, card: Card | None) -> StudyResults:
@@ -99,11 +105,13 @@ def with_card(results: StudyResults, card: Card | None) -> StudyResults:
     Returns
     -------
     StudyResults
-        With ``report_card`` in the claims, and the curves of its figure.
+        With ``report_card`` and ``error_rate_counted`` in the claims, and the curves of
+        its figure.
     """
     if card is None:
         return results
-    view = view_card(card, float(results.claims["decision_error"]))
+    rate = float(results.claims["decision_error"])
+    view = view_card(card, rate)
     curves = pd.DataFrame.from_records(
         [*_rate_curves(view), *_power_curves(card.power)], columns=list(CURVE_COLUMNS)
     )
@@ -111,7 +119,11 @@ def with_card(results: StudyResults, card: Card | None) -> StudyResults:
     return replace(
         results,
         curves=pd.concat([results.curves, curves], ignore_index=True),
-        claims={**results.claims, "report_card": msgspec.to_builtins(view)},
+        claims={
+            **results.claims,
+            "error_rate_counted": msgspec.to_builtins(counted(card, rate)),
+            "report_card": msgspec.to_builtins(view),
+        },
     )
 
 
@@ -141,7 +153,7 @@ def _power_curves(power: pd.DataFrame) -> Iterator[tuple[object, ...]]:
         place = (SHOWN_LAW, SHOWN_LAW, "none", "", SHOWN_D_K, None, divisor)
         for outcome in ("supported", "refuted"):
             name = f"{POWER_CURVE}/{one['replicates']}/{outcome}"
-            share = _short(one[outcome] / one["samples"])
+            share = short(one[outcome] / one["samples"])
             yield (*place, name, float(one["distance"]), share, math.nan)
 
 
@@ -161,13 +173,16 @@ def view_card(card: Card, error_rate: float) -> CardView:
     return CardView(
         RATES,
         ALLOWED,
-        _short(error_rate),
-        int(_short(card.rates["samples"].sum())),
+        short(error_rate),
+        int(short(card.rates["samples"].sum())),
         int(card.rates["draws"].min()),
         tuple(_grades(card.rates, error_rate)),
         studies,
         SHOWN_DISTANCES,
         tuple(_power(card.power)),
+        uncounted(card.rates),
+        len(card.about.get("stale", ())),
+        card.about.get("studies") != studies_recipe(),
     )
 
 
@@ -186,15 +201,10 @@ def _grades(rates: pd.DataFrame, error_rate: float) -> Iterator[Grade]:
             context,
             bool(judged),
             int(mine.sum()),
-            tuple(_short(ratios.loc[mine, rate].max()) for rate in RATES),
-            _short(ratios.loc[mine, "beyond"].max()),
-            (_short(least[key]), _short(most[key])),
+            tuple(short(ratios.loc[mine, rate].max()) for rate in RATES),
+            short(ratios.loc[mine, "beyond"].max()),
+            (short(least[key]), short(most[key])),
         )
-
-
-def _short(value: float) -> float:
-    """Keep three digits: counts are known to no more."""
-    return float(f"{value:.3g}")
 
 
 def _power(power: pd.DataFrame) -> Iterator[PowerLine]:
@@ -208,7 +218,7 @@ def _power(power: pd.DataFrame) -> Iterator[PowerLine]:
             for one in lines.sort_values("distance").to_dict("records"):
                 yes = one["supported"] / one["samples"]
                 no = one["refuted"] / one["samples"]
-                shares.append((_short(yes), _short(1.0 - yes - no), _short(no)))
+                shares.append((short(yes), short(1.0 - yes - no), short(no)))
             tolerance = float(lines["tolerance"].iloc[0])
             symbol = row_symbol(quantity, str(lines["summary"].iloc[0]), divisor)
             yield PowerLine(symbol, int(str(replicates)), tolerance, tuple(shares))

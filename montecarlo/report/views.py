@@ -184,6 +184,8 @@ class ClaimView:
         What is right in a claim that fails.
     telling : (CheckView, CellView) or None
         The cell that stands for its verdict.
+    error_rate : float or None
+        The claim's own nominal one: that of all its checks, at all interim analyses.
     """
 
     number: int
@@ -199,6 +201,7 @@ class ClaimView:
     right: RightView | None
     concedes: Said | None
     telling: tuple[CheckView, CellView] | None
+    error_rate: float | None = None  # None: an earlier version did not count it
 
     @property
     def voting(self) -> list[ReadingView]:

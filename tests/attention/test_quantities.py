@@ -326,14 +326,6 @@ def test_pair_quantities_are_what_they_are_called(drawn):
         assert value == pytest.approx(expected[name], rel=1e-9), name
 
 
-def test_same_as_names_a_quantity():
-    """A quantity that repeats another one names it, and its degree shows the power."""
-    for quantity in PAIR_QUANTITIES.values():
-        if quantity.same_as:
-            assert quantity.same_as in PAIR_QUANTITIES
-            assert PAIR_QUANTITIES[quantity.same_as].same_as == ""
-
-
 @pytest.mark.parametrize("grid", [FINE, DEEP, LogGrid(-1.0, 1.0, 3)])
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data())

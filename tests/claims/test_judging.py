@@ -12,10 +12,12 @@ import msgspec
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
+from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.cells import cells_of, row_key, window_in
+from montecarlo.claims.cells import cells_of, row_key, statistic_of, window_in
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.judging import Judge, decision_error
+from montecarlo.claims.error_rates import split_error_rate
+from montecarlo.claims.judging import Judge
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
@@ -28,8 +30,11 @@ from montecarlo.claims.undecided import HOPELESS, undecided_conditions
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.summaries import Summaries
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.replicates import sample
 from montecarlo.study import Study, find_reference, run_study
 
 DIVISORS = ("none", "sqrt")
@@ -66,24 +71,55 @@ def variance(divisor="none", quantity="score_variance", **more):
 
 def split(checks, looks, rate=0.01):
     """How many intervals an error rate is split over."""
-    alpha = decision_error(catalogue_of(checks=checks), looks, DIVISORS, exact, rate)
-    return rate / (2.0 * alpha)
+    catalogue = catalogue_of(checks=checks)
+    found = split_error_rate(catalogue, looks, DIVISORS, exact, rate)
+    assert found.looks == pytest.approx(rate / (2.0 * found.decision_error)) or (
+        found.looks == 0
+    )
+    return rate / (2.0 * found.decision_error)
 
 
 ONE = {Condition("gaussian", "gaussian", 64): 1}
 
 
-def test_variance_and_its_root_share_their_error():
-    """A variance, its root and both under any divisor are one statistic; the mean
-    size of a score is another.
+def test_only_known_factors_share_their_error():
+    """A variance under any divisor is one statistic.  Its root is another: its interval
+    is made of the replicates' roots, and may miss where that of the variance does not.
     """
-    same = [
-        variance(divisor, quantity)
-        for divisor in DIVISORS
-        for quantity in ("score_variance", "score_std")
-    ]
+    same = [variance(divisor) for divisor in DIVISORS]
+    roots = [variance(divisor, "score_std") for divisor in DIVISORS]
     assert split(same, ONE) == pytest.approx(1.0)
+    assert split(roots, ONE) == pytest.approx(1.0)
+    assert split([*same, *roots], ONE) == pytest.approx(2.0)
     assert split([*same, variance(quantity="score_abs")], ONE) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("quantity", PAIR_QUANTITIES)
+def test_what_shares_its_error_misses_together(quantity):
+    """The intervals of checks that are one statistic are the same but for a factor: an
+    end of one lies at the same edge of its window as that of the other.
+    """
+    condition = Condition("gaussian", "gaussian", 64)
+    store = SampleStore()
+    store.add(condition, 0, sample(condition, 3, 0, 24, tuple(DIVISOR_TABLE)))
+    summaries = Summaries(condition, store.samples(condition), tuple(DIVISOR_TABLE))
+    shared = {}
+    for name in PAIR_QUANTITIES:
+        divided = PAIR_QUANTITIES[name].divided
+        for divisor in DIVISOR_TABLE if divided else ("none",):
+            check = variance(divisor, name)
+            (cell,) = cells_of(check, [condition], DIVISOR_TABLE)
+            found = statistic_of(check, cell)
+            shared.setdefault(found, []).append(summaries.estimate(row_key(check)))
+    mine = [key for key in shared if key.key.quantity == quantity]
+    for key in mine:
+        first, *others = shared[key]
+        low, high = first.interval(1e-4)
+        for other in others:
+            ends = other.interval(1e-4)
+            factor = other.value / first.value
+            assert ends == pytest.approx((low * factor, high * factor), rel=1e-9)
+    assert len(mine) == 1
 
 
 def test_error_is_split_over_cells_and_looks():
@@ -144,8 +180,39 @@ def test_sentences_cost_their_share():
     passage = Passage("p", "answer", Sentence("s", check=(kurtosis,)))
     for passages, statistics in (((), 3), ((passage,), 4)):
         catalogue = Catalogue((), (claim,), passages)
-        alpha = decision_error(catalogue, ONE, DIVISORS, exact, 0.01)
-        assert 0.01 / (2.0 * alpha) == pytest.approx(statistics)
+        found = split_error_rate(catalogue, ONE, DIVISORS, exact, 0.01)
+        assert found.looks == statistics
+        assert found.decision_error == pytest.approx(0.01 / (2.0 * statistics))
+
+
+def test_each_claim_has_a_rate_of_its_own():
+    """It is that of its statistics at all their looks, on both sides: of readings and
+    sentences alike, and of those it shares with another claim as well.
+    """
+    looks = {Condition("gaussian", "gaussian", d): 3 for d in (64, 256)}
+    plain = catalogue_of((variance(),)).claim[0]
+    said = Sentence("s", check=(variance(quantity="score_abs"),))
+    wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
+    empty = msgspec.structs.replace(plain, id="empty", reading=())
+    catalogue = Catalogue((), (plain, wide, empty))
+    found = split_error_rate(catalogue, looks, DIVISORS, exact, 0.01)
+
+    assert found.looks == 12  # two cells, two statistics, three looks
+    assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})
+
+
+def test_rates_are_written():
+    """claims.json holds each claim's own rate and the number of looks."""
+    other = msgspec.structs.replace(
+        catalogue_of((variance(quantity="score_abs"),)).claim[0], id="other"
+    )
+    record = study_claims(
+        Catalogue((), (catalogue_of((variance(),)).claim[0], other)), PAIRS
+    )
+
+    assert record["looks"] == 8
+    assert [c["error_rate"] for c in record["claims"]] == [RATE / 2.0] * 2
+    assert 2.0 * record["looks"] * record["decision_error"] == pytest.approx(RATE)
 
 
 #: Quantities of the seven claims on the size of scores.
@@ -176,11 +243,11 @@ def test_catalogue_of_the_package_counts_each_statistic_once():
 
     assert len(checks) >= 8
     assert {check.quantity for check in checks} == SIZES
-    # two cells of the variance, its slope, and the slope of E|q·k|
-    assert split(checks, looks) == pytest.approx(4.0)
+    # two cells each of the variance and of its root, the variance's slope, E|q·k|'s
+    assert split(checks, looks) == pytest.approx(6.0)
     # a sentence about the same slope costs no more; E|q·k| at d_k = 64 is another cell
     assert said
-    assert split([*checks, *said], looks) == pytest.approx(5.0)
+    assert split([*checks, *said], looks) == pytest.approx(7.0)
 
 
 def equals_one(divisor, tolerance=0.05, **more):

@@ -42,6 +42,7 @@ from montecarlo.report.pages import (
     render_page,
 )
 from montecarlo.report.report_card import with_card
+from montecarlo.report.sensitivity import with_sensitivity
 from montecarlo.report.trained import with_trained
 from montecarlo.results.folder import write_json, write_run
 from montecarlo.study import Study, run_study
@@ -312,7 +313,7 @@ def sampled(study: Study, folder: Path, **more: str) -> Report:
     with make_executor(1) as executor:
         results = with_card(run_study(study, executor), read_card())
     if "own_claims" not in more:
-        results = with_trained(results)
+        results = with_sensitivity(with_trained(results))
     record = write_results(results, folder)
     write_run(folder, {**record, "only": [], "languages": list(CODES), **more})
     return Report(folder, study.catalogue)

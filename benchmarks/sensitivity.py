@@ -1,0 +1,287 @@
+"""What the verdicts owe to our choices: other tolerances, windows, thresholds, a seed.
+
+Run as ``python -m benchmarks.sensitivity [--folder DIR] [--second DIR]``: results of
+the standard preset, of one seed and of another.  A folder that is not given is sampled,
+which takes a few minutes of one core.  In: intervals of claims.json, held against other
+windows; nothing is sampled for that.  Out: ``montecarlo/report/sensitivity.json``,
+which the evidence shows, and the same on the terminal.
+
+The share of rows whose largest weight is at least t is at least 0.1 where its 90 %
+quantile is at least t: so shares of saturated rows are judged at a threshold t that was
+not counted, by Student's interval of that quantile.  Other shares, and sentences, are
+left as they are.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+
+from montecarlo.attention.rows import SATURATED
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.verdicts import (
+    Verdict,
+    all_of,
+    claim_verdict,
+    decide,
+    reading_verdict,
+)
+from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.intervals import Interval, t_quantile
+from montecarlo.presets import PRESETS
+from montecarlo.recording import write_results
+from montecarlo.report.sensitivity import FILE, fingerprint
+from montecarlo.results.folder import write_json
+from montecarlo.study import Study, run_study
+
+PRESET, SEED, SECOND_SEED = "standard", 1, 2
+TOLERANCES, SLOPES, ONE_HOT = (2.0, 0.5), (3.0,), (0.85, 0.95)
+#: The least largest weight of what is called one-hot, and quantities it speaks of.
+USED = SATURATED["saturated"]
+WEIGHTS = ("weight_max", "planted_weight")
+#: The share of saturated rows that a quantile of the largest weight tells of, by name.
+SHARE, QUANTILE = 0.1, "q90"
+
+Record = Mapping[str, Any]
+#: Check and cell of claims.json -> interval and window, as they are held together.
+Varied = Callable[[Record, Record], tuple[Interval, tuple[float, float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Results: claims.json, run.json, and quantiles by the row of the share they tell.
+
+    A quantile is its estimate, its standard error and the replicates behind it.
+    """
+
+    claims: Record
+    run: Record
+    quantiles: Mapping[str, tuple[float, float, int]]
+
+
+def read_folder(folder: Path) -> Folder:
+    """Read results: their claims, and the quantiles of the largest weight.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+    claims, run = (
+        json.loads((folder / name).read_text(encoding="utf-8"))
+        for name in ("claims.json", "run.json")
+    )
+    table = pd.read_csv(
+        folder / "measurements.csv",
+        keep_default_na=False,
+        na_values=[""],
+        low_memory=False,
+    )
+    plain = table[table["number_format"].eq("float64") & table["softmax"].eq("shifted")]
+    places = ["law_q", "law_k", "dependence", "setup", "d_k", "n_keys", "divisor"]
+    of_share = plain[plain["quantity"].eq("saturated")]
+    of_weight = plain[
+        plain["quantity"].eq("weight_max") & plain["summary"].eq(QUANTILE)
+    ]
+    both = of_share.merge(of_weight, on=places, suffixes=("", "_w"))
+    numbers = both[["row_id", "estimate_w", "std_error_w", "n_replicates_w"]]
+    found = {row: tuple(rest) for row, *rest in numbers.itertuples(index=False)}
+    return Folder(claims, run, found)
+
+
+def as_judged(check: Record, cell: Record) -> tuple[Interval, tuple[float, float]]:
+    """Return interval and window of a cell as it was judged."""
+    del check
+    ends = (cell["decision_low"], cell["decision_high"])
+    window = (cell["window_low"], cell["window_high"])
+    low, high = (_end(end, side) for end, side in zip(ends, (-1, 1), strict=True))
+    least, most = (_end(end, side) for end, side in zip(window, (-1, 1), strict=True))
+    return Interval(low, high), (least, most)
+
+
+def _end(value: float | None, side: int) -> float:
+    """Read an end, which JSON has none of where it is open."""
+    return side * float("inf") if value is None else float(value)
+
+
+def with_margin(
+    relation: str, factor: float, check: Record, cell: Record
+) -> tuple[Interval, tuple[float, float]]:
+    """Widen the windows of a relation that are closed, about their middle."""
+    interval, (low, high) = as_judged(check, cell)
+    if check["relation"] == relation:
+        middle, half = (low + high) / 2.0, factor * (high - low) / 2.0
+        if half < float("inf"):
+            return interval, (middle - half, middle + half)
+    return interval, (low, high)
+
+
+def with_one_hot(
+    folder: Folder, threshold: float, check: Record, cell: Record
+) -> tuple[Interval, tuple[float, float]]:
+    """Call rows one-hot from another largest weight on."""
+    interval, (low, high) = as_judged(check, cell)
+    quantity, relation = check["quantity"], check["relation"]
+    if quantity in WEIGHTS and (relation, check["low"]) == ("at_least", USED):
+        return interval, (threshold, high)
+    if quantity == "saturated" and SHARE in (check["low"], check["high"]):
+        value, error, n = folder.quantiles[cell["rows"][0]]
+        half = t_quantile(folder.claims["decision_error"], n) * error
+        least = relation == "at_least"
+        window = (threshold, float("inf")) if least else (-float("inf"), threshold)
+        return Interval(value - half, value + half), window
+    return interval, (low, high)
+
+
+def verdicts_of(claims: Record, varied: Varied) -> dict[tuple[str, str], str]:
+    """Return the verdict of every claim and reading, its cells held to other windows.
+
+    Parameters
+    ----------
+    claims : dict
+        What claims.json holds.
+    varied : callable
+        Check and cell -> interval and window.
+
+    Returns
+    -------
+    dict
+        (claim, reading) to verdict; the reading of a claim's own is empty.
+    """
+    found: dict[tuple[str, str], str] = {}
+    for claim in claims["claims"]:
+        voting = []
+        for reading in claim["readings"]:
+            verdict = _reading(reading, varied)
+            found[claim["id"], reading["id"]] = verdict.value
+            if reading["votes"]:
+                voting.append(verdict)
+        measured = claim["kind"] == "measured" and voting
+        joined = claim_verdict(voting).value if measured else claim["verdict"]
+        found[claim["id"], ""] = joined
+    return found
+
+
+def _reading(reading: Record, varied: Varied) -> Verdict:
+    places: dict[tuple[object, ...], list[Verdict]] = {}
+    for check in reading["checks"]:
+        for cell in check["cells"]:
+            outcome = Verdict(cell["outcome"])
+            judged = check["relation"] != "tends_to"
+            if judged and outcome != Verdict.NOT_APPLICABLE:
+                outcome = decide(*varied(check, cell))
+            place = tuple(cell[name] for name in ("law", "n_keys", "d_k", "context"))
+            places.setdefault(place, []).append(outcome)
+    outcomes = [all_of(found) for found in places.values()]
+    verdict = reading_verdict(reading["quantifier"], outcomes, reading["share"])
+    if verdict == Verdict.SUPPORTED and not all(c["cells"] for c in reading["checks"]):
+        return Verdict.INCONCLUSIVE
+    return verdict
+
+
+def vary(first: Folder, second: Folder) -> Iterator[dict[str, object]]:
+    """Yield a line for each choice: what was varied, and what that changes.
+
+    Parameters
+    ----------
+    first, second : Folder
+        Of one seed and of another.
+    """
+    claims = first.claims
+    usual = verdicts_of(claims, as_judged)
+    for factor in TOLERANCES:
+        found = verdicts_of(claims, partial(with_margin, "equals", factor))
+        yield _line("tolerance", factor, usual, found)
+    for factor in SLOPES:
+        found = verdicts_of(claims, partial(with_margin, "slope_between", factor))
+        yield _line("slope", factor, usual, found)
+    for threshold in ONE_HOT:
+        found = verdicts_of(claims, partial(with_one_hot, first, threshold))
+        yield _line("one-hot", threshold, usual, found)
+    yield _line("seed", SECOND_SEED, usual, verdicts_of(second.claims, as_judged))
+
+
+def _line(
+    varied: str,
+    value: float,
+    usual: Mapping[tuple[str, str], str],
+    found: Mapping[tuple[str, str], str],
+) -> dict[str, object]:
+    changes = [
+        {"claim": claim, "reading": reading, "before": before, "after": found[key]}
+        for key, before in usual.items()
+        for claim, reading in (key,)
+        if found[key] != before
+    ]
+    return {"varied": varied, "value": value, "changes": changes}
+
+
+def sample_into(folder: Path, seed: int, jobs: int) -> None:
+    """Run the study of a seed into a folder: tables and claims.json, no pages."""
+    study = Study(read_catalogue(), PRESETS[PRESET], seed=seed, preset=PRESET)
+    with make_executor(jobs) as executor:
+        write_json(
+            folder / "run.json", write_results(run_study(study, executor), folder)
+        )
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Vary, write what changed, and print it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.sensitivity",
+        description=(__doc__ or "").split("\n", maxsplit=1)[0],
+    )
+    parser.add_argument("--folder", type=Path, help=f"results of seed {SEED}")
+    parser.add_argument("--second", type=Path, help=f"results of seed {SECOND_SEED}")
+    parser.add_argument("--jobs", type=int, default=1, help="default: %(default)s")
+    parser.add_argument("--output", type=Path, default=FILE, help="the file to write")
+    options = parser.parse_args(argv)
+    folders = []
+    for seed, given in ((SEED, options.folder), (SECOND_SEED, options.second)):
+        if given is not None:
+            require_made_from(given, seed)
+            folders.append(read_folder(given))
+            continue
+        with TemporaryDirectory() as made:
+            sample_into(Path(made), seed, options.jobs)
+            folders.append(read_folder(Path(made)))
+    record = sensitivity(*folders)
+    write_json(options.output, record)
+    for line in record["lines"]:
+        print(line["varied"], line["value"], f"{len(line['changes'])} changed")
+        for change in line["changes"]:
+            print("   ", *change.values())
+    return 0
+
+
+def require_made_from(folder: Path, seed: int) -> None:
+    """Refuse results of another preset or seed, or without some of the claims."""
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    claims = [claim.id for claim in read_catalogue().claim]
+    for name, wanted in (("preset", PRESET), ("seed", seed), ("claims", claims)):
+        if run[name] != wanted:
+            raise SystemExit(
+                f"{name} of {folder} must be {wanted!r}, got {run[name]!r}"
+            )
+
+
+def sensitivity(first: Folder, second: Folder) -> dict[str, Any]:
+    """Return what the evidence shows, with what it was made from."""
+    verdicts = verdicts_of(first.claims, as_judged)
+    return {
+        "preset": PRESET,
+        "seed": SEED,
+        "checks": fingerprint(first.claims, first.run),
+        "claims": sum(not reading for _, reading in verdicts),
+        "readings": sum(bool(reading) for _, reading in verdicts),
+        "lines": list(vary(first, second)),
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

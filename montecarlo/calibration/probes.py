@@ -1,0 +1,74 @@
+"""Whether a card is stale: a few replicates of each bank, estimated then and now.
+
+The first replicates of a bank, at the card's seed, give each row a value and an
+interval.  They are kept with the card; where they come out otherwise today, what is
+drawn or computed there has changed since, and the row's counts say nothing of it.
+"""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from montecarlo.calibration.bank import read_or_draw, row_keys
+from montecarlo.calibration.judged import estimate
+from montecarlo.calibration.rates import RowName, row_name
+from montecarlo.sampling.conditions import Condition
+
+#: The file of a card that holds them.
+PROBES_FILE = "probes.csv"
+#: Replicates that are drawn; a quarter of them where they are expensive.
+PROBED = 16
+#: One-sided error rate of the interval.
+PROBED_RATE = 0.01
+NUMBERS = ("value", "low", "high")
+#: Relative: kernels of other processors differ by rounding.
+ROUNDING = 1e-6
+
+
+def probe(seed: int, conditions: Iterable[Condition]) -> pd.DataFrame:
+    """Return value and interval of every row of some banks, of few replicates.
+
+    Parameters
+    ----------
+    seed : int
+        The card's.
+    conditions : iterable of Condition
+    """
+    lines = []
+    for condition in conditions:
+        bank = read_or_draw(condition, seed, PROBED, None)
+        for key in row_keys(condition):
+            made = estimate(bank, key, np.arange(len(bank.means)))
+            numbers = (made.value, *made.interval(PROBED_RATE))
+            shown = (float(f"{number:.9g}") for number in numbers)
+            lines.append((*row_name(bank, key), *shown))
+    table = pd.DataFrame.from_records(lines, columns=[*RowName._fields, *NUMBERS])
+    return table.astype({"n_keys": "Int64"})
+
+
+def changed(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows that come out otherwise now, by the columns that name them.
+
+    Parameters
+    ----------
+    then, now : DataFrame
+        As `probe` gives them.  Rows that only one of them has are none of these.
+    """
+    both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
+    found = []
+    for one in both.to_dict("records"):
+        pairs = [(one[f"{name}_then"], one[f"{name}_now"]) for name in NUMBERS]
+        if not all(_is_same(*pair) for pair in pairs):
+            names = {name: one[name] for name in RowName._fields}
+            # JSON has no missing number
+            found.append({k: v for k, v in names.items() if not pd.isna(v)})
+    return found
+
+
+def _is_same(then: float, now: float) -> bool:
+    if math.isnan(then) or math.isnan(now):
+        return math.isnan(then) and math.isnan(now)
+    return math.isclose(then, now, rel_tol=ROUNDING, abs_tol=1e-12)

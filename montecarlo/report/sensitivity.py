@@ -1,0 +1,128 @@
+"""What the verdicts owe to our choices: how many change with others, and which.
+
+The data are small and committed: ``python -m benchmarks.sensitivity`` makes them.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from montecarlo.study import StudyResults
+
+FILE = Path(__file__).with_name("sensitivity.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A claim, or one of its readings, whose verdict is another then."""
+
+    claim: str
+    reading: str  # empty: the claim's own verdict
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What was varied, by which factor or to which value, and what that changes."""
+
+    varied: str  # tolerance, slope, one-hot or seed
+    value: float
+    changes: tuple[Change, ...]
+
+    @property
+    def verdicts(self) -> list[Change]:
+        """Those of claims."""
+        return [change for change in self.changes if not change.reading]
+
+    @property
+    def readings(self) -> list[Change]:
+        """Those of readings."""
+        return [change for change in self.changes if change.reading]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """How many verdicts change with other choices.
+
+    Attributes
+    ----------
+    preset : str
+    seed : int
+        Of the results that were judged again.
+    checks : str
+        `fingerprint` of what they were judged by.
+    claims, readings : int
+        How many there are.
+    lines : tuple of Choice
+    """
+
+    preset: str
+    seed: int
+    checks: str
+    claims: int
+    readings: int
+    lines: tuple[Choice, ...]
+
+
+def fingerprint(claims: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    """Return a hash of what was judged and where: what was made from others is stale.
+
+    Parameters
+    ----------
+    claims, run : dict
+        What claims.json holds of all claims, and run.json.
+    """
+    asked = [
+        [
+            claim["id"],
+            *(reading[name] for name in ("id", "votes", "quantifier", "share")),
+            *(value for check in reading["checks"] for value in _asked(check)),
+        ]
+        for claim in claims["claims"]
+        for reading in claim["readings"]
+    ]
+    text = json.dumps([asked, run["grid"], run["error_rate"]], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _asked(check: Mapping[str, Any]) -> list[object]:
+    return [value for name, value in check.items() if name != "cells"]
+
+
+def read_sensitivity(file: Path = FILE) -> Sensitivity:
+    """Read what was counted.
+
+    Parameters
+    ----------
+    file : Path, optional
+        By default the one that came with the package.
+    """
+    return msgspec.json.decode(file.read_bytes(), type=Sensitivity)
+
+
+def with_sensitivity(results: StudyResults) -> StudyResults:
+    """Put it into results: numbers of pages come from results files.
+
+    Parameters
+    ----------
+    results : StudyResults
+
+    Returns
+    -------
+    StudyResults
+        With ``sensitivity`` in the claims.
+    """
+    record = msgspec.to_builtins(read_sensitivity())
+    return replace(results, claims={**results.claims, "sensitivity": record})
+
+
+def sensitivity_of(claims: Mapping[str, Any]) -> Sensitivity | None:
+    """Return what claims.json holds of it, None where it has none."""
+    record = claims.get("sensitivity")
+    return None if record is None else msgspec.convert(record, Sensitivity)

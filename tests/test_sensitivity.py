@@ -1,0 +1,211 @@
+"""What verdicts owe to our choices: judged again by intervals; known when stale."""
+
+import json
+import math
+from functools import partial
+
+import msgspec
+import pytest
+
+from benchmarks import sensitivity as command
+from benchmarks.sensitivity import (
+    Folder,
+    as_judged,
+    read_folder,
+    sensitivity,
+    verdicts_of,
+    with_margin,
+    with_one_hot,
+)
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.records import claim_records
+from montecarlo.estimation.executors import make_executor
+from montecarlo.presets import PRESETS, Block, Grid
+from montecarlo.recording import write_results
+from montecarlo.report.sensitivity import fingerprint, read_sensitivity
+from montecarlo.results.folder import write_json
+from montecarlo.results.table import row_id
+from montecarlo.study import Study, error_rates_of, exact_value, run_study
+
+#: Some claims of every kind of check, on few places.
+GRID = Grid(
+    d_k=(16, 64, 256, 512),
+    n_keys=(128,),
+    laws=("laplace", "student_t3"),
+    law_d_k=(64, 256),
+    law_n_keys=(128,),
+    blocks=(
+        Block((256,), (512,), law_q="gaussian(std=4.0)", law_k="gaussian(std=2.0)"),
+    ),
+    first=32,
+    most=64,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The results of a small study."""
+    path = tmp_path_factory.mktemp("sensitivity")
+    study = Study(read_catalogue(), GRID, seed=4)
+    with make_executor(1) as executor:
+        results = run_study(study, executor)
+    write_json(path / "run.json", write_results(results, path))
+    return read_folder(path)
+
+
+def test_unvaried_verdicts_are_those_of_the_study(folder):
+    """What is judged again by the same windows comes out as it was judged."""
+    found = verdicts_of(folder.claims, as_judged)
+    for claim in folder.claims["claims"]:
+        assert found[claim["id"], ""] == claim["verdict"]
+        for reading in claim["readings"]:
+            assert found[claim["id"], reading["id"]] == reading["verdict"]
+    assert {"supported", "refuted", "conditional"} <= set(found.values())
+
+
+def test_narrow_windows_leave_open_and_wide_ones_decide(folder):
+    """A thousandth of a tolerance supports nothing of equality, thousand times all that
+    an interval was made for.
+    """
+    outcomes = {}
+    for factor in (1e-3, 1.0, 1e3):
+        varied = partial(with_margin, "equals", factor)
+        found = verdicts_of(folder.claims, varied)
+        outcomes[factor] = found["scaled-variance-one", "equals"]
+    assert outcomes[1e-3] != "supported"
+    assert outcomes[1e3] == "supported"
+    same = verdicts_of(folder.claims, partial(with_margin, "equals", 1.0))
+    assert same == verdicts_of(folder.claims, as_judged)
+    slopes = verdicts_of(folder.claims, partial(with_margin, "slope_between", 1e-6))
+    assert slopes != same
+
+
+def check_of(**more):
+    """A check of claims.json, as far as it is read."""
+    return {"relation": "at_least", "low": 0.9, "high": None, **more}
+
+
+CELL = {
+    "decision_low": 0.91,
+    "decision_high": None,
+    "window_low": 0.9,
+    "window_high": None,
+    "rows": ["r"],
+}
+
+
+def test_one_hot_is_moved():
+    """Bounds of the largest weight move; the share of saturated rows is read from the
+    quantile that tells of it, on the side that is asked; others stay.
+    """
+    folder = Folder({"decision_error": 0.025}, {}, {"r": (0.8, 0.0, 10)})
+    moved = partial(with_one_hot, folder, 0.85)
+
+    assert moved(check_of(quantity="weight_max"), CELL)[1] == (0.85, math.inf)
+    assert moved(check_of(quantity="entropy"), CELL) == as_judged({}, CELL)
+    share = check_of(quantity="saturated", low=0.1)
+    assert moved(share, CELL) == ((0.8, 0.8), (0.85, math.inf))
+    below = check_of(quantity="saturated", relation="at_most", low=None, high=0.1)
+    assert moved(below, CELL) == ((0.8, 0.8), (-math.inf, 0.85))
+    other = check_of(quantity="saturated", low=0.3)
+    assert moved(other, CELL) == as_judged({}, CELL)
+
+
+def test_quantile_tells_the_share(folder):
+    """At the threshold that was counted, the quantile decides as the share did, or not
+    at all.
+    """
+    decided = 0
+    for claim in folder.claims["claims"]:
+        for reading in claim["readings"]:
+            for check in reading["checks"]:
+                if check["quantity"] != "saturated" or check["low"] != 0.1:
+                    continue
+                for cell in check["cells"]:
+                    interval, (least, _) = with_one_hot(folder, 0.9, check, cell)
+                    if interval.low >= least or interval.high < least:
+                        decided += 1
+                        mine = "supported" if interval.low >= least else "refuted"
+                        assert cell["outcome"] in (mine, "inconclusive")
+    assert decided >= 3
+
+
+def now(**changed):
+    """The fingerprint of the present claims on the present grid; nothing is drawn."""
+    catalogue = changed.get("catalogue", read_catalogue())
+    grid = changed.get("grid", PRESETS["standard"])
+    study = Study(catalogue, grid)
+    judged = Judge(catalogue, {}, (), exact_value, 1e-6).judge(lambda _: None)
+    rates = dict.fromkeys((claim.id for claim in catalogue.claim), 0.0)
+    records = claim_records(catalogue, judged.claims, rates, row_id)
+    run = {"grid": msgspec.to_builtins(grid), "error_rate": study.error_rate}
+    return fingerprint(json.loads(json.dumps({"claims": records})), run)
+
+
+def test_table_is_not_stale():
+    """The kept table is of the present claims and grid; ``python -m
+    benchmarks.sensitivity`` makes it anew.
+    """
+    kept = read_sensitivity()
+    catalogue = read_catalogue()
+
+    assert kept.checks == now()
+    assert kept.claims == len(catalogue.claim)
+    assert kept.readings == sum(len(claim.reading) for claim in catalogue.claim)
+    assert [(line.varied, line.value) for line in kept.lines] == [
+        ("tolerance", 2.0),
+        ("tolerance", 0.5),
+        ("slope", 3.0),
+        ("one-hot", 0.85),
+        ("one-hot", 0.95),
+        ("seed", 2.0),
+    ]
+
+
+def test_staleness_is_seen():
+    """Another tolerance, reading or grid has another fingerprint."""
+    grid = msgspec.structs.replace(PRESETS["standard"], most=256)
+    catalogue = read_catalogue()
+    claim = next(c for c in catalogue.claim if c.reading[0].check[0].tolerance)
+    check = msgspec.structs.replace(claim.reading[0].check[0], tolerance=0.25)
+    reading = msgspec.structs.replace(claim.reading[0], check=(check,))
+    changed = msgspec.structs.replace(claim, reading=(reading, *claim.reading[1:]))
+    others = tuple(changed if c is claim else c for c in catalogue.claim)
+    other = msgspec.structs.replace(catalogue, claim=others)
+
+    assert len({now(), now(grid=grid), now(catalogue=other)}) == 3
+
+
+def test_command_writes_what_the_page_reads(folder, tmp_path, monkeypatch, capsys):
+    """Without folders it samples; the file it writes is read back."""
+    monkeypatch.setattr(command, "sample_into", lambda *_: None)
+    monkeypatch.setattr(command, "read_folder", lambda _: folder)
+    path = tmp_path / "s.json"
+
+    assert command.main(["--output", str(path)]) == 0
+    kept = read_sensitivity(path)
+    assert kept.checks == fingerprint(folder.claims, folder.run)
+    assert not kept.lines[-1].changes  # the other seed is the same folder
+    found = sensitivity(folder, folder)
+    assert json.loads(path.read_text()) == json.loads(json.dumps(found))
+    assert capsys.readouterr().out.startswith("tolerance 2.0")
+
+
+def test_folders_of_others_are_refused(tmp_path):
+    """Results of another seed or preset say nothing of the report's."""
+    run = {"preset": "quick", "seed": 1, "claims": []}
+    write_json(tmp_path / "run.json", run)
+    with pytest.raises(
+        SystemExit, match=r"preset of .* must be 'standard', got 'quick'"
+    ):
+        command.main(["--folder", str(tmp_path)])
+    write_json(tmp_path / "run.json", {**run, "preset": "standard"})
+    with pytest.raises(SystemExit, match=r"seed of .* must be 2, got 1"):
+        command.require_made_from(tmp_path, 2)
+
+
+def test_error_rate_is_the_same_for_all(folder):
+    """Other windows are no more looks: the intervals stay those of the study."""
+    rates = error_rates_of(Study(read_catalogue(), GRID))
+    assert folder.claims["decision_error"] == rates.decision_error
