@@ -179,6 +179,7 @@ class Counted:
     not_counted : tuple of str
         Families of which the card has no count.
     model : str
+        What the extrapolation rests on.
     """
 
     nominal: tuple[float, ...]

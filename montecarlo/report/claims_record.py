@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Struct, UnsetType
 
+from montecarlo.calibration.card import Counted
 from montecarlo.claims.checks import Domain, Level, Limiting, Relation
 from montecarlo.claims.schema import (
     Form,
@@ -17,6 +18,7 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.report_card import CardView
+from montecarlo.report.sensitivity import Sensitivity
 from montecarlo.report.trained import TrainedModel
 from montecarlo.report.z_scores import ZScoresView
 from montecarlo.results.columns import Finite
@@ -154,6 +156,9 @@ class ClaimRecord(_Record, frozen=True, kw_only=True):
     topic: Annotated[Topic, about("what it is about")]
     sources: Annotated[tuple[Source, ...], about("where texts say it, and how")]
     verdict: Outcome
+    error_rate: Annotated[
+        float | UnsetType, about("nominal, of it alone; may be left out")
+    ] = UNSET
     texts: Annotated[dict[str, Verdict], about("by key: as each text says it")]
     readings: Annotated[tuple[ReadingRecord, ...], about("its meanings")]
     findings: Annotated[tuple[SentenceRecord, ...], about("what may be said of it")]
@@ -176,6 +181,9 @@ class ClaimsRecord(_Record, frozen=True, kw_only=True):
     decision_error: Annotated[
         float, about("of one end of one decision interval", gt=0, lt=1)
     ]
+    looks: Annotated[
+        int | UnsetType, about("at all statistics together; may be left out")
+    ] = UNSET
     claims: Annotated[tuple[ClaimRecord, ...], about("in the catalogue's order")]
     passages: Annotated[tuple[PassageRecord, ...], about("likewise")]
     self_checks: Annotated[tuple[SelfCheckRecord, ...], about("likewise")]
@@ -184,11 +192,17 @@ class ClaimsRecord(_Record, frozen=True, kw_only=True):
     ] = UNSET
     models: Annotated[tuple[ModelSize, ...], about("published sizes of models")]
     records: Annotated[tuple[RecordEntry, ...], about("published facts")]
+    error_rate_counted: Annotated[
+        Counted | UnsetType, about("what the nominal rate is worth; may be left out")
+    ] = UNSET
     report_card: Annotated[
         CardView | UnsetType, about("the judge's report card; may be left out")
     ] = UNSET
     trained_model: Annotated[
         TrainedModel | UnsetType, about("the claims on a trained model; likewise")
+    ] = UNSET
+    sensitivity: Annotated[
+        Sensitivity | UnsetType, about("what other choices would change; likewise")
     ] = UNSET
 
 

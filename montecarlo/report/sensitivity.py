@@ -19,19 +19,38 @@ FILE = Path(__file__).with_name("sensitivity.json")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A claim, or one of its readings, whose verdict is another then."""
+    """A claim, or one of its readings, whose verdict is another then.
+
+    Attributes
+    ----------
+    claim : str
+    reading : str
+        Empty: the claim's own verdict.
+    before, after : str
+        Verdicts.
+    """
 
     claim: str
-    reading: str  # empty: the claim's own verdict
+    reading: str
     before: str
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was varied, by which factor or to which value, and what that changes."""
+    """What was varied, by which factor or to which value, and what that changes.
 
-    varied: str  # tolerance, slope, one-hot or seed
+    Attributes
+    ----------
+    varied : str
+        Tolerance, slope, one-hot or seed.
+    value : float
+        The factor, the threshold or the seed.
+    changes : tuple of Change
+        Those whose verdict is another then.
+    """
+
+    varied: str
     value: float
     changes: tuple[Change, ...]
 
@@ -60,6 +79,7 @@ class Sensitivity:
     claims, readings : int
         How many there are.
     lines : tuple of Choice
+        One for each thing that was varied.
     """
 
     preset: str
