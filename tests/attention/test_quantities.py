@@ -326,6 +326,16 @@ def test_pair_quantities_are_what_they_are_called(drawn):
         assert value == pytest.approx(expected[name], rel=1e-9), name
 
 
+def test_typical_elements_lie_within_their_grid():
+    """A typical element of an unscaled row, exp(-sqrt(d_k) E max), has a bin of its own
+    at the largest size of the presets: 1e-42 at d_k = 1024 and 512 keys.
+    """
+    typical = math.exp(-math.sqrt(1024.0) * 3.04)
+    first, inside = DEEP.bins(np.array([10.0**DEEP.low, typical]))
+    assert first == 1
+    assert inside > 10 * DEEP.per_decade
+
+
 @pytest.mark.parametrize("grid", [FINE, DEEP, LogGrid(-1.0, 1.0, 3)])
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(data=st.data())

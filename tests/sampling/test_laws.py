@@ -79,6 +79,24 @@ def test_every_law_is_tested():
     assert set(LAWS) == {*STANDARD, "rademacher"}
 
 
+class AllOnes:
+    """A generator whose words are all ones: the last that the normal draw can get."""
+
+    def __init__(self):
+        self.bit_generator = self
+
+    @staticmethod
+    def random_raw(size):
+        """That many words of 64 bits."""
+        return np.full(size, 2**64 - 1, dtype=np.uint64)
+
+
+def test_the_normal_tail_ends_where_it_is_said():
+    """The farthest draw is that of a uniform of 24 bits: 5.77 standard deviations."""
+    farthest = LAWS["gaussian"].sample(AllOnes(), (4,)).max()
+    assert farthest == pytest.approx(math.sqrt(48.0 * math.log(2.0)), rel=1e-5)
+
+
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_record(law):
     """A law of the table is standardised and stands under its own canonical name."""
