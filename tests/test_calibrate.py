@@ -31,10 +31,19 @@ def test_short_card(tmp_path, capsys):
     assert any(work.rglob("*.npz"))
 
 
+class NoProbes:
+    """Nothing was drawn to be compared, and nothing is written of it."""
+
+    def to_csv(self, *_, **__):
+        """Write nothing."""
+
+
 def test_what_is_shipped_is_whole(tmp_path, monkeypatch):
     """A short card is written beside its work, unless it is asked for elsewhere."""
     written = []
     monkeypatch.setattr(making, "conditions", list)
+    monkeypatch.setattr(making, "all_series", list)
+    monkeypatch.setattr(making, "probe", lambda *_: NoProbes())
     monkeypatch.setattr(making, "judge_studies", lambda *_: {})
     monkeypatch.setattr(making, "write_card", lambda folder, *_: written.append(folder))
     monkeypatch.setattr(making, "_lines", lambda _: [])
