@@ -95,8 +95,11 @@ def run(root: Path, arguments: Sequence[str], seconds: float) -> tuple[int | Non
     """Run Python in a checkout; return its status, None for too slow, and its output.
 
     The checkout comes first on the path of all that it starts, wherever that works.
+    Options that the environment gives to pytest are the caller's, and not for this.
     """
-    environment = os.environ | {"PYTHONPATH": str(root)}
+    environment = {
+        name: value for name, value in os.environ.items() if "PYTEST" not in name
+    } | {"PYTHONPATH": str(root)}
     command = [sys.executable, *arguments]
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output,
