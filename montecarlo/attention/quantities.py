@@ -9,3 +9,8 @@ QUANTITIES: dict[str, PairQuantity | RowQuantity | FormatQuantity] = {
     **ROW_QUANTITIES,
     **FORMAT_QUANTITIES,
 }
+
+
+def is_indicator(name: str) -> bool:
+    """Tell whether a quantity is 1 for rows for which something holds, else 0."""
+    return not isinstance(one := QUANTITIES[name], PairQuantity) and one.indicator

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import is_indicator
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.rates import RATES, Power, Rates
 from montecarlo.calibration.studies import Tally
@@ -150,7 +150,7 @@ def family_of(quantity: str, summary: str) -> str:
         return summary
     if summary == SPREAD:
         return SPREAD
-    if getattr(QUANTITIES[quantity], "indicator", False):
+    if is_indicator(quantity):
         return SHARE
     return quantity if quantity == DEVIATION else ""
 

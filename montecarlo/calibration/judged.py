@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES, PairQuantity, Scale
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import is_indicator
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank
@@ -96,8 +96,7 @@ def moments_of(bank: Bank, key: RowKey, indices: Indices) -> Moments:
 
 def is_share(key: RowKey) -> bool:
     """Tell whether a row is the share of rows for which something holds."""
-    indicator = getattr(QUANTITIES[key.quantity], "indicator", False)
-    return bool(indicator) and "/" not in key.divisor
+    return is_indicator(key.quantity) and "/" not in key.divisor
 
 
 def columns_of(bank: Bank, key: RowKey) -> tuple[Array, Callable[[Array], Array]]:

@@ -25,7 +25,7 @@ from msgspec import Struct
 from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.failures import OVERFLOW
 
@@ -92,8 +92,7 @@ def family_of(quantity: str) -> str:
     """Name the family of a quantity: one of `FAMILIES`."""
     if quantity.startswith("entry_"):
         return "entries"
-    known = QUANTITIES.get(quantity)
-    if known is None or getattr(known, "indicator", False):
+    if quantity not in QUANTITIES or is_indicator(quantity):
         return "shares"
     if quantity in PAIR_QUANTITIES or quantity.startswith("score_"):
         return "scores"

@@ -13,7 +13,7 @@ import numpy as np
 from montecarlo.attention.divisors import DIVISORS, pairs_of
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES, compared_rows
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES, RowQuantity
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import (
@@ -154,7 +154,7 @@ class Summaries:
             name = format_column(name, key.number_format, key.softmax)
             rows = compared_rows(n_queries, n_keys)
         values = self._column(key.divisor, name)
-        if getattr(QUANTITIES[key.quantity], "indicator", False):
+        if is_indicator(key.quantity):
             return share_estimate(values, rows)
         return mean_estimate(values)
 

@@ -1,7 +1,6 @@
 """Reading run.json back, and holding a folder against it."""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +13,17 @@ from montecarlo.small_files import read_small
 MOST_RUN = 2**24
 
 
-def read_run(folder: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
+def read_run(folder: Path) -> dict[str, Any]:
     """Read run.json of a finished folder and check the hashes of its files.
 
     Parameters
     ----------
     folder : Path
-    needed : iterable of str
-        Files that it has to name, so that they are checked.
 
     Raises
     ------
     ResultsError
-        If there is none, its schema is another, it or a file was changed, or it does
-        not name a file that is needed.
+        If there is none, its schema is another, or it or a file was changed.
     """
     if is_finished(folder) and not (folder / RUN_FILE).exists():
         raise ResultsError(
@@ -37,14 +33,7 @@ def read_run(folder: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
     run = _read_sealed(
         folder / RUN_FILE, "results", f"a folder with a readable {RUN_FILE}", folder
     )
-    hashes = run["sha256"]
-    for name in needed:
-        if name not in hashes:
-            raise ResultsError(
-                f"results must have {name!r} among the files of their {RUN_FILE}, got "
-                f"{len(hashes)} others"
-            )
-    for name, expected in hashes.items():
+    for name, expected in run["sha256"].items():
         if not _is_as_written(folder, name, expected):
             raise ResultsError(
                 f"results must be as they were written, but {name!r} in "
