@@ -25,24 +25,26 @@ from montecarlo.estimation.engine import BATCH_SECONDS, Budget, Plan
 from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.tasks import Task, finish
 from montecarlo.results.journal import Journal, JournaledStore, open_journal
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 
-#: Replicates that a condition of the standard report may get.
+#: Replicates that a point of the standard report may get.
 MOST = 512
 GAUSSIAN = ("gaussian", "gaussian")
 KINDS = {
-    "pairs": Condition(*GAUSSIAN, 64),
-    "pairs, initialised": Condition(
-        *GAUSSIAN, 64, setup="init(kind=xavier_uniform,norm=layer,shape=full,width=512)"
+    "pairs": DesignPoint(*GAUSSIAN, 64),
+    "pairs, initialised": DesignPoint(
+        *GAUSSIAN,
+        64,
+        initialisation="init(kind=xavier_uniform,norm=layer,shape=full,width=512)",
     ),
-    "rows, n = 32": Condition(*GAUSSIAN, 64, 32),
-    "rows, n = 128": Condition(*GAUSSIAN, 64, 128),
-    "rows, n = 128, planted": Condition(*GAUSSIAN, 64, 128, "planted(0.5)"),
-    "rows, n = 512": Condition(*GAUSSIAN, 64, 512),
-    "rows, n = 16384": Condition(*GAUSSIAN, 64, 16384),
-    "rows, n = 128, formats": Condition(*GAUSSIAN, 64, 128, formats=True),
-    "rows, n = 65536, formats": Condition(*GAUSSIAN, 64, 65536, formats=True),
+    "rows, n = 32": DesignPoint(*GAUSSIAN, 64, 32),
+    "rows, n = 128": DesignPoint(*GAUSSIAN, 64, 128),
+    "rows, n = 128, planted": DesignPoint(*GAUSSIAN, 64, 128, "planted(0.5)"),
+    "rows, n = 512": DesignPoint(*GAUSSIAN, 64, 512),
+    "rows, n = 16384": DesignPoint(*GAUSSIAN, 64, 16384),
+    "rows, n = 128, formats": DesignPoint(*GAUSSIAN, 64, 128, formats=True),
+    "rows, n = 65536, formats": DesignPoint(*GAUSSIAN, 64, 65536, formats=True),
 }
 TASKS = 5000
 REPEATS = 20
@@ -66,10 +68,10 @@ def costs(journal: Journal) -> Iterator[tuple[str, int, float, int, int, float]]
     """
     ready()
     divisors = tuple(DIVISORS)
-    for kind, condition in KINDS.items():
-        plan = Plan({condition: Budget(MOST, MOST)}, 1, divisors)
-        first, stop = next(iter(plan.batches(condition, 0, MOST)))
-        arguments = (condition, 1, first, stop, divisors)
+    for kind, point in KINDS.items():
+        plan = Plan({point: Budget(MOST, MOST)}, 1, divisors)
+        first, stop = next(iter(plan.batches(point, 0, MOST)))
+        arguments = (point, 1, first, stop, divisors)
         sample(*arguments)  # warm
         begun = time.process_time()
         batch = sample(*arguments)
@@ -79,7 +81,7 @@ def costs(journal: Journal) -> Iterator[tuple[str, int, float, int, int, float]]
         store = JournaledStore(journal=journal)
         begun = time.process_time()
         for number in range(REPEATS):
-            store.add(condition, number * stop, pickle.loads(result))  # noqa: S301
+            store.add(point, number * stop, pickle.loads(result))  # noqa: S301
         taking = (time.process_time() - begun) / REPEATS
         yield kind, stop - first, seconds, len(task), len(result), taking
 
@@ -145,7 +147,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--tasks", type=int, default=TASKS, help="default: %(default)s")
     options = parser.parse_args(argv)
-    print("| condition | replicates | CPU, s | task, B | result, kB | kept in, ms |")
+    print("| point | replicates | CPU, s | task, B | result, kB | kept in, ms |")
     print("|---|--:|--:|--:|--:|--:|")
     with (
         tempfile.TemporaryDirectory() as folder,

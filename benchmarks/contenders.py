@@ -28,7 +28,7 @@ from montecarlo.attention.softmax import (
 )
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.row_blocks import SCORES_AT_ONCE, stack
@@ -64,14 +64,14 @@ class Contender:
     run: Callable[[int], Estimates]
 
 
-def ours(condition: Condition, replicates: int, keys: dict[str, RowKey]) -> Contender:
-    """Return this package, measuring all that the report measures in a condition."""
+def ours(point: DesignPoint, replicates: int, keys: dict[str, RowKey]) -> Contender:
+    """Return this package, measuring all that the report measures in a point."""
     divisors = tuple(DIVISORS)
 
     def run(seed: int) -> Estimates:
-        batch = sample(condition, seed, 0, replicates, divisors)
+        batch = sample(point, seed, 0, replicates, divisors)
         samples = Samples(batch.means, batch.counts)
-        summaries = Summaries(condition, samples, divisors)
+        summaries = Summaries(point, samples, divisors)
         found = {name: summaries.estimate(key) for name, key in keys.items()}
         return {name: (one.value, one.std_error) for name, one in found.items()}
 
@@ -80,10 +80,10 @@ def ours(condition: Condition, replicates: int, keys: dict[str, RowKey]) -> Cont
 
 def variance_contenders(d_k: int, replicates: int, pairs: int) -> Iterator[Contender]:
     """Yield who estimates Var(q·k): ours, plain, then over entry variances; others."""
-    condition = Condition("gaussian", "gaussian", d_k)
+    point = DesignPoint("gaussian", "gaussian", d_k)
     for quantity in ("score_variance", "score_variance_ratio"):
         key = {"variance": RowKey("none", quantity, "value")}
-        yield ours(condition, replicates, key)
+        yield ours(point, replicates, key)
     yield Contender("NumPy notebook", pairs, lambda seed: _notebook(seed, d_k, pairs))
     if torch is not None:
         yield Contender(
@@ -122,12 +122,12 @@ def row_contenders(n_keys: int, replicates: int, blocks: int) -> Iterator[Conten
 
 
 def _family(seed: int, n_keys: int, replicates: int) -> Estimates:
-    condition = Condition("gaussian", "gaussian", D_K, n_keys)
-    at_once = max(1, SCORES_AT_ONCE // math.prod(condition.shape))
+    point = DesignPoint("gaussian", "gaussian", D_K, n_keys)
+    at_once = max(1, SCORES_AT_ONCE // math.prod(point.shape))
     means: dict[str, list[Array]] = {}
     for first in range(0, replicates, at_once):
         indices = range(first, min(first + at_once, replicates))
-        drawn = [draw_matrices(condition, seed, index) for index in indices]
+        drawn = [draw_matrices(point, seed, index) for index in indices]
         q, k = (stack(matrices) for matrices in zip(*drawn, strict=True))
         gaps = measure_gaps(q @ k.transpose(0, 2, 1))
         for divisor, rule in DIVISORS.items():
@@ -209,7 +209,7 @@ def floor(n_keys: int, replicates: int, *, whole: bool) -> Callable[[int], None]
         J v and its product with the keys, the steps of the spectral norm, elements and
         their order in float64, and the counts of all that has quantiles.
     """
-    n_queries, _ = Condition("gaussian", "gaussian", D_K, n_keys).shape
+    n_queries, _ = DesignPoint("gaussian", "gaussian", D_K, n_keys).shape
     divisors = [rule.value(D_K) for rule in DIVISORS.values()]
     ones = np.ones(n_keys, dtype=np.float32)
 

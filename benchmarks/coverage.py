@@ -2,8 +2,8 @@
 
 Run as ``python -m benchmarks.coverage [--runs N] [--jobs N]``.  Every run is a small
 study of its own seed, through the real engine, with the replicates of the report's
-first look.  In: nothing.  Out: ``benchmarks/coverage.csv``, one row per law, d_k,
-quantity and divisor, written anew after each condition.
+first look.  In: nothing.  Out: ``benchmarks/coverage.csv``, one row per distribution,
+d_k, quantity and divisor, written anew after each point.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.presets import PRESETS
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import find_reference
 
 TABLE = Path(__file__).with_suffix(".csv")
@@ -40,7 +40,7 @@ PLACES = (
 )
 OUTCOMES = ("covered", "below", "above")
 COLUMNS = (
-    "law",
+    "distribution",
     "d_k",
     "quantity",
     "divisor",
@@ -51,22 +51,22 @@ COLUMNS = (
 Counts = dict[RowKey, Counter[str]]
 
 
-def plans() -> Iterator[tuple[Condition, tuple[RowKey, ...]]]:
-    """Yield the conditions, those of pairs first, and the rows looked at in each."""
-    for law, d_k in PLACES:
+def plans() -> Iterator[tuple[DesignPoint, tuple[RowKey, ...]]]:
+    """Yield the points, those of pairs first, and the rows looked at in each."""
+    for distribution, d_k in PLACES:
         key = RowKey("none", "score_variance", "value")
-        yield Condition(law, law, d_k), (key,)
-    for law, d_k in PLACES:
+        yield DesignPoint(distribution, distribution, d_k), (key,)
+    for distribution, d_k in PLACES:
         keys = [RowKey(name, "inverse_participation", "mean") for name in DIVISORS]
-        yield Condition(law, law, d_k, N_KEYS), tuple(keys)
+        yield DesignPoint(distribution, distribution, d_k, N_KEYS), tuple(keys)
 
 
-def count(condition: Condition, keys: tuple[RowKey, ...], seeds: range) -> Counts:
+def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:
     """Count how the intervals of each row lie to the exact value.
 
     Parameters
     ----------
-    condition : Condition
+    point : DesignPoint
     keys : tuple of RowKey
         Rows that have a reference.
     seeds : range
@@ -80,18 +80,18 @@ def count(condition: Condition, keys: tuple[RowKey, ...], seeds: range) -> Count
     """
     exact = {}
     for key in keys:
-        found = find_reference(condition, key)
+        found = find_reference(point, key)
         if found is None:
             raise ValueError(f"row must have an exact value, got {key}")
         exact[key] = found.value
     counts: Counts = {key: Counter() for key in keys}
     with ThreadPoolExecutor(1) as executor:
         for seed in seeds:
-            budgets = {condition: Budget(REPLICATES, REPLICATES)}
+            budgets = {point: Budget(REPLICATES, REPLICATES)}
             store = SampleStore()
             plan = Plan(budgets, seed, DIVISORS, batch=REPLICATES)
             run(plan, store, executor, undecided=lambda store: ())
-            summaries = Summaries(condition, store.samples(condition), DIVISORS)
+            summaries = Summaries(point, store.samples(point), DIVISORS)
             for key in keys:
                 low, high = summaries.estimate(key).interval(POINTWISE)
                 side = "below" if high < exact[key] else "above"
@@ -101,34 +101,32 @@ def count(condition: Condition, keys: tuple[RowKey, ...], seeds: range) -> Count
 
 
 def measure(runs: int, executor: Executor) -> Iterator[list[dict[str, object]]]:
-    """Yield the lines of the table, one condition after the other.
+    """Yield the lines of the table, one point after the other.
 
     Parameters
     ----------
     runs : int
     executor : concurrent.futures.Executor
     """
-    for condition, keys in plans():
+    for point, keys in plans():
         futures = [
-            executor.submit(
-                count, condition, keys, range(first, min(first + CHUNK, runs))
-            )
+            executor.submit(count, point, keys, range(first, min(first + CHUNK, runs)))
             for first in range(0, runs, CHUNK)
         ]
         found = [future.result() for future in futures]
         yield [
-            line(condition, key, sum((counts[key] for counts in found), Counter()))
+            line(point, key, sum((counts[key] for counts in found), Counter()))
             for key in keys
         ]
 
 
-def line(condition: Condition, key: RowKey, counts: Counter[str]) -> dict[str, object]:
+def line(point: DesignPoint, key: RowKey, counts: Counter[str]) -> dict[str, object]:
     """Return one line of the table: shares of the runs with their standard errors."""
     runs = counts.total()
     shares = {outcome: counts[outcome] / runs for outcome in OUTCOMES}
     return {
-        "law": condition.law_k,
-        "d_k": condition.d_k,
+        "distribution": point.distribution_k,
+        "d_k": point.d_k,
         "quantity": key.quantity,
         "divisor": key.divisor,
         "runs": runs,

@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 #: Tests of several stages together, by rising cost.
 PIPELINE = (
-    "tests/test_point.py",
+    "tests/test_measurement.py",
     "tests/test_tails.py",
     "tests/test_study.py",
     "tests/test_z_scores.py",

@@ -1,9 +1,9 @@
-"""What the verdicts owe to our choices: other tolerances, windows, thresholds, a seed.
+"""What the verdicts owe to our choices: other tolerances, regions, thresholds, a seed.
 
 Run as ``python -m benchmarks.sensitivity [--folder DIR] [--second DIR]``: results of
 the standard preset, of one seed and of another.  A folder that is not given is sampled,
 which takes a few minutes of one core.  In: intervals of claims.json, held against other
-windows; nothing is sampled for that.  Out: ``montecarlo/report/sensitivity.json``,
+regions; nothing is sampled for that.  Out: ``montecarlo/report/sensitivity.json``,
 which the evidence shows, and the same on the terminal.
 
 The share of rows whose largest weight is at least t is at least 0.1 where its 90 %
@@ -30,7 +30,7 @@ from montecarlo.claims.verdicts import (
     all_of,
     claim_verdict,
     decide,
-    reading_verdict,
+    interpretation_verdict,
 )
 from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.intervals import Interval, t_quantile
@@ -49,7 +49,7 @@ WEIGHTS = ("weight_max", "planted_weight")
 SHARE, QUANTILE = 0.1, "q90"
 
 Record = Mapping[str, Any]
-#: Check and cell of claims.json -> interval and window, as they are held together.
+#: Check and case of claims.json -> interval and region, as they are held together.
 Varied = Callable[[Record, Record], tuple[Interval, tuple[float, float]]]
 
 
@@ -83,7 +83,15 @@ def read_folder(folder: Path) -> Folder:
         low_memory=False,
     )
     plain = table[table["number_format"].eq("float64") & table["softmax"].eq("shifted")]
-    places = ["law_q", "law_k", "dependence", "setup", "d_k", "n_keys", "divisor"]
+    places = [
+        "distribution_q",
+        "distribution_k",
+        "dependence",
+        "initialisation",
+        "d_k",
+        "n_keys",
+        "divisor",
+    ]
     of_share = plain[plain["quantity"].eq("saturated")]
     of_weight = plain[
         plain["quantity"].eq("weight_max") & plain["summary"].eq(QUANTILE)
@@ -94,13 +102,13 @@ def read_folder(folder: Path) -> Folder:
     return Folder(claims, run, found)
 
 
-def as_judged(check: Record, cell: Record) -> tuple[Interval, tuple[float, float]]:
-    """Return interval and window of a cell as it was judged."""
+def as_judged(check: Record, case: Record) -> tuple[Interval, tuple[float, float]]:
+    """Return interval and region of a case as it was judged."""
     del check
-    ends = (cell["decision_low"], cell["decision_high"])
-    window = (cell["window_low"], cell["window_high"])
+    ends = (case["simultaneous_low"], case["simultaneous_high"])
+    region = (case["region_low"], case["region_high"])
     low, high = (_end(end, side) for end, side in zip(ends, (-1, 1), strict=True))
-    least, most = (_end(end, side) for end, side in zip(window, (-1, 1), strict=True))
+    least, most = (_end(end, side) for end, side in zip(region, (-1, 1), strict=True))
     return Interval(low, high), (least, most)
 
 
@@ -110,10 +118,10 @@ def _end(value: float | None, side: int) -> float:
 
 
 def with_margin(
-    relation: str, factor: float, check: Record, cell: Record
+    relation: str, factor: float, check: Record, case: Record
 ) -> tuple[Interval, tuple[float, float]]:
-    """Widen the windows of a relation that are closed, about their middle."""
-    interval, (low, high) = as_judged(check, cell)
+    """Widen the regions of a relation that are closed, about their middle."""
+    interval, (low, high) = as_judged(check, case)
     if check["relation"] == relation:
         middle, half = (low + high) / 2.0, factor * (high - low) / 2.0
         if half < float("inf"):
@@ -122,44 +130,45 @@ def with_margin(
 
 
 def with_one_hot(
-    folder: Folder, threshold: float, check: Record, cell: Record
+    folder: Folder, threshold: float, check: Record, case: Record
 ) -> tuple[Interval, tuple[float, float]]:
     """Call rows one-hot from another largest weight on."""
-    interval, (low, high) = as_judged(check, cell)
+    interval, (low, high) = as_judged(check, case)
     quantity, relation = check["quantity"], check["relation"]
     if quantity in WEIGHTS and (relation, check["low"]) == ("at_least", USED):
         return interval, (threshold, high)
     if quantity == "saturated" and SHARE in (check["low"], check["high"]):
-        value, error, n = folder.quantiles[cell["rows"][0]]
-        half = t_quantile(folder.claims["decision_error"], n) * error
+        value, error, n = folder.quantiles[case["rows"][0]]
+        half = t_quantile(folder.claims["simultaneous_error"], n) * error
         least = relation == "at_least"
-        window = (threshold, float("inf")) if least else (-float("inf"), threshold)
-        return Interval(value - half, value + half), window
+        region = (threshold, float("inf")) if least else (-float("inf"), threshold)
+        return Interval(value - half, value + half), region
     return interval, (low, high)
 
 
 def verdicts_of(claims: Record, varied: Varied) -> dict[tuple[str, str], str]:
-    """Return the verdict of every claim and reading, its cells held to other windows.
+    """Return all verdicts, of claims and interpretations, at other regions.
 
     Parameters
     ----------
     claims : dict
         What claims.json holds.
     varied : callable
-        Check and cell -> interval and window.
+        Check and case -> interval and region.
 
     Returns
     -------
     dict
-        (claim, reading) to verdict; the reading of a claim's own is empty.
+        (claim, interpretation) to verdict; the interpretation of a claim's own is
+        empty.
     """
     found: dict[tuple[str, str], str] = {}
     for claim in claims["claims"]:
         voting = []
-        for reading in claim["readings"]:
-            verdict = _reading(reading, varied)
-            found[claim["id"], reading["id"]] = verdict.value
-            if reading["votes"]:
+        for interpretation in claim["interpretations"]:
+            verdict = _interpretation(interpretation, varied)
+            found[claim["id"], interpretation["id"]] = verdict.value
+            if interpretation["votes"]:
                 voting.append(verdict)
         measured = claim["kind"] == "measured" and voting
         joined = claim_verdict(voting).value if measured else claim["verdict"]
@@ -167,19 +176,25 @@ def verdicts_of(claims: Record, varied: Varied) -> dict[tuple[str, str], str]:
     return found
 
 
-def _reading(reading: Record, varied: Varied) -> Verdict:
+def _interpretation(interpretation: Record, varied: Varied) -> Verdict:
     places: dict[tuple[object, ...], list[Verdict]] = {}
-    for check in reading["checks"]:
-        for cell in check["cells"]:
-            outcome = Verdict(cell["outcome"])
+    for check in interpretation["checks"]:
+        for case in check["cases"]:
+            outcome = Verdict(case["outcome"])
             judged = check["relation"] != "tends_to"
             if judged and outcome != Verdict.NOT_APPLICABLE:
-                outcome = decide(*varied(check, cell))
-            place = tuple(cell[name] for name in ("law", "n_keys", "d_k", "context"))
+                outcome = decide(*varied(check, case))
+            place = tuple(
+                case[name] for name in ("distribution", "n_keys", "d_k", "context")
+            )
             places.setdefault(place, []).append(outcome)
     outcomes = [all_of(found) for found in places.values()]
-    verdict = reading_verdict(reading["quantifier"], outcomes, reading["share"])
-    if verdict == Verdict.SUPPORTED and not all(c["cells"] for c in reading["checks"]):
+    verdict = interpretation_verdict(
+        interpretation["quantifier"], outcomes, interpretation["share"]
+    )
+    if verdict == Verdict.SUPPORTED and not all(
+        c["cases"] for c in interpretation["checks"]
+    ):
         return Verdict.INCONCLUSIVE
     return verdict
 
@@ -213,9 +228,14 @@ def _line(
     found: Mapping[tuple[str, str], str],
 ) -> dict[str, object]:
     changes = [
-        {"claim": claim, "reading": reading, "before": before, "after": found[key]}
+        {
+            "claim": claim,
+            "interpretation": interpretation,
+            "before": before,
+            "after": found[key],
+        }
         for key, before in usual.items()
-        for claim, reading in (key,)
+        for claim, interpretation in (key,)
         if found[key] != before
     ]
     return {"varied": varied, "value": value, "changes": changes}
@@ -277,8 +297,8 @@ def sensitivity(first: Folder, second: Folder) -> dict[str, Any]:
         "preset": PRESET,
         "seed": SEED,
         "checks": fingerprint(first.claims, first.run),
-        "claims": sum(not reading for _, reading in verdicts),
-        "readings": sum(bool(reading) for _, reading in verdicts),
+        "claims": sum(not interpretation for _, interpretation in verdicts),
+        "interpretations": sum(bool(interpretation) for _, interpretation in verdicts),
         "lines": list(vary(first, second)),
     }
 

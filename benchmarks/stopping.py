@@ -1,10 +1,10 @@
 """What stopping when decided saves against a fixed size, at the same error rate.
 
-Run as ``python -m benchmarks.stopping [--preset NAME]``.  The conditions of a preset
+Run as ``python -m benchmarks.stopping [--preset NAME]``.  The points of a preset
 are sampled to each size that the report looks at, all of them, and judged there with
 intervals that need not share their error with other looks; and once as the report does
 it.  In: nothing.  Out: ``benchmarks/stopping.csv``, one row for each way, with CPU
-seconds of sampling and how many cells of the checks stay undecided.
+seconds of sampling and how many cases of the checks stay undecided.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.presets import PRESETS
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import (
     Study,
     error_rates_of,
@@ -42,19 +42,19 @@ class Way:
     Attributes
     ----------
     way : str
-        ``fixed 256``: as many replicates of each condition; ``until decided``.
+        ``fixed 256``: as many replicates of each point; ``until decided``.
     replicates : int
-        Of all conditions.
+        Of all points.
     cpu_seconds : float
         Of sampling; until decided, looks included.
-    cells, undecided : int
+    cases, undecided : int
         Of all checks that apply; those that are left undecided.
     """
 
     way: str
     replicates: int
     cpu_seconds: float
-    cells: int
+    cases: int
     undecided: int
 
 
@@ -72,8 +72,8 @@ def compare(study: Study) -> Iterator[Way]:
     with make_executor(1) as executor:
         for look in range(looks):
             wanted = {
-                condition: budget.looks()[min(look, len(budget.looks()) - 1)]
-                for condition, budget in budgets.items()
+                point: budget.looks()[min(look, len(budget.looks()) - 1)]
+                for point, budget in budgets.items()
             }
             started = time.process_time()
             run_to(plan, store, executor, wanted)
@@ -83,7 +83,7 @@ def compare(study: Study) -> Iterator[Way]:
                 study.catalogue, once, study.grid.divisors, _exact, study.error_rate
             )
             name = f"fixed {study.grid.first * 2**look}"
-            yield _way(name, study, store, used, rates.decision_error)
+            yield _way(name, study, store, used, rates.simultaneous_error)
         store = SampleStore()
         ends: list[float] = []
         started = time.process_time()
@@ -94,7 +94,7 @@ def compare(study: Study) -> Iterator[Way]:
             sampled=lambda: ends.append(time.process_time()),
         )
     used = ends[0] - started
-    alpha = error_rates_of(study).decision_error
+    alpha = error_rates_of(study).simultaneous_error
     yield _way("until decided", study, store, used, alpha)
 
 
@@ -102,11 +102,10 @@ def _way(
     name: str, study: Study, store: SampleStore, seconds: float, alpha: float
 ) -> Way:
     budgets = needed_budgets(study)
-    most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
+    most = {point: budget.looks()[-1] for point, budget in budgets.items()}
     judge = Judge(study.catalogue, most, study.grid.divisors, _exact, alpha)
     made = {
-        c: Summaries(c, store.samples(c), study.grid.divisors)
-        for c in store.conditions()
+        c: Summaries(c, store.samples(c), study.grid.divisors) for c in store.points()
     }
     judged = judge.judge(made.__getitem__)
     verdicts = list(_verdicts([*judged.claims, *judged.self_checks]))
@@ -121,15 +120,18 @@ def _way(
 
 def _verdicts(outcomes: list[ClaimOutcome]) -> Iterator[Verdict]:
     for outcome in outcomes:
-        for reading in (*outcome.readings, *([outcome.right] if outcome.right else [])):
-            for check in reading.checks:
-                for cell in check.cells:
-                    if cell.verdict != Verdict.NOT_APPLICABLE:
-                        yield cell.verdict
+        for interpretation in (
+            *outcome.interpretations,
+            *([outcome.right] if outcome.right else []),
+        ):
+            for check in interpretation.checks:
+                for case in check.cases:
+                    if case.verdict != Verdict.NOT_APPLICABLE:
+                        yield case.verdict
 
 
-def _exact(condition: Condition, key: RowKey) -> float | None:
-    found = find_reference(condition, key)
+def _exact(point: DesignPoint, key: RowKey) -> float | None:
+    found = find_reference(point, key)
     return None if found is None else found.value
 
 

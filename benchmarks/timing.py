@@ -100,13 +100,13 @@ def check_error(name: str, values: np.ndarray, error: float, units: int) -> None
     Raises
     ------
     ValueError
-        If the quotient of the variances is outside the F law's quantiles at
+        If the quotient of the variances is outside the F distribution's quantiles at
         `FALSE_ALARM`.
     """
     runs = len(values)
-    law = scipy.stats.f(runs - 1, runs * (units - 1))
+    distribution = scipy.stats.f(runs - 1, runs * (units - 1))
     quotient = float(values.var(ddof=1)) / error**2
-    low, high = law.ppf(FALSE_ALARM / 2.0), law.isf(FALSE_ALARM / 2.0)
+    low, high = distribution.ppf(FALSE_ALARM / 2.0), distribution.isf(FALSE_ALARM / 2.0)
     if not low <= quotient <= high:
         raise ValueError(
             f"standard error of {name} must agree with the spread over {runs} runs "

@@ -93,11 +93,11 @@ def count(scores: pd.DataFrame, preset: str) -> Counts:
 def _scatter(scores: pd.DataFrame) -> Scatter:
     """Return mean square and dependence: 2 ρ n² is the variance of a sum of n squares.
 
-    Conditions are weighted by n², as they are in the mean square of a study.
+    Points are weighted by n², as they are in the mean square of a study.
     """
     squares = np.square(scores["z"])
-    sums = squares.groupby([scores["condition"], scores["seed"]]).agg(["sum", "size"])
-    each = sums.groupby(level="condition").agg({"sum": "var", "size": "mean"})
+    sums = squares.groupby([scores["point"], scores["seed"]]).agg(["sum", "size"])
+    each = sums.groupby(level="point").agg({"sum": "var", "size": "mean"})
     dependence = each["sum"].sum() / (2.0 * np.square(each["size"]).sum())
     return Scatter(len(scores), _short(squares.mean()), _short(float(dependence)))
 
@@ -108,12 +108,12 @@ def fingerprint_rows(grid: Grid) -> str:
     Other rows share their draws in other ways: what was counted is stale.
     """
     lines = []
-    for condition, budget in grid.budgets().items():
-        lines.append(f"{condition.name} {budget.looks()}")
+    for point, budget in grid.budgets().items():
+        lines.append(f"{point.name} {budget.looks()}")
         lines += [
             " ".join(key)
-            for key in row_keys(condition, grid.divisors)
-            if find_reference(condition, key) is not None
+            for key in row_keys(point, grid.divisors)
+            if find_reference(point, key) is not None
         ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -125,7 +125,7 @@ def lines(scores: pd.DataFrame, counts: Counts) -> Iterator[dict[str, object]]:
     for place, (kind, name, _) in enumerate(by_seed[0]):
         tables = [groups[place][2] for groups in by_seed]
         scatter = scatter_of(name, counts.scatter)
-        sizes = [t.groupby("condition").size().to_numpy(dtype=float) for t in tables]
+        sizes = [t.groupby("point").size().to_numpy(dtype=float) for t in tables]
         rms = np.array([np.sqrt(np.square(t["z"]).mean()) for t in tables])
         largest = np.array([t["z"].abs().max() for t in tables])
         rates = {}
@@ -141,7 +141,7 @@ def lines(scores: pd.DataFrame, counts: Counts) -> Iterator[dict[str, object]]:
             "name": name or "all",
             "seeds": len(tables),
             "scores": _short(np.mean([len(t) for t in tables])),
-            "conditions": _short(np.mean([len(size) for size in sizes])),
+            "points": _short(np.mean([len(size) for size in sizes])),
             **_quantiles("rms", rms),
             "rms_low": _short(ends[:, 0].mean()),
             "rms_high": _short(ends[:, 1].mean()),

@@ -119,7 +119,9 @@ def text_of(table: pd.DataFrame, record: dict, run: dict) -> str:
     first = pd.Series([h["assumptions"][0]["name"] for h in record["heads"]])
     of_mean = heads.groupby("layer")["share_mean_q"].mean()
     hottest = heads.loc[heads["score_variance"].idxmax()]
-    unit = next(r for r in record["readings"] if r["claim"] == "scaled-variance-one")
+    unit = next(
+        r for r in record["interpretations"] if r["claim"] == "scaled-variance-one"
+    )
     require(record["d_k"] == 32 and len(heads) == 72, "72 heads of d_k = 32")
     require(unit["verdict"] == "premise_not_met", "the variance is not 1")
     require(states.get("saturated", 0) == 1, "one head is saturated")
@@ -170,16 +172,23 @@ def layer_table(heads: pd.DataFrame) -> str:
 
 
 def claim_table(record: dict) -> str:
-    """Return one line for each reading that one model can decide."""
-    columns = ["claim", "reading", "here", "heads: holds", "does not", "cannot be told"]
+    """Return one line for each interpretation that one model can decide."""
+    columns = [
+        "claim",
+        "interpretation",
+        "here",
+        "heads: holds",
+        "does not",
+        "cannot be told",
+    ]
     lines = [columns, ["---"] * 3 + ["--:"] * 3]
-    for one in record["readings"]:
+    for one in record["interpretations"]:
         counts = [
             str(one["heads"].get(name, 0))
             for name in ("supported", "refuted", "inconclusive")
         ]
         verdict = WORDS.get(one["verdict"], "cannot be told")
-        lines.append([one["claim"], one["reading"], verdict, *counts])
+        lines.append([one["claim"], one["interpretation"], verdict, *counts])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -194,12 +203,12 @@ def main() -> None:
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     page = text_of(table, record, run)
     (DOCS / "observed-model.md").write_text(page, encoding="utf-8", newline="\n")
-    readings = [
-        {name: one[name] for name in ("claim", "reading", "verdict", "heads")}
-        for one in record["readings"]
+    interpretations = [
+        {name: one[name] for name in ("claim", "interpretation", "verdict", "heads")}
+        for one in record["interpretations"]
     ]
     kept = {"d_k": record["d_k"], "n_heads": len(record["heads"])}
-    kept |= {"n_sequences": record["n_sequences"], "readings": readings}
+    kept |= {"n_sequences": record["n_sequences"], "interpretations": interpretations}
     write_json(DOCS.parent / "montecarlo" / "report" / TRAINED_FILE, kept)
     for name in FIGURES:
         shutil.copyfile(folder / "figures" / f"{name}.svg", DOCS / f"{name}.svg")

@@ -63,13 +63,13 @@ def error_rate_line() -> str:
     if card is None:
         raise SystemExit("the package must have a report card, got none")
     study = Study(read_catalogue(), PRESETS["standard"])
-    found = counted(card, error_rates_of(study).decision_error)
+    found = counted(card, error_rates_of(study).simultaneous_error)
     times = ", ".join(f"{number:.2f}" for number in found.times)
     rates = ", ".join(f"{rate:g}" for rate in found.nominal)
     line = (
         f"Nominal {100.0 * study.error_rate:g} %: at one-sided rates of {rates} the "
         f"intervals of the worst combination missed {times} times as often as stated; "
-        f"at {found.decision_error:.2g}, the rate of one interval of the standard "
+        f"at {found.simultaneous_error:.2g}, the rate of one interval of the standard "
         "preset, nothing can be counted, and the "
         f"{found.model} through the counts gives {found.extrapolated:.2f} times."
     )

@@ -11,7 +11,7 @@ python -m montecarlo.calibrate  how often the judge errs
 
 One number in three lines:
 
->>> from montecarlo.point import measure
+>>> from montecarlo.measurement import measure
 >>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
 >>> point.quantity, point.n_replicates
 ('entropy', 128)

@@ -10,7 +10,7 @@ Entry = TypeVar("Entry")
 #: Options whose name in the namespace is not that on the command line.
 _TYPED = {"source": "from", "figures": "only"}
 #: Options of which nothing is a value.
-_MAY_BE_EMPTY = {"setup"}
+_MAY_BE_EMPTY = {"initialisation"}
 #: What stands for an empty list of names.
 NONE = "none"
 

@@ -1,4 +1,4 @@
-"""A grid of conditions with budgets: what a study samples, and how much of it.
+"""A grid of points with budgets: what a study samples, and how much of it.
 
 The claims' domains pick from it; what lies beyond a domain shows how far a claim
 reaches.
@@ -15,19 +15,19 @@ from montecarlo.sampling.affordable import (
     require_affordable,
     require_affordable_tail,
 )
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.laws import LAWS, parse_law
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
 Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
-#: Replicates of a condition, whatever the grid.
+#: Replicates of a point, whatever the grid.
 MOST_REPLICATES = 2**20
 Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
 
 
 class Block(Struct, frozen=True, forbid_unknown_fields=True):
-    """Conditions that the map of a grid does not have.
+    """Points that the map of a grid does not have.
 
     Attributes
     ----------
@@ -36,39 +36,39 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
         Rows at every combination; none: no rows.
     pairs : bool
         Whether to sample blocks of pairs as well.
-    law_q, law_k : str
-        ``law_k`` empty: as q.
-    dependence, setup : str
+    distribution_q, distribution_k : str
+        ``distribution_k`` empty: as q.
+    dependence, initialisation : str
     formats : bool
         Whether rows are also computed in number formats.
     replicates : int
-        So many of each condition at the first look, which is the last; 0: the grid's.
+        So many of each point at the first look, which is the last; 0: the grid's.
     """
 
     d_k: tuple[Dimension, ...]
     n_keys: tuple[Keys, ...] = ()
     pairs: bool = True
-    law_q: str = "gaussian"
-    law_k: str = ""
+    distribution_q: str = "gaussian"
+    distribution_k: str = ""
     dependence: str = "none"
-    setup: str = ""
+    initialisation: str = ""
     formats: bool = False
     replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
 
-    def conditions(self) -> list[Condition]:
-        """Return its conditions."""
+    def points(self) -> list[DesignPoint]:
+        """Return its points."""
         sizes: list[tuple[int, int | None]] = [
             (d, None) for d in self.d_k if self.pairs
         ]
         sizes += [(d, n) for d in self.d_k for n in self.n_keys]
         return [
-            Condition(
-                self.law_q,
-                self.law_k or self.law_q,
+            DesignPoint(
+                self.distribution_q,
+                self.distribution_k or self.distribution_q,
                 d_k,
                 n_keys,
                 self.dependence,
-                self.setup,
+                self.initialisation,
                 self.formats and n_keys is not None,
             )
             for d_k, n_keys in sizes
@@ -76,7 +76,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Grid(Struct, frozen=True, forbid_unknown_fields=True):
-    """A grid of conditions with budgets in replicates.
+    """A grid of points with budgets in replicates.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         Gaussian rows at every combination; Gaussian pairs at every d_k.
     edges : tuple of (d_k, n_keys)
         Further combinations.
-    laws : tuple of str
-        Further laws, at ``law_d_k`` and ``law_n_keys``.
+    distributions : tuple of str
+        Further distributions, at ``distribution_d_k`` and ``distribution_n_keys``.
     blocks : tuple of Block
         What breaks the texts' premise, and number formats.
     tails : tuple of (d_k, blocks)
@@ -101,9 +101,11 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     d_k: tuple[Dimension, ...]
     n_keys: tuple[Keys, ...]
     edges: tuple[tuple[Dimension, Keys], ...] = ()
-    laws: tuple[str, ...] = tuple(name for name in LAWS if name != "gaussian")
-    law_d_k: tuple[Dimension, ...] = ()
-    law_n_keys: tuple[Keys, ...] = ()
+    distributions: tuple[str, ...] = tuple(
+        name for name in DISTRIBUTIONS if name != "gaussian"
+    )
+    distribution_d_k: tuple[Dimension, ...] = ()
+    distribution_n_keys: tuple[Keys, ...] = ()
     blocks: tuple[Block, ...] = ()
     tails: tuple[tuple[Dimension, Count], ...] = ()
     divisors: tuple[str, ...] = tuple(DIVISORS)
@@ -112,18 +114,18 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     first_large: Count = 32
     most_large: Count = 256
 
-    def conditions(self) -> list[Condition]:
-        """Return every condition of the grid once, in a canonical order.
+    def points(self) -> list[DesignPoint]:
+        """Return every point of the grid once, in a canonical order.
 
         Raises
         ------
         ValueError
-            If a law or divisor is not known, a range is off, there is no condition, or
-            one takes more than can be had.
+            If a distribution or divisor is not known, a range is off, there is no
+            point, or one takes more than can be had.
         """
         for divisor in self.divisors:
             look_up("divisor", divisor, DIVISORS)
-        laws = [parse_law(name).name for name in self.laws]
+        distributions = [parse_distribution(name).name for name in self.distributions]
         for first, most in (
             (self.first, self.most),
             (self.first_large, self.most_large),
@@ -134,23 +136,26 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
                 )
         rows = [(d, n) for d in self.d_k for n in self.n_keys] + list(self.edges)
         found = [
-            Condition("gaussian", "gaussian", d)
+            DesignPoint("gaussian", "gaussian", d)
             for d in (*self.d_k, *(d for d, _ in self.edges))
         ]
-        found += [Condition("gaussian", "gaussian", d, n) for d, n in rows]
-        for law in laws:
-            for d in self.law_d_k:
-                found.append(Condition(law, law, d))
-                found += [Condition(law, law, d, n) for n in self.law_n_keys]
+        found += [DesignPoint("gaussian", "gaussian", d, n) for d, n in rows]
+        for distribution in distributions:
+            for d in self.distribution_d_k:
+                found.append(DesignPoint(distribution, distribution, d))
+                found += [
+                    DesignPoint(distribution, distribution, d, n)
+                    for n in self.distribution_n_keys
+                ]
         for block in self.blocks:
-            found += block.conditions()
+            found += block.points()
         if not found:
-            raise ValueError("grid must have at least one condition, got none")
-        for condition in found:
-            require_affordable(condition, len(self.divisors))
+            raise ValueError("grid must have at least one point, got none")
+        for point in found:
+            require_affordable(point, len(self.divisors))
         for d, _ in self.tails:
             require_affordable_tail(d)
-        order = {name: number for number, name in enumerate(LAWS)}
+        order = {name: number for number, name in enumerate(DISTRIBUTIONS)}
         # one of a name: with number formats, if any of them asks for these
         once = {c.name: c for c in sorted(found, key=lambda c: c.formats)}
         return sorted(
@@ -158,36 +163,35 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             key=lambda c: (
                 c.n_keys is not None,
                 c.dependence != "none",
-                c.setup,
-                order.get(c.law_k, len(order)),
-                c.law_q,
-                c.law_k,
+                c.initialisation,
+                order.get(c.distribution_k, len(order)),
+                c.distribution_q,
+                c.distribution_k,
                 c.dependence,
                 c.n_keys or 0,
                 c.d_k,
             ),
         )
 
-    def budgets(self) -> dict[Condition, Budget]:
-        """Return the budget of every condition."""
+    def budgets(self) -> dict[DesignPoint, Budget]:
+        """Return the budget of every point."""
         fixed = {
-            condition.name: Budget(block.replicates, block.replicates)
+            point.name: Budget(block.replicates, block.replicates)
             for block in self.blocks
             if block.replicates
-            for condition in block.conditions()
+            for point in block.points()
         }
         small = Budget(self.first, self.most)
         large = Budget(self.first_large, self.most_large)
         return {
-            c: fixed.get(c.name, large if c.is_large else small)
-            for c in self.conditions()
+            c: fixed.get(c.name, large if c.is_large else small) for c in self.points()
         }
 
     def seconds(self) -> tuple[float, float]:
         """Return about how long the first look, and all looks, take on one core."""
         least = most = 0.0
-        for condition, budget in self.budgets().items():
-            seconds = replicate_seconds(condition, len(self.divisors))
+        for point, budget in self.budgets().items():
+            seconds = replicate_seconds(point, len(self.divisors))
             least += seconds * budget.first
             most += seconds * budget.looks()[-1]
         return least, most

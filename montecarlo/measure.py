@@ -17,16 +17,34 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m montecarlo.measure",
         usage="%(prog)s [options]",
-        description="Estimate one quantity in one condition, to a wanted precision.",
+        description="Estimate one quantity in one point, to a wanted precision.",
     )
     add = parser.add_argument
-    add("--law", metavar="LAW", default="gaussian", help="law of q and k (gaussian)")
-    add("--law-q", metavar="LAW", help="law of q, where it differs")
-    add("--law-k", metavar="LAW", help="law of k, where it differs")
+    add(
+        "--distribution",
+        metavar="DISTRIBUTION",
+        default="gaussian",
+        help="distribution of q and k (gaussian)",
+    )
+    add(
+        "--distribution-q",
+        metavar="DISTRIBUTION",
+        help="distribution of q, where it differs",
+    )
+    add(
+        "--distribution-k",
+        metavar="DISTRIBUTION",
+        help="distribution of k, where it differs",
+    )
     add("--d-k", metavar="N", default="64", help="length of a query (64)")
     add("--keys", metavar="N", help="keys of a row; left out for quantities of pairs")
     add("--dependence", metavar="NAME", default="none", help="none, planted(0.5), ...")
-    add("--setup", metavar="NAME", default="", help="init(kind=...,...), or nothing")
+    add(
+        "--initialisation",
+        metavar="NAME",
+        default="",
+        help="init(kind=...,...), or nothing",
+    )
     add(
         "--divisor",
         metavar="NAME",
@@ -69,10 +87,18 @@ def build_parser() -> argparse.ArgumentParser:
 
 #: Options that act beside ``--row``: all else is said by the report.
 BESIDE_ROW = {"row", "source", "json"}
-#: Options that act beside ``--replicates``: which condition, and its draws.  Overflow
+#: Options that act beside ``--replicates``: which point, and its draws.  Overflow
 #: probabilities are of one format and d_k, for Gaussian entries.
 OF_TAIL = {"replicates", "quantity", "number_format", "d_k", "seed"}
-OF_CONDITION = OF_TAIL | {"law", "law_q", "law_k", "keys", "dependence", "setup", "row"}
+OF_POINT = OF_TAIL | {
+    "distribution",
+    "distribution_q",
+    "distribution_k",
+    "keys",
+    "dependence",
+    "initialisation",
+    "row",
+}
 
 
 def _require_acting(
@@ -81,14 +107,16 @@ def _require_acting(
     """Refuse options that something else would silently take the place of."""
     every = set(vars(arguments))
     if arguments.replicates is not None:
-        acting = OF_TAIL if arguments.quantity == tail else OF_CONDITION
+        acting = OF_TAIL if arguments.quantity == tail else OF_POINT
         require_defaults(arguments, parser, every - acting, "--replicates")
     elif arguments.row is not None:
         require_defaults(arguments, parser, every - BESIDE_ROW, "--row")
     elif arguments.source != parser.get_default("source"):
         raise ValueError(f"--from must stand with --row, got {arguments.source!r}")
-    if arguments.law_q is not None and arguments.law_k is not None:
-        require_defaults(arguments, parser, ["law"], "--law-q and --law-k")
+    if arguments.distribution_q is not None and arguments.distribution_k is not None:
+        require_defaults(
+            arguments, parser, ["distribution"], "--distribution-q and --distribution-k"
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

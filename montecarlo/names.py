@@ -18,7 +18,7 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     Parameters
     ----------
     kind : str
-        What the table holds, for the message: ``"law"``, ``"claim"``.
+        What the table holds, for the message: ``"distribution"``, ``"claim"``.
     name : str
         What was asked for.
     table : mapping

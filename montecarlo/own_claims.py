@@ -14,7 +14,7 @@ import msgspec
 
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.claims.cells import conditions_of, lacks, laws_label
+from montecarlo.claims.cases import distributions_label, lacks, points_of
 from montecarlo.claims.checks import Check
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
@@ -23,8 +23,8 @@ from montecarlo.grid import Block, Dimension, Grid, Keys
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
 from montecarlo.sampling.affordable import require_affordable
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import Study, exact_value, needed_budgets
 
 #: Sizes that a grid may have.
@@ -76,9 +76,9 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
 
     Notes
     -----
-    A check that names no law is judged under every law that the grid has in its
-    domain, so places that one check adds may call for more under another: they are
-    added until none is missing.
+    A check that names no distribution is judged under every distribution that the grid
+    has in its domain, so places that one check adds may call for more under another:
+    they are added until none is missing.
     """
     checks = [
         (f"claim {claim.id!r}", check)
@@ -96,16 +96,16 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
             _require_places(check, len(grid.divisors))
     grid = msgspec.structs.replace(grid, tails=())
     while True:
-        conditions = grid.conditions()
-        formats = {condition.name: condition.formats for condition in conditions}
+        points = grid.points()
+        formats = {point.name: point.formats for point in points}
         missing = []
         for where, check in checks:
             with placed(where, "domain"):
                 missing += [
                     block
-                    for block in _blocks(check, conditions)
+                    for block in _blocks(check, points)
                     if not all(
-                        c.formats <= formats.get(c.name, -1) for c in block.conditions()
+                        c.formats <= formats.get(c.name, -1) for c in block.points()
                     )
                 ]
         if not missing:
@@ -116,16 +116,16 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
 
 def find_unjudged(study: Study) -> Iterator[str]:
     """Yield what a user's claims ask and cannot be judged: where, of what, and why."""
-    conditions = study.grid.conditions()
-    yield from unjudged(study.catalogue, conditions, study.grid.divisors, exact_value)
+    points = study.grid.points()
+    yield from unjudged(study.catalogue, points, study.grid.divisors, exact_value)
 
 
 def most_seconds(study: Study) -> float:
     """Return about how long a study samples on one core if nothing is decided early."""
     n_divisors = len(study.grid.divisors)
     return sum(
-        replicate_seconds(condition, n_divisors) * budget.looks()[-1]
-        for condition, budget in needed_budgets(study).items()
+        replicate_seconds(point, n_divisors) * budget.looks()[-1]
+        for point, budget in needed_budgets(study).items()
     )
 
 
@@ -174,43 +174,47 @@ def _require_sizes(check: Check, where: str) -> None:
 def _require_places(check: Check, n_divisors: int) -> None:
     """Refuse places where the quantity does not exist, or that cost too much."""
     for block in _blocks(check, ()):
-        for condition in block.conditions():
-            if why := lacks(check, condition):
+        for point in block.points():
+            if why := lacks(check, point):
                 raise ValueError(f"must have {check.quantity} everywhere, which {why}")
-            require_affordable(condition, n_divisors)
+            require_affordable(point, n_divisors)
 
 
 def _fields(check: Check) -> tuple[str, ...]:
     return ("d_k",) if check.quantity in PAIR_QUANTITIES else ("d_k", "n_keys")
 
 
-def _blocks(check: Check, conditions: Iterable[Condition]) -> Iterator[Block]:
-    """Yield the places of a check's domain, for each law, dependence and setup."""
+def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:
+    """Yield the places of a check's domain, for each thing that it names."""
     domain = check.domain
     rows = check.quantity not in PAIR_QUANTITIES
     formats = check.quantity in FORMAT_QUANTITIES
     there: dict[tuple[str, str, str], set[int]] = {
         key: set()
         for key in product(
-            domain.laws or ("gaussian",), domain.dependence, domain.setup
+            domain.distributions or ("gaussian",),
+            domain.dependence,
+            domain.initialisation,
         )
     }
-    for c in conditions_of(check, conditions):
-        key = laws_label(c), c.dependence, c.setup
+    for c in points_of(check, points):
+        key = distributions_label(c), c.dependence, c.initialisation
         there.setdefault(key, set()).add(c.n_keys or 0)
     d_k = fill_range(*domain.d_k)
-    for (laws, dependence, setup), found in there.items():
+    for (distributions, dependence, initialisation), found in there.items():
         n_keys = fill_range(*domain.n_keys) if rows else ()
         if rows and check.along_d_k:  # no series may lack the ends
             n_keys = tuple(sorted({*n_keys, *found}))
-        law_q, _, law_k = (part.strip() for part in laws.partition("*"))
+        distribution_q, _, distribution_k = (
+            part.strip() for part in distributions.partition("*")
+        )
         yield Block(
             d_k,
             n_keys,
             pairs=not rows,
-            law_q=law_q,
-            law_k=law_k,
+            distribution_q=distribution_q,
+            distribution_k=distribution_k,
             dependence=dependence,
-            setup=setup,
+            initialisation=initialisation,
             formats=formats,
         )

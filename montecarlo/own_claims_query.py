@@ -84,12 +84,12 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
         failing = failing or "self-check" in fail_on
     status = FAILING if failing else NOT_REACHED if open_ends else DONE
-    decision_error, card = judged["decision_error"], read_card()
-    worth = None if card is None else counted(card, decision_error)
+    simultaneous_error, card = judged["simultaneous_error"], read_card()
+    worth = None if card is None else counted(card, simultaneous_error)
     if arguments.json:
         record = {
             "error_rate": error_rate,
-            "decision_error": decision_error,
+            "simultaneous_error": simultaneous_error,
             "error_rate_counted": None if worth is None else asdict(worth),
             "seed": seed,
             "claims": claims,
@@ -111,11 +111,12 @@ def _error_rate(nominal: float, worth: Counted | None) -> list[str]:
         return lines
     pairs = zip(worth.times, worth.nominal, strict=True)
     times = ", ".join(f"{times:.2f} times at {rate:g}" for times, rate in pairs)
-    too_small = worth.decision_error < min(worth.nominal)
+    too_small = worth.simultaneous_error < min(worth.nominal)
     how = "extrapolated, since too rare to be counted," if too_small else "found"
     lines.append(
         f"  {'counted':<14} one interval on one side misses at worst {times}; {how} by "
-        f"a {worth.model}: {worth.extrapolated:.2f} times at {worth.decision_error:g}, "
+        f"a {worth.model}: {worth.extrapolated:.2f} times at "
+        f"{worth.simultaneous_error:g}, "
         "its rate here"
     )
     if worth.not_counted:
@@ -124,25 +125,28 @@ def _error_rate(nominal: float, worth: Counted | None) -> list[str]:
 
 
 def _lines(claim: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:
-    """Return a claim as a line, and two lines for each reading."""
+    """Return a claim as a line, and two lines for each interpretation."""
     lines = [f"{claim['verdict']:<14} {claim['id']}"]
-    for reading in claim["readings"]:
-        outcomes = Counter(place["outcome"] for place in reading["places"])
+    for interpretation in claim["interpretations"]:
+        outcomes = Counter(place["outcome"] for place in interpretation["places"])
         counts = ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items()))
-        text = f"  {reading['verdict']:<14} {reading['id']}: {counts or 'none'}"
-        lines.append("; ".join([text, *_looked_at(reading, d_k)]))
-        lines += [f"  {'':<14} {line}" for line in _telling(reading)]
+        verdict, name = interpretation["verdict"], interpretation["id"]
+        text = f"  {verdict:<14} {name}: {counts or 'none'}"
+        lines.append("; ".join([text, *_looked_at(interpretation, d_k)]))
+        lines += [f"  {'':<14} {line}" for line in _telling(interpretation)]
     return lines
 
 
-def _looked_at(reading: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:
-    """Name the places of a reading: laws if they are several, d_k and n."""
-    cells = [cell for check in reading["checks"] for cell in check["cells"]]
-    laws = dict.fromkeys(cell["context"] or cell["law"] for cell in cells)
-    sizes = {d_k[row] for cell in cells for row in cell["rows"]}
-    n_keys = {cell["n_keys"] for cell in cells} - {None}
+def _looked_at(interpretation: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:
+    """Name an interpretation's places: distributions if several, d_k and n."""
+    cases = [case for check in interpretation["checks"] for case in check["cases"]]
+    distributions = dict.fromkeys(
+        case["context"] or case["distribution"] for case in cases
+    )
+    sizes = {d_k[row] for case in cases for row in case["rows"]}
+    n_keys = {case["n_keys"] for case in cases} - {None}
     return [
-        *[", ".join(laws)] * (len(laws) > 1),
+        *[", ".join(distributions)] * (len(distributions) > 1),
         *[f"d_k = {_listed(sizes)}"] * bool(sizes),
         *[f"n = {_listed(n_keys)}"] * bool(n_keys),
     ]
@@ -171,32 +175,32 @@ def _listed(sizes: Iterable[int]) -> str:
     )
 
 
-def _telling(reading: dict[str, Any]) -> list[str]:
+def _telling(interpretation: dict[str, Any]) -> list[str]:
     """Return a line for the smallest place of the worst outcome that was measured."""
-    cells = [cell for check in reading["checks"] for cell in check["cells"]]
+    cases = [case for check in interpretation["checks"] for case in check["cases"]]
     for outcome in ("refuted", "inconclusive", "supported"):
         found = [
-            cell
-            for cell in cells
-            if cell["outcome"] == outcome and cell["estimate"] is not None
+            case
+            for case in cases
+            if case["outcome"] == outcome and case["estimate"] is not None
         ]
         if found:
-            cell = min(found, key=lambda c: (c["d_k_range"][1], c["n_keys"] or 0))
-            return [_place_and_numbers(cell)]
+            case = min(found, key=lambda c: (c["d_k_range"][1], c["n_keys"] or 0))
+            return [_place_and_numbers(case)]
     return []
 
 
-def _place_and_numbers(cell: dict[str, Any]) -> str:
-    low, high = cell["d_k_range"]
-    place = [cell["context"] or cell["law"]]
+def _place_and_numbers(case: dict[str, Any]) -> str:
+    low, high = case["d_k_range"]
+    place = [case["context"] or case["distribution"]]
     place += [f"d_k = {low}" if low == high else f"d_k = {low} to {high}"]
-    place += [] if cell["n_keys"] is None else [f"n = {cell['n_keys']}"]
-    error = "" if cell["std_error"] is None else f" ± {cell['std_error']:.2g}"
-    least, most = cell["window_low"], cell["window_high"]
+    place += [] if case["n_keys"] is None else [f"n = {case['n_keys']}"]
+    error = "" if case["std_error"] is None else f" ± {case['std_error']:.2g}"
+    least, most = case["region_low"], case["region_high"]
     if least is None:
-        window = f"at most {most:.4g}"
+        region = f"at most {most:.4g}"
     elif most is None:
-        window = f"at least {least:.4g}"
+        region = f"at least {least:.4g}"
     else:
-        window = f"{least:.4g} to {most:.4g}"
-    return f"{', '.join(place)}: {cell['estimate']:.4g}{error}, claimed {window}"
+        region = f"{least:.4g} to {most:.4g}"
+    return f"{', '.join(place)}: {case['estimate']:.4g}{error}, claimed {region}"

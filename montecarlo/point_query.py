@@ -13,16 +13,16 @@ from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.grid import MOST_REPLICATES
+from montecarlo.measurement import FIRST, MOST, Measurement, measure
 from montecarlo.names import decimal_number, number_within, seed_number, whole_number
-from montecarlo.point import FIRST, MOST, Point, measure
 from montecarlo.results.columns import MEASUREMENTS, validate_table
 from montecarlo.run_record import read_report_run
 from montecarlo.sampling.affordable import require_affordable, require_soon
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.design_points import DesignPoint
 
 
-def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
+def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
     """Measure what the options ask for; returns the point and the seconds it took.
 
     Raises
@@ -33,19 +33,24 @@ def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
     if arguments.quantity is None:
         raise ValueError("--quantity must be given, or --row")
     started = time.perf_counter()
-    laws = arguments.law_q or arguments.law, arguments.law_k or arguments.law
+    distributions = (
+        arguments.distribution_q or arguments.distribution,
+        arguments.distribution_k or arguments.distribution,
+    )
     d_k = whole_number("d-k", arguments.d_k)
     keys = None if arguments.keys is None else whole_number("keys", arguments.keys)
     most = MOST
     if arguments.most is not None:
         most = number_within("most", arguments.most, LEAST, MOST_REPLICATES)
-    condition = Condition(*laws, d_k, keys, arguments.dependence, arguments.setup)
+    point = DesignPoint(
+        *distributions, d_k, keys, arguments.dependence, arguments.initialisation
+    )
     n_divisors = len(set(arguments.divisor.split("/")))
-    require_affordable(condition, n_divisors)
+    require_affordable(point, n_divisors)
     first = min(FIRST, most)
-    require_soon("--most", first, replicate_seconds(condition, n_divisors))
-    point = measure(
-        *laws,
+    require_soon("--most", first, replicate_seconds(point, n_divisors))
+    measured = measure(
+        *distributions,
         d_k,
         keys,
         quantity=arguments.quantity,
@@ -54,15 +59,15 @@ def answer(arguments: argparse.Namespace) -> tuple[Point, float]:
         number_format=arguments.number_format,
         softmax=arguments.softmax,
         dependence=arguments.dependence,
-        setup=arguments.setup,
+        initialisation=arguments.initialisation,
         seed=seed_number(arguments.seed),
         relative_error=decimal_number("relative-error", arguments.relative_error),
         most=most,
     )
-    return point, time.perf_counter() - started
+    return measured, time.perf_counter() - started
 
 
-def answer_row(arguments: argparse.Namespace) -> tuple[Point, float]:
+def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
     """Measure a row of a report again, with its seed and replicates: the same number.
 
     Raises
@@ -86,9 +91,9 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Point, float]:
             f"{OVERFLOW} is found by tilting"
         )
     replicates = int(row["n_replicates"])
-    point = measure(
-        str(row["law_q"]),
-        str(row["law_k"]),
+    measured = measure(
+        str(row["distribution_q"]),
+        str(row["distribution_k"]),
         int(row["d_k"]),
         int(row["n_keys"]) if str(row["n_keys"]) else None,
         quantity=str(row["quantity"]),
@@ -97,51 +102,53 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Point, float]:
         number_format=str(row["number_format"]),
         softmax=str(row["softmax"]),
         dependence=str(row["dependence"]),
-        setup=str(row["setup"]),
+        initialisation=str(row["initialisation"]),
         seed=int(run["seed"]),
         first=replicates,
         most=replicates,
     )
-    return point, time.perf_counter() - started
+    return measured, time.perf_counter() - started
 
 
-def format_point(point: Point, seconds: float, *, as_json: bool) -> str:
-    """Return a point as text: one JSON object, or a few lines."""
+def format_point(measured: Measurement, seconds: float, *, as_json: bool) -> str:
+    """Return what was measured as text: one JSON object, or a few lines."""
     if as_json:
         record = {
             name: None
             if isinstance(value, float) and not math.isfinite(value)
             else value
-            for name, value in asdict(point).items()
+            for name, value in asdict(measured).items()
         }
         return json.dumps({**record, "seconds": round(seconds, 3)})
     lines = [
-        f"{point.quantity} ({point.summary}), divisor {point.divisor}",
-        f"estimate   {point.estimate:.8g}{_error(point)}",
-        f"95 %       {_interval(point)}",
+        f"{measured.quantity} ({measured.summary}), divisor {measured.divisor}",
+        f"estimate   {measured.estimate:.8g}{_error(measured)}",
+        f"95 %       {_interval(measured)}",
     ]
-    if point.reference is not None:
+    if measured.reference is not None:
         z = math.nan
-        if point.std_error > 0.0:
-            z = (point.estimate - point.reference) / point.std_error
+        if measured.std_error > 0.0:
+            z = (measured.estimate - measured.reference) / measured.std_error
         distance = "" if math.isnan(z) else f" (z = {z:+.2f})"
-        lines.append(f"exact      {point.reference:.8g}{distance}")
-    lines.append(f"replicates {point.n_replicates}, {seconds:.1f} s, {point.row_id}")
+        lines.append(f"exact      {measured.reference:.8g}{distance}")
+    lines.append(
+        f"replicates {measured.n_replicates}, {seconds:.1f} s, {measured.row_id}"
+    )
     return "\n".join(lines)
 
 
-def _interval(point: Point) -> str:
+def _interval(measured: Measurement) -> str:
     """Return the interval, or why there is none."""
-    if math.isnan(point.ci_low):
-        return "none: the law lacks the moments that it needs"
-    if math.isinf(point.ci_low) and math.isinf(point.ci_high):
+    if math.isnan(measured.ci_low):
+        return "none: the distribution lacks the moments that it needs"
+    if math.isinf(measured.ci_low) and math.isinf(measured.ci_high):
         return (
             "none: nearly all of the spread comes from fewer than "
             f"{FEWEST_BEHIND_A_MEAN} replicates"
         )
-    return f"[{point.ci_low:.8g}, {point.ci_high:.8g}]"
+    return f"[{measured.ci_low:.8g}, {measured.ci_high:.8g}]"
 
 
-def _error(point: Point) -> str:
+def _error(measured: Measurement) -> str:
     """Return the standard error, nothing where there is none."""
-    return "" if math.isnan(point.std_error) else f" ± {point.std_error:.2g}"
+    return "" if math.isnan(measured.std_error) else f" ± {measured.std_error:.2g}"

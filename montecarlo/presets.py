@@ -17,7 +17,7 @@ def _powers(base: int, low: int, high: int) -> tuple[int, ...]:
     return tuple(base**exponent for exponent in range(low, high + 1))
 
 
-#: Laws of q and k with means that are not 0, and with other variances.
+#: Distributions of q and k with means that are not 0, and with other variances.
 SHIFTED = (
     ("gaussian(mean=0.5)", "gaussian(mean=0.5)"),
     ("gaussian(mean=0.5)", "gaussian"),
@@ -42,10 +42,14 @@ INITIAL = (
 WIDE = (("normal_002", "full", 12288, ("layer", "rms")),)
 
 
-def _law_blocks(
-    laws: tuple[tuple[str, str], ...], d_k: tuple[int, ...], n_keys: tuple[int, ...]
+def _distribution_blocks(
+    distributions: tuple[tuple[str, str], ...],
+    d_k: tuple[int, ...],
+    n_keys: tuple[int, ...],
 ) -> tuple[Block, ...]:
-    return tuple(Block(d_k, n_keys, law_q=q, law_k=k) for q, k in laws)
+    return tuple(
+        Block(d_k, n_keys, distribution_q=q, distribution_k=k) for q, k in distributions
+    )
 
 
 def _planted(
@@ -60,7 +64,10 @@ def _initial(
     entries: tuple[tuple[str, str, int, tuple[str, ...]], ...], d_k: tuple[int, ...]
 ) -> tuple[Block, ...]:
     return tuple(
-        Block(d_k, setup=f"init(kind={kind},norm={norm},shape={shape},width={width})")
+        Block(
+            d_k,
+            initialisation=f"init(kind={kind},norm={norm},shape={shape},width={width})",
+        )
         for kind, shape, width, norms in entries
         for norm in norms
     )
@@ -99,7 +106,7 @@ _HUGE_SCORES = (
         (4096,),
         (128,),
         pairs=False,
-        law_q="gaussian(std=4.0)",
+        distribution_q="gaussian(std=4.0)",
         formats=True,
         replicates=16,
     ),
@@ -109,12 +116,12 @@ PRESETS = {
     "quick": Grid(
         d_k=(1, 16, 64, 256, 1024),
         n_keys=(32, 128),
-        laws=("rademacher", "laplace", "student_t3"),
-        law_d_k=(16, 256),
-        law_n_keys=(32,),
+        distributions=("rademacher", "laplace", "student_t3"),
+        distribution_d_k=(16, 256),
+        distribution_n_keys=(32,),
         blocks=(
-            *_law_blocks(SHIFTED, (64,), (32,)),
-            *_law_blocks(RESCALED, (64,), (32,)),
+            *_distribution_blocks(SHIFTED, (64,), (32,)),
+            *_distribution_blocks(RESCALED, (64,), (32,)),
             *_planted((0.5,), (16, 256), (128,)),
             *_initial(INITIAL[2:3], (64,)),
             _ALIGNED,
@@ -129,11 +136,11 @@ PRESETS = {
         d_k=_powers(2, 0, 10),
         n_keys=(8, 32, 128, 512),
         edges=((4096, 128), (64, 2048)),
-        law_d_k=(16, 64, 256, 1024),
-        law_n_keys=(128,),
+        distribution_d_k=(16, 64, 256, 1024),
+        distribution_n_keys=(128,),
         blocks=(
-            *_law_blocks(SHIFTED, (16, 64, 256), (128,)),
-            *_law_blocks(RESCALED, (16, 64, 256), (32, 512)),
+            *_distribution_blocks(SHIFTED, (16, 64, 256), (128,)),
+            *_distribution_blocks(RESCALED, (16, 64, 256), (32, 512)),
             *_planted((0.125, 0.5), (16, 64, 256, 1024, 4096), (128,)),
             *_initial(INITIAL, (64, 128)),
             _ALIGNED,
@@ -149,11 +156,11 @@ PRESETS = {
         d_k=_powers(2, 0, 12),
         n_keys=_powers(2, 3, 11),
         edges=((64, 8192), (1024, 16384)),
-        law_d_k=_powers(4, 0, 6),
-        law_n_keys=(32, 128, 512),
+        distribution_d_k=_powers(4, 0, 6),
+        distribution_n_keys=(32, 128, 512),
         blocks=(
-            *_law_blocks(SHIFTED, _powers(4, 2, 5), (32, 128, 512)),
-            *_law_blocks(RESCALED, _powers(4, 2, 5), (32, 128, 512)),
+            *_distribution_blocks(SHIFTED, _powers(4, 2, 5), (32, 128, 512)),
+            *_distribution_blocks(RESCALED, _powers(4, 2, 5), (32, 128, 512)),
             *_planted((0.0625, 0.125, 0.25, 0.5), _powers(4, 2, 6), (128, 1024)),
             *_initial((*INITIAL, *WIDE), (64, 128)),
             _ALIGNED,

@@ -17,8 +17,8 @@ from montecarlo.sampling.affordable import (
     require_affordable_tail,
     require_soon,
 )
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds, tail_seconds
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 from montecarlo.tails import tail_task
 
@@ -48,14 +48,12 @@ def replay(arguments: argparse.Namespace) -> str:
     if arguments.quantity == OVERFLOW:
         task, which = _tail(arguments, seed, indices), OVERFLOW
     else:
-        condition = _condition(arguments)
-        require_affordable(condition, len(DIVISORS))
-        seconds = replicate_seconds(condition, len(DIVISORS))
+        point = _point(arguments)
+        require_affordable(point, len(DIVISORS))
+        seconds = replicate_seconds(point, len(DIVISORS))
         require_soon("replicates", len(indices), seconds)
-        task = Task(
-            sample, (condition, seed, indices.start, indices.stop, tuple(DIVISORS))
-        )
-        which = condition.name
+        task = Task(sample, (point, seed, indices.start, indices.stop, tuple(DIVISORS)))
+        which = point.name
     started = time.perf_counter()
     try:
         with threadpool_limits(limits=1, user_api="blas"):
@@ -89,24 +87,24 @@ def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
             f"replicates of {OVERFLOW} must begin with 0, got {arguments.replicates!r}"
         )
     d_k = whole_number("d-k", arguments.d_k)
-    Condition("gaussian", "gaussian", d_k)  # refuses what is no length
+    DesignPoint("gaussian", "gaussian", d_k)  # refuses what is no length
     require_affordable_tail(d_k)
     require_soon("replicates", len(indices), tail_seconds(d_k))
     return tail_task(d_k, arguments.number_format, seed, indices.stop)
 
 
-def _condition(arguments: argparse.Namespace) -> Condition:
+def _point(arguments: argparse.Namespace) -> DesignPoint:
     if arguments.keys is None and arguments.number_format != "float64":
         raise ValueError(
             "number-format must be left out without keys: pairs have no rows, got "
             f"{arguments.number_format!r}"
         )
-    return Condition(
-        arguments.law_q or arguments.law,
-        arguments.law_k or arguments.law,
+    return DesignPoint(
+        arguments.distribution_q or arguments.distribution,
+        arguments.distribution_k or arguments.distribution,
         whole_number("d-k", arguments.d_k),
         None if arguments.keys is None else whole_number("keys", arguments.keys),
         arguments.dependence,
-        arguments.setup,
+        arguments.initialisation,
         formats=arguments.number_format != "float64",
     )

@@ -67,7 +67,7 @@ class ReportRun(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     kernel: Kernel
     replicates: Annotated[
         dict[str, Annotated[int, about("", ge=0, le=2**40)]],
-        about("name of each condition to how many replicates were taken"),
+        about("name of each point to how many replicates were taken"),
     ]
     time_limit_reached: Annotated[bool, about("whether a time limit ended sampling")]
     only: Annotated[tuple[Text, ...], about("claims of `--only`; none: all")]

@@ -10,7 +10,7 @@ import msgspec
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from montecarlo.claims.cells import cells_of
+from montecarlo.claims.cases import cases_of
 from montecarlo.claims.error_rates import ErrorRates, split_error_rate
 from montecarlo.claims.judging import ClaimOutcome, Judge
 from montecarlo.claims.records import (
@@ -20,7 +20,7 @@ from montecarlo.claims.records import (
     threshold_curves,
 )
 from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.undecided import undecided_conditions
+from montecarlo.claims.undecided import undecided_points
 from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
@@ -30,15 +30,15 @@ from montecarlo.results.example import example_curves
 from montecarlo.results.table import (
     CURVE_COLUMNS,
     curves_by_rank,
-    law_curves,
+    distribution_curves,
     row_id,
     tabulate,
 )
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.tails import tail_rows
 from montecarlo.theory.references import Reference, reference
 
-Advance = Callable[[Condition, int, int], None]
+Advance = Callable[[DesignPoint, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Study:
     batch : int or None
         Replicates sent to a worker at once; changes no byte.
     replicates : mapping or None
-        Name of each condition to how many replicates an earlier run took, to take as
+        Name of each point to how many replicates an earlier run took, to take as
         many; None: until nothing is undecided or the budget is spent.
     time_limit_reached : bool
         Whether it was a time limit that ended that run, for the record.
@@ -86,7 +86,7 @@ class StudyResults:
     measurements, curves : DataFrame
     claims : dict
     replicates : dict
-        Name of each condition to how many were taken.
+        Name of each point to how many were taken.
     time_limit_reached : bool
         Whether sampling ended before all was decided or the budget spent.
     """
@@ -116,7 +116,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     executor : concurrent.futures.Executor
         The workers.
     advance : callable
-        (condition, replicates finished, replicates newly wanted), for a progress bar.
+        (point, replicates finished, replicates newly wanted), for a progress bar.
     store : SampleStore, optional
         What keeps the batches; by default memory.
     in_time : callable, optional
@@ -132,28 +132,28 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     Raises
     ------
     RuntimeError
-        If sampling failed in some conditions, at the end of the others: which, why,
+        If sampling failed in some points, at the end of the others: which, why,
         and the commands that replay it.  Or if workers could not be replaced.
     """
     budgets = needed_budgets(study)
     divisors = study.grid.divisors
     rates = error_rates_of(study)
-    alpha = rates.decision_error
-    most = {condition: budget.looks()[-1] for condition, budget in budgets.items()}
+    alpha = rates.simultaneous_error
+    most = {point: budget.looks()[-1] for point, budget in budgets.items()}
     judge = Judge(study.catalogue, most, divisors, exact_value, alpha)
     store, cache = store or SampleStore(), _Cache(divisors)
 
-    def undecided(store: SampleStore) -> set[Condition]:
-        # a condition that failed may not have come to its first look
+    def undecided(store: SampleStore) -> set[DesignPoint]:
+        # a point that failed may not have come to its first look
         there = {
-            condition: most[condition]
-            for condition, budget in budgets.items()
-            if store.n_replicates(condition) >= budget.first
+            point: most[point]
+            for point, budget in budgets.items()
+            if store.n_replicates(point) >= budget.first
         }
         judged = replace(judge, budgets=there).judge(
             lambda c: cache.summaries(store, c)
         )
-        return undecided_conditions(judged, most)
+        return undecided_points(judged, most)
 
     plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
     with threadpool_limits(limits=1, user_api="blas"):
@@ -169,7 +169,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         rare = list(tail_rows(tails, study.seed, executor))
     sampled()
     judged = judge.judge(lambda c: cache.summaries(store, c))
-    summaries = [cache.summaries(store, condition) for condition in budgets]
+    summaries = [cache.summaries(store, point) for point in budgets]
     measurements = tabulate(summaries, find_reference, rare)
     return StudyResults(
         study,
@@ -177,7 +177,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         _curves(study.seed, summaries, judged.claims),
         {
             "error_rate": study.error_rate,
-            "decision_error": alpha,
+            "simultaneous_error": alpha,
             "looks": rates.looks,
             "claims": claim_records(
                 study.catalogue, judged.claims, rates.claims, row_id
@@ -193,13 +193,13 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
             "models": msgspec.to_builtins(study.catalogue.model),
             "records": msgspec.to_builtins(study.catalogue.record),
         },
-        {condition.name: store.n_replicates(condition) for condition in budgets},
+        {point.name: store.n_replicates(point) for point in budgets},
         limited,
     )
 
 
-def needed_budgets(study: Study) -> dict[Condition, Budget]:
-    """Return the budgets of the conditions that a study samples.
+def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
+    """Return the budgets of the points that a study samples.
 
     Those of the grid; with some of the claims left out, those that the checks need.
     A user's self-checks are checks like the others, those of the five texts are not.
@@ -210,10 +210,10 @@ def needed_budgets(study: Study) -> dict[Condition, Budget]:
     catalogue = study.catalogue
     own = catalogue.language is not None
     needed = {
-        condition
+        point
         for check in (catalogue.checks() if own else catalogue.claim_checks())
-        for cell in cells_of(check, budgets, study.grid.divisors)
-        for condition in cell.conditions
+        for case in cases_of(check, budgets, study.grid.divisors)
+        for point in case.points
     }
     return {c: budget for c, budget in budgets.items() if c in needed}
 
@@ -224,7 +224,7 @@ def require_replicates(study: Study) -> None:
     Raises
     ------
     ValueError
-        If a condition has none, or not between 1 and its budget, or is not there.
+        If a point has none, or not between 1 and its budget, or is not there.
     """
     if study.replicates is None:
         return
@@ -240,45 +240,45 @@ def require_replicates(study: Study) -> None:
 def error_rates_of(study: Study) -> ErrorRates:
     """Return how the error rate of a study is split over intervals and claims."""
     budgets = needed_budgets(study)
-    looks = {condition: len(budget.looks()) for condition, budget in budgets.items()}
+    looks = {point: len(budget.looks()) for point, budget in budgets.items()}
     return split_error_rate(
         study.catalogue, looks, study.grid.divisors, exact_value, study.error_rate
     )
 
 
-def find_reference(condition: Condition, key: RowKey) -> Reference | None:
+def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
     """Return the exact value of a row where theory gives one."""
     if "/" in key.divisor:
         return None
-    return reference(key.quantity, condition, key.divisor, key.summary)
+    return reference(key.quantity, point, key.divisor, key.summary)
 
 
-def exact_value(condition: Condition, key: RowKey) -> float | None:
+def exact_value(point: DesignPoint, key: RowKey) -> float | None:
     """Return the exact value of a row, None where theory has none."""
-    found = find_reference(condition, key)
+    found = find_reference(point, key)
     return None if found is None else found.value
 
 
 @dataclass(slots=True)
 class _Cache:
-    """Estimates of a condition, made anew only when replicates were added."""
+    """Estimates of a point, made anew only when replicates were added."""
 
     divisors: tuple[str, ...]
-    made: dict[Condition, Summaries] = field(default_factory=dict)
+    made: dict[DesignPoint, Summaries] = field(default_factory=dict)
 
-    def summaries(self, store: SampleStore, condition: Condition) -> Summaries:
-        have = self.made.get(condition)
-        n = store.n_replicates(condition)
+    def summaries(self, store: SampleStore, point: DesignPoint) -> Summaries:
+        have = self.made.get(point)
+        n = store.n_replicates(point)
         if have is None or have.samples.n_replicates != n:
-            have = Summaries(condition, store.samples(condition), self.divisors)
-            self.made[condition] = have
+            have = Summaries(point, store.samples(point), self.divisors)
+            self.made[point] = have
         return have
 
 
 def _curves(
     seed: int, summaries: list[Summaries], claims: list[ClaimOutcome]
 ) -> pd.DataFrame:
-    rows = [*curves_by_rank(summaries), *law_curves(), *example_curves(seed)]
+    rows = [*curves_by_rank(summaries), *distribution_curves(), *example_curves(seed)]
     rows += [
         ("", "", "", "", None, None, "", curve, x, share, math.nan)
         for curve, x, share in threshold_curves(claims)

@@ -9,9 +9,9 @@ from montecarlo.estimation.failures import OVERFLOW, failed_tail, raise_failures
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.estimation.tasks import Task, finish
 from montecarlo.results.table import identity, row_id
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.rare_events import Tail, estimate_tail
-from montecarlo.theory.score_law import log_score_tail
+from montecarlo.theory.score_distribution import log_score_tail
 
 #: Formats whose exponential a single score may overflow with a probability that a
 #: table can show; in float64 it is below 1e-190 for every d_k of interest.
@@ -64,13 +64,13 @@ def tail_task(d_k: int, number_format: str, seed: int, blocks: int) -> Task:
 
 
 def _row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:
-    condition = Condition("gaussian", "gaussian", d_k)
+    point = DesignPoint("gaussian", "gaussian", d_k)
     key = RowKey("none", OVERFLOW, "value", name, "naive")
     value = math.exp(tail.log_value)
     exact = math.exp(log_score_tail(NUMBER_FORMATS[name].log_largest, d_k))
     half = tail.relative_half_width * value
     return (
-        *identity(condition, key),
+        *identity(point, key),
         value,
         tail.relative_error * value,
         max(0.0, value - half),
@@ -78,5 +78,5 @@ def _row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:
         blocks,
         exact,
         1e-9 * exact,
-        row_id(condition, key),
+        row_id(point, key),
     )

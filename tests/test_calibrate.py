@@ -41,7 +41,7 @@ class NoProbes:
 def test_what_is_shipped_is_whole(tmp_path, monkeypatch):
     """A short card is written beside its work, unless it is asked for elsewhere."""
     written = []
-    monkeypatch.setattr(making, "conditions", list)
+    monkeypatch.setattr(making, "points", list)
     monkeypatch.setattr(making, "all_series", list)
     monkeypatch.setattr(making, "probe", lambda *_: NoProbes())
     monkeypatch.setattr(making, "judge_studies", lambda *_: {})

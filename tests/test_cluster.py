@@ -39,12 +39,14 @@ ROOT = Path(__file__).parents[1]
 GRID = Grid(
     d_k=(16, 64),
     n_keys=(32, 128),
-    laws=("laplace",),
-    law_d_k=(16,),
-    law_n_keys=(32,),
+    distributions=("laplace",),
+    distribution_d_k=(16,),
+    distribution_n_keys=(32,),
     blocks=(
         Block((16,), (32,), pairs=False, dependence="planted(0.5)"),
-        Block((16,), setup="init(kind=he_normal,norm=layer,shape=full,width=32)"),
+        Block(
+            (16,), initialisation="init(kind=he_normal,norm=layer,shape=full,width=32)"
+        ),
         Block((16,), (32,), pairs=False, formats=True),
     ),
     tails=((16, 4),),
@@ -189,7 +191,7 @@ def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, m
     victim = first.pid if more else family[-1].pid
     killed_at = []
 
-    def advance(_condition, finished, _wanted):
+    def advance(_point, finished, _wanted):
         if finished and not killed_at:
             os.kill(victim, signal.SIGKILL)
             killed_at.append(time.monotonic())

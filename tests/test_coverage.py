@@ -15,7 +15,7 @@ import pytest
 import scipy.stats
 
 from montecarlo.estimation import intervals
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "coverage.py"
 #: Bounds of the share that covers, and of the share on either side.
@@ -42,13 +42,15 @@ def table(coverage):
 
 
 def test_table_is_complete(coverage, table):
-    """The table has a line for each law, d_k, quantity and divisor, of 2,000 runs."""
+    """The table has a line for each distribution, d_k, quantity and divisor, of 2,000
+    runs.
+    """
     expected = {
-        (condition.law_k, str(condition.d_k), key.quantity, key.divisor)
-        for condition, keys in coverage.plans()
+        (point.distribution_k, str(point.d_k), key.quantity, key.divisor)
+        for point, keys in coverage.plans()
         for key in keys
     }
-    found = [(o["law"], o["d_k"], o["quantity"], o["divisor"]) for o in table]
+    found = [(o["distribution"], o["d_k"], o["quantity"], o["divisor"]) for o in table]
 
     assert set(found) == expected
     assert len(found) == len(expected) == 15
@@ -89,12 +91,12 @@ def limits():
 
 
 def measured(coverage, runs, places):
-    """Cover counts of a short run, by condition and row."""
+    """Cover counts of a short run, by point and row."""
     found = {}
-    for condition, keys in coverage.plans():
-        if (condition.law_k, condition.d_k, condition.n_keys) in places:
-            for key, counts in coverage.count(condition, keys, range(runs)).items():
-                found[condition.name, key] = counts
+    for point, keys in coverage.plans():
+        if (point.distribution_k, point.d_k, point.n_keys) in places:
+            for key, counts in coverage.count(point, keys, range(runs)).items():
+                found[point.name, key] = counts
     return found
 
 
@@ -102,7 +104,9 @@ def measured(coverage, runs, places):
 def test_short_run(coverage):
     """A hundred runs of every line cover as often as 95 % allows."""
     places = {
-        (law, d_k, n_keys) for law, d_k in coverage.PLACES for n_keys in (None, 32)
+        (distribution, d_k, n_keys)
+        for distribution, d_k in coverage.PLACES
+        for n_keys in (None, 32)
     }
     counts = measured(coverage, RUNS, places)
 
@@ -144,16 +148,16 @@ def test_lines_are_written(coverage, tmp_path, capsys):
 
 def test_rows_without_reference_are_refused(coverage):
     """A row without an exact value cannot be covered."""
-    condition = Condition("laplace", "laplace", 4, 32)
+    point = DesignPoint("laplace", "laplace", 4, 32)
     key = next(iter(coverage.plans()))[1][0]._replace(
         quantity="entropy", summary="mean"
     )
     with pytest.raises(ValueError, match="exact value"):
-        coverage.count(condition, (key,), range(1))
+        coverage.count(point, (key,), range(1))
 
 
 def test_measuring_needs_only_an_executor(coverage):
-    """Lines come one condition after the other, pairs first."""
+    """Lines come one point after the other, pairs first."""
     with ThreadPoolExecutor(1) as executor:
         first = next(coverage.measure(2, executor))
 

@@ -69,8 +69,8 @@ WORK = (
     ("montecarlo.report.command", "make_executor"),
     ("montecarlo.own_claims_query", "run_study"),
     ("montecarlo.own_claims_query", "make_executor"),
-    ("montecarlo.point", "run"),
-    ("montecarlo.point", "ThreadPoolExecutor"),
+    ("montecarlo.measurement", "run"),
+    ("montecarlo.measurement", "ThreadPoolExecutor"),
     ("montecarlo.replay", "sample"),
     ("montecarlo.replay", "tail_task"),
     ("montecarlo.calibration.making", "make_executor"),
@@ -288,8 +288,8 @@ GRID = """
 [grid]
 d_k = [4, 16]
 n_keys = [8]
-laws = ["laplace"]
-law_d_k = [4]
+distributions = ["laplace"]
+distribution_d_k = [4]
 first = 4
 most = 4
 """
@@ -390,7 +390,7 @@ error_rate = 0.01
 {GRID}
 [[grid.blocks]]
 d_k = [8]
-law_q = "gaussian(mean=1.0)"
+distribution_q = "gaussian(mean=1.0)"
 dependence = "none"
 """
 

@@ -26,9 +26,9 @@ CLAIM = """
 id = "mine"
 topic = "variance"
 statement = "So it is."
-[[claim.reading]]
+[[claim.interpretation]]
 id = "r"
-[[claim.reading.check]]
+[[claim.interpretation.check]]
 quantity = "{quantity}"
 summary = "{summary}"
 {what}
@@ -36,7 +36,7 @@ domain = {{ {domain} }}
 """
 TWO = 'relation = "equals"\nexpected = 16.0\ntolerance = 0.05'
 EXACT = 'relation = "equals"\nexpected = "reference"\ntolerance = 0.5'
-HERE = 'd_k = [16, 16], laws = ["gaussian"]'
+HERE = 'd_k = [16, 16], distributions = ["gaussian"]'
 ROWS = "d_k = [16, 16], n_keys = [32, 32]"
 
 
@@ -80,40 +80,40 @@ def told(capsys):
     [
         (
             {"quantity": "jacobian_spectral", "what": EXACT}
-            | {"domain": f'{ROWS}, laws = ["gaussian"]'},
+            | {"domain": f'{ROWS}, distributions = ["gaussian"]'},
             "theory has no exact value at 1 of 1 places",
         ),
         (
             {"quantity": "entropy", "what": EXACT}
-            | {"domain": f'{ROWS}, laws = ["gaussian", "laplace"]'},
+            | {"domain": f'{ROWS}, distributions = ["gaussian", "laplace"]'},
             "entropy is not judged for laplace: theory has no exact value",
         ),
         (
-            {"domain": 'd_k = [16, 16], laws = ["student_t3"]'},
+            {"domain": 'd_k = [16, 16], distributions = ["student_t3"]'},
             "is not judged for student_t3: the entries lack the moments",
         ),
         (
-            {"domain": 'd_k = [16, 16], laws = ["gaussian", "student_t3"]'},
+            {"domain": 'd_k = [16, 16], distributions = ["gaussian", "student_t3"]'},
             "is not judged for student_t3: the entries lack the moments",
         ),
     ],
 )
 def test_what_is_not_judged_does_not_pass(change, why, file, capsys):
-    """Status 4 and a line that names claim, law and reason; whatever `--fail-on` asks,
-    as long as it names no verdict that is there.
+    """Status 4 and a line that names claim, distribution and reason; whatever
+    `--fail-on` asks, as long as it names no verdict that is there.
     """
     path = file(**change)
     for asked in ("refuted,inconclusive", "none"):
         assert judge([path, "--jobs", "1", "--fail-on", asked]) == 4
         line = told(capsys)
-        assert line.startswith("judge: claim 'mine', reading 'r': ")
+        assert line.startswith("judge: claim 'mine', interpretation 'r': ")
         assert why in line
 
 
 def test_failing_verdict_comes_first(file, capsys):
     """What is named by `--fail-on` ends in 1, also beside what cannot be judged."""
-    laws = 'd_k = [16, 16], laws = ["gaussian", "student_t3"]'
-    path = file(TWO.replace("16.0", "20.0"), laws)
+    distributions = 'd_k = [16, 16], distributions = ["gaussian", "student_t3"]'
+    path = file(TWO.replace("16.0", "20.0"), distributions)
     assert judge([path, "--jobs", "1"]) == 1
     assert "student_t3" in told(capsys)
 
@@ -134,7 +134,7 @@ def test_self_checks_of_a_file_are_judged(file, capsys):
     wrong = (
         '[[self_check]]\nid = "drawn"\nstatement = "So it is."\ncheck = [{ quantity = '
         '"entry_variance_q", summary = "value", relation = "equals", expected = 2.0, '
-        'tolerance = 0.05, domain = { d_k = [8, 8], laws = ["gaussian"] } }]\n'
+        'tolerance = 0.05, domain = { d_k = [8, 8], distributions = ["gaussian"] } }]\n'
     )
     assert judge([file(), "--jobs", "1"]) == 0
     assert judge([file(more=wrong), "--jobs", "1"]) == 1
@@ -154,7 +154,7 @@ def test_empty_list_of_verdicts_is_refused(command, typed, file, capsys):
     assert repr(typed) in line
 
 
-@pytest.mark.parametrize("field", ["dependence", "setup"])
+@pytest.mark.parametrize("field", ["dependence", "initialisation"])
 def test_empty_domain_is_refused(field, file, capsys):
     """A domain without a place: one line that names claim and field, status 2."""
     assert judge([file(domain=f"{HERE}, {field} = []")]) == 2
@@ -166,7 +166,7 @@ def test_empty_domain_is_refused(field, file, capsys):
 # --- The wrong thing ------------------------------------------------------------------
 
 SLOPE = 'relation = "slope_between"\nlow = 0.0'
-SETUP = '["init(kind=xavier_uniform,norm=layer,shape=fused,width=64)"]'
+INITIALISATION = '["init(kind=xavier_uniform,norm=layer,shape=fused,width=64)"]'
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,11 @@ SETUP = '["init(kind=xavier_uniform,norm=layer,shape=fused,width=64)"]'
         ),
         ({"what": SLOPE}, "domain.d_k: must hold several sizes for slope_between"),
         (
-            {"domain": f'd_k = [16, 16], laws = ["laplace"], setup = {SETUP}'},
-            "setup must be of the law gaussian",
+            {
+                "domain": f'd_k = [16, 16], distributions = ["laplace"], '
+                f"initialisation = {INITIALISATION}"
+            },
+            "initialisation must be of the distribution gaussian",
         ),
         (
             {"quantity": "planted_weight", "what": EXACT, "domain": ROWS}
@@ -200,7 +203,7 @@ SETUP = '["init(kind=xavier_uniform,norm=layer,shape=fused,width=64)"]'
         ),
         (
             {"quantity": "entropy_identity", "what": EXACT}
-            | {"domain": f'{ROWS}, laws = ["gaussian", "laplace"]'},
+            | {"domain": f'{ROWS}, distributions = ["gaussian", "laplace"]'},
             "entropy_identity everywhere, which needs Gaussian keys",
         ),
         (
@@ -239,12 +242,21 @@ def test_share_that_no_quantifier_reads_is_refused(file, capsys):
         ("--quantity score_variance --softmax naive", "softmax of score_variance must"),
         ("--quantity score_variance --from there", "--from must stand with --row"),
         (
-            "--quantity score_variance --law laplace --law-q uniform --law-k uniform",
-            "--law-q and --law-k must stand without --law, got 'laplace'",
+            (
+                "--quantity score_variance --distribution laplace "
+                "--distribution-q uniform --distribution-k uniform"
+            ),
+            (
+                "--distribution-q and --distribution-k must stand without "
+                "--distribution, got 'laplace'"
+            ),
         ),
         (
-            f"--quantity score_variance --law laplace --setup {SETUP[2:-2]}",
-            "setup must be of the law gaussian",
+            (
+                f"--quantity score_variance --distribution laplace "
+                f"--initialisation {INITIALISATION[2:-2]}"
+            ),
+            "initialisation must be of the distribution gaussian",
         ),
         ("--replicates 0:2 --divisor nonsense", "must stand without --divisor"),
         ("--replicates 0:2 --summary nonsense", "must stand without --summary"),
@@ -259,8 +271,11 @@ def test_share_that_no_quantifier_reads_is_refused(file, capsys):
             "must stand without --keys",
         ),
         (
-            "--replicates 0:2 --quantity overflow_probability --law-k nonsense",
-            "must stand without --law-k",
+            (
+                "--replicates 0:2 --quantity overflow_probability "
+                "--distribution-k nonsense"
+            ),
+            "must stand without --distribution-k",
         ),
     ],
 )
@@ -292,7 +307,7 @@ OPTIONS = [
 @pytest.mark.parametrize(("command", "option"), OPTIONS)
 def test_option_without_a_value_is_refused(command, option, value, capsys):
     """`--seed=--` and `--config=`: one line that names the option, status 2."""
-    if (option, value) == ("--setup", ""):
+    if (option, value) == ("--initialisation", ""):
         return  # nothing stands before q and k
     module, needed = COMMANDS[command]
     assert module.main([*needed, f"{option}={value}"]) == 2
@@ -340,7 +355,13 @@ WIDE = "init(kind=he_normal,norm=rms,shape=full,width=1048576)"
             "--most must take at most",
         ),
         (f"--quantity entropy --keys 8 --most {HUGE}", "between 2 and 1048576"),
-        (f"--quantity score_variance --law gaussian --setup {WIDE}", "width=1048576"),
+        (
+            (
+                f"--quantity score_variance --distribution gaussian "
+                f"--initialisation {WIDE}"
+            ),
+            "width=1048576",
+        ),
         ("--replicates 0:1000000000", "replicates must end at 1048576 at most"),
         (f"--replicates {HUGE}:{HUGE}9", "replicates must"),
         (
@@ -365,7 +386,13 @@ def test_what_nobody_can_sample_is_refused_with_its_cost(typed, message, capsys)
     ("domain", "message"),
     [
         ("d_k = [64, 1048576]", "d_k=524288: about 2 GiB"),
-        (f'd_k = [1048576, 1048576], laws = ["gaussian"], setup = ["{WIDE}"]', "GiB"),
+        (
+            (
+                f'd_k = [1048576, 1048576], distributions = ["gaussian"], '
+                f'initialisation = ["{WIDE}"]'
+            ),
+            "GiB",
+        ),
     ],
 )
 def test_claims_that_nobody_can_sample_are_refused(domain, message, file, capsys):
@@ -435,7 +462,7 @@ def test_card_that_cannot_be_written_is_refused_before_work(
 
 
 def test_estimated_memory_is_that_of_presets():
-    """Every condition of every preset is far from the limits."""
+    """Every point of every preset is far from the limits."""
     for grid in PRESETS.values():
-        for condition in grid.conditions():
-            assert replicate_bytes(condition, 4) < MOST_BYTES / 2
+        for point in grid.points():
+            assert replicate_bytes(point, 4) < MOST_BYTES / 2

@@ -34,7 +34,7 @@ only = ["linear-variance", "unscaled-one-hot"]
 [grid]
 d_k = [16, 64]
 n_keys = [128]
-laws = []
+distributions = []
 first = 512
 most = 1024
 """

@@ -30,15 +30,15 @@ id = "mine"
 topic = "variance"
 statement = "{statement}"
 source = []
-[[claim.reading]]
+[[claim.interpretation]]
 id = "r"
-[[claim.reading.check]]
+[[claim.interpretation.check]]
 quantity = "{quantity}"
 summary = "value"
 relation = "equals"
 expected = {expected}
 tolerance = 0.05
-domain = {{ d_k = [{d_k}, {d_k}], laws = ["gaussian"] }}
+domain = {{ d_k = [{d_k}, {d_k}], distributions = ["gaussian"] }}
 """
 
 
@@ -110,7 +110,7 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     claim, found = record["claims"][0], record["error_rate_counted"]
     assert len(found["nominal"]) == len(found["times"]) == 3
     assert (found["model"], claim["error_rate"]) == ("power law", record["error_rate"])
-    assert claim["readings"][0]["places"][0]["d_k"] == 48
+    assert claim["interpretations"][0]["places"][0]["d_k"] == 48
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,15 @@ def test_hostile_content_is_refused(changes, message, tmp_path, capsys):
     assert error.count("\n") == 1
 
 
-def test_sentences_name_readings(tmp_path, capsys):
-    """A sentence that asks for a reading which the claim lacks: one line, status 2."""
+def test_sentences_name_interpretations(tmp_path, capsys):
+    """A sentence that asks for an interpretation which the claim lacks: one line,
+    status 2.
+    """
     path = write(tmp_path / "claim.toml")
     sentences = """
 [[claim.finding]]
-readings = { "%s" = "supported" }
-text = "It is in this reading."
+interpretations = { "%s" = "supported" }
+text = "It is in this interpretation."
 [[claim.finding]]
 text = "The sample does not tell."
 """
@@ -152,8 +154,8 @@ text = "The sample does not tell."
     Path(path).write_text(text + sentences % "s")
     assert main([path, "--jobs", "1"]) == 2
     error = capsys.readouterr().err
-    assert "claim.toml: claim 'mine', finding 1, field readings" in error
-    assert "reading must be one of r; got 's'." in error
+    assert "claim.toml: claim 'mine', finding 1, field interpretations" in error
+    assert "interpretation must be one of r; got 's'." in error
     assert error.count("\n") == 1
 
 

@@ -17,13 +17,13 @@ from montecarlo import own_claims, own_claims_query
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.estimation.executors import make_executor
 from montecarlo.judge import main
+from montecarlo.measurement import measure
 from montecarlo.own_claims import fill_range, fitting_grid, own_study
-from montecarlo.point import measure
 from montecarlo.presets import PRESETS, Grid
 from montecarlo.study import Study, needed_budgets, run_study
 
 #: Budgets of these tests.  Where a verdict is conditional there are points ten standard
-#: errors beyond the window's end on either side, else all are.
+#: errors beyond the region's end on either side, else all are.
 FIRST, MOST = 32, 128
 #: Standard errors beyond which a point of the dense grid is decided.
 CLEAR = 6.0
@@ -67,9 +67,9 @@ CASES = {
 
 def claim(check, name="mine", **domain):
     """Return a claim of one check."""
-    reading = {"id": "r", "check": [{**check, "domain": domain}]}
+    interpretation = {"id": "r", "check": [{**check, "domain": domain}]}
     words = {"topic": "gradients", "statement": "So it is.", "source": []}
-    return {"id": name, **words, "reading": [reading]}
+    return {"id": name, **words, "interpretation": [interpretation]}
 
 
 def catalogue_of(*claims):
@@ -80,18 +80,18 @@ def catalogue_of(*claims):
 def catalogue_for(case):
     """Return a catalogue of one case."""
     check, d_k, n_keys, _ = CASES[case]
-    domain = {"d_k": list(d_k), "laws": ["gaussian"]}
+    domain = {"d_k": list(d_k), "distributions": ["gaussian"]}
     domain |= {"n_keys": list(n_keys)} if n_keys else {}
     return catalogue_of(claim(check, **domain))
 
 
 def judged(catalogue):
-    """Judge a catalogue with small budgets; returns the record of its reading."""
+    """Judge a catalogue with small budgets; returns its interpretation's record."""
     budgets = {"first": FIRST, "most": MOST, "first_large": 16, "most_large": 64}
     quick = msgspec.structs.replace(PRESETS["quick"], **budgets)
     study = Study(catalogue, fitting_grid(catalogue, quick), whole_grid=False)
     with make_executor(1) as executor:
-        return run_study(study, executor).claims["claims"][0]["readings"][0]
+        return run_study(study, executor).claims["claims"][0]["interpretations"][0]
 
 
 def dense(low, high):
@@ -135,7 +135,7 @@ def test_verdict_is_that_of_a_dense_grid(case):
 def test_ends_alone_would_mislead(case, monkeypatch):
     """Planted: a judge that looks at the ends only is found out by these cases."""
     monkeypatch.setattr(own_claims, "fill_range", lambda low, high: (low, high))
-    empty = Grid((), (), laws=(), blocks=PRESETS["quick"].blocks[-1:])
+    empty = Grid((), (), distributions=(), blocks=PRESETS["quick"].blocks[-1:])
     monkeypatch.setitem(PRESETS, "quick", empty)
     assert judged(catalogue_for(case))["verdict"] != verdict_of_points(case)
 
@@ -162,47 +162,62 @@ def test_range_without_an_inside_is_its_ends(low, high):
 
 
 def places_of(catalogue, preset="quick"):
-    """Return what is sampled: law, d_k and n."""
+    """Return what is sampled: distribution, d_k and n."""
     budgets = needed_budgets(own_study(catalogue, preset=preset))
-    return {(c.law_k, c.d_k, c.n_keys) for c in budgets}
+    return {(c.distribution_k, c.d_k, c.n_keys) for c in budgets}
 
 
 @pytest.mark.parametrize("preset", ["quick", "standard", "full"])
 @pytest.mark.parametrize("relation", ["at_most", "slope_between"])
 @pytest.mark.parametrize("n_keys", [(100, 100), (128, 128), (100, 1000)])
-def test_every_law_has_places_over_both_ranges(preset, relation, n_keys):
+def test_every_distribution_has_places_over_both_ranges(preset, relation, n_keys):
     """Whatever part of the ranges is on the preset's grid, and what is stays."""
     check = {**FROBENIUS, "relation": relation, "high": 0.15}
     catalogue = catalogue_of(claim(check, d_k=[3, 1000], n_keys=list(n_keys)))
     found = places_of(catalogue, preset)
     preset_has = {
-        (c.law_k, c.d_k, c.n_keys)
-        for c in PRESETS[preset].conditions()
-        if (c.dependence, c.setup) == ("none", "") and "(" not in c.law_k + c.law_q
+        (c.distribution_k, c.d_k, c.n_keys)
+        for c in PRESETS[preset].points()
+        if (c.dependence, c.initialisation) == ("none", "")
+        and "(" not in c.distribution_k + c.distribution_q
         if 3 <= c.d_k <= 1000 and n_keys[0] <= (c.n_keys or 0) <= n_keys[1]
     }
-    laws = {"gaussian", *(law for law, _, _ in preset_has)}
+    distributions = {"gaussian", *(distribution for distribution, _, _ in preset_has)}
     filled = {
-        (law, d, n)
-        for law in laws
+        (distribution, d, n)
+        for distribution in distributions
         for d in fill_range(3, 1000)
         for n in fill_range(*n_keys)
     }
     assert found >= filled | preset_has
 
 
-def test_laws_dependences_and_setups_that_are_named_have_them():
-    """A pair of laws, planted keys and projections are no other matter than one law."""
-    setup = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
+def test_distributions_dependences_and_initialisations_that_are_named_have_them():
+    """A pair of distributions, planted keys and projections are no other matter than
+    one distribution.
+    """
+    initialisation = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
     check = {**FROBENIUS, "relation": "at_most", "high": 0.15}
     ranges = {"d_k": [20, 100], "n_keys": [50, 50]}
     catalogue = catalogue_of(
-        claim(check, "a", **ranges, laws=["laplace * gaussian"]),
-        claim(check, "b", **ranges, dependence=["planted(0.5)"], laws=["gaussian"]),
-        claim(check, "c", **ranges, setup=[setup], laws=["gaussian"]),
+        claim(check, "a", **ranges, distributions=["laplace * gaussian"]),
+        claim(
+            check,
+            "b",
+            **ranges,
+            dependence=["planted(0.5)"],
+            distributions=["gaussian"],
+        ),
+        claim(
+            check,
+            "c",
+            **ranges,
+            initialisation=[initialisation],
+            distributions=["gaussian"],
+        ),
     )
     found = {
-        (c.law_q, c.dependence, c.setup, c.d_k)
+        (c.distribution_q, c.dependence, c.initialisation, c.d_k)
         for c in needed_budgets(own_study(catalogue))
     }
     assert found == {
@@ -210,7 +225,7 @@ def test_laws_dependences_and_setups_that_are_named_have_them():
         for place in (
             ("laplace", "none", ""),
             ("gaussian", "planted(0.5)", ""),
-            ("gaussian", "none", setup),
+            ("gaussian", "none", initialisation),
         )
         for d in (20, 32, 64, 100)
     }
@@ -222,14 +237,14 @@ def test_series_reach_the_ends_whatever_others_ask_for():
     other = {**FROBENIUS, "relation": "at_most", "high": 0.5}
     catalogue = catalogue_of(
         claim(check, "a", d_k=[3, 1000], n_keys=[100, 1000]),
-        claim(other, "b", d_k=[40, 50], n_keys=[777, 777], laws=["laplace"]),
+        claim(other, "b", d_k=[40, 50], n_keys=[777, 777], distributions=["laplace"]),
     )
     found = places_of(catalogue)
-    series = {(law, n) for law, _, n in found}
+    series = {(distribution, n) for distribution, _, n in found}
     assert ("laplace", 777) in series
-    for law, n in series:
-        sizes = {d for other, d, m in found if (other, m) == (law, n)}
-        assert {3, 1000} <= sizes, (law, n)
+    for distribution, n in series:
+        sizes = {d for other, d, m in found if (other, m) == (distribution, n)}
+        assert {3, 1000} <= sizes, (distribution, n)
 
 
 def test_grid_that_has_the_places_is_kept():
@@ -264,13 +279,13 @@ FILE = """
 id = "mine"
 topic = "gradients"
 statement = "So it is."
-[[claim.reading]]
+[[claim.interpretation]]
 id = "r"
-[[claim.reading.check]]
+[[claim.interpretation.check]]
 quantity = "jacobian_frobenius"
 relation = "{relation}"
 high = 0.15
-domain = {{ d_k = [3, 40], n_keys = [20, 36], laws = ["gaussian"] }}
+domain = {{ d_k = [3, 40], n_keys = [20, 36], distributions = ["gaussian"] }}
 """
 
 
@@ -287,9 +302,11 @@ def test_places_are_printed(relation, counts, tmp_path, capsys):
     assert re.search(rf"r: {counts}; {sizes}", printed)
     assert "everywhere" not in printed
     main([str(path), "--jobs", "1", "--json"])
-    cells = json.loads(capsys.readouterr().out)["claims"][0]["readings"][0]["checks"]
-    assert {cell["n_keys"] for cell in cells[0]["cells"]} == {20, 32, 36}
-    assert sum(len(cell["rows"]) for cell in cells[0]["cells"]) == 18
+    cases = json.loads(capsys.readouterr().out)["claims"][0]["interpretations"][0][
+        "checks"
+    ]
+    assert {case["n_keys"] for case in cases[0]["cases"]} == {20, 32, 36}
+    assert sum(len(case["rows"]) for case in cases[0]["cases"]) == 18
 
 
 def test_long_run_is_told(tmp_path, capsys, monkeypatch):

@@ -4,8 +4,8 @@ Each mistake is planted in the function that makes it, the quick study is run, a
 verdict must be worse than in the clean run of the same seed: lost support, or newly
 refuted or conditional.  A verdict that became better does not count, nor does a crash.
 Nothing here can fail because a clean run is unlucky: plants are compared with the clean
-run of their seed.  What may fail by chance is that a mistake is missed, and cells that
-show one lie beyond their windows by many standard errors.
+run of their seed.  What may fail by chance is that a mistake is missed, and cases that
+show one lie beyond their regions by many standard errors.
 
 Mistakes in a number are at most twice as large as the tolerance that is to notice them.
 """
@@ -26,17 +26,19 @@ from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.presets import PRESETS
 from montecarlo.sampling import matrices, replicates, row_blocks
-from montecarlo.sampling.conditions import Condition, stream
-from montecarlo.sampling.laws import LAWS
+from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study import Study, run_study
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 QUICK = PRESETS["quick"]
 #: Where lost terms of J show in the quick grid, and what fast tests can afford.
 GRADIENTS = msgspec.structs.replace(
-    QUICK, d_k=(16, 64), laws=("rademacher",), law_d_k=(16,)
+    QUICK, d_k=(16, 64), distributions=("rademacher",), distribution_d_k=(16,)
 )
-SMALL = msgspec.structs.replace(QUICK, d_k=(16, 64, 256), n_keys=(32,), laws=())
+SMALL = msgspec.structs.replace(
+    QUICK, d_k=(16, 64, 256), n_keys=(32,), distributions=()
+)
 SEEDS = (1, 2, 3)
 
 
@@ -64,13 +66,13 @@ def worsened(clean, planted):
 
 
 def plant_variance(monkeypatch):
-    """The draws of a law have variance 1.1; the tolerance is 5 %."""
-    law = LAWS["gaussian"]
+    """The draws of a distribution have variance 1.1; the tolerance is 5 %."""
+    distribution = DISTRIBUTIONS["gaussian"]
 
     def draw(rng, shape):
-        return np.float32(math.sqrt(1.1)) * law.draw(rng, shape)
+        return np.float32(math.sqrt(1.1)) * distribution.draw(rng, shape)
 
-    monkeypatch.setitem(LAWS, "gaussian", replace(law, draw=draw))
+    monkeypatch.setitem(DISTRIBUTIONS, "gaussian", replace(distribution, draw=draw))
 
 
 def plant_exponent(monkeypatch):
@@ -112,8 +114,8 @@ def plant_normaliser_without_largest(monkeypatch):
 def plant_same_stream(monkeypatch):
     """Keys are drawn from the generator of the queries."""
 
-    def same(seed, condition, index, which):
-        return stream(seed, condition, index, "q" if which == "k" else which)
+    def same(seed, point, index, which):
+        return stream(seed, point, index, "q" if which == "k" else which)
 
     monkeypatch.setattr(matrices, "stream", same)
 
@@ -182,7 +184,9 @@ def find_worse(monkeypatch, name, grid, seed):
 
 @pytest.mark.parametrize("name", ["variance", "trace-without-s2"])
 def test_mistake_is_noticed_by_a_small_study(monkeypatch, name):
-    """A part of the quick study notices a mistake in a law and one in the Jacobian."""
+    """A part of the quick study notices a mistake in a distribution and one in the
+    Jacobian.
+    """
     assert find_worse(monkeypatch, name, SMALL, seed=1)
 
 
@@ -217,11 +221,11 @@ def test_lost_term_is_noticed_by_part_of_the_quick_study(monkeypatch, name, seed
 @pytest.mark.parametrize("name", PLANTS)
 def test_mistake_is_planted(monkeypatch, name):
     """Every mistake changes what a replicate comes to, so a missed one is a miss."""
-    condition = Condition("gaussian", "gaussian", 64, 32)
-    before = replicates.sample(condition, 1, 0, 2, ("sqrt",)).means
+    point = DesignPoint("gaussian", "gaussian", 64, 32)
+    before = replicates.sample(point, 1, 0, 2, ("sqrt",)).means
     PLANTS[name](monkeypatch)
 
-    assert (replicates.sample(condition, 1, 0, 2, ("sqrt",)).means != before).any()
+    assert (replicates.sample(point, 1, 0, 2, ("sqrt",)).means != before).any()
 
 
 def test_terms_are_those_of_the_formula():

@@ -16,7 +16,7 @@ from montecarlo.printing import printable
 from montecarlo.report.__main__ import main as report
 from montecarlo.report.terminal import open_console
 
-#: Red, the window's title, a link, the other direction, a C1 introducer, a bell.
+#: Red, the region's title, a link, the other direction, a C1 introducer, a bell.
 HOSTILE = "a\x1b[31mb\x1b]0;t\x07\u202etxt.exe\x9b2J\u2028\x00z"
 
 

@@ -21,7 +21,7 @@ seed = 7
 [grid]
 d_k = [4, 16]
 n_keys = [8]
-laws = []
+distributions = []
 blocks = [{d_k = [16], n_keys = [8], pairs = false, formats = true}]
 tails = [[4, 2]]
 divisors = ["none", "sqrt"]
@@ -45,27 +45,27 @@ def asked(monkeypatch):
     return found
 
 
-def test_every_condition_can_be_replayed(asked):
-    """The command of a condition, as a shell reads it, samples that very condition, its
+def test_every_point_can_be_replayed(asked):
+    """The command of a point, as a shell reads it, samples that very point, its
     seed and indices, with or without number formats, under all divisors.
     """
-    conditions = [c for grid in PRESETS.values() for c in grid.conditions()]
-    for condition in conditions:
-        command = batch_command(condition, 2**62, range(128, 131))
+    points = [c for grid in PRESETS.values() for c in grid.points()]
+    for point in points:
+        command = batch_command(point, 2**62, range(128, 131))
         assert main(words_of(command)) == 0
         again, seed, first, stop, divisors = asked.pop()
-        assert again == condition  # formats included
-        assert again.name == condition.name
+        assert again == point  # formats included
+        assert again.name == point.name
         assert (seed, first, stop) == (2**62, 128, 131)
         assert set(divisors) >= set(PRESETS["full"].divisors)
-    assert any(condition.formats for condition in conditions)
-    assert any("mean" in condition.law_q for condition in conditions)
+    assert any(point.formats for point in points)
+    assert any("mean" in point.distribution_q for point in points)
 
 
 def test_a_shell_reads_the_command_as_it_stands():
     """Names with brackets and commas are quoted for a shell."""
-    for condition in PRESETS["quick"].conditions():
-        command = batch_command(condition, 1, range(2))
+    for point in PRESETS["quick"].points():
+        command = batch_command(point, 1, range(2))
         shown = command.replace("python -m montecarlo.measure", "printf '%s\\n'")
         read = subprocess.run(  # noqa: S602 - a command of our own
             shown, shell=True, check=True, capture_output=True, text=True
@@ -87,19 +87,17 @@ def run_report(tmp_path, capsys):
     return run
 
 
-def test_failing_condition_is_told_and_replayed(
-    monkeypatch, tmp_path, run_report, capsys
-):
+def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, capsys):
     """A planted failure: the report ends with 3 and one line; its command, alone, fails
     at the same replicates; with the error gone, the run goes on where it was.
     """
     drawn = []
 
-    def failing(condition, seed, start, stop, divisors):
-        if condition.formats and start <= 3 < stop:
+    def failing(point, seed, start, stop, divisors):
+        if point.formats and start <= 3 < stop:
             raise FloatingPointError(f"planted with seed {seed}")
-        drawn.append((condition, start, stop))
-        return sample(condition, seed, start, stop, divisors)
+        drawn.append((point, start, stop))
+        return sample(point, seed, start, stop, divisors)
 
     with monkeypatch.context() as patch:
         patch.setattr(engine, "sample", failing)
@@ -129,7 +127,7 @@ def test_failing_condition_is_told_and_replayed(
 
 
 def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
-    """The same for an overflow probability, which is no condition."""
+    """The same for an overflow probability, which is no point."""
     true = tails.estimate_tail
 
     def failing(x, *more):
@@ -176,7 +174,7 @@ def test_what_cannot_be_replayed_is_refused(capsys, arguments, message):
 
 def test_reason_is_one_line():
     """Of an exception's text only the first line is told."""
-    condition = next(iter(PRESETS["quick"].budgets()))
-    told = failed_batch(condition, 1, range(2), ValueError("first\nsecond"))
+    point = next(iter(PRESETS["quick"].budgets()))
+    told = failed_batch(point, 1, range(2), ValueError("first\nsecond"))
     assert "(ValueError: first), replay: " in told
     assert "second" not in told

@@ -25,7 +25,7 @@ from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.presets import PRESETS
 from montecarlo.sampling import row_blocks
-from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.design_points import DesignPoint, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.theory.references import reference
@@ -36,11 +36,11 @@ SINGLE = 2e-5
 SEED, N = 21, 4
 PAIR = "none/sqrt"
 
-PAIRS = Condition("gaussian", "gaussian(std=2.0)", 16)
-ROWS = Condition("gaussian", "gaussian", 64, 24, formats=True)
-PLANTED = Condition("gaussian", "gaussian", 16, 32, "planted(0.5)")
-#: Where theory knows rows; conditions of the loops have too few replicates.
-KNOWN = Condition("gaussian", "gaussian", 16, 16)
+PAIRS = DesignPoint("gaussian", "gaussian(std=2.0)", 16)
+ROWS = DesignPoint("gaussian", "gaussian", 64, 24, formats=True)
+PLANTED = DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)")
+#: Where theory knows rows; points of the loops have too few replicates.
+KNOWN = DesignPoint("gaussian", "gaussian", 16, 16)
 
 
 def read_table():
@@ -71,8 +71,8 @@ def presets_rows():
     """Every quantity and summary that the presets estimate."""
     names = set()
     for preset in PRESETS.values():
-        for condition in preset.conditions():
-            keys = row_keys(condition, preset.divisors)
+        for point in preset.points():
+            keys = row_keys(point, preset.divisors)
             names |= {(key.quantity, summary_of(key)) for key in keys}
     return names
 
@@ -104,23 +104,23 @@ def test_one_without_is_seen():
 
 
 @cache
-def estimates(condition, n=N):
+def estimates(point, n=N):
     """What the program makes of some replicates."""
     divisors = ("none", "sqrt")
-    batch = sample(condition, SEED, 0, n, divisors)
-    return Summaries(condition, Samples(batch.means, batch.counts), divisors)
+    batch = sample(point, SEED, 0, n, divisors)
+    return Summaries(point, Samples(batch.means, batch.counts), divisors)
 
 
-def condition_of(quantity):
+def point_of(quantity):
     """Where a quantity is looked at."""
     if quantity.startswith("planted"):
         return PLANTED
     return PAIRS if quantity in PAIR_FORMULAS else ROWS
 
 
-def keys_of(condition, name):
-    """The rows of a condition that a line of the table speaks of."""
-    keys = row_keys(condition, ("none", "sqrt"))
+def keys_of(point, name):
+    """The rows of a point that a line of the table speaks of."""
+    keys = row_keys(point, ("none", "sqrt"))
     return [key for key in keys if (key.quantity, summary_of(key)) == name]
 
 
@@ -177,14 +177,14 @@ def row_formulas(q, keys, v, number, divisor):
 
 
 @cache
-def row_values(condition, divisor):
+def row_values(point, divisor):
     """Values of all rows by quantity, and of each replicate: lists of N lists."""
-    number = {"none": 1.0, "sqrt": math.sqrt(condition.d_k)}[divisor]
+    number = {"none": 1.0, "sqrt": math.sqrt(point.d_k)}[divisor]
     values = defaultdict(list)
     for index in range(N):
-        q, k = (x.astype(np.float64) for x in draw_matrices(condition, SEED, index))
-        v = stream(SEED, condition, index, "v").standard_normal(len(k))
-        planted = condition.dependence != "none"
+        q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, index))
+        v = stream(SEED, point, index, "v").standard_normal(len(k))
+        planted = point.dependence != "none"
         rows = [
             row_formulas(one, k, v, i if planted else None, number)
             for i, one in enumerate(q)
@@ -213,16 +213,16 @@ def quantile(values, level):
     return ordered[math.ceil(level * len(ordered)) - 1]
 
 
-def by_loop(condition, key):
+def by_loop(point, key):
     """The value of a row, found by textbook formulas."""
     divisors = key.divisor.split("/")
-    if condition.n_keys is None:
-        number = {"none": 1.0, "sqrt": math.sqrt(condition.d_k)}[key.divisor]
-        return leave_one_out(partial(pair_value, condition, key.quantity, number))
+    if point.n_keys is None:
+        number = {"none": 1.0, "sqrt": math.sqrt(point.d_k)}[key.divisor]
+        return leave_one_out(partial(pair_value, point, key.quantity, number))
     if key.quantity.startswith("format_"):
         named = key.quantity, key.number_format, key.softmax
-        return np.mean(format_values(condition, key.divisor)[named])
-    parts = [row_values(condition, one)[key.quantity] for one in divisors]
+        return np.mean(format_values(point, key.divisor)[named])
+    parts = [row_values(point, one)[key.quantity] for one in divisors]
     if key.summary == "mean":
         return ratio_of_means(*parts) if "/" in key.divisor else mean_of_rows(parts[0])
     if key.summary in LEVELS:
@@ -260,12 +260,12 @@ def test_loop(name):
     """An estimate is what a textbook's loop over the same matrices gives; the value of
     a quantile, to a bin of its grid.
     """
-    condition = condition_of(name[0])
-    keys = keys_of(condition, name)
+    point = point_of(name[0])
+    keys = keys_of(point, name)
     assert keys
     for key in keys:
-        expected = by_loop(condition, key)
-        found = estimates(condition).estimate(key).value
+        expected = by_loop(point, key)
+        found = estimates(point).estimate(key).value
         small = SINGLE if key.quantity in NEAR_ZERO else 1e-15
         assert found == pytest.approx(expected, rel=allowed(key), abs=small), key
 
@@ -284,7 +284,7 @@ def test_error_of_a_mean_is_that_between_replicates(name, divisor):
     assert found == pytest.approx(expected, rel=1e-3)
 
 
-#: Indicators that no row of some condition has, with the rows of a replicate.
+#: Indicators that no row of some point has, with the rows of a replicate.
 NO_ROW = [
     (ROWS, RowKey("sqrt", "saturated_999", "mean"), 128),
     (PLANTED, RowKey("sqrt", "saturated_999", "mean"), 32),
@@ -292,12 +292,12 @@ NO_ROW = [
 ]
 
 
-@pytest.mark.parametrize(("condition", "key", "rows"), NO_ROW)
-def test_rows_of_a_share_are_those_that_were_looked_at(condition, key, rows):
+@pytest.mark.parametrize(("point", "key", "rows"), NO_ROW)
+def test_rows_of_a_share_are_those_that_were_looked_at(point, key, rows):
     """Where no row is one, the interval of a share ends at 1 - error**(1/rows), with
     the rows of all replicates.
     """
-    found = estimates(condition).estimate(key)
+    found = estimates(point).estimate(key)
     end = 1.0 - 0.2 ** (1.0 / (N * rows))
 
     assert found.value == 0.0
@@ -315,24 +315,24 @@ PAIR_FORMULAS = {
     ),
     "score_abs": lambda q, k, s, c, sd: np.abs(s / c).mean(),
     "score_excess_kurtosis": lambda q, k, s, c, sd: scipy.stats.kurtosis(s.ravel()),
-    "score_law_gap": lambda q, k, s, c, sd: (
+    "score_distribution_gap": lambda q, k, s, c, sd: (
         (s / sd <= 0.742).mean() - scipy.special.ndtr(0.742)
     ),
 }
 
 
 @cache
-def pair_blocks(condition):
+def pair_blocks(point):
     """Entries and scores of all replicates, in float64."""
-    drawn = [draw_matrices(condition, SEED, index) for index in range(N)]
+    drawn = [draw_matrices(point, SEED, index) for index in range(N)]
     q, k = (np.array(one, dtype=np.float64) for one in zip(*drawn, strict=True))
     return q, k, q @ k.transpose(0, 2, 1)
 
 
-def pair_value(condition, quantity, number, kept):
+def pair_value(point, quantity, number, kept):
     """A quantity of pairs over the replicates that are kept."""
-    q, k, s = (one[kept] for one in pair_blocks(condition))
-    spread = 2.0 * math.sqrt(condition.d_k)  # keys have standard deviation 2
+    q, k, s = (one[kept] for one in pair_blocks(point))
+    spread = 2.0 * math.sqrt(point.d_k)  # keys have standard deviation 2
     return PAIR_FORMULAS[quantity](q, k, s, number, spread)
 
 
@@ -369,12 +369,12 @@ def weights_in(scores, number_format, softmax):
 
 
 @cache
-def format_values(condition, divisor):
+def format_values(point, divisor):
     """Values of the first 16 rows by quantity, format and way of softmax."""
-    number = {"none": 1.0, "sqrt": math.sqrt(condition.d_k)}[divisor]
+    number = {"none": 1.0, "sqrt": math.sqrt(point.d_k)}[divisor]
     values = defaultdict(list)
     for index in range(N):
-        q, k = draw_matrices(condition, SEED, index)
+        q, k = draw_matrices(point, SEED, index)
         for scores in ((q @ k.T)[:16].astype(np.float64) / number).tolist():
             exact = weights_in(scores, "float64", "shifted_wide")
             for fmt in (*FORMATS, "float64"):
@@ -399,9 +399,9 @@ def format_values(condition, divisor):
 # --- Identities on the same draws -----------------------------------------------------
 
 
-def mean_of(condition, name, divisor):
+def mean_of(point, name, divisor):
     """An estimated mean."""
-    return estimates(condition).estimate(RowKey(divisor, name, "mean")).value
+    return estimates(point).estimate(RowKey(divisor, name, "mean")).value
 
 
 def participation(divisor):
@@ -490,10 +490,10 @@ def test_reference(name):
     it, or than 0.5 where 0 is expected: what is lost or counted twice shows.
     """
     quantity, summary = name
-    condition = PAIRS if quantity in PAIR_FORMULAS else KNOWN
-    key = keys_of(condition, name)[-1]  # divided by sqrt(d_k), where anything is
-    exact = reference(quantity, condition, key.divisor, summary)
-    found = estimates(condition, REPLICATES).estimate(key)
+    point = PAIRS if quantity in PAIR_FORMULAS else KNOWN
+    key = keys_of(point, name)[-1]  # divided by sqrt(d_k), where anything is
+    exact = reference(quantity, point, key.divisor, summary)
+    found = estimates(point, REPLICATES).estimate(key)
     error = math.hypot(found.std_error, exact.error, 1e-6 * exact.value)
 
     assert abs(found.value - exact.value) <= FAR * error

@@ -32,11 +32,16 @@ from montecarlo.study import Study, error_rates_of, exact_value, run_study
 GRID = Grid(
     d_k=(16, 64, 256, 512),
     n_keys=(128,),
-    laws=("laplace", "student_t3"),
-    law_d_k=(64, 256),
-    law_n_keys=(128,),
+    distributions=("laplace", "student_t3"),
+    distribution_d_k=(64, 256),
+    distribution_n_keys=(128,),
     blocks=(
-        Block((256,), (512,), law_q="gaussian(std=4.0)", law_k="gaussian(std=2.0)"),
+        Block(
+            (256,),
+            (512,),
+            distribution_q="gaussian(std=4.0)",
+            distribution_k="gaussian(std=2.0)",
+        ),
     ),
     first=32,
     most=64,
@@ -55,16 +60,16 @@ def folder(tmp_path_factory):
 
 
 def test_unvaried_verdicts_are_those_of_the_study(folder):
-    """What is judged again by the same windows comes out as it was judged."""
+    """What is judged again by the same regions comes out as it was judged."""
     found = verdicts_of(folder.claims, as_judged)
     for claim in folder.claims["claims"]:
         assert found[claim["id"], ""] == claim["verdict"]
-        for reading in claim["readings"]:
-            assert found[claim["id"], reading["id"]] == reading["verdict"]
+        for interpretation in claim["interpretations"]:
+            assert found[claim["id"], interpretation["id"]] == interpretation["verdict"]
     assert {"supported", "refuted", "conditional"} <= set(found.values())
 
 
-def test_narrow_windows_leave_open_and_wide_ones_decide(folder):
+def test_narrow_regions_leave_open_and_wide_ones_decide(folder):
     """A thousandth of a tolerance supports nothing of equality, thousand times all that
     an interval was made for.
     """
@@ -86,11 +91,11 @@ def check_of(**more):
     return {"relation": "at_least", "low": 0.9, "high": None, **more}
 
 
-CELL = {
-    "decision_low": 0.91,
-    "decision_high": None,
-    "window_low": 0.9,
-    "window_high": None,
+CASE = {
+    "simultaneous_low": 0.91,
+    "simultaneous_high": None,
+    "region_low": 0.9,
+    "region_high": None,
     "rows": ["r"],
 }
 
@@ -99,17 +104,17 @@ def test_one_hot_is_moved():
     """Bounds of the largest weight move; the share of saturated rows is read from the
     quantile that tells of it, on the side that is asked; others stay.
     """
-    folder = Folder({"decision_error": 0.025}, {}, {"r": (0.8, 0.0, 10)})
+    folder = Folder({"simultaneous_error": 0.025}, {}, {"r": (0.8, 0.0, 10)})
     moved = partial(with_one_hot, folder, 0.85)
 
-    assert moved(check_of(quantity="weight_max"), CELL)[1] == (0.85, math.inf)
-    assert moved(check_of(quantity="entropy"), CELL) == as_judged({}, CELL)
+    assert moved(check_of(quantity="weight_max"), CASE)[1] == (0.85, math.inf)
+    assert moved(check_of(quantity="entropy"), CASE) == as_judged({}, CASE)
     share = check_of(quantity="saturated", low=0.1)
-    assert moved(share, CELL) == ((0.8, 0.8), (0.85, math.inf))
+    assert moved(share, CASE) == ((0.8, 0.8), (0.85, math.inf))
     below = check_of(quantity="saturated", relation="at_most", low=None, high=0.1)
-    assert moved(below, CELL) == ((0.8, 0.8), (-math.inf, 0.85))
+    assert moved(below, CASE) == ((0.8, 0.8), (-math.inf, 0.85))
     other = check_of(quantity="saturated", low=0.3)
-    assert moved(other, CELL) == as_judged({}, CELL)
+    assert moved(other, CASE) == as_judged({}, CASE)
 
 
 def test_quantile_tells_the_share(folder):
@@ -118,16 +123,16 @@ def test_quantile_tells_the_share(folder):
     """
     decided = 0
     for claim in folder.claims["claims"]:
-        for reading in claim["readings"]:
-            for check in reading["checks"]:
+        for interpretation in claim["interpretations"]:
+            for check in interpretation["checks"]:
                 if check["quantity"] != "saturated" or check["low"] != 0.1:
                     continue
-                for cell in check["cells"]:
-                    interval, (least, _) = with_one_hot(folder, 0.9, check, cell)
+                for case in check["cases"]:
+                    interval, (least, _) = with_one_hot(folder, 0.9, check, case)
                     if interval.low >= least or interval.high < least:
                         decided += 1
                         mine = "supported" if interval.low >= least else "refuted"
-                        assert cell["outcome"] in (mine, "inconclusive")
+                        assert case["outcome"] in (mine, "inconclusive")
     assert decided >= 3
 
 
@@ -152,7 +157,9 @@ def test_table_is_not_stale():
 
     assert kept.checks == now()
     assert kept.claims == len(catalogue.claim)
-    assert kept.readings == sum(len(claim.reading) for claim in catalogue.claim)
+    assert kept.interpretations == sum(
+        len(claim.interpretation) for claim in catalogue.claim
+    )
     assert [(line.varied, line.value) for line in kept.lines] == [
         ("tolerance", 2.0),
         ("tolerance", 0.5),
@@ -164,13 +171,15 @@ def test_table_is_not_stale():
 
 
 def test_staleness_is_seen():
-    """Another tolerance, reading or grid has another fingerprint."""
+    """Another tolerance, interpretation or grid has another fingerprint."""
     grid = msgspec.structs.replace(PRESETS["standard"], most=256)
     catalogue = read_catalogue()
-    claim = next(c for c in catalogue.claim if c.reading[0].check[0].tolerance)
-    check = msgspec.structs.replace(claim.reading[0].check[0], tolerance=0.25)
-    reading = msgspec.structs.replace(claim.reading[0], check=(check,))
-    changed = msgspec.structs.replace(claim, reading=(reading, *claim.reading[1:]))
+    claim = next(c for c in catalogue.claim if c.interpretation[0].check[0].tolerance)
+    check = msgspec.structs.replace(claim.interpretation[0].check[0], tolerance=0.25)
+    interpretation = msgspec.structs.replace(claim.interpretation[0], check=(check,))
+    changed = msgspec.structs.replace(
+        claim, interpretation=(interpretation, *claim.interpretation[1:])
+    )
     others = tuple(changed if c is claim else c for c in catalogue.claim)
     other = msgspec.structs.replace(catalogue, claim=others)
 
@@ -206,6 +215,6 @@ def test_folders_of_others_are_refused(tmp_path):
 
 
 def test_error_rate_is_the_same_for_all(folder):
-    """Other windows are no more looks: the intervals stay those of the study."""
+    """Other regions are no more looks: the intervals stay those of the study."""
     rates = error_rates_of(Study(read_catalogue(), GRID))
-    assert folder.claims["decision_error"] == rates.decision_error
+    assert folder.claims["simultaneous_error"] == rates.simultaneous_error

@@ -1,4 +1,4 @@
-"""A study gives the same bytes however it is run, and each condition is its own."""
+"""A study gives the same bytes however it is run, and each point is its own."""
 
 import contextlib
 import json
@@ -19,22 +19,24 @@ from montecarlo.results.folder import file_hash
 from montecarlo.results.table import IDENTITY
 from montecarlo.study import Study, needed_budgets, run_study
 
-#: A condition of every kind: pairs and rows, several laws, one without fourth moments,
-#: one that may be looked at twice, large ones in d_k and in n, and what breaks the
-#: premise: a planted key, matching pairs, a projection; number formats and tails.
+#: A point of every kind: pairs and rows, several distributions, one without fourth
+#: moments, one that may be looked at twice, large ones in d_k and in n, and what breaks
+#: the premise: a planted key, matching pairs, a projection; number formats and tails.
 GRID = Grid(
     d_k=(1, 16, 33),
     n_keys=(8, 32),
     edges=((2048, 8), (4, 2048)),
-    laws=("rademacher", "student_t3"),
-    law_d_k=(16,),
-    law_n_keys=(32,),
+    distributions=("rademacher", "student_t3"),
+    distribution_d_k=(16,),
+    distribution_n_keys=(32,),
     blocks=(
         Block((16,), (32,), pairs=False, dependence="planted(0.5)"),
         Block((16,), dependence="pairs(1.0)"),
-        Block((16,), setup="init(kind=he_normal,norm=layer,shape=full,width=32)"),
+        Block(
+            (16,), initialisation="init(kind=he_normal,norm=layer,shape=full,width=32)"
+        ),
         Block((64,), (32,), pairs=False, formats=True),
-        Block((16,), law_q="gaussian(mean=0.5)", law_k="laplace"),
+        Block((16,), distribution_q="gaussian(mean=0.5)", distribution_k="laplace"),
     ),
     tails=((4, 2),),
     divisors=("none", "sqrt", "linear"),
@@ -100,8 +102,15 @@ def expected(plain, tmp_path_factory):
 
 
 def backwards(grid):
-    """The same conditions, named in the opposite order."""
-    names = ("d_k", "n_keys", "edges", "laws", "law_d_k", "law_n_keys")
+    """The same points, named in the opposite order."""
+    names = (
+        "d_k",
+        "n_keys",
+        "edges",
+        "distributions",
+        "distribution_d_k",
+        "distribution_n_keys",
+    )
     turned = {name: getattr(grid, name)[::-1] for name in names}
     return msgspec.structs.replace(grid, **turned)
 
@@ -136,15 +145,22 @@ def test_other_study_other_bytes(workers, expected, tmp_path, change):
     )
 
 
-def test_kinds_of_conditions(plain):
-    """The grid holds what it should: pairs, rows, laws, large ones, second looks."""
+def test_kinds_of_points(plain):
+    """The grid holds what it should: pairs, rows, distributions, large ones, second
+    looks.
+    """
     table = plain.measurements
     assert table.n_keys.isna().any()
     assert table.n_keys.notna().any()
-    assert set(table.law_k) == {"gaussian", "rademacher", "student_t3", "laplace"}
+    assert set(table.distribution_k) == {
+        "gaussian",
+        "rademacher",
+        "student_t3",
+        "laplace",
+    }
     kinds = {"none", "planted(0.5)", "pairs(1.0)"}
     assert set(table.dependence) == kinds
-    assert len(set(table.setup)) == 2
+    assert len(set(table.initialisation)) == 2
     assert set(table.number_format) == {"float16", "bfloat16", "float32", "float64"}
     assert "overflow_probability" in set(table.quantity)
     assert set(table.n_replicates) >= {2, 8}
@@ -153,7 +169,7 @@ def test_kinds_of_conditions(plain):
     assert not plain.curves.empty
 
 
-#: Without second looks: how many replicates a condition gets depends on all checks.
+#: Without second looks: how many replicates a point gets depends on all checks.
 FIXED = msgspec.structs.replace(GRID, first=4, most=4)
 
 
@@ -169,13 +185,13 @@ def fixed(workers):
         {"d_k": (1, 33)},
         {"n_keys": (8,)},
         {"edges": ()},
-        {"laws": ("student_t3",)},
+        {"distributions": ("student_t3",)},
         {"divisors": ("sqrt",)},
         {"n_keys": (8, 32, 128)},
-        {"laws": ("rademacher", "student_t3", "uniform")},
+        {"distributions": ("rademacher", "student_t3", "uniform")},
     ],
 )
-def test_other_conditions_change_no_row(workers, fixed, change):
+def test_other_points_change_no_row(workers, fixed, change):
     """What is taken out of the grid, or added to it, changes no other row."""
     found = rows_of(
         results_of(msgspec.structs.replace(FIXED, **change), workers["one"])
@@ -197,8 +213,10 @@ ALONE = [
 
 @pytest.mark.parametrize("kept", ALONE, ids=str)
 def test_alone_as_within_the_grid(workers, fixed, kept):
-    """A condition alone gives the rows that it gives within the grid."""
-    alone = msgspec.structs.replace(FIXED, edges=(), laws=(), law_d_k=(), law_n_keys=())
+    """A point alone gives the rows that it gives within the grid."""
+    alone = msgspec.structs.replace(
+        FIXED, edges=(), distributions=(), distribution_d_k=(), distribution_n_keys=()
+    )
     found = rows_of(results_of(msgspec.structs.replace(alone, **kept), workers["one"]))
 
     assert found
@@ -206,7 +224,7 @@ def test_alone_as_within_the_grid(workers, fixed, kept):
 
 
 def test_two_looks_are_one_long_look(workers, fixed):
-    """A condition that came to its replicates in two looks has the rows of one that
+    """A point that came to its replicates in two looks has the rows of one that
     was given all of them at once.
     """
     twice = results_of(msgspec.structs.replace(FIXED, first=2, most=4), workers["one"])
@@ -223,17 +241,17 @@ def test_claims_point_at_rows_of_the_table(plain):
     named = [
         row
         for claim in plain.claims["claims"]
-        for reading in claim["readings"]
-        for check in reading["checks"]
-        for cell in check["cells"]
-        for row in cell["rows"]
+        for interpretation in claim["interpretations"]
+        for check in interpretation["checks"]
+        for case in check["cases"]
+        for row in case["rows"]
     ]
     named += [
         row
         for one in plain.claims["self_checks"]
         for check in one["checks"]
-        for cell in check["cells"]
-        for row in cell["rows"]
+        for case in check["cases"]
+        for row in case["rows"]
     ]
 
     assert named
@@ -271,22 +289,22 @@ def test_tables_are_read_back_as_they_were(plain, tmp_path):
 
 
 def test_only_what_the_claims_need():
-    """With some of the claims, only conditions that their checks look at are sampled;
+    """With some of the claims, only points that their checks look at are sampled;
     where there are none, nothing is.
     """
     catalogue = read_catalogue().only(("scaled-variance-one",))
     study = Study(catalogue, GRID, SEED, whole_grid=False)
     needed = needed_budgets(study)
 
-    assert {condition.n_keys for condition in needed} == {None}
+    assert {point.n_keys for point in needed} == {None}
     assert needed_budgets(Study(catalogue, GRID, SEED)) == GRID.budgets()
     rows = msgspec.structs.replace(
         FIXED,
         d_k=(2,),
         edges=(),
-        laws=(),
-        law_d_k=(),
-        law_n_keys=(),
+        distributions=(),
+        distribution_d_k=(),
+        distribution_n_keys=(),
         blocks=(),
         tails=(),
     )

@@ -14,7 +14,7 @@ and a reference with a table of its own, were made for these and see them.
 Both runs have the same seed, and most errors leave every draw as it is.  A test fails
 by chance if the run without error is unlucky, which takes an estimate five standard
 errors off (the nearest decision: ‖J‖_F² at d_k = 16 and n = 128), or if the one with it
-is: errors that must move an estimate out of its window leave it seven standard errors
+is: errors that must move an estimate out of its region leave it seven standard errors
 or more outside, and those that a reference must see lie 14 or more from it, where 6
 would do.  Seeds 1 to 6 were tried.
 """
@@ -36,14 +36,14 @@ from montecarlo.attention.grids import FINE, LogGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.claims import cells
+from montecarlo.claims import cases
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
 from montecarlo.sampling import matrices, pair_blocks, replicates
-from montecarlo.sampling.conditions import Condition
-from montecarlo.sampling.laws import Law
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import Distribution
+from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.sampling.rare_events import tilt
-from montecarlo.sampling.setups import INITIALISATIONS
 from montecarlo.study import Study, run_study
 from montecarlo.theory import (
     binomial_rows,
@@ -56,8 +56,8 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 
 def skip_first_coordinate(monkeypatch):
-    """The mean of a law is added to all coordinates but the first, as if that were a
-    constant column: at d_k = 16 the mean score is 15/16 of what it should be.
+    """The mean of a distribution is added to all coordinates but the first, as if that
+    were a constant column: at d_k = 16 the mean score is 15/16 of what it should be.
     """
 
     def rescale(self, standard):
@@ -67,7 +67,7 @@ def skip_first_coordinate(monkeypatch):
         scaled[..., 1:] += np.float32(self.mean)
         return scaled
 
-    monkeypatch.setattr(Law, "rescale", rescale)
+    monkeypatch.setattr(Distribution, "rescale", rescale)
 
 
 def leak_he(monkeypatch):
@@ -75,7 +75,7 @@ def leak_he(monkeypatch):
     libraries have it: Var(q·k) is 7.5 % too small.
     """
     leaky = (lambda i, o: 2.0 / ((1.0 + 0.2**2) * i), "gaussian")
-    monkeypatch.setitem(INITIALISATIONS, "he_normal", leaky)
+    monkeypatch.setitem(WEIGHT_KINDS, "he_normal", leaky)
 
 
 def convert_rank_correlation(monkeypatch):
@@ -129,9 +129,10 @@ def take_median_of_largest(monkeypatch):
     )
 
 
-def approximate_normal_law(monkeypatch):
-    """The normal distribution function that the law of the score is held against is
-    1/(1 + exp(-1.702 x)), as in approximations of GELU: off by 0.0085 at x = 0.742.
+def approximate_normal_distribution(monkeypatch):
+    """The normal distribution function that the distribution of the score is held
+    against is 1/(1 + exp(-1.702 x)), as in approximations of GELU: off by 0.0085 at x =
+    0.742.
     """
     logistic = 1.0 / (1.0 + math.exp(-1.702 * pair_blocks.GAP_AT))
     monkeypatch.setattr(pair_blocks, "GAP_NORMAL", logistic)
@@ -187,16 +188,16 @@ def fit_from_one(monkeypatch):
     """Slopes are fitted from the least d_k of the grid on, not of the domain: d_k = 1
     moves that of the mean absolute score by 0.033.
     """
-    contains = cells._contains
+    contains = cases._contains
 
-    def from_one(check, condition):
+    def from_one(check, point):
         if check.along_d_k:
             domain = check.domain
             wider = msgspec.structs.replace(domain, d_k=(1, domain.d_k[1]))
             check = msgspec.structs.replace(check, domain=wider)
-        return contains(check, condition)
+        return contains(check, point)
 
-    monkeypatch.setattr(cells, "_contains", from_one)
+    monkeypatch.setattr(cases, "_contains", from_one)
 
 
 #: What remembers values of theory.
@@ -225,11 +226,18 @@ def count_pairs_with_themselves(monkeypatch):
 
 
 QUICK, STANDARD = PRESETS["quick"], PRESETS["standard"]
-EMPTY = {"d_k": (), "n_keys": (), "edges": (), "laws": (), "blocks": (), "tails": ()}
+EMPTY = {
+    "d_k": (),
+    "n_keys": (),
+    "edges": (),
+    "distributions": (),
+    "blocks": (),
+    "tails": (),
+}
 
 
 def part(preset: Grid, **kept) -> Grid:
-    """Keep some of a preset: of its laws and edges nothing that is not named."""
+    """Keep some of a preset: distributions and edges that are named."""
     return msgspec.structs.replace(preset, **{**EMPTY, **kept})
 
 
@@ -252,13 +260,17 @@ class Planted:
 
 
 MEANS = part(
-    STANDARD, blocks=tuple(Block((16,), (128,), law_q=q, law_k=k) for q, k in SHIFTED)
+    STANDARD,
+    blocks=tuple(
+        Block((16,), (128,), distribution_q=q, distribution_k=k) for q, k in SHIFTED
+    ),
 )
 HE = part(
     STANDARD,
     blocks=tuple(
         Block(
-            (64, 128), setup=f"init(kind={kind},norm={n},shape={shape},width={width})"
+            (64, 128),
+            initialisation=f"init(kind={kind},norm={n},shape={shape},width={width})",
         )
         for kind, shape, width, norms in INITIAL
         for n in norms
@@ -322,12 +334,12 @@ PLANTED = {
         ROWS,
         "the reference of the largest score",
     ),
-    "logistic-law": Planted(
-        approximate_normal_law,
+    "logistic-distribution": Planted(
+        approximate_normal_distribution,
         0.85,
         QUICK,
         PAIRS,
-        "the reference of the score's law; perhaps scaled-standard-normal",
+        "the reference of the score's distribution; perhaps scaled-standard-normal",
     ),
     "coarse-grid": Planted(
         coarsen_grid,
@@ -391,7 +403,7 @@ SEEN: dict[str, set[str]] = {
     "tilted-weight": {"reference of overflow_probability"},
     "cut-bits": {"rounding"},
     "median-of-largest": {"reference of score_max"},
-    "logistic-law": {"reference of score_law_gap"},
+    "logistic-distribution": {"reference of score_distribution_gap"},
     "coarse-grid": {"unscaled-one-hot/typically"},
     "saturated-rows": {"unscaled-one-hot/typically"},
     "printed-weights": {"linear-cannot-focus/finding/planted_rank_first"},
@@ -401,22 +413,22 @@ SEEN: dict[str, set[str]] = {
 
 
 def verdicts_of(results):
-    """Each verdict of a study: of readings and self-checks, and of every check of what
-    may be said, by its quantity.
+    """Each verdict of a study: of interpretations and self-checks, and of every check
+    of what may be said, by its quantity.
     """
     record = results.claims
     found = {one["id"]: one["verdict"] for one in record["self_checks"]}
     said = [(one["id"], one) for one in record["passages"]]
     for claim in record["claims"]:
         id_ = claim["id"]
-        found |= {f"{id_}/{r['id']}": r["verdict"] for r in claim["readings"]}
+        found |= {f"{id_}/{r['id']}": r["verdict"] for r in claim["interpretations"]}
         said += [(f"{id_}/finding", one) for one in claim["findings"]]
         said += [(f"{id_}/{n}", claim[n]) for n in ("right", "concedes") if claim[n]]
     for id_, one in said:
         for check in one["checks"]:
-            cells = {cell["outcome"] for cell in check["cells"]} - {"not_applicable"}
+            cases = {case["outcome"] for case in check["cases"]} - {"not_applicable"}
             name = f"{id_}/{check['quantity']}"
-            verdict = cells.pop() if len(cells) == 1 else "mixed"
+            verdict = cases.pop() if len(cases) == 1 else "mixed"
             before = found.setdefault(name, verdict)
             found[name] = verdict if before == verdict else "mixed"
     return found
@@ -472,23 +484,23 @@ def test_error_is_seen(monkeypatch, name):
 @pytest.mark.parametrize("name", [n for n, one in PLANTED.items() if one.variance])
 def test_variance_is_untouched(monkeypatch, name):
     """Scores of pairs are the same bytes, so that Var(q·k) tells nothing."""
-    condition = Condition("gaussian", "gaussian", 16)
+    point = DesignPoint("gaussian", "gaussian", 16)
     columns = [PAIR_MEANS.index(power) for power in ("s", "s2")]
-    before = replicates.sample(condition, 1, 0, 2, ("sqrt",)).means[:, columns]
+    before = replicates.sample(point, 1, 0, 2, ("sqrt",)).means[:, columns]
     PLANTED[name].plant(monkeypatch)
 
-    after = replicates.sample(condition, 1, 0, 2, ("sqrt",)).means[:, columns]
+    after = replicates.sample(point, 1, 0, 2, ("sqrt",)).means[:, columns]
     assert (after == before).all()
 
 
 @pytest.mark.parametrize("name", [n for n, one in PLANTED.items() if one.medians])
 def test_only_quantiles_are_changed(monkeypatch, name):
     """Means over rows are the same bytes; what is counted is not."""
-    condition = Condition("gaussian", "gaussian", 256, 32)
-    before = replicates.sample(condition, 1, 0, 2, ("none",))
+    point = DesignPoint("gaussian", "gaussian", 256, 32)
+    before = replicates.sample(point, 1, 0, 2, ("none",))
     PLANTED[name].plant(monkeypatch)
 
-    after = replicates.sample(condition, 1, 0, 2, ("none",))
+    after = replicates.sample(point, 1, 0, 2, ("none",))
     assert (after.means == before.means).all()
     assert any(
         was.shape != now.shape or (was != now).any()

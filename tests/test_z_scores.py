@@ -1,10 +1,10 @@
 """Estimates differ from exact theory as much as their errors say: no more, no less.
 
-One row per condition, chosen by a hash of the condition's name among those that have an
+One row per point, chosen by a hash of the point's name among those that have an
 exact reference, with a fixed number of replicates.  The distance to the reference in
 standard errors follows Student's t; brought to N(0, 1) through its distribution
 function, the distances are tested for spread (the sum of their squares is chi-square
-with as many degrees of freedom as conditions, two-sided) and for law
+with as many degrees of freedom as points, two-sided) and for distribution
 (Kolmogorov-Smirnov).
 
 Each test has a false-alarm rate of FALSE_ALARM, so that the file fails by chance at
@@ -27,7 +27,7 @@ from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries, has_interval, row_keys
 from montecarlo.presets import Grid
 from montecarlo.results.table import FAR_BELOW
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import find_reference
 
 FALSE_ALARM = 4e-6
@@ -43,50 +43,50 @@ DIMENSIONS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 GRID = Grid(
     d_k=DIMENSIONS,
     n_keys=(3, 4, 6, 8, 12, 16, 24, 32),
-    law_d_k=DIMENSIONS,
-    law_n_keys=(8, 20),
+    distribution_d_k=DIMENSIONS,
+    distribution_n_keys=(8, 20),
     divisors=DIVISORS,
 )
-#: Queries of one law and keys of another.
+#: Queries of one distribution and keys of another.
 MIXED = [
-    Condition(law, "gaussian", d_k, n_keys)
-    for law in ("rademacher", "uniform")
+    DesignPoint(distribution, "gaussian", d_k, n_keys)
+    for distribution in ("rademacher", "uniform")
     for d_k in DIMENSIONS
     for n_keys in (None, 4, 10, 16, 28)
 ]
 
 
-def chosen_row(condition):
-    """The row of a condition that is looked at, with its exact value, or None."""
+def chosen_row(point):
+    """The row of a point that is looked at, with its exact value, or None."""
     rows = [
         (key, exact)
-        for key in row_keys(condition, DIVISORS)
-        if has_interval(condition, key.quantity)
-        and (exact := find_reference(condition, key)) is not None
+        for key in row_keys(point, DIVISORS)
+        if has_interval(point, key.quantity)
+        and (exact := find_reference(point, key)) is not None
     ]
     if not rows:
         return None
-    digest = hashlib.sha256(f"row of {condition.name}".encode()).digest()
+    digest = hashlib.sha256(f"row of {point.name}".encode()).digest()
     return rows[int.from_bytes(digest[:8], "big") % len(rows)]
 
 
-def measure_distances(conditions, seed):
-    """Distances to the references, brought to N(0, 1); one per condition."""
+def measure_distances(points, seed):
+    """Distances to the references, brought to N(0, 1); one per point."""
     store = SampleStore()
-    budgets = dict.fromkeys(conditions, Budget(REPLICATES, REPLICATES))
+    budgets = dict.fromkeys(points, Budget(REPLICATES, REPLICATES))
     with ThreadPoolExecutor(2) as executor, threadpool_limits(1, "blas"):
         run(Plan(budgets, seed, DIVISORS), store, executor, lambda store: ())
     distances = {}
-    for condition in conditions:
-        chosen = chosen_row(condition)
+    for point in points:
+        chosen = chosen_row(point)
         if chosen is None:
             continue
         key, exact = chosen
-        found = Summaries(condition, store.samples(condition), DIVISORS).estimate(key)
+        found = Summaries(point, store.samples(point), DIVISORS).estimate(key)
         assert found.n_replicates == REPLICATES
-        assert exact.error <= FAR_BELOW * found.std_error, (condition, key)
+        assert exact.error <= FAR_BELOW * found.std_error, (point, key)
         z = (found.value - exact.value) / found.std_error
-        distances[condition, key] = to_normal(z)
+        distances[point, key] = to_normal(z)
     return distances
 
 
@@ -97,12 +97,14 @@ def to_normal(z):
 
 
 def p_values(u):
-    """Probability, under N(0, 1), of a spread and of a law as far off or further."""
+    """Probability, under N(0, 1), of a spread and of a distribution as far off or
+    further.
+    """
     below = scipy.stats.chi2.cdf(np.square(u).sum(), len(u))
     above = scipy.stats.chi2.sf(np.square(u).sum(), len(u))
     return {
         "spread": min(1.0, 2.0 * min(below, above)),
-        "law": scipy.stats.kstest(u, "norm").pvalue,
+        "distribution": scipy.stats.kstest(u, "norm").pvalue,
     }
 
 
@@ -111,9 +113,9 @@ def passes(u):
     return min(p_values(u).values()) > FALSE_ALARM
 
 
-def conditions_of_the_test():
-    """The conditions whose rows are looked at."""
-    return [c for c in [*GRID.conditions(), *MIXED] if chosen_row(c) is not None]
+def points_of_the_test():
+    """The points whose rows are looked at."""
+    return [c for c in [*GRID.points(), *MIXED] if chosen_row(c) is not None]
 
 
 @pytest.mark.slow
@@ -121,7 +123,7 @@ def test_distances_are_standard_normal():
     """Distances to exact values follow N(0, 1); a quarter wider or half an error moved
     they do not, nor when a quarter narrower.
     """
-    distances = measure_distances(conditions_of_the_test(), SEED)
+    distances = measure_distances(points_of_the_test(), SEED)
     u = np.array(list(distances.values()))
 
     assert len(u) >= FEWEST
@@ -149,24 +151,22 @@ def test_power():
 
 def test_rows_of_every_kind_are_chosen():
     """The choice reaches all quantities with a reference, pairs and rows, every divisor
-    and every law that has a reference.
+    and every distribution that has a reference.
     """
-    chosen = {c: chosen_row(c)[0] for c in conditions_of_the_test()}
+    chosen = {c: chosen_row(c)[0] for c in points_of_the_test()}
 
     assert len(chosen) >= FEWEST
     assert len({key.quantity for key in chosen.values()}) >= 16
     assert {key.divisor for key in chosen.values()} == set(DIVISORS)
     assert {c.n_keys is None for c in chosen} == {True, False}
-    assert len({c.law_k for c in chosen}) >= 7
+    assert len({c.distribution_k for c in chosen}) >= 7
 
 
 def test_small_study_agrees_with_theory():
-    """A few conditions in the fast tests: no distance beyond 6, which has a probability
+    """A few points in the fast tests: no distance beyond 6, which has a probability
     of 2e-9 each; half an error moved or a reference 10 % off is beyond the slow test.
     """
-    few = [
-        c for c in conditions_of_the_test() if c.d_k in (3, 16) and (c.n_keys or 8) == 8
-    ]
+    few = [c for c in points_of_the_test() if c.d_k in (3, 16) and (c.n_keys or 8) == 8]
     distances = measure_distances(few, SEED + 1)
 
     assert len(distances) >= 20

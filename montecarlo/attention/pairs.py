@@ -15,8 +15,8 @@ from montecarlo.attention.softmax import Array
 
 #: Means over a block of pairs that the quantities of pairs are made of.
 PAIR_MEANS = ("q", "q2", "k", "k2", "s", "abs", "s2", "s3", "s4", "gap")
-#: Where the law of the standardised score differs most from the normal one: the
-#: positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
+#: Where the distribution of the standardised score differs most from the normal one:
+#: the positive zero of d/dx [(x³ - 3x) φ(x)] nearest to 0.
 GAP_AT = 0.742
 GAP_NORMAL = 0.5 * math.erfc(-GAP_AT / math.sqrt(2.0))
 Means = Mapping[str, Array]
@@ -156,7 +156,7 @@ PAIR_QUANTITIES = {
             interval_scale=RECIPROCAL,
         ),
         PairQuantity(
-            "score_law_gap",
+            "score_distribution_gap",
             r"F(x^{\ast}) - \Phi(x^{\ast})",
             lambda m, d: m["gap"],
             0,

@@ -1,1 +1,1 @@
-"""The judge judged: how often its intervals miss, by law, d_k and quantity."""
+"""The judge judged: how often its intervals miss, by distribution, d_k and quantity."""

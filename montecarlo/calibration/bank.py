@@ -1,7 +1,7 @@
-"""The bank: many real replicates of some conditions, to draw judged samples from.
+"""The bank: many real replicates of some points, to draw judged samples from.
 
 A bank holds what estimates are made of, replicate by replicate, in one file for each
-condition.  In: a condition and a seed.  Out: arrays with replicates along axis 0.
+point.  In: a point and a seed.  Out: arrays with replicates along axis 0.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.summaries import SPREAD, RowKey
 from montecarlo.presets import PRESETS
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
     count_columns,
     mean_columns,
@@ -33,7 +33,8 @@ DIVISORS = ("none", "sqrt", "2sqrt", "linear")
 #: Keys of the replicates that are drawn at once.
 KEYS_AT_ONCE = 2**13
 
-#: (law, d_k) of the blocks of pairs, and (law, d_k, number of keys) of the rows.
+#: (distribution, d_k) of the blocks of pairs, and (distribution, d_k, number of keys)
+#: of the rows.
 PAIRS = (
     *(("gaussian", d_k) for d_k in (1, 16, 64, 256, 1024)),
     *(("rademacher", d_k) for d_k in (16, 256)),
@@ -50,8 +51,12 @@ ROWS = (
     ("gaussian", 64, 32),
     ("gaussian", 64, 512),
     ("gaussian", 64, 2048),
-    *((law, d_k, 128) for law in ("rademacher", "laplace") for d_k in (16, 256)),
-    *((law, 64, 128) for law in ("student_t10", "student_t5")),
+    *(
+        (distribution, d_k, 128)
+        for distribution in ("rademacher", "laplace")
+        for d_k in (16, 256)
+    ),
+    *((distribution, 64, 128) for distribution in ("student_t10", "student_t5")),
     *(("student_t3", d_k, 128) for d_k in (16, 256)),
     ("gaussian(mean=0.5)", 64, 128),
 )
@@ -63,7 +68,7 @@ PAIR_ROWS = (
     "score_std",
     "score_variance_ratio",
     "score_excess_kurtosis",
-    "score_law_gap",
+    "score_distribution_gap",
 )
 MEANS = (
     "score_row_variance",
@@ -87,50 +92,55 @@ Bins = np.ndarray[tuple[int, ...], np.dtype[np.int16]]
 
 @dataclass(frozen=True, slots=True)
 class Bank:
-    """Replicates of one condition.
+    """Replicates of one point.
 
     Attributes
     ----------
-    condition : Condition
+    point : DesignPoint
     means : ndarray, shape (size, n_columns)
         As in `montecarlo.sampling.batches.Batch`.
     bins : dict
         (divisor, quantity) to the bins of its row values, shape (size, n_rows).
     """
 
-    condition: Condition
+    point: DesignPoint
     means: Array
     bins: dict[tuple[str, str], Bins]
 
     def column(self, divisor: str, name: str) -> Array:
         """Return one mean of every replicate."""
-        columns = mean_columns(self.condition, DIVISORS)
+        columns = mean_columns(self.point, DIVISORS)
         return self.means[:, columns.index((divisor, name))]
 
 
-def conditions() -> list[Condition]:
-    """Return the conditions that have a bank: pairs first."""
-    found = [Condition(law, law, d_k) for law, d_k in PAIRS]
-    found += [Condition(law, law, d_k, n_keys) for law, d_k, n_keys in ROWS]
+def points() -> list[DesignPoint]:
+    """Return the points that have a bank: pairs first."""
+    found = [
+        DesignPoint(distribution, distribution, d_k) for distribution, d_k in PAIRS
+    ]
     found += [
-        Condition("gaussian", "gaussian", d_k, 128, "planted(0.5)") for d_k in PLANTED
+        DesignPoint(distribution, distribution, d_k, n_keys)
+        for distribution, d_k, n_keys in ROWS
+    ]
+    found += [
+        DesignPoint("gaussian", "gaussian", d_k, 128, "planted(0.5)") for d_k in PLANTED
     ]
     return found
 
 
-def first_look(condition: Condition) -> int:
+def first_look(point: DesignPoint) -> int:
     """Return the replicates of the standard report's first look."""
     grid = PRESETS["standard"]
-    return grid.first_large if condition.is_large else grid.first
+    return grid.first_large if point.is_large else grid.first
 
 
-def row_keys(condition: Condition) -> Iterator[RowKey]:
-    """Name the rows of a condition that are calibrated."""
-    if condition.n_keys is None:
+def row_keys(point: DesignPoint) -> Iterator[RowKey]:
+    """Name the rows of a point that are calibrated."""
+    if point.n_keys is None:
         for name in PAIR_ROWS:
             yield RowKey("none", name, "value")
         return
-    have = row_quantities(condition)
+    have = row_quantities(point)
     for name in (*MEANS, *SHARES):
         # a factor changes neither a row variance nor the largest score
         divided = QUANTITIES[name].name not in ("score_row_variance", "score_max")
@@ -145,54 +155,52 @@ def row_keys(condition: Condition) -> Iterator[RowKey]:
         yield RowKey(divisor, name, SPREAD)
 
 
-def read_or_draw(
-    condition: Condition, seed: int, size: int, folder: Path | None
-) -> Bank:
-    """Return the bank of a condition, drawn where the folder does not have it.
+def read_or_draw(point: DesignPoint, seed: int, size: int, folder: Path | None) -> Bank:
+    """Return the bank of a point, drawn where the folder does not have it.
 
     Parameters
     ----------
-    condition : Condition
+    point : DesignPoint
     seed : int
     size : int
         Replicates; a quarter of them where they are expensive.
     folder : Path or None
         Where banks are kept; None: nowhere.
     """
-    if condition.is_large:
+    if point.is_large:
         size //= LARGE_PART
-    name = hashlib.sha256(f"{condition.name};{seed};{size}".encode()).hexdigest()[:16]
+    name = hashlib.sha256(f"{point.name};{seed};{size}".encode()).hexdigest()[:16]
     path = None if folder is None else folder / f"{name}.npz"
-    counted = _counted(condition)
+    counted = _counted(point)
     if path is not None and path.exists():
         with np.load(path) as kept:
             bins = {column: kept["/".join(column)] for column in counted}
-            return Bank(condition, kept["means"], bins)
-    bank = _draw(condition, seed, size, counted)
+            return Bank(point, kept["means"], bins)
+    bank = _draw(point, seed, size, counted)
     if path is not None:
         arrays = {"/".join(column): bins for column, bins in bank.bins.items()}
         np.savez(path, means=bank.means, **arrays)  # type: ignore[arg-type]
     return bank
 
 
-def _counted(condition: Condition) -> list[tuple[str, str]]:
-    if condition.n_keys is None:
+def _counted(point: DesignPoint) -> list[tuple[str, str]]:
+    if point.n_keys is None:
         return []
     return [(divisor, name) for divisor in ("none", "sqrt") for name in COUNTED]
 
 
 def _draw(
-    condition: Condition, seed: int, size: int, counted: list[tuple[str, str]]
+    point: DesignPoint, seed: int, size: int, counted: list[tuple[str, str]]
 ) -> Bank:
-    if condition.n_keys is None:
-        return Bank(condition, sample(condition, seed, 0, size, DIVISORS).means, {})
-    names = [(divisor, name) for divisor, name, _ in count_columns(condition, DIVISORS)]
-    at_once = max(1, math.ceil(KEYS_AT_ONCE / condition.shape[1]))
+    if point.n_keys is None:
+        return Bank(point, sample(point, seed, 0, size, DIVISORS).means, {})
+    names = [(divisor, name) for divisor, name, _ in count_columns(point, DIVISORS)]
+    at_once = max(1, math.ceil(KEYS_AT_ONCE / point.shape[1]))
     means = []
     bins: dict[tuple[str, str], list[Bins]] = {column: [] for column in counted}
     for first in range(0, size, at_once):
         some = range(first, min(first + at_once, size))
-        found, values = row_values(condition, seed, some, DIVISORS)
+        found, values = row_values(point, seed, some, DIVISORS)
         means.append(found)
         for column in counted:
             grid = ROW_QUANTITIES[column[1]].grid
@@ -201,4 +209,4 @@ def _draw(
             found_bins = grid.bins(values[names.index(column)])
             bins[column].append(found_bins.astype(np.int16))
     joined = {column: np.concatenate(parts) for column, parts in bins.items()}
-    return Bank(condition, np.concatenate(means), joined)
+    return Bank(point, np.concatenate(means), joined)

@@ -50,8 +50,9 @@ class Card:
     studies : DataFrame
         One line per error rate of whole studies.
     about : dict
-        Command, versions, sizes, the error rate of one decision interval, ``stale``:
-        rows that are left out, by columns of ``rates``, and the recipe of studies.
+        Command, versions, sizes, the error rate of one simultaneous interval,
+        ``stale``: rows that are left out, by columns of ``rates``, and the recipe of
+        studies.
     """
 
     rates: pd.DataFrame
@@ -143,7 +144,7 @@ def _named(table: pd.DataFrame) -> pd.DataFrame:
 def family_of(quantity: str, summary: str) -> str:
     """Name the family of a row: each is judged by itself.
 
-    Empty for the values of single conditions that are means, functions of means or
+    Empty for the values of single points that are means, functions of means or
     quantiles.
     """
     if summary in SERIES:
@@ -172,7 +173,7 @@ class Counted:
         One-sided rates at which misses were counted.
     times : tuple of float
         How many times as often as stated the worst combination missed, at each.
-    decision_error : float
+    simultaneous_error : float
         Of one interval: too small to be counted.
     extrapolated : float
         The same there, by ``model``.
@@ -184,7 +185,7 @@ class Counted:
 
     nominal: tuple[float, ...]
     times: tuple[float, ...]
-    decision_error: float
+    simultaneous_error: float
     extrapolated: float
     not_counted: tuple[str, ...]
     model: str = "power law"
@@ -197,7 +198,7 @@ def counted(card: Card, error_rate: float) -> Counted:
     ----------
     card : Card
     error_rate : float
-        One-sided, of one decision interval.
+        One-sided, of one simultaneous interval.
     """
     groups = by_quantity(card.rates[card.rates["judged"]])
     times = actual_over_nominal(groups).max()
@@ -216,7 +217,7 @@ def short(value: float) -> float:
 
 
 def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
-    """Add up the rows of each law, d_k, quantity and family: what the card judges.
+    """Add up the rows by distribution, d_k, quantity and family: what is judged.
 
     Parameters
     ----------
@@ -225,10 +226,10 @@ def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One line per law, context, d_k, quantity and family, with the sums of all
-        counts.
+        One line per distribution, context, d_k, quantity and family, with the sums of
+        all counts.
     """
-    names = ["judged", "law", "context", "d_k", "quantity", "family"]
+    names = ["judged", "distribution", "context", "d_k", "quantity", "family"]
     families = [
         family_of(quantity, summary)
         for quantity, summary in zip(rates["quantity"], rates["summary"], strict=True)

@@ -186,7 +186,7 @@ def share(bank: Bank, key: RowKey) -> Statistic:
 
     def sampled(indices: Indices) -> Ends:
         n = indices.shape[-1]
-        rows = n * bank.condition.shape[0]
+        rows = n * bank.point.shape[0]
         moments = mean_moments(values[indices])
         hits = np.round(moments.value * rows)
         inside = (hits + 0.5) / (rows + 1.0)

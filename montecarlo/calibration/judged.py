@@ -108,8 +108,8 @@ def columns_of(bank: Bank, key: RowKey) -> tuple[Array, Callable[[Array], Array]
     function : callable
         (n_means, ...) -> (...).
     """
-    if bank.condition.n_keys is None:
-        quantity, d_k = PAIR_QUANTITIES[key.quantity], bank.condition.d_k
+    if bank.point.n_keys is None:
+        quantity, d_k = PAIR_QUANTITIES[key.quantity], bank.point.d_k
         names = _used(quantity)
         columns = [bank.column("none", name) for name in names]
         return np.stack(columns), lambda means: quantity.evaluate(
@@ -162,7 +162,7 @@ def estimate(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
         return _quantile(bank, key, indices)
     values, function = columns_of(bank, key)
     if is_share(key):
-        return share_estimate(values[0][indices], bank.condition.shape[0])
+        return share_estimate(values[0][indices], bank.point.shape[0])
     if len(values) == 1:
         return mean_estimate(values[0][indices])
     return jackknife(values[:, indices], function, _interval_scale(key))

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from montecarlo.calibration.bank import SIZE, conditions, read_or_draw
+from montecarlo.calibration.bank import SIZE, points, read_or_draw
 from montecarlo.calibration.card import (
     ALLOWED,
     FILES,
@@ -35,7 +35,7 @@ from montecarlo.estimation.fingerprint import cpu_kernel
 from montecarlo.names import jobs_number, named_folder, seed_number
 from montecarlo.presets import PRESETS
 from montecarlo.recording import LIBRARIES
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import Study, error_rates_of
 
 
@@ -51,7 +51,7 @@ class Sizes:
         Judged samples of a quantity, and those of a row estimated as the report does.
     studies : int
     step : int
-        Every which condition has a bank.
+        Every which point has a bank.
     """
 
     bank: int
@@ -92,11 +92,9 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     for name, folder, files in (("work", work, None), ("output", output, FILES)):
         _require_writable(name, folder, files)
     standard = Study(read_catalogue(), PRESETS["standard"])
-    error_rate = error_rates_of(standard).decision_error
+    error_rate = error_rates_of(standard).simultaneous_error
     with make_executor(jobs) as executor:
-        todo = [
-            (one, seed, sizes, error_rate, work) for one in conditions()[:: sizes.step]
-        ]
+        todo = [(one, seed, sizes, error_rate, work) for one in points()[:: sizes.step]]
         # rows take longest, so that no worker is left alone with one at the end
         futures = {executor.submit(judge_bank, *one): one[0] for one in reversed(todo)}
         for future in as_completed(futures):
@@ -115,7 +113,7 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     about = {
         "command": f"python -m montecarlo.calibrate --seed {seed}",
         "seed": seed,
-        "decision_error": error_rate,
+        "simultaneous_error": error_rate,
         "studies": studies_recipe(),
         "stale": [],
         "versions": {
@@ -126,7 +124,7 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         "kernel": cpu_kernel(),
     }
     write_card(output, found, tallies, about)
-    probes = probe(seed, conditions()[:: sizes.step])
+    probes = probe(seed, points()[:: sizes.step])
     probes.to_csv(output / PROBES_FILE, index=False, lineterminator="\n")
     yield from _lines(output)
 
@@ -161,38 +159,38 @@ def _require_writable(name: str, folder: Path, files: Collection[str] | None) ->
 
 
 def judge_bank(
-    condition: Condition, seed: int, sizes: Sizes, error_rate: float, work: Path
+    point: DesignPoint, seed: int, sizes: Sizes, error_rate: float, work: Path
 ) -> tuple[list[Rates], list[Power]]:
-    """Draw the bank of a condition, or read it, and judge samples of it.
+    """Draw the bank of a point, or read it, and judge samples of it.
 
     Parameters
     ----------
-    condition : Condition
+    point : DesignPoint
     seed : int
     sizes : Sizes
     error_rate : float
-        One-sided, of one decision interval of the standard report.
+        One-sided, of one simultaneous interval of the standard report.
     work : Path
         Where banks are kept.
     """
-    bank = read_or_draw(condition, seed, sizes.bank, work)
+    bank = read_or_draw(point, seed, sizes.bank, work)
     rates = measure_rates(bank, sizes.samples, sizes.draws)
     return rates, list(measure_power(bank, tolerances(read_catalogue()), error_rate))
 
 
 def judge_series(
-    series: Sequence[Condition], seed: int, sizes: Sizes, work: Path
+    series: Sequence[DesignPoint], seed: int, sizes: Sizes, work: Path
 ) -> list[Rates]:
     """Draw the banks of a series, or read them, and judge slopes and ratios of ends.
 
     Parameters
     ----------
-    series : sequence of Condition
+    series : sequence of DesignPoint
         By rising d_k.
     seed, sizes, work
         As for `judge_bank`.
     """
-    banks = [read_or_draw(condition, seed, sizes.bank, work) for condition in series]
+    banks = [read_or_draw(point, seed, sizes.bank, work) for point in series]
     return measure_series(banks, sizes.samples, sizes.draws)
 
 

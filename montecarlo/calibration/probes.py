@@ -15,7 +15,7 @@ import pandas as pd
 from montecarlo.calibration.bank import read_or_draw, row_keys
 from montecarlo.calibration.judged import estimate
 from montecarlo.calibration.rates import RowName, row_name
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 #: The file of a card that holds them.
 PROBES_FILE = "probes.csv"
@@ -28,19 +28,19 @@ NUMBERS = ("value", "low", "high")
 ROUNDING = 1e-6
 
 
-def probe(seed: int, conditions: Iterable[Condition]) -> pd.DataFrame:
+def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
     """Return value and interval of every row of some banks, of few replicates.
 
     Parameters
     ----------
     seed : int
         The card's.
-    conditions : iterable of Condition
+    points : iterable of DesignPoint
     """
     lines = []
-    for condition in conditions:
-        bank = read_or_draw(condition, seed, PROBED, None)
-        for key in row_keys(condition):
+    for point in points:
+        bank = read_or_draw(point, seed, PROBED, None)
+        for key in row_keys(point):
             made = estimate(bank, key, np.arange(len(bank.means)))
             numbers = (made.value, *made.interval(PROBED_RATE))
             shown = (float(f"{number:.9g}") for number in numbers)

@@ -39,7 +39,7 @@ Counts = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 class RowName(NamedTuple):
     """What names a row of a card."""
 
-    law: str
+    distribution: str
     context: str
     d_k: int
     n_keys: int | None
@@ -56,7 +56,7 @@ class Rates:
     ----------
     row : RowName
     judged : bool
-        Whether the law has the moments that the row's intervals need.
+        Whether the distribution has the moments that the row's intervals need.
     replicates, samples : int
         Of a judged sample; judged samples.
     low, high : tuple of int
@@ -115,13 +115,13 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
     draws : int
         Samples that are estimated as the report does it, for the coverage.
     """
-    keys = list(row_keys(bank.condition))
-    n = first_look(bank.condition)
+    keys = list(row_keys(bank.point))
+    n = first_look(bank.point)
     rows = Counter(map(_pool, keys))
     shares = {key: math.ceil(samples / rows[_pool(key)]) for key in keys}
     missed = _count_misses(bank, keys, n, shares)
     pooled = {key: pooled_value(bank, key) for key in keys}
-    exact = {key: find_reference(bank.condition, key) for key in keys}
+    exact = {key: find_reference(bank.point, key) for key in keys}
     truth = {key: e.value if e else pooled[key][0] for key, e in exact.items()}
     covered = _count_covered(bank, truth, n, draws)
     records = []
@@ -130,7 +130,7 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
         reference = exact[key]
         z = (value - reference.value) / error if reference and error > 0.0 else None
         low, high = (tuple(side.tolist()) for side in counts)
-        judged = has_interval(bank.condition, key.quantity)
+        judged = has_interval(bank.point, key.quantity)
         records.append(
             Rates(
                 row_name(bank, key),
@@ -186,9 +186,9 @@ def _count_covered(
 
 def row_name(bank: Bank, key: RowKey) -> RowName:
     """Name a row of a bank."""
-    condition = bank.condition
-    context = "" if condition.dependence == "none" else condition.dependence
-    place = (condition.law_k, context, condition.d_k, condition.n_keys)
+    point = bank.point
+    context = "" if point.dependence == "none" else point.dependence
+    place = (point.distribution_k, context, point.d_k, point.n_keys)
     return RowName(*place, key.divisor, key.quantity, key.summary)
 
 
@@ -214,12 +214,12 @@ def measure_power(
     tolerance : dict
         As `tolerances` gives them.
     error_rate : float
-        One-sided, of a decision interval.
+        One-sided, of a simultaneous interval.
     """
-    first = first_look(bank.condition)
-    for key in row_keys(bank.condition):
+    first = first_look(bank.point)
+    for key in row_keys(bank.point):
         relative = tolerance.get((key.quantity, key.summary))
-        if relative is None or not has_interval(bank.condition, key.quantity):
+        if relative is None or not has_interval(bank.point, key.quantity):
             continue
         row = statistic(bank, key)
         margin = relative * (abs(row.truth) or 1.0)

@@ -18,7 +18,7 @@ from montecarlo.estimation.estimates import POINTWISE, Estimate
 from montecarlo.estimation.intervals import mean_ends
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, has_interval
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.resampling import Indices, index_chunks
 
 #: Streams of judged samples, apart from those of single banks.
@@ -68,18 +68,21 @@ RELATIONS = (
 )
 
 
-def all_series() -> list[tuple[Condition, ...]]:
-    """Return the series of conditions that have banks, by rising d_k: pairs first."""
-    found: dict[tuple[str, int | None], list[Condition]] = {}
-    for law, d_k, n_keys in (*((law, d, None) for law, d in PAIRS), *ROWS):
+def all_series() -> list[tuple[DesignPoint, ...]]:
+    """Return the series of points that have banks, by rising d_k: pairs first."""
+    found: dict[tuple[str, int | None], list[DesignPoint]] = {}
+    for distribution, d_k, n_keys in (
+        *((distribution, d, None) for distribution, d in PAIRS),
+        *ROWS,
+    ):
         if d_k >= FIRST_D_K:
-            condition = Condition(law, law, d_k, n_keys)
-            found.setdefault((law, n_keys), []).append(condition)
+            point = DesignPoint(distribution, distribution, d_k, n_keys)
+            found.setdefault((distribution, n_keys), []).append(point)
     rising = (sorted(some, key=lambda c: c.d_k) for some in found.values() if some[1:])
     return [tuple(some) for some in rising]
 
 
-def series_keys(condition: Condition) -> list[RowKey]:
+def series_keys(point: DesignPoint) -> list[RowKey]:
     """Name the rows whose slope or ratio of ends some claim is judged by."""
     along = ("slope_between", "ratio_of_ends_between")
     keys = {
@@ -87,7 +90,7 @@ def series_keys(condition: Condition) -> list[RowKey]:
         for check in read_catalogue().checks()
         if check.relation in along
     }
-    pairs = condition.n_keys is None
+    pairs = point.n_keys is None
     return sorted(key for key in keys if (key.summary == "value") == pairs)
 
 
@@ -131,17 +134,17 @@ def measure_series(banks: Sequence[Bank], samples: int, draws: int) -> list[Rate
     draws : int
         Samples that are estimated as the report does it, for the coverage.
     """
-    last = banks[-1].condition
+    last = banks[-1].point
     n = first_look(last)
     records = []
     for key in series_keys(last):
-        judged = all(has_interval(bank.condition, key.quantity) for bank in banks)
+        judged = all(has_interval(bank.point, key.quantity) for bank in banks)
         pooled = [pooled_value(bank, key)[0] for bank in banks]
         missed = _count_misses(banks, key, n, samples, pooled)
         covered = _count_covered(banks, key, n, draws, pooled)
         for relation in RELATIONS:
             low, high = (tuple(side.tolist()) for side in missed[relation.name])
-            place = (last.law_k, "", last.d_k, last.n_keys)
+            place = (last.distribution_k, "", last.d_k, last.n_keys)
             row = RowName(*place, key.divisor, key.quantity, relation.name)
             hits = covered[relation.name]
             records.append(Rates(row, judged, n, samples, low, high, draws, hits, None))
@@ -158,14 +161,14 @@ def _split(
 
 
 def _truth(relation: Relation, banks: Sequence[Bank], pooled: Sequence[float]) -> float:
-    weights = relation.weights([bank.condition.d_k for bank in banks])
+    weights = relation.weights([bank.point.d_k for bank in banks])
     return float(weights @ np.log(pooled))
 
 
 def _count_misses(
     banks: Sequence[Bank], key: RowKey, n: int, samples: int, pooled: Sequence[float]
 ) -> dict[str, Counts]:
-    sizes = [bank.condition.d_k for bank in banks]
+    sizes = [bank.point.d_k for bank in banks]
     missed: dict[str, Counts] = {
         relation.name: np.zeros((2, len(RATES)), dtype=np.int64)
         for relation in RELATIONS
@@ -188,7 +191,7 @@ def _count_misses(
 def _count_covered(
     banks: Sequence[Bank], key: RowKey, n: int, draws: int, pooled: Sequence[float]
 ) -> dict[str, int]:
-    sizes = [bank.condition.d_k for bank in banks]
+    sizes = [bank.point.d_k for bank in banks]
     covered = {relation.name: 0 for relation in RELATIONS}
     for chunk in _split(banks, n, draws, SEED_COVERAGE):
         for some in zip(*chunk, strict=True):

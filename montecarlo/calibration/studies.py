@@ -26,7 +26,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 #: Where errors are many enough to be counted, and what the report uses.
 ERROR_RATES = (0.2, 0.01)
-#: A truth that lies nearer to an edge of its window, in its own standard errors, is
+#: A truth that lies nearer to an edge of its region, in its own standard errors, is
 #: not known to lie on one side of it.
 KNOWN = 4.0
 #: Relative: ends of intervals are kept to six digits.
@@ -55,21 +55,21 @@ class Remembering(Executor):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Every cell of one study at one error rate, in the order of claims.json.
+    """Every case of one study at one error rate, in the order of claims.json.
 
     Attributes
     ----------
-    estimate, low, high : ndarray, shape (n_cells,)
-        NaN where a cell is not applicable.
-    window : ndarray, shape (n_cells, 2)
-    outcome : ndarray of int, shape (n_cells,)
+    estimate, low, high : ndarray, shape (n_cases,)
+        NaN where a case is not applicable.
+    region : ndarray, shape (n_cases, 2)
+    outcome : ndarray of int, shape (n_cases,)
         Index in `OUTCOMES`.
     """
 
     estimate: Array
     low: Array
     high: Array
-    window: Array
+    region: Array
     outcome: np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
@@ -107,31 +107,31 @@ def judged_study(seed: int, grid: Grid) -> dict[float, Judged]:
 
 
 def _collect(claims: Mapping[str, Any]) -> Judged:
-    cells = list(_cells(claims))
+    cases = list(_cases(claims))
 
     def numbers(name: str, missing: float) -> Array:
-        return np.array([missing if c[name] is None else c[name] for c in cells])
+        return np.array([missing if c[name] is None else c[name] for c in cases])
 
-    window = [numbers("window_low", -math.inf), numbers("window_high", math.inf)]
+    region = [numbers("region_low", -math.inf), numbers("region_high", math.inf)]
     return Judged(
         numbers("estimate", math.nan),
-        numbers("decision_low", -math.inf),
-        numbers("decision_high", math.inf),
-        np.stack(window, axis=1),
-        np.array([OUTCOMES.index(cell["outcome"]) for cell in cells]),
+        numbers("simultaneous_low", -math.inf),
+        numbers("simultaneous_high", math.inf),
+        np.stack(region, axis=1),
+        np.array([OUTCOMES.index(case["outcome"]) for case in cases]),
     )
 
 
-def _cells(claims: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield every cell of claims, of what is said of them, and of self-checks."""
+def _cases(claims: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield every case of claims, of what is said of them, and of self-checks."""
     judged = [*claims["passages"], *claims["self_checks"]]
     for claim in claims["claims"]:
-        judged += [*claim["readings"], *claim["findings"]]
+        judged += [*claim["interpretations"], *claim["findings"]]
         judged += [claim[name] for name in ("right", "concedes") if claim[name]]
     for one in judged:
         for check in one["checks"]:
             if check["relation"] != "tends_to":  # decided by theory
-                yield from check["cells"]
+                yield from check["cases"]
 
 
 def judge_studies(
@@ -188,11 +188,11 @@ class Tally:
     error_rate : float
     studies : int
     missed : int
-        Studies in which some decision interval misses the truth.
+        Studies in which some simultaneous interval misses the truth.
     wrong : int
         Studies in which some check is decided and wrong.
-    cells : int
-        Cells of a study.
+    cases : int
+        Cases of a study.
     inconclusive : float
         Share of them that is left undecided.
     """
@@ -201,7 +201,7 @@ class Tally:
     studies: int
     missed: int
     wrong: int
-    cells: int
+    cases: int
     inconclusive: float
 
 
@@ -219,7 +219,7 @@ def tally(error_rate: float, studies: list[Judged]) -> Tally:
     right = np.array(
         [
             OUTCOMES.index(decide(Interval(value, value), (low, high)).value)
-            for value, (low, high) in zip(truth, studies[0].window, strict=True)
+            for value, (low, high) in zip(truth, studies[0].region, strict=True)
         ]
     )
     undecided = 0
@@ -232,19 +232,19 @@ def tally(error_rate: float, studies: list[Judged]) -> Tally:
         judged = np.logical_and(decided, known)
         wrong += bool((one.outcome != right)[judged].any())
         undecided += int((one.outcome == OUTCOMES.index("inconclusive")).sum())
-    cells = int((studies[0].outcome != OUTCOMES.index("not_applicable")).sum())
+    cases = int((studies[0].outcome != OUTCOMES.index("not_applicable")).sum())
     return Tally(
         error_rate,
         len(studies),
         missed,
         wrong,
-        cells,
-        undecided / (cells * len(studies)),
+        cases,
+        undecided / (cases * len(studies)),
     )
 
 
 def truths(studies: list[Judged]) -> tuple[Array, Flags]:
-    """Return the mean of each cell's estimate, and whether it lies clear of the edges.
+    """Return the mean of each case's estimate, and whether it lies clear of the edges.
 
     Parameters
     ----------
@@ -254,5 +254,5 @@ def truths(studies: list[Judged]) -> tuple[Array, Flags]:
     estimates = np.stack([one.estimate for one in studies])
     truth = estimates.mean(axis=0)
     error = estimates.std(axis=0, ddof=1) / math.sqrt(len(studies))
-    distance = np.abs(studies[0].window - truth[:, np.newaxis]).min(axis=1)
+    distance = np.abs(studies[0].region - truth[:, np.newaxis]).min(axis=1)
     return truth, distance > KNOWN * error

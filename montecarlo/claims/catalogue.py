@@ -173,67 +173,73 @@ def _validate_claim(
 ) -> None:
     _validate_kind(claim, where, own=own)
     keys = {text.key: text for text in texts}
-    readings = {reading.id: reading for reading in claim.reading}
+    interpretations = {
+        interpretation.id: interpretation for interpretation in claim.interpretation
+    }
     for source in claim.source:
         with placed(where, "source.text"):
             look_up("text", source.text, keys)
         for name in source.admits:
             with placed(where, "source.admits"):
-                look_up("reading", name, readings)
-    _validate_readings(claim, where)
+                look_up("interpretation", name, interpretations)
+    _validate_interpretations(claim, where)
     if not own and claim.source:
         _validate_votes(claim, where)
     for sentence, place in claim.sentences():
-        validate_sentence(sentence, readings, f"{where}, {place}", own=own)
+        validate_sentence(sentence, interpretations, f"{where}, {place}", own=own)
 
 
-def _validate_readings(claim: Claim, where: str) -> None:
-    """Require readings with ids and checks."""
-    _unique([reading.id for reading in claim.reading], f"{where}: reading.id")
-    for reading in claim.reading:
-        for check in reading.check:
-            validate_check(check, f"{where}, reading {reading.id!r}")
-        if reading.share != SHARE and reading.quantifier != "usually":
+def _validate_interpretations(claim: Claim, where: str) -> None:
+    """Require interpretations with ids and checks."""
+    _unique(
+        [interpretation.id for interpretation in claim.interpretation],
+        f"{where}: interpretation.id",
+    )
+    for interpretation in claim.interpretation:
+        for check in interpretation.check:
+            validate_check(check, f"{where}, interpretation {interpretation.id!r}")
+        if interpretation.share != SHARE and interpretation.quantifier != "usually":
             raise CatalogueError(
-                f"{where}, reading {reading.id!r}, field share: must be left out for "
-                f"{reading.quantifier}, got {reading.share!r}"
+                f"{where}, interpretation {interpretation.id!r}, field share: "
+                f"must be left out for {interpretation.quantifier}, "
+                f"got {interpretation.share!r}"
             )
-        # a figure shows the outcomes of a reading over one threshold
-        if sum(check.threshold is not None for check in reading.check) > 1:
+        # a figure shows the outcomes of an interpretation over one threshold
+        if sum(check.threshold is not None for check in interpretation.check) > 1:
             raise CatalogueError(
-                f"{where}, reading {reading.id!r}, field threshold: must stand in one "
-                "check at most, got several"
+                f"{where}, interpretation {interpretation.id!r}, field threshold: "
+                "must stand in one check at most, got several"
             )
 
 
 def _validate_votes(claim: Claim, where: str) -> None:
-    """Require that a reading votes if and only if a text says it, and says it so."""
-    for reading in claim.reading:
+    """Require that an interpretation votes if and only if a text says it so."""
+    for interpretation in claim.interpretation:
         sources = [
             source
             for source in claim.source
-            if reading.id in (source.admits or claim.admitted())
+            if interpretation.id in (source.admits or claim.admitted())
         ]
-        said = (reading.quantifier, reading.form)
-        if reading.beyond == bool(sources):
+        said = (interpretation.quantifier, interpretation.form)
+        if interpretation.beyond == bool(sources):
             raise CatalogueError(
-                f"{where}, reading {reading.id!r}, field beyond: must be "
-                f"{str(not sources).lower()}, got {str(reading.beyond).lower()}"
+                f"{where}, interpretation {interpretation.id!r}, field beyond: must be "
+                f"{str(not sources).lower()}, got {str(interpretation.beyond).lower()}"
             )
         if sources and said not in {(s.quantifier, s.form) for s in sources}:
             raise CatalogueError(
-                f"{where}, reading {reading.id!r}, field quantifier: must be said so "
-                f"by a source that admits it, got {' '.join(said)}"
+                f"{where}, interpretation {interpretation.id!r}, field quantifier: "
+                f"must be said so by a source that admits it, got {' '.join(said)}"
             )
 
 
 #: Which fields a claim of each kind must have.
 _NEEDED = {
-    "measured": {"reading": True, "finding": True},
-    "shape": {"reading": False, "finding": True},
-    "record": {"reading": False, "finding": True},
-    "practice": {"reading": False, "finding": True},
-    "assumption": {"reading": False, "finding": True},
+    "measured": {"interpretation": True, "finding": True},
+    "shape": {"interpretation": False, "finding": True},
+    "record": {"interpretation": False, "finding": True},
+    "practice": {"interpretation": False, "finding": True},
+    "assumption": {"interpretation": False, "finding": True},
 }
 
 

@@ -22,34 +22,36 @@ Size = Annotated[int, Meta(ge=1, le=2**24)]
 
 
 class Level(Struct, frozen=True, forbid_unknown_fields=True):
-    """A number that may depend on the cell: times · d_k**d_k_power · n**n_power."""
+    """A number that may depend on the case: times · d_k**d_k_power · n**n_power."""
 
     times: Finite = 1.0
     d_k_power: Power = 0.0
     n_keys_power: Power = 0.0
 
     def at(self, d_k: int | None, n_keys: int | None) -> float:
-        """Return the number for a cell; sizes that a cell lacks must not be needed."""
+        """Return the number for a case; sizes that a case lacks must not be needed."""
         value = self.times
         for size, power in ((d_k, self.d_k_power), (n_keys, self.n_keys_power)):
             if power != 0.0:
                 if size is None:
-                    raise ValueError("level depends on a size that the cell lacks")
+                    raise ValueError("level depends on a size that the case lacks")
                 value *= size**power
         return value
 
 
 class Domain(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a text speaks: ranges of d_k and of n, both ends included, and laws.
+    """Where a text speaks: ranges of d_k and n, ends included; distributions.
 
     A text that names no sizes speaks of those of practice.
     """
 
     d_k: tuple[Size, Size] = (64, 256)
     n_keys: tuple[Size, Size] = (128, 16384)
-    laws: tuple[str, ...] = ()  # a law, or "q * k"; none named: all of mean 0, std 1
+    distributions: tuple[
+        str, ...
+    ] = ()  # a distribution, or "q * k"; none named: all of mean 0, std 1
     dependence: Annotated[tuple[str, ...], Meta(min_length=1)] = ("none",)
-    setup: Annotated[tuple[str, ...], Meta(min_length=1)] = ("",)
+    initialisation: Annotated[tuple[str, ...], Meta(min_length=1)] = ("",)
 
 
 class Threshold(Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,14 +94,14 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def along_d_k(self) -> bool:
-        """Whether the check speaks of a whole series over d_k, not of one cell."""
+        """Whether the check speaks of a whole series over d_k, not of one case."""
         return self.relation in ("slope_between", "ratio_of_ends_between", "tends_to")
 
 
 def level_at(
     level: float | Level | None, default: float, d_k: int | None, n_keys: int | None
 ) -> float:
-    """Return a bound for a cell; ``default`` where there is none."""
+    """Return a bound for a case; ``default`` where there is none."""
     if level is None:
         return default
     if isinstance(level, Level):

@@ -9,17 +9,17 @@ That is nominal; the report card says what was counted.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from montecarlo.claims.cells import (
+from montecarlo.claims.cases import (
     Statistic,
-    cells_of,
+    cases_of,
     is_applicable,
+    region_in,
     statistic_of,
-    window_in,
 )
 from montecarlo.claims.checks import Check
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ErrorRates:
 
     Attributes
     ----------
-    decision_error : float
+    simultaneous_error : float
         One-sided, of one interval at one look.
     looks : int
         Of all statistics together.
@@ -37,16 +37,16 @@ class ErrorRates:
         on both sides.  Claims may share statistics: these add up to more than all.
     """
 
-    decision_error: float
+    simultaneous_error: float
     looks: int
     claims: Mapping[str, float]
 
 
 def split_error_rate(
     catalogue: Catalogue,
-    looks: Mapping[Condition, int],
+    looks: Mapping[DesignPoint, int],
     divisors: tuple[str, ...],
-    reference: Callable[[Condition, RowKey], float | None],
+    reference: Callable[[DesignPoint, RowKey], float | None],
     error_rate: float,
 ) -> ErrorRates:
     """Split the report's error rate over the two sides of every interval it uses.
@@ -55,11 +55,11 @@ def split_error_rate(
     ----------
     catalogue : Catalogue
     looks : mapping
-        Condition to the number of times it may be looked at.
+        Point to the number of times it may be looked at.
     divisors : tuple of str
         Those that are sampled.
     reference : callable
-        (condition, row) -> exact value or None.
+        (point, row) -> exact value or None.
     error_rate : float
         Nominal probability that any decided check is wrong.
 
@@ -71,12 +71,12 @@ def split_error_rate(
     def count(checks: Iterable[Check]) -> int:
         statistics: dict[Statistic, int] = {}
         for check in checks:
-            for cell in cells_of(check, looks, divisors):
-                if check.relation == "tends_to" or not is_applicable(check, cell):
+            for case in cases_of(check, looks, divisors):
+                if check.relation == "tends_to" or not is_applicable(check, case):
                     continue
-                if window_in(check, cell, reference) is not None:
-                    most = max(looks[c] for c in cell.conditions)
-                    statistics[statistic_of(check, cell)] = most
+                if region_in(check, case, reference) is not None:
+                    most = max(looks[c] for c in case.points)
+                    statistics[statistic_of(check, case)] = most
         return sum(statistics.values())
 
     total = count(catalogue.checks())

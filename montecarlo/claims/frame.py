@@ -7,7 +7,7 @@ import msgspec
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.records import said_check
-from montecarlo.claims.schema import Catalogue, Claim, Reading
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 
 
 def catalogue_frame(catalogue: Catalogue) -> Any:  # noqa: ANN401 - plain data
@@ -46,20 +46,24 @@ def _claim(claim: Claim) -> dict[str, object]:
         "kind": claim.kind,
         "topic": claim.topic,
         "sources": claim.source,
-        "readings": [_reading(one, votes=one.id in voting) for one in claim.reading],
+        "interpretations": [
+            _interpretation(one, votes=one.id in voting) for one in claim.interpretation
+        ],
         "findings": [{"checks": _checks(one.check)} for one in claim.finding],
         "right": None if right is None else {"checks": _checks(right.check)},
         "concedes": None if concedes is None else {"checks": _checks(concedes.check)},
     }
 
 
-def _reading(reading: Reading, *, votes: bool) -> dict[str, object]:
+def _interpretation(
+    interpretation: Interpretation, *, votes: bool
+) -> dict[str, object]:
     return {
-        "id": reading.id,
-        "quantifier": reading.quantifier,
-        "form": reading.form,
-        "share": reading.share,
-        "checks": _checks(reading.check),
+        "id": interpretation.id,
+        "quantifier": interpretation.quantifier,
+        "form": interpretation.form,
+        "share": interpretation.share,
+        "checks": _checks(interpretation.check),
         "votes": votes,
     }
 

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from montecarlo.claims.cells import (
-    Cell,
+from montecarlo.claims.cases import (
+    Case,
     Place,
-    cells_of,
+    cases_of,
     estimate_in,
     exact_in,
     is_applicable,
+    region_in,
     row_key,
-    window_in,
 )
 from montecarlo.claims.checks import Check
 from montecarlo.claims.facts import FACT_CHECKS
-from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
 from montecarlo.claims.saying import SentenceOutcome, judge_sentence
-from montecarlo.claims.schema import Catalogue, Claim, Reading
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.claims.sentences import Sentence
 from montecarlo.claims.verdicts import (
     Verdict,
@@ -25,11 +25,11 @@ from montecarlo.claims.verdicts import (
     claim_verdict,
     decide,
     find_borders,
-    reading_verdict,
+    interpretation_verdict,
     replicates_needed,
 )
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.limits import limit_of
 
 
@@ -41,7 +41,7 @@ class ClaimOutcome:
     ----------
     id : str
     verdict : Verdict
-    readings : tuple of ReadingOutcome
+    interpretations : tuple of InterpretationOutcome
     texts : mapping
         Key of each text that makes the claim to the verdict on what it says.
     findings : tuple of SentenceOutcome
@@ -51,7 +51,7 @@ class ClaimOutcome:
 
     id: str
     verdict: Verdict
-    readings: tuple[ReadingOutcome, ...]
+    interpretations: tuple[InterpretationOutcome, ...]
     texts: Mapping[str, Verdict] = field(default_factory=dict)
     findings: tuple[SentenceOutcome, ...] = ()
     right: SentenceOutcome | None = None
@@ -80,28 +80,28 @@ class Judge:
     ----------
     catalogue : Catalogue
     budgets : mapping
-        Condition to the most replicates it may get: the grid.
+        Point to the most replicates it may get: the grid.
     divisors : tuple of str
         Those that are sampled.
     reference : callable
-        (condition, row) -> exact value or None.
-    decision_error : float
-        One-sided error rate of each decision interval.
+        (point, row) -> exact value or None.
+    simultaneous_error : float
+        One-sided error rate of each simultaneous interval.
     """
 
     catalogue: Catalogue
-    budgets: Mapping[Condition, int]
+    budgets: Mapping[DesignPoint, int]
     divisors: tuple[str, ...]
-    reference: Callable[[Condition, RowKey], float | None]
-    decision_error: float
+    reference: Callable[[DesignPoint, RowKey], float | None]
+    simultaneous_error: float
 
-    def judge(self, summaries: Callable[[Condition], Summaries]) -> Judgement:
+    def judge(self, summaries: Callable[[DesignPoint], Summaries]) -> Judgement:
         """Judge all claims, passages and self-checks.
 
         Parameters
         ----------
         summaries : callable
-            Condition -> its estimates.
+            Point -> its estimates.
         """
 
         def check(one: Check) -> CheckOutcome:
@@ -111,15 +111,25 @@ class Judge:
         passages = [judge_sentence(p.sentence, check) for p in self.catalogue.passage]
         self_checks = []
         for entry in self.catalogue.self_check:
-            reading = self._reading(Reading(entry.id, entry.check), check)
-            self_checks.append(ClaimOutcome(entry.id, reading.verdict, (reading,)))
+            interpretation = self._interpretation(
+                Interpretation(entry.id, entry.check), check
+            )
+            self_checks.append(
+                ClaimOutcome(entry.id, interpretation.verdict, (interpretation,))
+            )
         return Judgement(claims, passages, self_checks)
 
     def _claim(
         self, claim: Claim, check: Callable[[Check], CheckOutcome]
     ) -> ClaimOutcome:
-        readings = tuple(self._reading(reading, check) for reading in claim.reading)
-        verdicts = {reading.id: reading.verdict for reading in readings}
+        interpretations = tuple(
+            self._interpretation(interpretation, check)
+            for interpretation in claim.interpretation
+        )
+        verdicts = {
+            interpretation.id: interpretation.verdict
+            for interpretation in interpretations
+        }
         verdict = self._verdict(claim, [verdicts[name] for name in claim.admitted()])
         keys = dict.fromkeys(source.text for source in claim.source)
         texts = {
@@ -128,82 +138,90 @@ class Judge:
         }
 
         def say(sentence: Sentence) -> SentenceOutcome:
-            return judge_sentence(sentence, check, readings, verdict)
+            return judge_sentence(sentence, check, interpretations, verdict)
 
         right = claim.right
         return ClaimOutcome(
             claim.id,
             verdict,
-            readings,
+            interpretations,
             texts,
             tuple(map(say, claim.finding)),
             None if right is None else say(right.as_sentence()),
             None if claim.concedes is None else say(claim.concedes),
         )
 
-    def _verdict(self, claim: Claim, readings: list[Verdict]) -> Verdict:
-        """Join readings; what is not sampled is judged on arrays and on records."""
+    def _verdict(self, claim: Claim, interpretations: list[Verdict]) -> Verdict:
+        """Join interpretations; the rest is judged on arrays and on records."""
         if claim.kind == "assumption":
             return Verdict.NOT_APPLICABLE
         if claim.kind in ("shape", "record"):
             return FACT_CHECKS[claim.id](self.catalogue)
-        return claim_verdict(readings) if readings else Verdict.NOT_MEASURED
+        return (
+            claim_verdict(interpretations) if interpretations else Verdict.NOT_MEASURED
+        )
 
-    def _reading(
-        self, reading: Reading, judge_check: Callable[[Check], CheckOutcome]
-    ) -> ReadingOutcome:
-        checks = tuple(map(judge_check, reading.check))
+    def _interpretation(
+        self,
+        interpretation: Interpretation,
+        judge_check: Callable[[Check], CheckOutcome],
+    ) -> InterpretationOutcome:
+        checks = tuple(map(judge_check, interpretation.check))
         joined: dict[Place, list[Verdict]] = {}
         for check in checks:
-            for cell in check.cells:
-                joined.setdefault(cell.cell.place, []).append(cell.verdict)
+            for case in check.cases:
+                joined.setdefault(case.case.place, []).append(case.verdict)
         # checks may differ in their domains, so the places come in no order
         ordered = sorted(
-            joined, key=lambda p: (p.law, p.context, p.n_keys or 0, p.d_k or 0)
+            joined, key=lambda p: (p.distribution, p.context, p.n_keys or 0, p.d_k or 0)
         )
         places = tuple((place, all_of(joined[place])) for place in ordered)
         outcomes = [verdict for _, verdict in places]
-        verdict = reading_verdict(reading.quantifier, outcomes, reading.share)
-        if verdict == Verdict.SUPPORTED and not all(check.cells for check in checks):
+        verdict = interpretation_verdict(
+            interpretation.quantifier, outcomes, interpretation.share
+        )
+        if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
             verdict = Verdict.INCONCLUSIVE  # a check that the grid has no place for
         borders = tuple(find_borders(places))
-        return ReadingOutcome(reading, verdict, checks, places, borders)
+        return InterpretationOutcome(interpretation, verdict, checks, places, borders)
 
     def _check(
-        self, check: Check, summaries: Callable[[Condition], Summaries]
+        self, check: Check, summaries: Callable[[DesignPoint], Summaries]
     ) -> CheckOutcome:
         outcomes = []
-        for cell in cells_of(check, self.budgets, self.divisors):
-            window = window_in(check, cell, self.reference)
-            if window is not None:
-                outcomes.append(self._cell(check, cell, window, summaries))
+        for case in cases_of(check, self.budgets, self.divisors):
+            region = region_in(check, case, self.reference)
+            if region is not None:
+                outcomes.append(self._case(check, case, region, summaries))
         return CheckOutcome(check, tuple(outcomes))
 
-    def _cell(
+    def _case(
         self,
         check: Check,
-        cell: Cell,
-        window: tuple[float, float],
-        summaries: Callable[[Condition], Summaries],
-    ) -> CellOutcome:
+        case: Case,
+        region: tuple[float, float],
+        summaries: Callable[[DesignPoint], Summaries],
+    ) -> CaseOutcome:
         key = row_key(check)
-        if not is_applicable(check, cell):
-            return CellOutcome(cell, key, None, None, window, Verdict.NOT_APPLICABLE)
-        estimate = estimate_in(check, cell, summaries)
+        if not is_applicable(check, case):
+            return CaseOutcome(case, key, None, None, region, Verdict.NOT_APPLICABLE)
+        estimate = estimate_in(check, case, summaries)
         if check.relation == "tends_to":
-            limit = limit_of(check.quantity, check.summary, cell.place.n_keys or 0)
+            limit = limit_of(check.quantity, check.summary, case.place.n_keys or 0)
             verdict = Verdict.NOT_APPLICABLE
             if limit is not None:
                 agrees = limit.tends_to == check.to
                 verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
-            return CellOutcome(cell, key, estimate, None, window, verdict, limit=limit)
-        exact = exact_in(check, cell, self.reference)
-        interval = estimate.interval(self.decision_error)
-        verdict = decide(interval, window)
+            return CaseOutcome(case, key, estimate, None, region, verdict, limit=limit)
+        exact = exact_in(check, case, self.reference)
+        interval = estimate.interval(self.simultaneous_error)
+        verdict = decide(interval, region)
         needed = None
         if verdict == Verdict.INCONCLUSIVE:
-            budget = min(self.budgets[c] for c in cell.conditions)
-            needed = replicates_needed(estimate, window, self.decision_error, budget)
-        return CellOutcome(
-            cell, key, estimate, interval, window, verdict, exact, needed=needed
+            budget = min(self.budgets[c] for c in case.points)
+            needed = replicates_needed(
+                estimate, region, self.simultaneous_error, budget
+            )
+        return CaseOutcome(
+            case, key, estimate, interval, region, verdict, exact, needed=needed
         )

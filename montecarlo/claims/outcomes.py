@@ -1,10 +1,10 @@
-"""How checks and readings came out, as typed records."""
+"""How checks and interpretations came out, as typed records."""
 
 from dataclasses import dataclass
 
-from montecarlo.claims.cells import Cell, Place
+from montecarlo.claims.cases import Case, Place
 from montecarlo.claims.checks import Check
-from montecarlo.claims.schema import Reading
+from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Border, Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -13,16 +13,16 @@ from montecarlo.theory.limits import Limit
 
 
 @dataclass(frozen=True, slots=True)
-class CellOutcome:
-    """How a check came out in one cell.
+class CaseOutcome:
+    """How a check came out in one case.
 
     Attributes
     ----------
-    cell : Cell
+    case : Case
     key : RowKey
     estimate, interval : Estimate and Interval, or None
         None where the check is not applicable; no interval where theory decides.
-    window : (float, float)
+    region : (float, float)
     verdict : Verdict
     exact : float or None
         What theory gives for the estimate.
@@ -32,11 +32,11 @@ class CellOutcome:
         Replicates that would decide it.
     """
 
-    cell: Cell
+    case: Case
     key: RowKey
     estimate: Estimate | None
     interval: Interval | None
-    window: tuple[float, float]
+    region: tuple[float, float]
     verdict: Verdict
     exact: float | None = None
     limit: Limit | None = None
@@ -45,17 +45,17 @@ class CellOutcome:
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """A check with its cells."""
+    """A check with its cases."""
 
     check: Check
-    cells: tuple[CellOutcome, ...]
+    cases: tuple[CaseOutcome, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingOutcome:
-    """A reading: its checks, the joint outcome of each place, and the borders."""
+class InterpretationOutcome:
+    """An interpretation: its checks, the joint outcomes, and the borders."""
 
-    reading: Reading
+    interpretation: Interpretation
     verdict: Verdict
     checks: tuple[CheckOutcome, ...]
     places: tuple[tuple[Place, Verdict], ...]
@@ -63,5 +63,5 @@ class ReadingOutcome:
 
     @property
     def id(self) -> str:
-        """The reading's."""
-        return self.reading.id
+        """The interpretation's."""
+        return self.interpretation.id

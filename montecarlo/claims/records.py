@@ -9,16 +9,16 @@ import numpy as np
 
 from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.judging import ClaimOutcome
-from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
 from montecarlo.claims.saying import Number, SentenceOutcome
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.limits import Limit
 
 Record = dict[str, object]
-RowName = Callable[[Condition, RowKey], str]
+RowName = Callable[[DesignPoint, RowKey], str]
 #: Points of a curve over thresholds.
 THRESHOLDS = 31
 
@@ -58,9 +58,12 @@ def _claim(
         "verdict": outcome.verdict.value,
         "error_rate": _short(error_rate),
         "texts": {key: verdict.value for key, verdict in outcome.texts.items()},
-        "readings": [
-            {**_reading(reading, row_name), "votes": reading.id in voting}
-            for reading in outcome.readings
+        "interpretations": [
+            {
+                **_interpretation(interpretation, row_name),
+                "votes": interpretation.id in voting,
+            }
+            for interpretation in outcome.interpretations
         ],
         "findings": [sentence_record(one, row_name) for one in outcome.findings],
         "right": None if right is None else sentence_record(right, row_name),
@@ -81,8 +84,8 @@ def sentence_record(outcome: SentenceOutcome, row_name: RowName) -> Record:
 
 def _number(number: Number, row_name: RowName) -> Record:
     row = ""
-    if number.cell is not None and len(number.cell.cell.conditions) == 1:
-        row = row_name(number.cell.cell.conditions[0], number.cell.key)
+    if number.case is not None and len(number.case.case.points) == 1:
+        row = row_name(number.case.case.points[0], number.case.key)
     return {
         "value": number.value,
         "std_error": None if number.std_error is None else _short(number.std_error),
@@ -97,7 +100,7 @@ def self_check_records(outcomes: list[ClaimOutcome], row_name: RowName) -> list[
         {
             "id": outcome.id,
             "verdict": outcome.verdict.value,
-            "checks": [_check(c, row_name) for c in outcome.readings[0].checks],
+            "checks": [_check(c, row_name) for c in outcome.interpretations[0].checks],
         }
         for outcome in outcomes
     ]
@@ -112,34 +115,34 @@ def failed_self_checks(claims: Mapping[str, Any]) -> list[str]:
     return failed
 
 
-def _reading(reading: ReadingOutcome, row_name: RowName) -> Record:
+def _interpretation(interpretation: InterpretationOutcome, row_name: RowName) -> Record:
     return {
-        "id": reading.id,
-        "quantifier": reading.reading.quantifier,
-        "form": reading.reading.form,
-        "share": reading.reading.share,
-        "verdict": reading.verdict.value,
+        "id": interpretation.id,
+        "quantifier": interpretation.interpretation.quantifier,
+        "form": interpretation.interpretation.form,
+        "share": interpretation.interpretation.share,
+        "verdict": interpretation.verdict.value,
         "places": [
             {**place._asdict(), "outcome": verdict.value}
-            for place, verdict in reading.places
+            for place, verdict in interpretation.places
         ],
         "borders": [
             {
-                "law": border.law,
+                "distribution": border.distribution,
                 "n_keys": border.n_keys,
                 "context": border.context,
                 "d_k": list(border.d_k),
                 "outcomes": [verdict.value for verdict in border.outcomes],
             }
-            for border in reading.borders
+            for border in interpretation.borders
         ],
-        "checks": [_check(check, row_name) for check in reading.checks],
+        "checks": [_check(check, row_name) for check in interpretation.checks],
     }
 
 
 def _check(outcome: CheckOutcome, row_name: RowName) -> Record:
-    cells = [_cell(cell, row_name) for cell in outcome.cells]
-    return {**said_check(outcome.check), "cells": cells}
+    cases = [_case(case, row_name) for case in outcome.cases]
+    return {**said_check(outcome.check), "cases": cases}
 
 
 def said_check(check: Check) -> Record:
@@ -159,32 +162,34 @@ def said_check(check: Check) -> Record:
         "domain": {
             "d_k": list(check.domain.d_k),
             "n_keys": list(check.domain.n_keys),
-            "laws": list(check.domain.laws),
+            "distributions": list(check.domain.distributions),
             "dependence": list(check.domain.dependence),
-            "setup": list(check.domain.setup),
+            "initialisation": list(check.domain.initialisation),
         },
     }
 
 
-def _cell(cell: CellOutcome, row_name: RowName) -> Record:
-    estimate, interval = cell.estimate, cell.interval
+def _case(case: CaseOutcome, row_name: RowName) -> Record:
+    estimate, interval = case.estimate, case.interval
     return {
-        **cell.cell.place._asdict(),
-        "d_k_range": [
-            c.d_k for c in (cell.cell.conditions[0], cell.cell.conditions[-1])
-        ],
-        "rows": [row_name(condition, cell.key) for condition in cell.cell.conditions],
+        **case.case.place._asdict(),
+        "d_k_range": [c.d_k for c in (case.case.points[0], case.case.points[-1])],
+        "rows": [row_name(point, case.key) for point in case.case.points],
         "estimate": None if estimate is None else _finite(estimate.value),
         "std_error": None if estimate is None else _short(estimate.std_error),
         "n_replicates": None if estimate is None else estimate.n_replicates,
-        "decision_low": None if interval is None else _end(interval.low, cell.window),
-        "decision_high": None if interval is None else _end(interval.high, cell.window),
-        "window_low": _finite(cell.window[0]),
-        "window_high": _finite(cell.window[1]),
-        "exact": cell.exact,
-        "limit": None if cell.limit is None else _limit(cell.limit),
-        "outcome": cell.verdict.value,
-        "replicates_needed": cell.needed,
+        "simultaneous_low": None
+        if interval is None
+        else _end(interval.low, case.region),
+        "simultaneous_high": None
+        if interval is None
+        else _end(interval.high, case.region),
+        "region_low": _finite(case.region[0]),
+        "region_high": _finite(case.region[1]),
+        "exact": case.exact,
+        "limit": None if case.limit is None else _limit(case.limit),
+        "outcome": case.verdict.value,
+        "replicates_needed": case.needed,
     }
 
 
@@ -217,12 +222,12 @@ def _short(value: float) -> float | None:
     return _finite(float(f"{value:.6g}"))
 
 
-def _end(value: float, window: tuple[float, float]) -> float | None:
+def _end(value: float, region: tuple[float, float]) -> float | None:
     """Keep six digits of an end of an interval, or as many as compare as it does."""
     kept = (float(f"{value:.{digits}g}") for digits in range(6, 17))
-    sides = [(value > end) - (value < end) for end in window]
+    sides = [(value > end) - (value < end) for end in region]
     for short in kept:
-        if [(short > end) - (short < end) for end in window] == sides:
+        if [(short > end) - (short < end) for end in region] == sides:
             return _finite(short)
     return _finite(value)
 
@@ -230,19 +235,19 @@ def _end(value: float, window: tuple[float, float]) -> float | None:
 def threshold_curves(
     outcomes: list[ClaimOutcome],
 ) -> Iterator[tuple[str, float, float]]:
-    """Yield (curve, threshold, share of cells) for every check with a vague word.
+    """Yield (curve, threshold, share of cases) for every check with a vague word.
 
-    Two curves a check, ``threshold/<claim>/<reading>/supported`` and ``…/refuted``;
-    what is left between them is undecided.  ``…/used`` has one point, the threshold
-    of the catalogue.
+    Two curves a check, ``threshold/<claim>/<interpretation>/supported`` and
+    ``…/refuted``; what is left between them is undecided.  ``…/used`` has one point,
+    the threshold of the catalogue.
     """
     for claim in outcomes:
-        for reading in claim.readings:
-            for outcome in reading.checks:
+        for interpretation in claim.interpretations:
+            for outcome in interpretation.checks:
                 if outcome.check.threshold is None:
                     continue
-                name = f"threshold/{claim.id}/{reading.id}"
-                if outcome.cells:
+                name = f"threshold/{claim.id}/{interpretation.id}"
+                if outcome.cases:
                     yield f"{name}/used", _used(outcome.check), math.nan
                 for x, supported, refuted in _shares(outcome):
                     yield f"{name}/supported", x, supported
@@ -258,14 +263,14 @@ def _used(check: Check) -> float:
 
 def _shares(outcome: CheckOutcome) -> Iterator[tuple[float, float, float]]:
     threshold = outcome.check.threshold
-    cells = [cell for cell in outcome.cells if cell.interval is not None]
-    if threshold is None or not cells:
+    cases = [case for case in outcome.cases if case.interval is not None]
+    if threshold is None or not cases:
         return
     for x in np.linspace(threshold.start, threshold.stop, THRESHOLDS):
         found = [
-            decide(cell.interval, _moved(outcome.check, cell, float(x)))
-            for cell in cells
-            if cell.interval is not None
+            decide(case.interval, _moved(outcome.check, case, float(x)))
+            for case in cases
+            if case.interval is not None
         ]
         yield (
             float(x),
@@ -274,12 +279,12 @@ def _shares(outcome: CheckOutcome) -> Iterator[tuple[float, float, float]]:
         )
 
 
-def _moved(check: Check, cell: CellOutcome, times: float) -> tuple[float, float]:
-    """Return a cell's window with the bound of the vague word put elsewhere."""
+def _moved(check: Check, case: CaseOutcome, times: float) -> tuple[float, float]:
+    """Return a case's region with the bound of the vague word put elsewhere."""
     assert check.threshold is not None  # noqa: S101 - asked for by `_shares` only
-    low, high = cell.window
+    low, high = case.region
     bound = check.low if check.threshold.bound == "low" else check.high
-    place = cell.cell.place
+    place = case.case.place
     if isinstance(bound, Level):
         moved = Level(times, bound.d_k_power, bound.n_keys_power)
         end = moved.at(place.d_k, place.n_keys)

@@ -13,14 +13,14 @@ from montecarlo.attention.number_formats import (
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.claims.cells import canonical_laws
+from montecarlo.claims.cases import canonical_distributions
 from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
-from montecarlo.claims.schema import Reading
+from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.estimation.summaries import SPREAD, summaries_of
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
-from montecarlo.sampling.setups import parse_setup
+from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.theory.limits import limit_of
 
 
@@ -87,7 +87,7 @@ def validate_check(check: Check, where: str) -> None:
     ----------
     check : Check
     where : str
-        File, claim and reading, for the message.
+        File, claim and interpretation, for the message.
 
     Raises
     ------
@@ -101,20 +101,21 @@ def validate_check(check: Check, where: str) -> None:
     allowed = {name: name for name in _summaries(check)}
     with placed(where, "summary"):
         look_up("summary", check.summary, allowed)
-    for law in check.domain.laws:
-        with placed(where, "domain.laws"):
-            canonical = canonical_laws(law)
-        if law != canonical:
+    for distribution in check.domain.distributions:
+        with placed(where, "domain.distributions"):
+            canonical = canonical_distributions(distribution)
+        if distribution != canonical:
             raise CatalogueError(
-                f"{where}, field domain.laws: must be {canonical!r}, got {law!r}"
+                f"{where}, field domain.distributions: must be {canonical!r}, "
+                f"got {distribution!r}"
             )
     for name in check.domain.dependence:
         with placed(where, "domain.dependence"):
             _require_canonical(parse_dependence(name).name, name)
-    for name in check.domain.setup:
-        with placed(where, "domain.setup"):
-            setup = parse_setup(name)
-            _require_canonical(setup.name if setup else "", name)
+    for name in check.domain.initialisation:
+        with placed(where, "domain.initialisation"):
+            initialisation = parse_initialisation(name)
+            _require_canonical(initialisation.name if initialisation else "", name)
     with placed(where, "number_format"):
         look_up("number_format", check.number_format, NUMBER_FORMATS)
     with placed(where, "softmax"):
@@ -175,10 +176,11 @@ def _require_acting(check: Check, where: str) -> None:
 
 def _validate_limit(check: Check, where: str) -> None:
     """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
-    if check.divisor != "none" or check.domain.laws != ("gaussian",):
+    if check.divisor != "none" or check.domain.distributions != ("gaussian",):
         raise CatalogueError(
-            f"{where}, field relation: tends_to needs the divisor none and the laws "
-            f"['gaussian'], got {check.divisor!r} and {list(check.domain.laws)}"
+            f"{where}, field relation: tends_to needs the divisor none and the "
+            f"distributions ['gaussian'], got {check.divisor!r} and "
+            f"{list(check.domain.distributions)}"
         )
     if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
         raise CatalogueError(
@@ -193,14 +195,14 @@ def _require_canonical(canonical: str, given: str) -> None:
 
 
 def _validate_levels(check: Check, where: str) -> None:
-    """Bounds rise, and depend on sizes that a cell has."""
+    """Bounds rise, and depend on sizes that a case has."""
     pairs = check.quantity in PAIR_QUANTITIES
     for field in ("expected", "low", "high"):
         level = getattr(check, field)
         for power, lacking in (("d_k_power", check.along_d_k), ("n_keys_power", pairs)):
             if isinstance(level, Level) and lacking and getattr(level, power) != 0.0:
                 raise CatalogueError(
-                    f"{where}, field {field}.{power}: must be 0 where a cell has no "
+                    f"{where}, field {field}.{power}: must be 0 where a case has no "
                     f"such size, got {getattr(level, power)!r}"
                 )
     bounds = {"low": check.low, "high": check.high}
@@ -243,14 +245,18 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
 def validate_sentence(
-    sentence: Sentence, readings: Mapping[str, Reading], where: str, *, own: bool
+    sentence: Sentence,
+    interpretations: Mapping[str, Interpretation],
+    where: str,
+    *,
+    own: bool,
 ) -> None:
     """Make sure that a sentence says what it rests on, and that its numbers exist.
 
     Parameters
     ----------
     sentence : Sentence
-    readings : mapping
+    interpretations : mapping
         Those of its claim, by id.
     where : str
         File, claim and place, for the message.
@@ -264,16 +270,23 @@ def validate_sentence(
     """
     if not own and not sentence.is_bound:
         raise CatalogueError(
-            f"{where}: must rest on readings or checks, or say why on none, got neither"
+            f"{where}: must rest on interpretations or checks, or say why on "
+            "none, got neither"
         )
-    named = [v.reading for v in sentence.value.values() if v.reading is not None]
-    for name in (*sentence.readings, *named):
-        with placed(where, "readings"):
-            look_up("reading", name, readings)
+    named = [
+        v.interpretation
+        for v in sentence.value.values()
+        if v.interpretation is not None
+    ]
+    for name in (*sentence.interpretations, *named):
+        with placed(where, "interpretations"):
+            look_up("interpretation", name, interpretations)
     for check in sentence.check:
         validate_check(check, where)
     for name, value in sentence.value.items():
-        _validate_value(value, sentence, readings, f"{where}, field value.{name}")
+        _validate_value(
+            value, sentence, interpretations, f"{where}, field value.{name}"
+        )
     words = sentence.text
     for text in [words] if isinstance(words, str) else words.values():
         found = set(_PLACEHOLDER.findall(text))
@@ -285,14 +298,19 @@ def validate_sentence(
 
 
 def _validate_value(
-    value: Value, sentence: Sentence, readings: Mapping[str, Reading], where: str
+    value: Value,
+    sentence: Sentence,
+    interpretations: Mapping[str, Interpretation],
+    where: str,
 ) -> None:
-    """Require a number to come from a check that is there, a count from a reading."""
-    if value.count is not None and value.reading is None:
-        raise CatalogueError(f"{where}.reading: must be there for a count, got none")
+    """Require a number's check, or a count's interpretation, to be there."""
+    if value.count is not None and value.interpretation is None:
+        raise CatalogueError(
+            f"{where}.interpretation: must be there for a count, got none"
+        )
     checks = sentence.check
-    if value.reading is not None:
-        checks = readings[value.reading].check
+    if value.interpretation is not None:
+        checks = interpretations[value.interpretation].check
     if value.count is None and value.check >= len(checks):
         raise CatalogueError(
             f"{where}.check: must be below {len(checks)}, got {value.check}"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.claims.verdicts import Verdict
 
@@ -24,7 +24,7 @@ class Number:
     value : float
     std_error : float or None
         None for a count and for an exact value.
-    cell : CellOutcome or None
+    case : CaseOutcome or None
         Where it comes from; None for a count.
     percent : bool
         Whether to show it in per cent.
@@ -32,7 +32,7 @@ class Number:
 
     value: float
     std_error: float | None
-    cell: CellOutcome | None
+    case: CaseOutcome | None
     percent: bool = False
 
 
@@ -48,7 +48,7 @@ class SentenceOutcome:
 def judge_sentence(
     sentence: Sentence,
     judge_check: Callable[[Check], CheckOutcome],
-    readings: Sequence[ReadingOutcome] = (),
+    interpretations: Sequence[InterpretationOutcome] = (),
     verdict: Verdict | None = None,
 ) -> SentenceOutcome:
     """Tell whether a sentence may be said.
@@ -58,22 +58,24 @@ def judge_sentence(
     sentence : Sentence
     judge_check : callable
         Check -> its outcome.
-    readings : sequence of ReadingOutcome
+    interpretations : sequence of InterpretationOutcome
         Those of its claim.
     verdict : Verdict, optional
         That of its claim.
     """
-    by_id = {reading.id: reading for reading in readings}
+    by_id = {interpretation.id: interpretation for interpretation in interpretations}
     checks = tuple(judge_check(check) for check in sentence.check)
-    asserted = [by_id[name] for name in sentence.readings]
+    asserted = [by_id[name] for name in sentence.interpretations]
     holds = sentence.verdict is None or sentence.verdict == verdict
-    holds = holds and all(by_id[n].verdict == v for n, v in sentence.readings.items())
+    holds = holds and all(
+        by_id[n].verdict == v for n, v in sentence.interpretations.items()
+    )
     holds = holds and all(map(check_holds, checks))
     holds = holds and not any(
-        contradicts_theory(cell)
-        for reading in asserted
-        for check in reading.checks
-        for cell in check.cells
+        contradicts_theory(case)
+        for interpretation in asserted
+        for check in interpretation.checks
+        for case in check.cases
     )
     found = {n: _number(v, checks, by_id) for n, v in sentence.value.items()}
     numbers = {name: number for name, number in found.items() if number is not None}
@@ -83,41 +85,47 @@ def judge_sentence(
 
 def check_holds(check: CheckOutcome) -> bool:
     """Tell whether a check holds at every point of its domain that can be judged."""
-    judged = [c for c in check.cells if c.verdict != Verdict.NOT_APPLICABLE]
-    return bool(judged) and all(map(_cell_holds, judged))
+    judged = [c for c in check.cases if c.verdict != Verdict.NOT_APPLICABLE]
+    return bool(judged) and all(map(_case_holds, judged))
 
 
-def _cell_holds(cell: CellOutcome) -> bool:
-    """Tell whether a cell came out as asserted.
+def _case_holds(case: CaseOutcome) -> bool:
+    """Tell whether a case came out as asserted.
 
     By exact theory, if the sample does not say otherwise; else by the sample.
     """
-    if cell.exact is None:
-        return cell.verdict == Verdict.SUPPORTED
-    within = cell.window[0] <= cell.exact <= cell.window[1]
-    return within and cell.verdict != Verdict.REFUTED
+    if case.exact is None:
+        return case.verdict == Verdict.SUPPORTED
+    within = case.region[0] <= case.exact <= case.region[1]
+    return within and case.verdict != Verdict.REFUTED
 
 
-def contradicts_theory(cell: CellOutcome) -> bool:
-    """Tell whether a decided cell came out against its exact value."""
-    if cell.exact is None:
+def contradicts_theory(case: CaseOutcome) -> bool:
+    """Tell whether a decided case came out against its exact value."""
+    if case.exact is None:
         return False
-    within = cell.window[0] <= cell.exact <= cell.window[1]
-    return cell.verdict == (Verdict.REFUTED if within else Verdict.SUPPORTED)
+    within = case.region[0] <= case.exact <= case.region[1]
+    return case.verdict == (Verdict.REFUTED if within else Verdict.SUPPORTED)
 
 
 def _number(
     value: Value,
     checks: Sequence[CheckOutcome],
-    readings: Mapping[str, ReadingOutcome],
+    interpretations: Mapping[str, InterpretationOutcome],
 ) -> Number | None:
     """Find a number; None where the sample has no such place."""
     if value.count is not None:
-        outcomes = [verdict for _, verdict in readings[value.reading or ""].places]
+        outcomes = [
+            verdict for _, verdict in interpretations[value.interpretation or ""].places
+        ]
         return Number(float(_count(outcomes, value.count)), None, None)
-    found = checks if value.reading is None else readings[value.reading].checks
-    cells = found[value.check].cells if value.check < len(found) else ()
-    numbers = [_read(cell, value) for cell in cells if _is_at(cell, value)]
+    found = (
+        checks
+        if value.interpretation is None
+        else interpretations[value.interpretation].checks
+    )
+    cases = found[value.check].cases if value.check < len(found) else ()
+    numbers = [_read(case, value) for case in cases if _is_at(case, value)]
     there = [number for number in numbers if number is not None]
     if value.pick == "only":
         return there[0] if len(there) == 1 else None
@@ -125,26 +133,26 @@ def _number(
     return pick(there, key=lambda number: number.value, default=None)
 
 
-def _read(cell: CellOutcome, value: Value) -> Number | None:
-    """Read what a number is of; None where the cell has no such thing."""
+def _read(case: CaseOutcome, value: Value) -> Number | None:
+    """Read what a number is of; None where the case has no such thing."""
     if value.of == "limit":
-        limit = None if cell.limit is None else cell.limit.constant
-        return None if limit is None else Number(limit, None, cell, value.percent)
+        limit = None if case.limit is None else case.limit.constant
+        return None if limit is None else Number(limit, None, case, value.percent)
     if value.of == "exact":
-        exact = cell.exact
-        return None if exact is None else Number(exact, None, cell, value.percent)
-    estimate = cell.estimate
+        exact = case.exact
+        return None if exact is None else Number(exact, None, case, value.percent)
+    estimate = case.estimate
     if estimate is None or math.isnan(estimate.value):
         return None
-    return Number(estimate.value, estimate.std_error, cell, value.percent)
+    return Number(estimate.value, estimate.std_error, case, value.percent)
 
 
-def _is_at(cell: CellOutcome, value: Value) -> bool:
-    place = cell.cell.place
+def _is_at(case: CaseOutcome, value: Value) -> bool:
+    place = case.case.place
     return (
         value.d_k in (None, place.d_k)
         and value.n_keys in (None, place.n_keys)
-        and value.law in ("", place.law)
+        and value.distribution in ("", place.distribution)
         and value.context in ("", place.context)
     )
 

@@ -1,4 +1,4 @@
-"""What a catalogue may hold: texts, claims, readings and sentences, as typed records.
+"""What a catalogue may hold: texts, claims, interpretations, sentences; typed.
 
 A catalogue is data.  It says what a claim is, how each text says it and how it is
 checked, and never how the check came out.
@@ -16,7 +16,7 @@ from montecarlo.names import look_up
 
 #: How a text says it: of all cases, of most, of at least one, or of the limit.
 Quantifier = Literal["always", "usually", "can", "limit"]
-#: Said outright, or said of what follows where a condition holds.
+#: Said outright, or said of what follows where a point holds.
 Form = Literal["statement", "implication"]
 #: What a text assumes of the entries before it says something.
 Premise = Literal["independent", "mean-0", "variance-1", "normal"]
@@ -25,7 +25,7 @@ Premise = Literal["independent", "mean-0", "variance-1", "normal"]
 SHARE = 0.5
 
 
-class Reading(Struct, frozen=True, forbid_unknown_fields=True):
+class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     """One precise meaning of a claim.
 
     Attributes
@@ -68,7 +68,7 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     quantifier, form, premises
         How it is said.
     admits : tuple of str
-        Ids of the readings that its wording admits; none named: all that vote.
+        Ids of the interpretations that its wording admits; none named: all that vote.
     """
 
     text: Name
@@ -88,7 +88,7 @@ Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "pr
 
 
 class Claim(Struct, frozen=True, forbid_unknown_fields=True):
-    """A sentence of a text, in our words, with its readings.
+    """A sentence of a text, in our words, with its interpretations.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         None: asked by readers, no text says it.
     finding : tuple of Sentence
         What was found: a page says the first that holds.
-    reading : tuple of Reading
+    interpretation : tuple of Interpretation
     kind : str
         ``measured``; ``shape`` and ``record`` are checked on arrays and on published
         sizes and dates; ``practice`` needs training; ``assumption`` claims nothing.
@@ -114,14 +114,18 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     statement: Words
     source: tuple[Source, ...] = ()
     finding: tuple[Sentence, ...] = ()
-    reading: tuple[Reading, ...] = ()
+    interpretation: tuple[Interpretation, ...] = ()
     kind: Literal["measured", "shape", "practice", "record", "assumption"] = "measured"
     right: Right | None = None
     concedes: Sentence | None = None
 
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
-        """Return the ids of the readings that vote, for one text or for all."""
-        voting = [reading.id for reading in self.reading if not reading.beyond]
+        """Return the ids of the interpretations that vote, for one text or for all."""
+        voting = [
+            interpretation.id
+            for interpretation in self.interpretation
+            if not interpretation.beyond
+        ]
         if text is None:
             return tuple(voting)
         named = {
@@ -144,9 +148,9 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
             yield self.concedes, "concedes"
 
     def checks(self) -> Iterator[Check]:
-        """Yield every check of its readings and of the sentences about it."""
-        for reading in self.reading:
-            yield from reading.check
+        """Yield every check of its interpretations and of the sentences about it."""
+        for interpretation in self.interpretation:
+            yield from interpretation.check
         for sentence, _ in self.sentences():
             yield from sentence.check
 
@@ -237,9 +241,12 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
             yield claim.statement, place
             for sentence, name in claim.sentences():
                 yield sentence.text, f"{place}, {name}"
-            for reading in claim.reading:
-                if reading.label is not None:
-                    yield reading.label, f"{place}, reading {reading.id}"
+            for interpretation in claim.interpretation:
+                if interpretation.label is not None:
+                    yield (
+                        interpretation.label,
+                        f"{place}, interpretation {interpretation.id}",
+                    )
         for passage in self.passage:
             yield passage.sentence.text, f"passage {passage.id}"
         for self_check in self.self_check:

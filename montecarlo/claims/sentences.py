@@ -13,33 +13,35 @@ Counted = Literal["supported", "refuted", "undecided", "all"]
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
-    """A number of a sentence: of a cell of a check that the sentence asserts.
+    """A number of a sentence: of a case of a check that the sentence asserts.
 
     Attributes
     ----------
     check : int
-        Which of the sentence's checks, from 0; with ``reading``, of that reading's.
-    reading : str or None
+        Which of the sentence's checks, from 0; with ``interpretation``, of that
+        interpretation's.
+    interpretation : str or None
     d_k, n_keys : int or None
-        Which cell; None for any.
-    law, context : str
+        Which case; None for any.
+    distribution, context : str
         Likewise; empty for any.  A context is a dependence or an initialisation.
     pick : str
-        Which of the cells that are left: there is only one, or the lowest or highest
+        Which of the cases that are left: there is only one, or the lowest or highest
         estimate.
     of : str
         What to give: the estimate, its exact value, or the constant of the limit.
     percent : bool
         Whether to give it in per cent.
     count : str or None
-        In place of a number of a cell: how many places of the reading came out so.
+        In place of a number of a case: how many places of the interpretation came out
+        so.
     """
 
     check: Annotated[int, Meta(ge=0, le=99)] = 0
-    reading: Name | None = None
+    interpretation: Name | None = None
     d_k: Size | None = None
     n_keys: Size | None = None
-    law: str = ""
+    distribution: str = ""
     context: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
     of: Literal["estimate", "exact", "limit"] = "estimate"
@@ -54,8 +56,8 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     text : Words
         With ``%(name)s`` where a number stands.
-    readings : dict
-        Verdicts that readings of its claim must have.
+    interpretations : dict
+        Verdicts that interpretations of its claim must have.
     check : tuple of Check
         Each must hold at every point of its domain, and agree with exact theory.
     value : dict
@@ -67,7 +69,7 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     text: Words
-    readings: dict[Name, Spoken] = {}
+    interpretations: dict[Name, Spoken] = {}
     check: tuple[Check, ...] = ()
     value: dict[str, Value] = {}
     verdict: Spoken | None = None
@@ -76,7 +78,7 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_bound(self) -> bool:
         """Whether it says what it rests on."""
-        return bool(self.readings or self.check) or self.basis != "measured"
+        return bool(self.interpretations or self.check) or self.basis != "measured"
 
 
 class Right(Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,56 +1,56 @@
-"""What is worth sampling on: the conditions of cells that are still open."""
+"""What is worth sampling on: the points of cases that are still open."""
 
 from collections.abc import Mapping
 
 from montecarlo.claims.judging import Judgement
-from montecarlo.claims.outcomes import CellOutcome
+from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
-#: A cell that seems to need more budgets than this is not sampled further.
+#: A case that seems to need more budgets than this is not sampled further.
 HOPELESS = 4
 
 
-def undecided_conditions(
-    judged: Judgement, budgets: Mapping[Condition, int]
-) -> set[Condition]:
-    """Return the conditions of all undecided cells that the budget may still decide.
+def undecided_points(
+    judged: Judgement, budgets: Mapping[DesignPoint, int]
+) -> set[DesignPoint]:
+    """Return the points of all undecided cases that the budget may still decide.
 
     Parameters
     ----------
     judged : Judgement
     budgets : mapping
-        Condition to the most replicates it may get.
+        Point to the most replicates it may get.
 
     Notes
     -----
-    A cell that seems to need many times its budget is given up: that leaves it
+    A case that seems to need many times its budget is given up: that leaves it
     inconclusive, which it would end as anyhow, and makes no decision wrong.  What a
     sentence asserts and theory knows does not wait for the sample.
     """
     checks = [
         check
         for outcome in (*judged.claims, *judged.self_checks)
-        for reading in outcome.readings
-        for check in reading.checks
+        for interpretation in outcome.interpretations
+        for check in interpretation.checks
     ]
     said = [one for claim in judged.claims for one in claim.sentences()]
-    cells = [cell for check in checks for cell in check.cells]
-    cells += [
-        cell
+    cases = [case for check in checks for case in check.cases]
+    cases += [
+        case
         for sentence in (*said, *judged.passages)
         for check in sentence.checks
-        for cell in check.cells
-        if cell.exact is None
+        for case in check.cases
+        if case.exact is None
     ]
     return {
-        condition
-        for cell in cells
-        if cell.verdict == Verdict.INCONCLUSIVE and _has_hope(cell, budgets)
-        for condition in cell.cell.conditions
+        point
+        for case in cases
+        if case.verdict == Verdict.INCONCLUSIVE and _has_hope(case, budgets)
+        for point in case.case.points
     }
 
 
-def _has_hope(cell: CellOutcome, budgets: Mapping[Condition, int]) -> bool:
-    budget = min(budgets[condition] for condition in cell.cell.conditions)
-    return cell.needed is not None and cell.needed <= HOPELESS * budget
+def _has_hope(case: CaseOutcome, budgets: Mapping[DesignPoint, int]) -> bool:
+    budget = min(budgets[point] for point in case.case.points)
+    return case.needed is not None and case.needed <= HOPELESS * budget

@@ -1,7 +1,7 @@
-"""Verdicts: intervals against windows, cells into readings, readings into a claim.
+"""Verdicts: from intervals and regions up to interpretations and claims.
 
-A check is decided by equivalence: supported where the decision interval lies inside
-the window that matters, refuted where it lies outside, undecided across an end.
+A check is decided by equivalence: supported where the simultaneous interval lies inside
+the region that matters, refuted where it lies outside, undecided across an end.
 """
 
 import math
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from montecarlo.claims.cells import Place
+from montecarlo.claims.cases import Place
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
 
-#: An undecided cell that would need more than this many budgets is too close to call.
+#: An undecided case that would need more than this many budgets is too close to call.
 MOST_BUDGETS = 100
 
 
 class Verdict(StrEnum):
-    """How a cell, a reading or a claim came out."""
+    """How a case, an interpretation or a claim came out."""
 
     SUPPORTED = "supported"
     REFUTED = "refuted"
@@ -39,20 +39,20 @@ DECIDED = frozenset({Verdict.SUPPORTED, Verdict.REFUTED, Verdict.CONDITIONAL})
 class Border:
     """Neighbouring places between which the outcome changes, all else equal."""
 
-    law: str
+    distribution: str
     n_keys: int | None
     context: str
     d_k: tuple[int, int]
     outcomes: tuple[Verdict, Verdict]
 
 
-def decide(interval: Interval, window: tuple[float, float]) -> Verdict:
-    """Compare an interval with the window that matters, both ends included."""
+def decide(interval: Interval, region: tuple[float, float]) -> Verdict:
+    """Compare an interval with the region that matters, both ends included."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Verdict.INCONCLUSIVE
-    if window[0] <= interval.low and interval.high <= window[1]:
+    if region[0] <= interval.low and interval.high <= region[1]:
         return Verdict.SUPPORTED
-    if interval.high < window[0] or window[1] < interval.low:
+    if interval.high < region[0] or region[1] < interval.low:
         return Verdict.REFUTED
     return Verdict.INCONCLUSIVE
 
@@ -71,10 +71,10 @@ def all_of(outcomes: Iterable[Verdict]) -> Verdict:
     return Verdict.NOT_MEASURED
 
 
-def reading_verdict(
+def interpretation_verdict(
     quantifier: str, outcomes: Sequence[Verdict], share: float = 0.5
 ) -> Verdict:
-    """Join the places of one reading, as it is said.
+    """Join the places of one interpretation, as it is said.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def _usual(votes: Sequence[Verdict], share: float) -> Verdict:
     return Verdict.REFUTED if refuted == len(votes) else Verdict.INCONCLUSIVE
 
 
-def claim_verdict(readings: Sequence[Verdict]) -> Verdict:
-    """Join the readings of a claim: what they agree on, else conditional by reading.
+def claim_verdict(interpretations: Sequence[Verdict]) -> Verdict:
+    """Join a claim's interpretations: what they agree on, else conditional.
 
     One that the grid has no place for leaves the claim open, unless others differ.
     """
-    votes = set(readings) - {Verdict.NOT_APPLICABLE}
+    votes = set(interpretations) - {Verdict.NOT_APPLICABLE}
     if votes <= {Verdict.NOT_MEASURED}:
         return Verdict.NOT_MEASURED if votes else Verdict.NOT_APPLICABLE
     if Verdict.NOT_MEASURED in votes:
@@ -139,12 +139,12 @@ def _agree(votes: set[Verdict]) -> Verdict:
 
 
 def find_borders(outcomes: Sequence[tuple[Place, Verdict]]) -> list[Border]:
-    """Find neighbouring d_k between which the outcome changes, for each law and n.
+    """Find neighbouring d_k between which the outcome changes.
 
     Parameters
     ----------
     outcomes : sequence of (Place, Verdict)
-        By law, number of keys and d_k, as `cells_of` sorts them.
+        By distribution, number of keys and d_k, as `cases_of` sorts them.
     """
     decided = [
         (place, verdict)
@@ -152,23 +152,23 @@ def find_borders(outcomes: Sequence[tuple[Place, Verdict]]) -> list[Border]:
         if verdict in DECIDED and place.d_k is not None
     ]
     return [
-        Border(a.law, a.n_keys, a.context, (a.d_k, b.d_k), (before, after))
+        Border(a.distribution, a.n_keys, a.context, (a.d_k, b.d_k), (before, after))
         for (a, before), (b, after) in pairwise(decided)
         if a._replace(d_k=b.d_k) == b and before != after and a.d_k and b.d_k
     ]
 
 
 def replicates_needed(
-    estimate: Estimate, window: tuple[float, float], error_rate: float, budget: int
+    estimate: Estimate, region: tuple[float, float], error_rate: float, budget: int
 ) -> int | None:
-    """Return how many replicates would decide an undecided cell, about.
+    """Return how many replicates would decide an undecided case, about.
 
     Parameters
     ----------
     estimate : Estimate
-    window : (float, float)
+    region : (float, float)
     error_rate : float
-        One-sided, of the decision interval.
+        One-sided, of the simultaneous interval.
     budget : int
         Replicates at most.
 
@@ -177,7 +177,7 @@ def replicates_needed(
     int or None
         None where it is more than a hundred budgets: too close to the edge.
     """
-    distance = min(abs(estimate.value - end) for end in window if math.isfinite(end))
+    distance = min(abs(estimate.value - end) for end in region if math.isfinite(end))
     half = t_quantile(error_rate, estimate.n_replicates) * estimate.std_error
     if distance == 0.0 or not math.isfinite(half):
         return None

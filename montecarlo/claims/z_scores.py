@@ -5,10 +5,10 @@ all of them, for each family of quantities and for each distribution, with the l
 that a right simulator exceeds anywhere in nominally one study of ten thousand.
 
 A z score is a distance in standard errors, brought from Student's t, of as many degrees
-of freedom as its replicates leave, to the normal law.  z scores of one condition share
-their draws and those of different conditions share none, so a mean square of N scores,
-n of them in each condition, has the variance 2 ρ Σ n²/N².  ρ is 1 where those of a
-condition all say the same; what it is, is counted on clean seeds and kept beside this
+of freedom as its replicates leave, to the normal distribution.  z scores of one point
+share their draws and those of different points share none, so a mean square of N
+scores, n of them in each point, has the variance 2 ρ Σ n²/N².  ρ is 1 where those of a
+point all say the same; what it is, is counted on clean seeds and kept beside this
 module, as is how often large scores occur (`benchmarks.z_counts`).  The mean square
 then is compared with a chi-square of N²/(ρ Σ n²) degrees of freedom.
 """
@@ -40,7 +40,14 @@ FEWEST = 32
 #: The least tail probability that is told from 0: a z score of 37 is one of 37 or more.
 LEAST = 1e-300
 NUMBERS = ("estimate", "std_error", "ci_low", "ci_high", "n_replicates", "reference")
-CONDITION = ["law_q", "law_k", "dependence", "setup", "d_k", "n_keys"]
+POINT = [
+    "distribution_q",
+    "distribution_k",
+    "dependence",
+    "initialisation",
+    "d_k",
+    "n_keys",
+]
 
 
 class Scatter(Struct, frozen=True):
@@ -52,7 +59,7 @@ class Scatter(Struct, frozen=True):
         Counted, over all seeds.
     mean_square : float
     dependence : float
-        ρ: by how much those of a condition repeat each other.
+        ρ: by how much those of a point repeat each other.
     """
 
     scores: int
@@ -111,8 +118,8 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        ``condition`` (a number), ``family``, ``law`` and ``z``, for each row that has
-        an exact value, `FEWEST` replicates and a bounded interval: of rare draws
+        ``point`` (a number), ``family``, ``distribution`` and ``z``, for each row that
+        has an exact value, `FEWEST` replicates and a bounded interval: of rare draws
         neither a mean nor its error is known.
     """
     # a table without rows has no types
@@ -126,12 +133,14 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     distance = ((rows["estimate"] - rows["reference"]) / rows["std_error"]).to_numpy()
     degrees = np.where(by_draws[rows.index], np.inf, rows["n_replicates"] - 1.0)
     tail = np.maximum(stdtr(degrees, -np.abs(distance)), LEAST)
-    same = rows["law_q"].eq(rows["law_k"])
+    same = rows["distribution_q"].eq(rows["distribution_k"])
     return pd.DataFrame(
         {
-            "condition": rows.groupby(CONDITION, dropna=False).ngroup(),
+            "point": rows.groupby(POINT, dropna=False).ngroup(),
             "family": rows["quantity"].map(family_of),
-            "law": rows["law_q"].where(same, rows["law_q"] + " * " + rows["law_k"]),
+            "distribution": rows["distribution_q"].where(
+                same, rows["distribution_q"] + " * " + rows["distribution_k"]
+            ),
             "z": np.copysign(ndtri(tail), distance),
         }
     )
@@ -173,13 +182,13 @@ def judge_z_scores(
 
 
 def groups_of(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Yield kind, name and z scores of each group: all, by family and by law."""
+    """Yield kind, name and z scores of each group, all of them first."""
     yield "all", "", scores
     for family in FAMILIES:
         if len(rows := scores[scores["family"].eq(family)]):
             yield "family", family, rows
-    for law, rows in scores.groupby("law", sort=False):
-        yield "law", str(law), rows
+    for distribution, rows in scores.groupby("distribution", sort=False):
+        yield "distribution", str(distribution), rows
 
 
 def largest_limit(number: int, counts: Counts) -> float:
@@ -208,7 +217,7 @@ def rms_limits(
     Parameters
     ----------
     sizes : ndarray
-        z scores of each condition.
+        z scores of each point.
     scatter : Scatter
     error_rate : float
         Of both sides together.
@@ -228,7 +237,7 @@ def _judge(  # noqa: PLR0913, PLR0917 - a group, and what it is held against
     limit: float,
     counts: Counts,
 ) -> dict[str, Any]:
-    sizes = scores.groupby("condition").size().to_numpy(dtype=np.float64)
+    sizes = scores.groupby("point").size().to_numpy(dtype=np.float64)
     scatter = scatter_of(name, counts.scatter)
     low, high = rms_limits(sizes, scatter, error_rate)
     rms = float(np.sqrt(np.square(scores["z"]).mean()))
@@ -239,12 +248,12 @@ def _judge(  # noqa: PLR0913, PLR0917 - a group, and what it is held against
         "kind": kind,
         "name": name,
         "number": len(scores),
-        "conditions": len(sizes),
+        "points": len(sizes),
         **{key: float(f"{value:.6g}") for key, value in numbers.items()},
         "verdict": (Verdict.SUPPORTED if inside else Verdict.REFUTED).value,
     }
 
 
 def scatter_of(name: str, scatter: Mapping[str, Scatter]) -> Scatter:
-    """Return the scatter of a family; of a law, that of all z scores."""
+    """Return the scatter of a family; of a distribution, that of all z scores."""
     return scatter.get(name, scatter["all"])

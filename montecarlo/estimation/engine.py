@@ -1,6 +1,6 @@
-"""The engine: samples conditions in rounds that double, until nothing is undecided.
+"""The engine: samples points in rounds that double, until nothing is undecided.
 
-It knows nothing of claims: it is handed a function that says which conditions are
+It knows nothing of claims: it is handed a function that says which points are
 still undecided, a store for finished batches, and workers.
 """
 
@@ -11,26 +11,26 @@ from dataclasses import dataclass, field
 from montecarlo.estimation.failures import failed_batch, raise_failures
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.tasks import Task, finish
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 
 #: Work sent to a worker at once, in seconds: long against the cost of sending it.
 BATCH_SECONDS = 0.15
-#: Replicates of every condition that a run takes, however short its time: of fewer
+#: Replicates of every point that a run takes, however short its time: of fewer
 #: there is no standard error.
 LEAST = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Replicates of a condition: at the first look, and at most."""
+    """Replicates of a point: at the first look, and at most."""
 
     first: int
     most: int
 
     def looks(self) -> tuple[int, ...]:
-        """Return the numbers of replicates at which a condition is looked at."""
+        """Return the numbers of replicates at which a point is looked at."""
         numbers = [self.first]
         while numbers[-1] * 2 <= self.most:
             numbers.append(numbers[-1] * 2)
@@ -44,26 +44,26 @@ class Plan:
     Attributes
     ----------
     budgets : mapping
-        Condition to Budget.
+        Point to Budget.
     seed : int
     divisors : tuple of str
     batch : int or None
         Replicates sent to a worker at once; None: by cost.  Changes no byte.
     limited : bool
-        Whether time may run out, so that every condition begins with a small batch.
+        Whether time may run out, so that every point begins with a small batch.
     """
 
-    budgets: Mapping[Condition, Budget]
+    budgets: Mapping[DesignPoint, Budget]
     seed: int
     divisors: tuple[str, ...]
     batch: int | None = None
     limited: bool = False
 
     def batches(
-        self, condition: Condition, start: int, stop: int
+        self, point: DesignPoint, start: int, stop: int
     ) -> Iterable[tuple[int, int]]:
         """Split the replicates ``start`` to ``stop - 1`` into batches."""
-        seconds = replicate_seconds(condition, len(self.divisors))
+        seconds = replicate_seconds(point, len(self.divisors))
         size = self.batch or max(1, round(BATCH_SECONDS / seconds))
         if self.limited and start == 0:
             yield 0, LEAST
@@ -76,11 +76,11 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     plan: Plan,
     store: SampleStore,
     executor: Executor,
-    undecided: Callable[[SampleStore], Iterable[Condition]],
-    advance: Callable[[Condition, int, int], None] = lambda *_: None,
+    undecided: Callable[[SampleStore], Iterable[DesignPoint]],
+    advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
     in_time: Callable[[], bool] = lambda: True,
 ) -> bool:
-    """Sample every condition of a plan until it is decided or its budget is spent.
+    """Sample every point of a plan until it is decided or its budget is spent.
 
     Parameters
     ----------
@@ -89,11 +89,11 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
         Takes the finished batches.
     executor : concurrent.futures.Executor
     undecided : callable
-        Store -> conditions that need more replicates; called after each round.
+        Store -> points that need more replicates; called after each round.
     advance : callable
-        (condition, replicates finished, replicates newly wanted), for a progress bar.
+        (point, replicates finished, replicates newly wanted), for a progress bar.
     in_time : callable
-        Whether to go on; asked after each batch.  A first batch of every condition is
+        Whether to go on; asked after each batch.  A first batch of every point is
         sampled in any case.
 
     Returns
@@ -105,7 +105,7 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     Raises
     ------
     RuntimeError
-        If sampling failed in some conditions, at the end of the others: which, why,
+        If sampling failed in some points, at the end of the others: which, why,
         and the commands that replay it.  Or if workers could not be replaced.
     """
     sampling = _Sampling(plan, store, executor, advance, in_time)
@@ -114,16 +114,16 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     sufficed = True
     for look in range(looks):
         wanted = {
-            condition: plan.budgets[condition].looks()[look]
-            for condition in active
-            if look < len(plan.budgets[condition].looks())
+            point: plan.budgets[point].looks()[look]
+            for point in active
+            if look < len(plan.budgets[point].looks())
         }
         sufficed = sampling.bring_to(wanted)
         if not sufficed or len(sampling.failures) == len(plan.budgets):
             break
         remaining = set(undecided(store)).difference(sampling.failures)
         # also those that were decided before: a slope changes with any of its places
-        active = [condition for condition in plan.budgets if condition in remaining]
+        active = [point for point in plan.budgets if point in remaining]
         if not active:
             break
     raise_failures(sampling.failures)
@@ -134,10 +134,10 @@ def run_to(
     plan: Plan,
     store: SampleStore,
     executor: Executor,
-    wanted: Mapping[Condition, int],
-    advance: Callable[[Condition, int, int], None] = lambda *_: None,
+    wanted: Mapping[DesignPoint, int],
+    advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
 ) -> None:
-    """Sample a known number of replicates of each condition, whatever is undecided.
+    """Sample a known number of replicates of each point, whatever is undecided.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def run_to(
     store : SampleStore
     executor : concurrent.futures.Executor
     wanted : mapping
-        Condition to its number of replicates.
+        Point to its number of replicates.
     advance : callable
         As for `run`.
 
@@ -166,12 +166,12 @@ class _Sampling:
     plan: Plan
     store: SampleStore
     executor: Executor
-    advance: Callable[[Condition, int, int], None]
+    advance: Callable[[DesignPoint, int, int], None]
     in_time: Callable[[], bool]
-    failures: dict[Condition, str] = field(default_factory=dict)
+    failures: dict[DesignPoint, str] = field(default_factory=dict)
 
-    def bring_to(self, wanted: Mapping[Condition, int]) -> bool:
-        """Bring each condition to its number, but those that fail, while there is time.
+    def bring_to(self, wanted: Mapping[DesignPoint, int]) -> bool:
+        """Bring each point to its number, but those that fail, while there is time.
 
         Returns
         -------
@@ -180,43 +180,43 @@ class _Sampling:
         """
         batches = sorted(self._missing(wanted), key=self._order)
         tasks = [
-            Task(sample, (condition, self.plan.seed, first, last, self.plan.divisors))
-            for condition, first, last in batches
+            Task(sample, (point, self.plan.seed, first, last, self.plan.divisors))
+            for point, first, last in batches
         ]
         without = {c for c in wanted if not self.store.n_replicates(c)}
         for task, future in finish(self.executor, tasks, self._has_failed):
-            condition, seed, first, last, _ = task.arguments
+            point, seed, first, last, _ = task.arguments
             if error := future.exception():
-                told = failed_batch(condition, seed, range(first, last), error)
-                self.failures.setdefault(condition, told)
-                without.discard(condition)
+                told = failed_batch(point, seed, range(first, last), error)
+                self.failures.setdefault(point, told)
+                without.discard(point)
                 continue
-            self.store.add(condition, first, future.result())
-            self.advance(condition, last - first, 0)
+            self.store.add(point, first, future.result())
+            self.advance(point, last - first, 0)
             if first == 0:
-                without.discard(condition)
+                without.discard(point)
             if not without and not self.in_time():
                 self.store.drop_after_gaps()
                 return False
         return True
 
     def _missing(
-        self, wanted: Mapping[Condition, int]
-    ) -> Iterator[tuple[Condition, int, int]]:
+        self, wanted: Mapping[DesignPoint, int]
+    ) -> Iterator[tuple[DesignPoint, int, int]]:
         """Yield the batches that no earlier run has left."""
-        for condition, stop in wanted.items():
-            have = self.store.n_replicates(condition)
-            self.advance(condition, 0, stop - have)
-            for first, last in self.plan.batches(condition, have, stop):
-                if self.store.recall(condition, first, last):
-                    self.advance(condition, last - first, 0)
+        for point, stop in wanted.items():
+            have = self.store.n_replicates(point)
+            self.advance(point, 0, stop - have)
+            for first, last in self.plan.batches(point, have, stop):
+                if self.store.recall(point, first, last):
+                    self.advance(point, last - first, 0)
                 else:
-                    yield condition, first, last
+                    yield point, first, last
 
-    def _order(self, batch: tuple[Condition, int, int]) -> tuple[bool, float]:
-        """First what every condition needs; then the longest, or one is last, alone."""
-        condition, first, last = batch
-        seconds = replicate_seconds(condition, len(self.plan.divisors))
+    def _order(self, batch: tuple[DesignPoint, int, int]) -> tuple[bool, float]:
+        """First what every point needs; then the longest, or one is last, alone."""
+        point, first, last = batch
+        seconds = replicate_seconds(point, len(self.plan.divisors))
         return first > 0, -seconds * (last - first)
 
     def _has_failed(self, task: Task) -> bool:

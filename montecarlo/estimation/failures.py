@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 #: Failures that are told in full.
 SHOWN = 3
@@ -19,29 +19,29 @@ SOME_FORMAT = "float16"
 
 
 def failed_batch(
-    condition: Condition, seed: int, indices: range, error: BaseException
+    point: DesignPoint, seed: int, indices: range, error: BaseException
 ) -> str:
     """Tell what sampling some replicates raised, and how to replay it."""
-    which = f"replicates {indices.start} to {indices.stop - 1} of {condition.name}"
-    return _told(which, error, batch_command(condition, seed, indices))
+    which = f"replicates {indices.start} to {indices.stop - 1} of {point.name}"
+    return _told(which, error, batch_command(point, seed, indices))
 
 
-def batch_command(condition: Condition, seed: int, indices: range) -> str:
-    """Return the command that samples some replicates of a condition, and no more."""
+def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
+    """Return the command that samples some replicates of a point, and no more."""
     options = {
-        "--law-q": condition.law_q,
-        "--law-k": condition.law_k,
-        "--d-k": condition.d_k,
+        "--distribution-q": point.distribution_q,
+        "--distribution-k": point.distribution_k,
+        "--d-k": point.d_k,
         "--seed": seed,
         "--replicates": f"{indices.start}:{indices.stop}",
     }
-    if condition.n_keys is not None:
-        options["--keys"] = condition.n_keys
-    if condition.dependence != "none":
-        options["--dependence"] = condition.dependence
-    if condition.setup:
-        options["--setup"] = condition.setup
-    if condition.formats:
+    if point.n_keys is not None:
+        options["--keys"] = point.n_keys
+    if point.dependence != "none":
+        options["--dependence"] = point.dependence
+    if point.initialisation:
+        options["--initialisation"] = point.initialisation
+    if point.formats:
         options["--number-format"] = SOME_FORMAT
     return _command(options)
 

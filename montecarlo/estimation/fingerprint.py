@@ -1,4 +1,4 @@
-"""What the bytes of a replicate depend on, beside seed, condition and index."""
+"""What the bytes of a replicate depend on, beside seed, point and index."""
 
 import hashlib
 from functools import cache

@@ -1,6 +1,6 @@
-"""The distribution of a row value over all rows of a condition, and its quantiles.
+"""The distribution of a row value over all rows of a point, and its quantiles.
 
-A quantile here is that of a row drawn from the condition.  Counts on a fixed grid are
+A quantile here is that of a row drawn from the point.  Counts on a fixed grid are
 pooled over replicates; the error of the distribution function at a point comes from
 its spread between replicates, since rows of one replicate share their keys.
 """

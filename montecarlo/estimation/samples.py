@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from montecarlo.attention.softmax import Array
 from montecarlo.sampling.batches import Batch, Counts, PackedBatch, join, pack
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """All replicates of one condition.
+    """All replicates of one point.
 
     Attributes
     ----------
@@ -31,33 +31,33 @@ class Samples:
 
 @dataclass(slots=True)
 class SampleStore:
-    """Batches in memory, by condition and by index of their first replicate."""
+    """Batches in memory, by point and by index of their first replicate."""
 
-    _batches: dict[Condition, dict[int, PackedBatch]] = field(default_factory=dict)
+    _batches: dict[DesignPoint, dict[int, PackedBatch]] = field(default_factory=dict)
 
-    def add(self, condition: Condition, start: int, batch: Batch) -> None:
+    def add(self, point: DesignPoint, start: int, batch: Batch) -> None:
         """Take a finished batch, in any order."""
-        self.add_packed(condition, start, pack(batch))
+        self.add_packed(point, start, pack(batch))
 
-    def add_packed(self, condition: Condition, start: int, packed: PackedBatch) -> None:
+    def add_packed(self, point: DesignPoint, start: int, packed: PackedBatch) -> None:
         """Take a finished batch that is packed already."""
-        self._batches.setdefault(condition, {})[start] = packed
+        self._batches.setdefault(point, {})[start] = packed
 
-    def recall(self, condition: Condition, start: int, stop: int) -> bool:
+    def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
         """Take a batch from what an earlier run left, if it did; here none does."""
-        del condition, start, stop
+        del point, start, stop
         return False
 
-    def n_replicates(self, condition: Condition) -> int:
-        """Return how many replicates of a condition are there."""
-        return sum(len(b.means) for b in self._batches.get(condition, {}).values())
+    def n_replicates(self, point: DesignPoint) -> int:
+        """Return how many replicates of a point are there."""
+        return sum(len(b.means) for b in self._batches.get(point, {}).values())
 
-    def conditions(self) -> Iterable[Condition]:
-        """Return the conditions that have replicates."""
+    def points(self) -> Iterable[DesignPoint]:
+        """Return the points that have replicates."""
         return self._batches.keys()
 
     def drop_after_gaps(self) -> None:
-        """Drop the replicates of each condition after the first that is not there.
+        """Drop the replicates of each point after the first that is not there.
 
         What is left does not depend on which batches happened to be finished.
         """
@@ -69,14 +69,14 @@ class SampleStore:
                 else:
                     expected += len(packed.means)
 
-    def samples(self, condition: Condition) -> Samples:
-        """Put the batches of a condition together, in the order of the indices.
+    def samples(self, point: DesignPoint) -> Samples:
+        """Put the batches of a point together, in the order of the indices.
 
         Raises
         ------
         KeyError
             If there are none.
         """
-        batches = sorted(self._batches[condition].items())
+        batches = sorted(self._batches[point].items())
         whole = join(packed for _, packed in batches)
         return Samples(whole.means, whole.counts)

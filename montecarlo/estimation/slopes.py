@@ -1,6 +1,6 @@
 """How an estimate changes along d_k: the log-log slope and the ratio of the two ends.
 
-The conditions along d_k are independent, so errors add in squares.
+The points along d_k are independent, so errors add in squares.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""From the samples of a condition to the rows of the table.
+"""From the samples of a point to the rows of the table.
 
 One estimate per divisor, quantity and summary.
 """
@@ -30,8 +30,8 @@ from montecarlo.estimation.row_distribution import (
     row_distribution,
 )
 from montecarlo.estimation.samples import Samples
-from montecarlo.sampling.conditions import Condition
-from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import parse_distribution
 from montecarlo.sampling.replicates import (
     count_columns,
     format_column,
@@ -41,12 +41,12 @@ from montecarlo.sampling.replicates import (
     rows_column,
 )
 
-#: q90 over q10: how far apart the rows of a condition lie.
+#: q90 over q10: how far apart the rows of a point lie.
 SPREAD = "spread"
 
 
 class RowKey(NamedTuple):
-    """What names an estimate within a condition."""
+    """What names an estimate within a point."""
 
     divisor: str
     quantity: str
@@ -55,17 +55,17 @@ class RowKey(NamedTuple):
     softmax: str = "shifted"
 
 
-def row_keys(condition: Condition, divisors: tuple[str, ...]) -> Iterator[RowKey]:
-    """Name every row that a condition gives, in the order of the table."""
-    if condition.n_keys is None:
+def row_keys(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
+    """Name every row that a point gives, in the order of the table."""
+    if point.n_keys is None:
         for pair_quantity in PAIR_QUANTITIES.values():
             used = divisors if pair_quantity.divided else ("none",)
             for divisor in used:
                 yield RowKey(divisor, pair_quantity.name, "value")
         return
-    for name in row_quantities(condition):
+    for name in row_quantities(point):
         yield from _keys_of(ROW_QUANTITIES[name], divisors)
-    for number_format, softmax in format_combinations(condition):
+    for number_format, softmax in format_combinations(point):
         for name in FORMAT_QUANTITIES:
             for divisor in divisors:
                 yield RowKey(divisor, name, "mean", number_format.name, softmax)
@@ -89,25 +89,31 @@ def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
     return (*quantity.summaries, *spread)
 
 
-def has_interval(condition: Condition, quantity: str) -> bool:
+def has_interval(point: DesignPoint, quantity: str) -> bool:
     """Tell whether the entries have the moments that a quantity's interval needs."""
-    laws = parse_law(condition.law_q), parse_law(condition.law_k)
-    return min(law.moments for law in laws) > QUANTITIES[quantity].moments
+    distributions = (
+        parse_distribution(point.distribution_q),
+        parse_distribution(point.distribution_k),
+    )
+    return (
+        min(distribution.moments for distribution in distributions)
+        > QUANTITIES[quantity].moments
+    )
 
 
 @dataclass(slots=True)
 class Summaries:
-    """The estimates of one condition, each made when first asked for.
+    """The estimates of one point, each made when first asked for.
 
     Attributes
     ----------
-    condition : Condition
+    point : DesignPoint
     samples : Samples
     divisors : tuple of str
         Those that were sampled.
     """
 
-    condition: Condition
+    point: DesignPoint
     samples: Samples
     divisors: tuple[str, ...]
     _made: dict[RowKey, Estimate] = field(default_factory=dict)
@@ -124,17 +130,17 @@ class Summaries:
         Raises
         ------
         KeyError
-            If the condition has no such row.
+            If the point has no such row.
         """
         if key not in self._made:
             made = self._make(key)
-            if not has_interval(self.condition, key.quantity):
+            if not has_interval(self.point, key.quantity):
                 made = replace(made, std_error=math.nan, skewness=0.0, bounds=None)
             self._made[key] = made
         return self._made[key]
 
     def _make(self, key: RowKey) -> Estimate:
-        if self.condition.n_keys is None:
+        if self.point.n_keys is None:
             return self._of_pairs(key)
         if "/" in key.divisor:
             return self._ratio(key)
@@ -148,7 +154,7 @@ class Summaries:
         return self._mean(key)
 
     def _mean(self, key: RowKey) -> Estimate:
-        n_queries, n_keys = self.condition.shape
+        n_queries, n_keys = self.point.shape
         name, rows = key.quantity, n_queries
         if name in FORMAT_QUANTITIES:
             name = format_column(name, key.number_format, key.softmax)
@@ -159,7 +165,7 @@ class Summaries:
         return mean_estimate(values)
 
     def _of_pairs(self, key: RowKey) -> Estimate:
-        quantity, d_k = PAIR_QUANTITIES[key.quantity], self.condition.d_k
+        quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
 
         def function(means: Array) -> Array:
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
@@ -198,7 +204,7 @@ class Summaries:
     ) -> Estimate:
         wanted = key.divisor, key.quantity
         if wanted not in self._distributions:
-            columns = count_columns(self.condition, self.divisors)
+            columns = count_columns(self.point, self.divisors)
             place = _place([(divisor, name) for divisor, name, _ in columns], wanted)
             counts, grid = self.samples.counts[place], columns[place][2]
             self._distributions[wanted] = row_distribution(
@@ -207,12 +213,12 @@ class Summaries:
         return quantile_estimate(self._distributions[wanted], QUANTILES[summary])
 
     def _column(self, divisor: str, name: str) -> Array:
-        columns = mean_columns(self.condition, self.divisors)
+        columns = mean_columns(self.point, self.divisors)
         return self.samples.means[:, _place(columns, (divisor, name))]
 
     def by_rank(self, divisor: str) -> Iterator[tuple[int, Estimate]]:
         """Yield the mean weight of the key at each kept rank of a row."""
-        columns = mean_columns(self.condition, self.divisors)
+        columns = mean_columns(self.point, self.divisors)
         for column, values in zip(columns, self.samples.means.T, strict=True):
             if column[0] == divisor and column[1].startswith("rank"):
                 yield int(column[1].removeprefix("rank")), mean_estimate(values)
@@ -224,13 +230,13 @@ def _place(columns: Sequence[tuple[str, str]], wanted: tuple[str, str]) -> int:
     Raises
     ------
     ValueError
-        If a condition does not have it.
+        If a point does not have it.
     """
     if wanted not in columns:
         divisor, name = wanted
         known = ", ".join(dict.fromkeys(name for _, name in columns))
         raise ValueError(
-            f"quantity must be one that this condition has, got {name!r} with divisor "
+            f"quantity must be one that this point has, got {name!r} with divisor "
             f"{divisor!r}; it has {known}"
         )
     return list(columns).index(wanted)

@@ -16,7 +16,7 @@ from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import UNBOUNDED, Check, Domain, Level
-from montecarlo.claims.schema import Claim, Reading
+from montecarlo.claims.schema import Claim, Interpretation
 from montecarlo.claims.verdicts import (
     Verdict,
     decide,
@@ -46,26 +46,26 @@ class CheckHere:
 
     Attributes
     ----------
-    claim, reading, quantifier : str
+    claim, interpretation, quantifier : str
     share : float
-        As in `Reading`.
+        As in `Interpretation`.
     premises : bool
         Whether texts say it under a premise, which a model need not meet.
     check : Check
     sums : tuple of RowSum
         What it needs of rows; two for a ratio of divisors, none for pairs.
-    window : (float, float)
+    region : (float, float)
         Of the quantity, of its power of n taken off, or of the share of rows.
     """
 
     claim: str
-    reading: str
+    interpretation: str
     quantifier: str
     share: float
     premises: bool
     check: Check
     sums: tuple[RowSum, ...]
-    window: tuple[float, float]
+    region: tuple[float, float]
 
     def value(self, found: Stacks, d_k: int) -> Array:
         """Return its quantity, with all sequences and with some left out."""
@@ -87,19 +87,23 @@ class CheckHere:
 def checks_here(d_k: int) -> tuple[CheckHere, ...]:
     """Pick the checks that a model of this d_k can decide.
 
-    Readings are taken whole: where one check of a reading cannot be told, none is.
+    Interpretations are taken whole: where one check of an interpretation cannot be
+    told, none is.
     """
     picked: list[CheckHere] = []
     for claim in read_catalogue().claim:
-        for reading in claim.reading:
-            made = [_check_here(claim, reading, check, d_k) for check in reading.check]
+        for interpretation in claim.interpretation:
+            made = [
+                _check_here(claim, interpretation, check, d_k)
+                for check in interpretation.check
+            ]
             if all(one is not None for one in made):
                 picked += [one for one in made if one is not None]
     return tuple(picked)
 
 
 def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
-    claim: Claim, reading: Reading, check: Check, d_k: int
+    claim: Claim, interpretation: Interpretation, check: Check, d_k: int
 ) -> CheckHere | None:
     domain = _domain_here(check)
     plain = Domain(d_k=domain.d_k, n_keys=domain.n_keys)
@@ -112,27 +116,27 @@ def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
     if len(powers) != 1:
         return None
     (power,) = powers
-    window = _window(check, d_k)
+    region = _region(check, d_k)
     said = (
         claim.id,
-        reading.id,
-        reading.quantifier,
-        reading.share,
+        interpretation.id,
+        interpretation.quantifier,
+        interpretation.share,
         any(source.premises for source in claim.source),
         check,
     )
     if check.quantity in PAIRS:
-        return CheckHere(*said, (), window)
+        return CheckHere(*said, (), region)
     if check.quantity not in ROW_FUNCTIONS:
         return None
     below = None
     if check.summary in QUANTILES:
-        if "/" in check.divisor or np.isfinite(window).all():
+        if "/" in check.divisor or np.isfinite(region).all():
             return None
         # a quantile is at least c where no more than its rank lies below c
-        rank, at_least = QUANTILES[check.summary], np.isfinite(window[0])
-        below = window[0] if at_least else window[1]
-        window = (-np.inf, rank) if at_least else (rank, np.inf)
+        rank, at_least = QUANTILES[check.summary], np.isfinite(region[0])
+        below = region[0] if at_least else region[1]
+        region = (-np.inf, rank) if at_least else (rank, np.inf)
     elif check.summary != "mean":
         return None
     sums = tuple(
@@ -146,7 +150,7 @@ def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
         )
         for divisor in check.divisor.split("/")
     )
-    return CheckHere(*said, sums, window)
+    return CheckHere(*said, sums, region)
 
 
 def _domain_here(check: Check) -> Domain:
@@ -159,12 +163,14 @@ def _domain_here(check: Check) -> Domain:
         named,
         d_k=ANY_DIMENSION if named.d_k == default.d_k else named.d_k,
         n_keys=LONG_ROWS if named.n_keys == default.n_keys else named.n_keys,
-        laws=() if named.laws == ("gaussian",) else named.laws,
+        distributions=()
+        if named.distributions == ("gaussian",)
+        else named.distributions,
     )
 
 
-def _window(check: Check, d_k: int) -> tuple[float, float]:
-    """Return a check's window at a d_k, without the power of n."""
+def _region(check: Check, d_k: int) -> tuple[float, float]:
+    """Return a check's region at a d_k, without the power of n."""
 
     def at(level: object, default: float) -> float:
         if level is None:
@@ -212,25 +218,34 @@ def outcomes_of_head(
         made = estimate(one.value(found, d_k))
         verdict = Verdict.NOT_APPLICABLE
         if one.applies(found):
-            verdict = decide(made.interval(error_rate), one.window)
+            verdict = decide(made.interval(error_rate), one.region)
         outcomes.append((verdict, made))
     return outcomes
 
 
 def label_here(claim: Claim, name: str) -> str | None:
-    """Return what tells a reading from others on a model; None where nothing does.
+    """Return what tells an interpretation from others on a model, if anything.
 
-    Readings that differ in laws alone are one on a model, whose law is its own.
+    Interpretations that differ in distributions alone are one on a model, whose
+    distribution is its own.
     """
 
-    def asked(reading: Reading) -> list[Check]:
-        domains = [_domain_here(one) for one in reading.check]
+    def asked(interpretation: Interpretation) -> list[Check]:
+        domains = [_domain_here(one) for one in interpretation.check]
         domains = [Domain(one.d_k, one.n_keys) for one in domains]
-        pairs = zip(reading.check, domains, strict=True)
+        pairs = zip(interpretation.check, domains, strict=True)
         return [msgspec.structs.replace(one, domain=domain) for one, domain in pairs]
 
-    chosen = next(reading for reading in claim.reading if reading.id == name)
-    others = [reading for reading in claim.reading if asked(reading) != asked(chosen)]
+    chosen = next(
+        interpretation
+        for interpretation in claim.interpretation
+        if interpretation.id == name
+    )
+    others = [
+        interpretation
+        for interpretation in claim.interpretation
+        if asked(interpretation) != asked(chosen)
+    ]
     return str(chosen.label) if others and chosen.label is not None else None
 
 

@@ -84,8 +84,8 @@ def diagnose(found: Mapping[str, HeadEstimate]) -> Diagnosis:
         interval = factor.interval(POINTWISE)
         if factor.n_groups < FEWEST:
             interval = Interval(factor.value, factor.value)
-        window = (1.0 - TOLERANCE, 1.0 + TOLERANCE)
-        faults.append(Fault(name, factor, decide(interval, window)))
+        region = (1.0 - TOLERANCE, 1.0 + TOLERANCE)
+        faults.append(Fault(name, factor, decide(interval, region)))
     faults.sort(key=lambda fault: -fault.size)
     return Diagnosis(state_of(found), tuple(faults))
 

@@ -33,8 +33,11 @@ from montecarlo.observation.head_quantities import (
     row_sums,
 )
 from montecarlo.observation.head_sums import Plan, sum_head
+from montecarlo.observation.interpretations_here import (
+    InterpretationHere,
+    judge_interpretations,
+)
 from montecarlo.observation.opening import Head, Model, open_arrays
-from montecarlo.observation.readings_here import ReadingHere, judge_readings
 
 COLUMNS = (
     "layer",
@@ -79,7 +82,7 @@ class Observation:
     checks : tuple of CheckHere
     outcomes : tuple of tuple of (Verdict, HeadEstimate)
         For each head, one a check.
-    readings : tuple of ReadingHere
+    interpretations : tuple of InterpretationHere
     """
 
     model: Model
@@ -89,7 +92,7 @@ class Observation:
     overall: dict[str, HeadEstimate]
     checks: tuple[CheckHere, ...]
     outcomes: tuple[tuple[tuple[Verdict, HeadEstimate], ...], ...]
-    readings: tuple[ReadingHere, ...]
+    interpretations: tuple[InterpretationHere, ...]
 
     @property
     def error_rate(self) -> float:
@@ -203,7 +206,7 @@ def observe_model(
             views.append(HeadView(head, estimates, diagnose(estimates)))
             outcomes.append(tuple(outcomes_of_head(checks, found, model.d_k, rate)))
             progress(done)
-    readings = judge_readings(
+    interpretations = judge_interpretations(
         checks,
         [[v for v, _ in head] for head in outcomes],
         [bool(view.diagnosis.failing) for view in views],
@@ -216,7 +219,7 @@ def observe_model(
         {name: estimate(stack) for name, stack in overall.items()},
         checks,
         tuple(outcomes),
-        tuple(readings),
+        tuple(interpretations),
     )
 
 

@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
     add(
         "--list",
         metavar="KIND",
-        help="print laws, claims, figures, languages, quantities or presets",
+        help="print distributions, claims, figures, languages, quantities or presets",
     )
     add(
         "--format",

@@ -39,11 +39,11 @@ class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class PlaceRecord(_Record, frozen=True, kw_only=True):
-    """A place that a reading looks at, and how it came out there."""
+    """A place that an interpretation looks at, and how it came out there."""
 
-    law: Annotated[str, about("law of Q and K, or `q * k`")]
+    distribution: Annotated[str, about("distribution of Q and K, or `q * k`")]
     n_keys: Annotated[Size | None, about("keys of a row; null: pairs")]
-    context: Annotated[str, about("dependence or setup; empty: neither")]
+    context: Annotated[str, about("dependence or initialisation; empty: neither")]
     d_k: Annotated[Size | None, about("null: a series over all of them")]
     outcome: Outcome
 
@@ -51,7 +51,7 @@ class PlaceRecord(_Record, frozen=True, kw_only=True):
 class BorderRecord(_Record, frozen=True, kw_only=True):
     """Two neighbouring places between which the outcome changes."""
 
-    law: Annotated[str, about("as of a place")]
+    distribution: Annotated[str, about("as of a place")]
     n_keys: Annotated[Size | None, about("as of a place")]
     context: Annotated[str, about("as of a place")]
     d_k: Annotated[tuple[Size, Size], about("before and after")]
@@ -67,10 +67,10 @@ class LimitRecord(_Record, frozen=True, kw_only=True):
     constant: Annotated[Finite | None, about("what stands before it, or the limit")]
 
 
-class CellRecord(_Record, frozen=True, kw_only=True):
-    """A check at one place: an estimate, its interval, the window, the outcome."""
+class CaseRecord(_Record, frozen=True, kw_only=True):
+    """A check at one place: an estimate, its interval, the region, the outcome."""
 
-    law: Annotated[str, about("as of a place")]
+    distribution: Annotated[str, about("as of a place")]
     n_keys: Annotated[Size | None, about("as of a place")]
     context: Annotated[str, about("as of a place")]
     d_k: Annotated[Size | None, about("as of a place")]
@@ -79,10 +79,12 @@ class CellRecord(_Record, frozen=True, kw_only=True):
     estimate: Annotated[Finite | None, about("null: none", "the quantity's")]
     std_error: Annotated[Finite | None, about("its standard error", "the quantity's")]
     n_replicates: Annotated[int | None, about("replicates it is made of")]
-    decision_low: Annotated[Finite | None, about("lower end; null: none or infinite")]
-    decision_high: Annotated[Finite | None, about("upper end; null likewise")]
-    window_low: Annotated[Finite | None, about("of what is claimed; null: open")]
-    window_high: Annotated[Finite | None, about("likewise")]
+    simultaneous_low: Annotated[
+        Finite | None, about("lower end; null: none or infinite")
+    ]
+    simultaneous_high: Annotated[Finite | None, about("upper end; null likewise")]
+    region_low: Annotated[Finite | None, about("of what is claimed; null: open")]
+    region_high: Annotated[Finite | None, about("likewise")]
     exact: Annotated[Finite | None, about("exact value; null: none known")]
     limit: Annotated[LimitRecord | None, about("null: none known")]
     outcome: Outcome
@@ -92,7 +94,7 @@ class CellRecord(_Record, frozen=True, kw_only=True):
 
 
 class CheckRecord(_Record, frozen=True, kw_only=True):
-    """A check, as the catalogue has it, and its cells."""
+    """A check, as the catalogue has it, and its cases."""
 
     quantity: Annotated[str, about("what is looked at")]
     summary: Annotated[str, about("value, mean or quantile")]
@@ -108,7 +110,7 @@ class CheckRecord(_Record, frozen=True, kw_only=True):
     high: Annotated[float | Level | None, about("upper bound; null: open")]
     to: Annotated[Limiting | None, about("of `tends_to`")]
     domain: Annotated[Domain, about("where a text speaks")]
-    cells: Annotated[tuple[CellRecord, ...], about("one a place")]
+    cases: Annotated[tuple[CaseRecord, ...], about("one a place")]
 
 
 class NumberRecord(_Record, frozen=True, kw_only=True):
@@ -134,7 +136,7 @@ class PassageRecord(SentenceRecord, frozen=True, kw_only=True):
     id: Annotated[str, about("of the catalogue")]
 
 
-class ReadingRecord(_Record, frozen=True, kw_only=True):
+class InterpretationRecord(_Record, frozen=True, kw_only=True):
     """One precise meaning of a claim, and how it came out."""
 
     id: Annotated[str, about("of the catalogue")]
@@ -160,7 +162,7 @@ class ClaimRecord(_Record, frozen=True, kw_only=True):
         float | UnsetType, about("nominal, of it alone; may be left out")
     ] = UNSET
     texts: Annotated[dict[str, Verdict], about("by key: as each text says it")]
-    readings: Annotated[tuple[ReadingRecord, ...], about("its meanings")]
+    interpretations: Annotated[tuple[InterpretationRecord, ...], about("its meanings")]
     findings: Annotated[tuple[SentenceRecord, ...], about("what may be said of it")]
     right: Annotated[SentenceRecord | None, about("what would be right; null: none")]
     concedes: Annotated[SentenceRecord | None, about("what is right in it")]
@@ -178,8 +180,8 @@ class ClaimsRecord(_Record, frozen=True, kw_only=True):
     """claims.json: how everything that is judged came out."""
 
     error_rate: Annotated[float, about("nominal error rate of all of it", gt=0, lt=1)]
-    decision_error: Annotated[
-        float, about("of one end of one decision interval", gt=0, lt=1)
+    simultaneous_error: Annotated[
+        float, about("of one end of one simultaneous interval", gt=0, lt=1)
     ]
     looks: Annotated[
         int | UnsetType, about("at all statistics together; may be left out")

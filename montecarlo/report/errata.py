@@ -11,7 +11,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.report.author_texts import AuthorText
 from montecarlo.report.sources import section_number
 from montecarlo.report.telling import smallest_refuted
-from montecarlo.report.views import FAILING, CellView, CheckView, ClaimView, Findings
+from montecarlo.report.views import FAILING, CaseView, CheckView, ClaimView, Findings
 
 #: Verdicts of what is right as it is said.
 HOLDING = ("supported", "documented")
@@ -60,14 +60,14 @@ class Assertion:
     verdict : str
         Of the interpretations that the text's words admit.
     places : tuple of Place
-    telling : (CheckView, CellView) or None
+    telling : (CheckView, CaseView) or None
         What it gives at the smallest telling case, and what was measured there.
     """
 
     claim: ClaimView
     verdict: str
     places: tuple[Place, ...]
-    telling: tuple[CheckView, CellView] | None = None
+    telling: tuple[CheckView, CaseView] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +211,8 @@ def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
         return
     places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
     admitted = {name for source in sources for name in source.admits}
-    readings = [r for r in claim.voting if not admitted or r.id in admitted]
-    yield Assertion(claim, claim.texts[key], places, smallest_refuted(readings))
+    interpretations = [r for r in claim.voting if not admitted or r.id in admitted]
+    yield Assertion(claim, claim.texts[key], places, smallest_refuted(interpretations))
 
 
 def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:

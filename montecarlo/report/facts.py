@@ -11,7 +11,7 @@ from montecarlo.report.figure_facts import (
     entropy_fact,
     formats_fact,
     planted_fact,
-    score_law_fact,
+    score_distribution_fact,
     texts_fact,
 )
 from montecarlo.report.figures.rows import (
@@ -25,7 +25,7 @@ from montecarlo.report.figures.rows import (
 from montecarlo.report.figures.weights import RANK_D_K
 from montecarlo.report.report_card import RATE_CURVE
 from montecarlo.report.tables import N_KEYS
-from montecarlo.report.views import ClaimView, Findings, ReadingView
+from montecarlo.report.views import ClaimView, Findings, InterpretationView
 
 #: The largest d_k that a domain reaches; beyond it a grid has edges only.
 MOST_D_K = 1024
@@ -83,7 +83,7 @@ def figure_facts(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
             ("gradient_query", "mean", "none/sqrt"),
         ),
         "weights-by-rank": _first_rank(curves),
-        "score-law": score_law_fact(gaussian),
+        "score-distribution": score_distribution_fact(gaussian),
         "entropy": entropy_fact(measurements, MOST_D_K),
         "planted": planted_fact(measurements),
         "formats": formats_fact(measurements),
@@ -159,9 +159,9 @@ def _report_card(curves: pd.DataFrame) -> Fact | None:
 
 def _saturation(measurements: pd.DataFrame) -> Fact | None:
     """Pick the ends of an unscaled line of the map, in percent as it shows them."""
-    cells = saturation_cells(measurements)
-    cells = cells[(cells["divisor"] == "none") & (cells["d_k"] <= MOST_D_K)]
-    line = cells[cells["n_keys"] == nearest(cells["n_keys"], N_KEYS)].sort_values("d_k")
+    cases = saturation_cells(measurements)
+    cases = cases[(cases["divisor"] == "none") & (cases["d_k"] <= MOST_D_K)]
+    line = cases[cases["n_keys"] == nearest(cases["n_keys"], N_KEYS)].sort_values("d_k")
     if line.empty:
         return None
     first, last = line.iloc[0], line.iloc[-1]
@@ -220,8 +220,8 @@ def _z_scores(measurements: pd.DataFrame) -> Fact | None:
 
 def threshold_panels(
     curves: pd.DataFrame, findings: Findings
-) -> list[tuple[ClaimView, ReadingView]]:
-    """Return the claim and reading of each panel of the figure of thresholds.
+) -> list[tuple[ClaimView, InterpretationView]]:
+    """Return the claim and interpretation of each panel of the figure of thresholds.
 
     Parameters
     ----------
@@ -233,8 +233,10 @@ def threshold_panels(
     claims = {claim.id: claim for claim in findings.claims}
     panels = []
     for name in dict.fromkeys(names):
-        _, claim_id, reading_id, _ = name.split("/")
+        _, claim_id, interpretation_id, _ = name.split("/")
         claim = claims.get(claim_id)
         if claim is not None:
-            panels += [(claim, r) for r in claim.readings if r.id == reading_id]
+            panels += [
+                (claim, r) for r in claim.interpretations if r.id == interpretation_id
+            ]
     return panels

@@ -46,9 +46,9 @@ def attention_fact(measurements: pd.DataFrame, curves: pd.DataFrame) -> Fact | N
     }
 
 
-def score_law_fact(gaussian: pd.DataFrame) -> Fact | None:
-    """Pick the gap from the normal law at the ends of the grid."""
-    rows = gaussian[gaussian["quantity"].eq("score_law_gap")]
+def score_distribution_fact(gaussian: pd.DataFrame) -> Fact | None:
+    """Pick the gap from the normal distribution at the ends of the grid."""
+    rows = gaussian[gaussian["quantity"].eq("score_distribution_gap")]
     rows = with_interval(rows).sort_values("d_k")
     if rows["d_k"].nunique() < 2:
         return None
@@ -58,9 +58,9 @@ def score_law_fact(gaussian: pd.DataFrame) -> Fact | None:
 
 def entropy_fact(measurements: pd.DataFrame, most_d_k: int) -> Fact | None:
     """Pick the ends of an unscaled line of the map, in percent of ln n."""
-    cells = entropy_cells(measurements)
-    cells = cells[cells["divisor"].eq("none") & cells["d_k"].le(most_d_k)]
-    line = cells[cells["n_keys"].eq(nearest(cells["n_keys"], N_KEYS) or 0)]
+    cases = entropy_cells(measurements)
+    cases = cases[cases["divisor"].eq("none") & cases["d_k"].le(most_d_k)]
+    line = cases[cases["n_keys"].eq(nearest(cases["n_keys"], N_KEYS) or 0)]
     if line.empty:
         return None
     line = line.sort_values("d_k")

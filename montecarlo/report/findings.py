@@ -26,12 +26,12 @@ from montecarlo.report.views import (
     FAILING,
     VERDICTS,
     BorderView,
-    CellView,
+    CaseView,
     CheckView,
     ClaimView,
     Findings,
+    InterpretationView,
     NumberView,
-    ReadingView,
     RightView,
     Said,
     SelfCheckView,
@@ -139,7 +139,7 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         self_checks,
         counts,
         results.claims["error_rate"],
-        results.claims["decision_error"],
+        results.claims["simultaneous_error"],
         results.run,
         tuple(results.claims["models"]),
         tuple(results.claims["records"]),
@@ -161,12 +161,14 @@ def _claim(
     number: int, record: Mapping[str, Any], claim: Claim, words: _Words
 ) -> ClaimView:
     labels = {
-        reading.id: words.shown(reading.label)
-        for reading in claim.reading
-        if reading.label is not None
+        interpretation.id: words.shown(interpretation.label)
+        for interpretation in claim.interpretation
+        if interpretation.label is not None
     }
     verdict = record["verdict"]
-    readings = tuple(_reading(r, labels.get(r["id"])) for r in record["readings"])
+    interpretations = tuple(
+        _interpretation(r, labels.get(r["id"])) for r in record["interpretations"]
+    )
     pairs = zip(record["findings"], claim.finding, strict=True)
     said = (_said(one, words.shown(finding.text)) for one, finding in pairs)
     right = concedes = None
@@ -177,7 +179,9 @@ def _claim(
             right = RightView(sentence, line)
     if claim.concedes is not None and verdict in FAILING:
         concedes = _said(record["concedes"], words.shown(claim.concedes.text))
-    voting = [reading for reading in readings if reading.votes]
+    voting = [
+        interpretation for interpretation in interpretations if interpretation.votes
+    ]
     return ClaimView(
         number,
         claim.id,
@@ -188,7 +192,7 @@ def _claim(
         verdict,
         record["texts"],
         next((one for one in said if one is not None), None),
-        readings,
+        interpretations,
         right,
         concedes,
         telling(verdict, voting),
@@ -222,9 +226,11 @@ def _said(record: Mapping[str, Any], text: Shown) -> Said | None:
     return Said(text, numbers, tuple(map(_check, record["checks"])))
 
 
-def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:
+def _interpretation(
+    record: Mapping[str, Any], label: Shown | None
+) -> InterpretationView:
     first = record["checks"][0]
-    return ReadingView(
+    return InterpretationView(
         record["id"],
         label,
         row_symbol(first["quantity"], first["summary"], first["divisor"]),
@@ -237,7 +243,7 @@ def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:
         tuple(_check(check) for check in record["checks"]),
         tuple(
             BorderView(
-                b["law"],
+                b["distribution"],
                 b["context"],
                 b["n_keys"],
                 tuple(b["d_k"]),
@@ -246,7 +252,7 @@ def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:
             for b in record["borders"]
         ),
         tuple(
-            (place["law"], place["context"], place["n_keys"])
+            (place["distribution"], place["context"], place["n_keys"])
             for place in record["places"]
             if place["d_k"] is None
             and place["outcome"] == "refuted"
@@ -256,27 +262,27 @@ def _reading(record: Mapping[str, Any], label: Shown | None) -> ReadingView:
 
 
 def _outcomes(checks: Sequence[Mapping[str, Any]]) -> Mapping[str, int]:
-    return Counter(cell["outcome"] for check in checks for cell in check["cells"])
+    return Counter(case["outcome"] for check in checks for case in check["cases"])
 
 
 def _check(record: Mapping[str, Any]) -> CheckView:
-    cells = tuple(
-        CellView(
-            cell["law"],
-            cell["context"],
-            cell["n_keys"],
-            cell["d_k"],
-            tuple(cell["d_k_range"]),
-            cell["rows"][0] if len(cell["rows"]) == 1 else "",
-            cell["estimate"],
-            cell["std_error"],
-            (cell["decision_low"], cell["decision_high"]),
-            (cell["window_low"], cell["window_high"]),
-            cell["outcome"],
-            cell["replicates_needed"],
-            cell["exact"],
-            cell["limit"],
+    cases = tuple(
+        CaseView(
+            case["distribution"],
+            case["context"],
+            case["n_keys"],
+            case["d_k"],
+            tuple(case["d_k_range"]),
+            case["rows"][0] if len(case["rows"]) == 1 else "",
+            case["estimate"],
+            case["std_error"],
+            (case["simultaneous_low"], case["simultaneous_high"]),
+            (case["region_low"], case["region_high"]),
+            case["outcome"],
+            case["replicates_needed"],
+            case["exact"],
+            case["limit"],
         )
-        for cell in record["cells"]
+        for case in record["cases"]
     )
-    return CheckView(check_formula(record), cells)
+    return CheckView(check_formula(record), cases)

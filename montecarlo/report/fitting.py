@@ -13,7 +13,7 @@ from montecarlo.results.columns import MEASUREMENTS
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.table import row_id
 from montecarlo.run_record import CLAIMS_FILE
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 Line = Mapping[str, str | None]
 
@@ -56,13 +56,13 @@ def _name_of(line: Line) -> str:
     """Return the name that a line has by what identifies it."""
     text = {name: value or "" for name, value in line.items()}
     look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
-    condition = Condition(
-        text["law_q"],
-        text["law_k"],
+    point = DesignPoint(
+        text["distribution_q"],
+        text["distribution_k"],
         int(text["d_k"]),
         int(text["n_keys"]) if text["n_keys"] else None,
         text["dependence"],
-        text["setup"],
+        text["initialisation"],
     )
     key = RowKey(
         text["divisor"],
@@ -71,7 +71,7 @@ def _name_of(line: Line) -> str:
         text["number_format"],
         text["softmax"],
     )
-    return row_id(condition, key)
+    return row_id(point, key)
 
 
 def _named(record: Any) -> Iterator[str]:  # noqa: ANN401 - plain data

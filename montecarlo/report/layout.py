@@ -71,9 +71,9 @@ def _plain_decimals(value: float) -> int:
 
 
 @lru_cache(maxsize=CACHED)
-def shared_error(low: float, high: float, window: tuple[float | None, ...]) -> float:
-    """Return an error whose digits tell where an interval lies in its window."""
-    ends = [end for end in window if end is not None]
+def shared_error(low: float, high: float, region: tuple[float | None, ...]) -> float:
+    """Return an error whose digits tell where an interval lies in its region."""
+    ends = [end for end in region if end is not None]
     width = (high - low) / 4.0 or abs(low) or 1.0
     errors = [width / 10.0**finer for finer in range(18)]
     return next(
@@ -88,13 +88,13 @@ def shared_error(low: float, high: float, window: tuple[float | None, ...]) -> f
 
 @lru_cache(maxsize=CACHED)
 def error_unless_nothing(
-    value: float, error: float, window: tuple[float | None, ...]
+    value: float, error: float, region: tuple[float | None, ...]
 ) -> float:
     """Return an error of an end's own size where its interval's would show it as 0."""
     if value == 0.0 or not lay_out(value, error).rounds_to_zero(value):
         return error
     finer = abs(value) / 10.0
-    ends = [end for end in window if end is not None]
+    ends = [end for end in region if end is not None]
     return finer if all(_tells(value, end, finer) for end in ends) else error
 
 

@@ -195,11 +195,11 @@ def _table(node: Node, link: Callable[[str], str]) -> Iterator[str]:
         yield f"**{_inline(caption.children, link)}**"
     lines = []
     for row in (n for n in node.walk() if n.tag == "tr"):
-        cells = [c for c in row.children if isinstance(c, Node)]
-        written = [_inline(c.children, link) or " " for c in cells]
+        cases = [c for c in row.children if isinstance(c, Node)]
+        written = [_inline(c.children, link) or " " for c in cases]
         lines.append(f"| {' | '.join(written)} |")
         if len(lines) == 1:
-            lines.append("|" + " --- |" * len(cells))
+            lines.append("|" + " --- |" * len(cases))
     name = node.attributes.get("id", "")
     yield "\n".join([*lines, *([f"{{: #{name}}}"] if name else [])])
 

@@ -18,7 +18,7 @@ REPORT_FIGURES: Order = {
 }
 EVIDENCE_FIGURES: Order = {
     "premise": ("audit",),
-    "variance": ("variance", "score-law"),
+    "variance": ("variance", "score-distribution"),
     "weights": (
         *("effective-keys", "weights-by-rank", "weight-max", "saturation"),
         *("entropy", "largest-score", "thresholds"),
@@ -31,7 +31,7 @@ EVIDENCE_FIGURES: Order = {
 OWN_FIGURES: Order = {
     "": ("texts", "thresholds"),
     "premise": ("audit",),
-    "variance": ("variance", "score-law"),
+    "variance": ("variance", "score-distribution"),
     "weights": (
         *("attention", "effective-keys", "weights-by-rank", "weight-max"),
         *("saturation", "entropy", "planted", "largest-score"),

@@ -83,7 +83,7 @@ class NumberFormat:
         Parameters
         ----------
         value : float or None
-            None is an open end of a window, infinite.
+            None is an open end of a region, infinite.
         error : float, optional
             Its standard error: the number gets the digits that the error's first two
             need.
@@ -151,45 +151,45 @@ class NumberFormat:
         return f"{';' if self.mark == ',' else ','}{KEPT}"
 
     def interval(
-        self, low: float | None, high: float | None, window: tuple[float | None, ...]
+        self, low: float | None, high: float | None, region: tuple[float | None, ...]
     ) -> Markup:
-        """Write an interval that compares with a window's ends as the raw one does."""
+        """Write an interval that compares with a region's ends as the raw one does."""
         if low is None or high is None:
             ends = [self.number(low), self.number(high)]
         else:
-            error = shared_error(low, high, window)
+            error = shared_error(low, high, region)
             ends = [
-                self.number(v, error_unless_nothing(v, error, window))
+                self.number(v, error_unless_nothing(v, error, region))
                 for v in (low, high)
             ]
         return Markup("[{}]").format(escape(self._between).join(ends))
 
-    def window(
-        self, window: tuple[float | None, ...], low: float | None, high: float | None
+    def region(
+        self, region: tuple[float | None, ...], low: float | None, high: float | None
     ) -> Markup:
-        """Write a window with as many digits as the interval beside it needs.
+        """Write a region with as many digits as the interval beside it needs.
 
         One that is open to a side is written as a bound.
         """
         error = None
         if low is not None and high is not None:
-            error = shared_error(low, high, window)
+            error = shared_error(low, high, region)
         ends = [
             self.number(end, error_of_end(end, error))
-            for end in window
+            for end in region
             if end is not None
         ]
         if len(ends) == 1:
             return Markup("{}{}{}").format(
-                UP_TO if window[0] is None else FROM, KEPT, ends[0]
+                UP_TO if region[0] is None else FROM, KEPT, ends[0]
             )
         return escape(f"{KEPT}…{KEPT}").join(ends)
 
-    def plain_window(self, window: tuple[float | None, ...]) -> str:
-        """Write a window as plain text, each end as short as it is known."""
-        ends = [self.plain(end) for end in window if end is not None]
+    def plain_region(self, region: tuple[float | None, ...]) -> str:
+        """Write a region as plain text, each end as short as it is known."""
+        ends = [self.plain(end) for end in region if end is not None]
         if len(ends) == 1:
-            return f"{UP_TO if window[0] is None else FROM} {ends[0]}"
+            return f"{UP_TO if region[0] is None else FROM} {ends[0]}"
         return " … ".join(ends)
 
 

@@ -177,7 +177,7 @@ def _seconds(typed: str) -> float:
 
 
 def _options(configuration: Configuration, grid: Grid, preset: str) -> Options:
-    grid.conditions()
+    grid.points()
     catalogue = read_catalogue()
     if configuration.only:
         catalogue = catalogue.only(configuration.only)

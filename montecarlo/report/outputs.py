@@ -185,7 +185,7 @@ def findings_record(contents: Contents, languages: list[Language]) -> dict[str, 
         "seed": run["seed"],
         "versions": dict(run["versions"]),
         "error_rate": findings.error_rate,
-        "decision_error": findings.decision_error,
+        "simultaneous_error": findings.simultaneous_error,
         "counts": dict(findings.counts),
         "claims": [record(claim) for claim in findings.by_weight()],
         "passages": {

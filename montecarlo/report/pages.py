@@ -28,7 +28,7 @@ from montecarlo.report.style import nested, policy, stylesheet
 from montecarlo.report.tables import AuditRow, TailTable, TopicTable
 from montecarlo.report.templates import read_template
 from montecarlo.report.trained import TrainedModel
-from montecarlo.report.views import ClaimView, Findings, ReadingView
+from montecarlo.report.views import ClaimView, Findings, InterpretationView
 from montecarlo.report.wording import functions_for
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
@@ -57,7 +57,7 @@ class Contents:
         The table of overflow probabilities.
     legends : mapping
         Figure id to Legend: what it draws.
-    threshold_panels : sequence of (ClaimView, ReadingView)
+    threshold_panels : sequence of (ClaimView, InterpretationView)
         What the panels of the figure of thresholds show, in their order.
     card : CardView or None
         The judge's report card, None where the package has none.
@@ -80,7 +80,7 @@ class Contents:
     saturated: Sequence[SaturatedRow]
     tails: TailTable | None
     legends: Mapping[str, Legend]
-    threshold_panels: Sequence[tuple[ClaimView, ReadingView]]
+    threshold_panels: Sequence[tuple[ClaimView, InterpretationView]]
     card: CardView | None
     trained: TrainedModel | None
     sensitivity: Sensitivity | None

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from montecarlo.sampling.dependence import Dependence, parse_dependence
-from montecarlo.sampling.setups import Setup, parse_setup
+from montecarlo.sampling.initialisations import Initialisation, parse_initialisation
 
-_LAW = re.compile(r"(?P<family>\w+)(?:\((?P<parameters>[^)]*)\))?")
+_DISTRIBUTION = re.compile(r"(?P<family>\w+)(?:\((?P<parameters>[^)]*)\))?")
 #: Parameters of a distribution, as LaTeX.
 _GREEK = {"mean": r"\mu", "std": r"\sigma"}
 
@@ -29,31 +29,33 @@ class Place:
     distributions : tuple of Distribution
         One, or that of queries and that of keys.
     dependence : Dependence or None
-    setup : Setup or None
+    initialisation : Initialisation or None
     number_format, softmax : str
         Empty where none is compared.
     """
 
     distributions: tuple[Distribution, ...]
     dependence: Dependence | None = None
-    setup: Setup | None = None
+    initialisation: Initialisation | None = None
     number_format: str = ""
     softmax: str = ""
 
 
 @lru_cache(maxsize=1024)
-def parse_place(law: str, context: str) -> Place:
-    """Take apart what a cell of claims.json calls its law and its context.
+def parse_place(distribution: str, context: str) -> Place:
+    """Take apart what a case of claims.json calls its distribution and its context.
 
     Parameters
     ----------
-    law, context : str
+    distribution, context : str
     """
-    distributions = tuple(_distribution(part.strip()) for part in law.split(" * "))
+    distributions = tuple(
+        _distribution(part.strip()) for part in distribution.split(" * ")
+    )
     if not context:
         return Place(distributions)
     if context.startswith("init("):
-        return Place(distributions, setup=parse_setup(context))
+        return Place(distributions, initialisation=parse_initialisation(context))
     if "(" in context:
         return Place(distributions, dependence=parse_dependence(context))
     number_format, _, softmax = context.partition(" ")
@@ -62,7 +64,7 @@ def parse_place(law: str, context: str) -> Place:
 
 def _distribution(name: str) -> Distribution:
     """Take apart ``family(mean=...,std=...)``."""
-    match = _LAW.fullmatch(name)
+    match = _DISTRIBUTION.fullmatch(name)
     if match is None:
         raise ValueError(f"distribution must be a name with parameters, got {name!r}")
     given = (part.split("=") for part in (match["parameters"] or "").split(",") if part)

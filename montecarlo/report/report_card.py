@@ -32,31 +32,31 @@ SHOWN_ROWS = (
     ("inverse_participation", "sqrt"),
     ("entropy", "sqrt"),
 )
-SHOWN_LAW, SHOWN_D_K = "gaussian", 64
+SHOWN_DISTRIBUTION, SHOWN_D_K = "gaussian", 64
 #: How the curves of its figure begin.
 RATE_CURVE, POWER_CURVE = "miss_rate", "power"
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How the intervals of one law fared.
+    """How the intervals of one distribution fared.
 
     Attributes
     ----------
-    law, context : str
+    distribution, context : str
     judged : bool
-        False: the law lacks moments that these rows need.
+        False: the distribution lacks moments that these rows need.
     groups : int
         Combinations of d_k and quantity.
     worst : tuple of float
         Actual over nominal rate of the worst of them, by nominal rate.
     extrapolated : float
-        The same at the error rate of one decision interval, by the model.
+        The same at the error rate of one simultaneous interval, by the model.
     covered : (float, float)
         Least and largest share of 95 % intervals of a row that hold the truth.
     """
 
-    law: str
+    distribution: str
     context: str
     judged: bool
     groups: int
@@ -81,7 +81,7 @@ class CardView:
 
     rates: tuple[float, ...]
     allowed: float
-    decision_error: float
+    simultaneous_error: float
     samples: int
     draws: int
     grades: tuple[Grade, ...]
@@ -110,7 +110,7 @@ def with_card(results: StudyResults, card: Card | None) -> StudyResults:
     """
     if card is None:
         return results
-    rate = float(results.claims["decision_error"])
+    rate = float(results.claims["simultaneous_error"])
     view = view_card(card, rate)
     curves = pd.DataFrame.from_records(
         [*_rate_curves(view), *_power_curves(card.power)], columns=list(CURVE_COLUMNS)
@@ -134,23 +134,41 @@ def read_view(claims: Mapping[str, Any]) -> CardView | None:
 
 
 def _rate_curves(view: CardView) -> Iterator[tuple[object, ...]]:
-    """Yield how many times as often as stated a law's worst intervals miss."""
+    """Yield how many times as often as stated a distribution's worst intervals miss."""
     for grade in view.grades:
         name = f"{RATE_CURVE}/{'judged' if grade.judged else 'shown'}"
-        place = (grade.law, grade.law, grade.context or "none", "", None, None, "")
+        place = (
+            grade.distribution,
+            grade.distribution,
+            grade.context or "none",
+            "",
+            None,
+            None,
+            "",
+        )
         for rate, ratio in zip(view.rates, grade.worst, strict=True):
             yield (*place, name, rate, ratio, math.nan)
-        last = (view.decision_error, grade.extrapolated, math.nan)
+        last = (view.simultaneous_error, grade.extrapolated, math.nan)
         yield (*place, f"{name}/extrapolated", *last)
 
 
 def _power_curves(power: pd.DataFrame) -> Iterator[tuple[object, ...]]:
     """Yield the shares of claims supported and refuted, by distance from the truth."""
-    here = power[power["law"].eq(SHOWN_LAW) & power["d_k"].eq(SHOWN_D_K)]
+    here = power[
+        power["distribution"].eq(SHOWN_DISTRIBUTION) & power["d_k"].eq(SHOWN_D_K)
+    ]
     quantity, divisor = SHOWN_ROWS[0]
     here = here[here["quantity"].eq(quantity) & here["divisor"].eq(divisor)]
     for one in here.to_dict("records"):
-        place = (SHOWN_LAW, SHOWN_LAW, "none", "", SHOWN_D_K, None, divisor)
+        place = (
+            SHOWN_DISTRIBUTION,
+            SHOWN_DISTRIBUTION,
+            "none",
+            "",
+            SHOWN_D_K,
+            None,
+            divisor,
+        )
         for outcome in ("supported", "refuted"):
             name = f"{POWER_CURVE}/{one['replicates']}/{outcome}"
             share = short(one[outcome] / one["samples"])
@@ -189,15 +207,15 @@ def view_card(card: Card, error_rate: float) -> CardView:
 def _grades(rates: pd.DataFrame, error_rate: float) -> Iterator[Grade]:
     groups = by_quantity(rates)
     ratios = actual_over_nominal(groups).assign(beyond=extrapolated(groups, error_rate))
-    names = ["judged", "law", "context"]
+    names = ["judged", "distribution", "context"]
     covered = (rates["covered"] / rates["draws"]).groupby([rates[n] for n in names])
     least, most = covered.min(), covered.max()
     in_order = groups[names].drop_duplicates().sort_values("judged", ascending=False)
-    for judged, law, context in in_order.itertuples(index=False):
-        mine = (groups[names] == [judged, law, context]).all(axis=1)
-        key = (judged, law, context)
+    for judged, distribution, context in in_order.itertuples(index=False):
+        mine = (groups[names] == [judged, distribution, context]).all(axis=1)
+        key = (judged, distribution, context)
         yield Grade(
-            law,
+            distribution,
             context,
             bool(judged),
             int(mine.sum()),
@@ -208,7 +226,9 @@ def _grades(rates: pd.DataFrame, error_rate: float) -> Iterator[Grade]:
 
 
 def _power(power: pd.DataFrame) -> Iterator[PowerLine]:
-    here = power[(power["law"] == SHOWN_LAW) & (power["d_k"] == SHOWN_D_K)]
+    here = power[
+        (power["distribution"] == SHOWN_DISTRIBUTION) & (power["d_k"] == SHOWN_D_K)
+    ]
     here = here[here["context"].eq("") & here["distance"].isin(SHOWN_DISTANCES)]
     here = here[here["n_keys"].isna() | here["n_keys"].eq(128)]
     for quantity, divisor in SHOWN_ROWS:

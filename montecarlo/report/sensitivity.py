@@ -19,19 +19,19 @@ FILE = Path(__file__).with_name("sensitivity.json")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A claim, or one of its readings, whose verdict is another then.
+    """A claim, or one of its interpretations, whose verdict is another then.
 
     Attributes
     ----------
     claim : str
-    reading : str
+    interpretation : str
         Empty: the claim's own verdict.
     before, after : str
         Verdicts.
     """
 
     claim: str
-    reading: str
+    interpretation: str
     before: str
     after: str
 
@@ -57,12 +57,12 @@ class Choice:
     @property
     def verdicts(self) -> list[Change]:
         """Those of claims."""
-        return [change for change in self.changes if not change.reading]
+        return [change for change in self.changes if not change.interpretation]
 
     @property
-    def readings(self) -> list[Change]:
-        """Those of readings."""
-        return [change for change in self.changes if change.reading]
+    def interpretations(self) -> list[Change]:
+        """Those of interpretations."""
+        return [change for change in self.changes if change.interpretation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Sensitivity:
         Of the results that were judged again.
     checks : str
         `fingerprint` of what they were judged by.
-    claims, readings : int
+    claims, interpretations : int
         How many there are.
     lines : tuple of Choice
         One for each thing that was varied.
@@ -86,7 +86,7 @@ class Sensitivity:
     seed: int
     checks: str
     claims: int
-    readings: int
+    interpretations: int
     lines: tuple[Choice, ...]
 
 
@@ -101,18 +101,18 @@ def fingerprint(claims: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     asked = [
         [
             claim["id"],
-            *(reading[name] for name in ("id", "votes", "quantifier", "share")),
-            *(value for check in reading["checks"] for value in _asked(check)),
+            *(interpretation[name] for name in ("id", "votes", "quantifier", "share")),
+            *(value for check in interpretation["checks"] for value in _asked(check)),
         ]
         for claim in claims["claims"]
-        for reading in claim["readings"]
+        for interpretation in claim["interpretations"]
     ]
     text = json.dumps([asked, run["grid"], run["error_rate"]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _asked(check: Mapping[str, Any]) -> list[object]:
-    return [value for name, value in check.items() if name != "cells"]
+    return [value for name, value in check.items() if name != "cases"]
 
 
 def read_sensitivity(file: Path = FILE) -> Sensitivity:

@@ -133,7 +133,7 @@ def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
 class AuditRow:
     """One initialisation."""
 
-    setup: str
+    initialisation: str
     entry: TableCell
     score: TableCell
     frozen_below: float
@@ -154,14 +154,14 @@ def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]
         of the scores.
     """
     projected = measurements[
-        measurements["setup"].notna()
-        & measurements["setup"].ne("")
+        measurements["initialisation"].notna()
+        & measurements["initialisation"].ne("")
         & measurements["d_k"].eq(AUDIT_D_K)
     ]
     entries, scores = (
         projected[projected["quantity"].eq(quantity) & projected["divisor"].eq(divisor)]
-        .drop_duplicates("setup")
-        .set_index("setup")
+        .drop_duplicates("initialisation")
+        .set_index("initialisation")
         for quantity, divisor in (
             ("entry_variance_q", "none"),
             ("score_variance", "sqrt"),
@@ -177,12 +177,12 @@ def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
     entries, scores = audit_table(measurements)
     return [
         AuditRow(
-            str(setup),
+            str(initialisation),
             read_cell(entry),
             read_cell(score),
             math.exp(0.5 * score["estimate"]),
         )
-        for setup, entry, score in zip(
+        for initialisation, entry, score in zip(
             scores.index,
             entries.to_dict("records"),
             scores.to_dict("records"),

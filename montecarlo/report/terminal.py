@@ -18,9 +18,9 @@ from montecarlo.printing import print_lines, printable
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import LANGUAGES
 from montecarlo.report.views import Findings
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.laws import LAWS
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study import Advance
 
 #: Lines of a table that is piped are not cut to a terminal's width.
@@ -58,9 +58,9 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
         task = bar.add_task("sampling", total=0.0)
         total = 0.0
 
-        def advance(condition: Condition, finished: int, wanted: int) -> None:
+        def advance(point: DesignPoint, finished: int, wanted: int) -> None:
             nonlocal total
-            seconds = replicate_seconds(condition, n_divisors)
+            seconds = replicate_seconds(point, n_divisors)
             total += wanted * seconds
             bar.update(task, total=total, advance=finished * seconds)
 
@@ -70,11 +70,17 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
 def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
     """Print the table of claims with their verdicts, and the paths written."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("claim", "verdict", "readings"):
+    for heading in ("claim", "verdict", "interpretations"):
         table.add_column(heading)
     for claim in findings.claims:
-        readings = ", ".join(f"{r.id}: {r.verdict}" for r in claim.readings)
-        cells = (claim.id, claim.verdict, readings if claim.readings[1:] else "")
+        interpretations = ", ".join(
+            f"{r.id}: {r.verdict}" for r in claim.interpretations
+        )
+        cells = (
+            claim.id,
+            claim.verdict,
+            interpretations if claim.interpretations[1:] else "",
+        )
         table.add_row(*map(printable, cells))
     console = open_console(sys.stdout)
     console.print(table)
@@ -90,7 +96,7 @@ def print_list(kind: str) -> None:
 
     Parameters
     ----------
-    kind : {"figures", "laws", "claims", "languages", "quantities", "presets"}
+    kind : {"figures", "distributions", "claims", "languages", "quantities", "presets"}
 
     Raises
     ------
@@ -109,9 +115,10 @@ def print_list(kind: str) -> None:
 Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
-def _list_laws() -> Listing:
-    return ("law", "kurtosis", "finite moments below order"), [
-        (law.name, f"{law.kurtosis:g}", f"{law.moments:g}") for law in LAWS.values()
+def _list_distributions() -> Listing:
+    return ("distribution", "kurtosis", "finite moments below order"), [
+        (distribution.name, f"{distribution.kurtosis:g}", f"{distribution.moments:g}")
+        for distribution in DISTRIBUTIONS.values()
     ]
 
 
@@ -142,8 +149,8 @@ def _list_presets() -> Listing:
                 f"{grid.d_k[0]} to {max(grid.d_k)}",
                 f"{grid.n_keys[0]} to {max(grid.n_keys)}",
                 ", ".join(f"({d}, {n})" for d, n in grid.edges) or "-",
-                str(1 + len(grid.laws)),
-                str(len(grid.conditions())),
+                str(1 + len(grid.distributions)),
+                str(len(grid.points())),
                 f"{grid.first} to {grid.most}",
                 f"{least:.0f} to {most:.0f} s",
             )
@@ -153,8 +160,8 @@ def _list_presets() -> Listing:
         "d_k",
         "n",
         "edges (d_k, n)",
-        "laws",
-        "conditions",
+        "distributions",
+        "points",
         "replicates",
         "CPU time, about",
     ), rows
@@ -166,7 +173,7 @@ def _list_figures() -> Listing:
 
 _LISTS = {
     "figures": _list_figures,
-    "laws": _list_laws,
+    "distributions": _list_distributions,
     "claims": _list_claims,
     "languages": _list_languages,
     "quantities": _list_quantities,

@@ -21,7 +21,7 @@ TRAINED_FILE = "trained_model.json"
 
 @dataclass(frozen=True, slots=True)
 class TrainedReading:
-    """A reading on the model: its verdict, and in how many heads it holds."""
+    """An interpretation on the model: its verdict, and in how many heads it holds."""
 
     label: str | None
     verdict: str
@@ -35,14 +35,14 @@ class TrainedModel:
     Attributes
     ----------
     d_k, n_heads, n_sequences : int
-    readings : mapping
-        Claim to its readings that one model can decide.
+    interpretations : mapping
+        Claim to its interpretations that one model can decide.
     """
 
     d_k: int
     n_heads: int
     n_sequences: int
-    readings: Mapping[str, Sequence[TrainedReading]]
+    interpretations: Mapping[str, Sequence[TrainedReading]]
 
 
 def with_trained(results: StudyResults) -> StudyResults:
@@ -76,18 +76,22 @@ def view_trained(catalogue: Catalogue) -> TrainedModel:
     """
     path = files("montecarlo.report").joinpath(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
-    readings = {}
+    interpretations = {}
     for claim in catalogue.claim:
-        known = {reading.id for reading in claim.reading if not reading.beyond}
-        readings[claim.id] = [
+        known = {
+            interpretation.id
+            for interpretation in claim.interpretation
+            if not interpretation.beyond
+        }
+        interpretations[claim.id] = [
             TrainedReading(
-                label_here(claim, one["reading"]),
+                label_here(claim, one["interpretation"]),
                 one["verdict"],
                 one["heads"].get("supported", 0),
             )
-            for one in record["readings"]
-            if one["claim"] == claim.id and one["reading"] in known
+            for one in record["interpretations"]
+            if one["claim"] == claim.id and one["interpretation"] in known
         ]
     return TrainedModel(
-        record["d_k"], record["n_heads"], record["n_sequences"], readings
+        record["d_k"], record["n_heads"], record["n_sequences"], interpretations
     )

@@ -38,10 +38,10 @@ TOPICS = ("premise", "variance", "weights", "gradients", "arithmetic", "practice
 
 
 @dataclass(frozen=True, slots=True)
-class CellView:
-    """One cell of a check."""
+class CaseView:
+    """One case of a check."""
 
-    law: str
+    distribution: str
     context: str
     n_keys: int | None
     d_k: int | None
@@ -50,7 +50,7 @@ class CellView:
     estimate: float | None
     std_error: float | None
     decision: tuple[float | None, float | None]
-    window: tuple[float | None, float | None]
+    region: tuple[float | None, float | None]
     outcome: str
     needed: int | None
     exact: float | None
@@ -69,21 +69,21 @@ class NumberView:
 
 @dataclass(frozen=True, slots=True)
 class CheckView:
-    """One check: what is compared, as a formula, and its cells."""
+    """One check: what is compared, as a formula, and its cases."""
 
     formula: str
-    cells: tuple[CellView, ...]
+    cases: tuple[CaseView, ...]
 
     def columns(self) -> list[tuple[int, int]]:
         """Return the d_k, or ranges of d_k, that its table has columns for."""
-        return sorted({cell.d_k_range for cell in self.cells})
+        return sorted({case.d_k_range for case in self.cases})
 
-    def lines(self) -> list[tuple[CellView, list[CellView | None]]]:
-        """Return the lines of its table: law, context and n from the first cell."""
-        lines: dict[tuple[str, str, int | None], dict[tuple[int, int], CellView]] = {}
-        for cell in self.cells:
-            place = (cell.law, cell.context, cell.n_keys)
-            lines.setdefault(place, {})[cell.d_k_range] = cell
+    def lines(self) -> list[tuple[CaseView, list[CaseView | None]]]:
+        """Return the lines of its table; the first case of each names it."""
+        lines: dict[tuple[str, str, int | None], dict[tuple[int, int], CaseView]] = {}
+        for case in self.cases:
+            place = (case.distribution, case.context, case.n_keys)
+            lines.setdefault(place, {})[case.d_k_range] = case
         columns = self.columns()
         return [
             (next(iter(line.values())), [line.get(column) for column in columns])
@@ -91,14 +91,15 @@ class CheckView:
         ]
 
     def count(self, outcome: str) -> int:
-        """Count the cells that came out so."""
-        return sum(cell.outcome == outcome for cell in self.cells)
+        """Count the cases that came out so."""
+        return sum(case.outcome == outcome for case in self.cases)
 
     @property
     def name(self) -> str:
-        """Name its table: the same check of the same cells has the same name."""
+        """Name its table: the same check of the same cases has the same name."""
         places = [
-            f"{c.law} {c.context} {c.n_keys} {c.d_k_range} {c.row}" for c in self.cells
+            f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"
+            for c in self.cases
         ]
         text = ";".join([self.formula, *places])
         return f"check-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
@@ -108,7 +109,7 @@ class CheckView:
 class BorderView:
     """Where an outcome changes along d_k."""
 
-    law: str
+    distribution: str
     context: str
     n_keys: int | None
     d_k: tuple[int, int]
@@ -125,8 +126,8 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingView:
-    """One reading; ``label`` is None where ``symbol`` names it."""
+class InterpretationView:
+    """One interpretation; ``label`` is None where ``symbol`` names it."""
 
     id: str
     label: Shown | None
@@ -139,7 +140,7 @@ class ReadingView:
     outcomes: Mapping[str, int]
     checks: tuple[CheckView, ...]
     borders: tuple[BorderView, ...]
-    exceptions: tuple[tuple[str, str, int | None], ...]  # law, context and n
+    exceptions: tuple[tuple[str, str, int | None], ...]  # distribution, context and n
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +183,8 @@ class ClaimView:
         Of a claim that fails, where the sentence holds.
     concedes : Said or None
         What is right in a claim that fails.
-    telling : (CheckView, CellView) or None
-        The cell that stands for its verdict.
+    telling : (CheckView, CaseView) or None
+        The case that stands for its verdict.
     error_rate : float or None
         The claim's own nominal one: that of all its checks, at all interim analyses.
     """
@@ -197,25 +198,35 @@ class ClaimView:
     verdict: str
     texts: Mapping[str, str]
     finding: Said | None
-    readings: tuple[ReadingView, ...]
+    interpretations: tuple[InterpretationView, ...]
     right: RightView | None
     concedes: Said | None
-    telling: tuple[CheckView, CellView] | None
+    telling: tuple[CheckView, CaseView] | None
     error_rate: float | None = None  # None: an earlier version did not count it
 
     @property
-    def voting(self) -> list[ReadingView]:
-        """Those readings that a text says."""
-        return [reading for reading in self.readings if reading.votes]
+    def voting(self) -> list[InterpretationView]:
+        """Those interpretations that a text says."""
+        return [
+            interpretation
+            for interpretation in self.interpretations
+            if interpretation.votes
+        ]
 
     @property
-    def beyond(self) -> list[ReadingView]:
+    def beyond(self) -> list[InterpretationView]:
         """Those that go beyond what is said."""
-        return [reading for reading in self.readings if not reading.votes]
+        return [
+            interpretation
+            for interpretation in self.interpretations
+            if not interpretation.votes
+        ]
 
     def count(self, outcome: str) -> int:
-        """Count the places of voting readings that came out so."""
-        return sum(reading.outcomes.get(outcome, 0) for reading in self.voting)
+        """Count the places of voting interpretations that came out so."""
+        return sum(
+            interpretation.outcomes.get(outcome, 0) for interpretation in self.voting
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +249,7 @@ class Findings:
     self_checks: tuple[SelfCheckView, ...]
     counts: tuple[tuple[str, int], ...]
     error_rate: float
-    decision_error: float
+    simultaneous_error: float
     run: Mapping[str, Any]
     models: tuple[Mapping[str, Any], ...]
     records: tuple[Mapping[str, Any], ...]

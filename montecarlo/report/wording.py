@@ -43,7 +43,7 @@ def functions_for(
         "pm": numbers.with_error,
         "percent": numbers.percent,
         "interval": numbers.interval,
-        "window": numbers.window,
+        "region": numbers.region,
         "plain_number": numbers.plain,
         "tex": partial(_quotable_tex if quotable else _tex, language),
     }

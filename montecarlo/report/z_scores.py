@@ -9,12 +9,12 @@ import msgspec
 
 @dataclass(frozen=True, slots=True)
 class ZGroup:
-    """The z scores of a family of quantities, of a law, or all."""
+    """The z scores of a family of quantities, of a distribution, or all."""
 
-    kind: str  # all, family or law
+    kind: str  # all, family or distribution
     name: str
     number: int
-    conditions: int
+    points: int
     rms: float
     rms_low: float
     rms_high: float

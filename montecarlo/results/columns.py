@@ -24,10 +24,12 @@ Finite = Annotated[float, about("", ge=-LARGEST, le=LARGEST)]
 class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
     """A line of measurements.csv: one estimate."""
 
-    law_q: Annotated[str, about("law of the entries of Q")]
-    law_k: Annotated[str, about("law of the entries of K")]
+    distribution_q: Annotated[str, about("distribution of the entries of Q")]
+    distribution_k: Annotated[str, about("distribution of the entries of K")]
     dependence: Annotated[str, about("how K is drawn given Q; `none`: independently")]
-    setup: Annotated[str | None, about("what stands before q and k; empty: nothing")]
+    initialisation: Annotated[
+        str | None, about("what stands before q and k; empty: nothing")
+    ]
     d_k: Annotated[int, about("length of a query or key", ge=1, le=2**24)]
     n_queries: Annotated[int, about("queries of one replicate", ge=1, le=2**24)]
     n_keys: Annotated[
@@ -71,10 +73,10 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
 class CurveLine(Struct, frozen=True, forbid_unknown_fields=True):
     """A line of curves.csv: one point of a curve."""
 
-    law_q: Annotated[str | None, about("as in measurements.csv; empty: none")]
-    law_k: Annotated[str | None, about("likewise")]
+    distribution_q: Annotated[str | None, about("as in measurements.csv; empty: none")]
+    distribution_k: Annotated[str | None, about("likewise")]
     dependence: Annotated[str | None, about("likewise")]
-    setup: Annotated[str | None, about("likewise")]
+    initialisation: Annotated[str | None, about("likewise")]
     d_k: Annotated[Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")]
     n_keys: Annotated[
         Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")

@@ -13,12 +13,12 @@ from montecarlo.attention.softmax import (
     weights_in_order,
     widen,
 )
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.matrices import draw_matrices
 
 #: Name of the curve; ``x`` counts through the weights row by row, from 0.
 EXAMPLE = "example_weight"
-CONDITION = Condition("gaussian", "gaussian", 64, 32)
+POINT = DesignPoint("gaussian", "gaussian", 64, 32)
 N_QUERIES = 16
 SHOWN_DIVISORS = ("none", "sqrt")
 
@@ -30,18 +30,23 @@ def example_curves(seed: int) -> Iterator[tuple[object, ...]]:
     ----------
     seed : int
         The study's; the draws are those that its estimates are made of, where its grid
-        has the condition.
+        has the point.
 
     Yields
     ------
     tuple
         A row of curves.csv, without a standard error: a weight that was drawn has none.
     """
-    q, k = draw_matrices(CONDITION, seed, 0)
+    q, k = draw_matrices(POINT, seed, 0)
     gaps = measure_gaps(widen(q[:N_QUERIES]) @ widen(k).T)
-    place = (CONDITION.law_q, CONDITION.law_k, CONDITION.dependence, CONDITION.setup)
-    sizes = (CONDITION.d_k, CONDITION.n_keys)
+    place = (
+        POINT.distribution_q,
+        POINT.distribution_k,
+        POINT.dependence,
+        POINT.initialisation,
+    )
+    sizes = (POINT.d_k, POINT.n_keys)
     for divisor in SHOWN_DIVISORS:
-        rows = softmax_rows(gaps, DIVISORS[divisor].value(CONDITION.d_k))
+        rows = softmax_rows(gaps, DIVISORS[divisor].value(POINT.d_k))
         for x, weight in enumerate(weights_in_order(rows).ravel().tolist()):
             yield (*place, *sizes, divisor, EXAMPLE, float(x), weight, math.nan)

@@ -26,14 +26,14 @@ from montecarlo.results.locking import (
     execute,
 )
 from montecarlo.sampling.batches import Batch, PackedBatch, pack
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS recipe (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS batches (
-    condition TEXT, start INTEGER, stop INTEGER, columns INTEGER, shapes TEXT,
+    point TEXT, start INTEGER, stop INTEGER, columns INTEGER, shapes TEXT,
     means BLOB, rises BLOB, counts BLOB, digest BLOB,
-    PRIMARY KEY (condition, start, stop)
+    PRIMARY KEY (point, start, stop)
 );
 """
 #: Under this name a recipe says that the run's report is complete.
@@ -56,7 +56,7 @@ class Journal:
     _connection: sqlite3.Connection
 
     def find(self, name: str, start: int, stop: int) -> PackedBatch | None:
-        """Return the batch with these replicates of a condition, if it is there.
+        """Return the batch with these replicates of a point, if it is there.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Journal:
         """
         rows = self._execute(
             "SELECT columns, shapes, means, rises, counts, digest FROM batches "
-            "WHERE condition = ? AND start = ? AND stop = ?",
+            "WHERE point = ? AND start = ? AND stop = ?",
             (name, start, stop),
         )
         return self._read((name, start, stop), rows[0]) if rows else None
@@ -155,7 +155,7 @@ class Journal:
     def _check_all(self) -> None:
         """Read every batch once, so that damage is found before anything is drawn."""
         for name, start, stop in self._execute(
-            "SELECT condition, start, stop FROM batches"
+            "SELECT point, start, stop FROM batches"
         ):
             if self.find(name, start, stop) is None:
                 raise damaged(self.path, f"a batch of {name} is not found")
@@ -193,22 +193,22 @@ class JournaledStore(SampleStore):
 
     journal: Journal | None = None
 
-    def add(self, condition: Condition, start: int, batch: Batch) -> None:
+    def add(self, point: DesignPoint, start: int, batch: Batch) -> None:
         """Take a finished batch, in any order, and write it down."""
         packed = pack(batch)
         if self.journal is not None:
             stop = start + len(packed.means)
-            self.journal.keep(condition.name, start, stop, packed)
-        self.add_packed(condition, start, packed)
+            self.journal.keep(point.name, start, stop, packed)
+        self.add_packed(point, start, packed)
 
-    def recall(self, condition: Condition, start: int, stop: int) -> bool:
+    def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
         """Take a batch from the journal, if it is there."""
         if self.journal is None:
             return False
-        packed = self.journal.find(condition.name, start, stop)
+        packed = self.journal.find(point.name, start, stop)
         if packed is None:
             return False
-        self.add_packed(condition, start, packed)
+        self.add_packed(point, start, packed)
         return True
 
 

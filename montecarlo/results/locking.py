@@ -131,5 +131,5 @@ def damaged(path: Path, reason: str) -> DamagedError:
     """Say that a journal is not as it was written."""
     return DamagedError(
         f"journal {str(path)!r} of an interrupted run must be as it was written, got: "
-        f"{reason}; nothing was touched, --fresh starts anew"
+        f"{' '.join(reason.split())}; nothing was touched, --fresh starts anew"
     )

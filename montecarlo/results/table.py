@@ -1,4 +1,4 @@
-"""The tidy table: one row per condition, divisor, quantity and summary."""
+"""The tidy table: one row per point, divisor, quantity and summary."""
 
 import hashlib
 import math
@@ -10,16 +10,16 @@ import pandas as pd
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.results.columns import CurveLine, MeasurementLine
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.references import Reference
-from montecarlo.theory.score_law import law_gap
+from montecarlo.theory.score_distribution import distribution_gap
 
 #: What identifies a row.
 IDENTITY = (
-    "law_q",
-    "law_k",
+    "distribution_q",
+    "distribution_k",
     "dependence",
-    "setup",
+    "initialisation",
     "d_k",
     "n_queries",
     "n_keys",
@@ -31,27 +31,27 @@ IDENTITY = (
 )
 COLUMNS = MeasurementLine.__struct_fields__
 CURVE_COLUMNS = CurveLine.__struct_fields__
-#: Name of the curves of the exact law, with their d_k and scaled scores: beyond these
-#: it can hardly be told from the normal one.
-SCORE_LAW = "score_law"
-LAW_D_K = (1, 4, 16, 64)
-LAW_SCORES = np.linspace(-3.5, 3.5, 57)
+#: Name of the curves of the exact distribution, with their d_k and scaled scores:
+#: beyond these it can hardly be told from the normal one.
+SCORE_DISTRIBUTION = "score_distribution"
+DISTRIBUTION_D_K = (1, 4, 16, 64)
+DISTRIBUTION_SCORES = np.linspace(-3.5, 3.5, 57)
 #: A reference counts where its own error is at most this part of the standard error.
 FAR_BELOW = 0.1
 
-Lookup = Callable[[Condition, RowKey], Reference | None]
+Lookup = Callable[[DesignPoint, RowKey], Reference | None]
 
 
-def identity(condition: Condition, key: RowKey) -> tuple[str | int | None, ...]:
+def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
     """Return the values of the columns that identify a row, in order."""
     return (
-        condition.law_q,
-        condition.law_k,
-        condition.dependence,
-        condition.setup,
-        condition.d_k,
-        condition.shape[0],
-        condition.n_keys,
+        point.distribution_q,
+        point.distribution_k,
+        point.dependence,
+        point.initialisation,
+        point.d_k,
+        point.shape[0],
+        point.n_keys,
         key.divisor,
         key.number_format,
         key.softmax,
@@ -60,9 +60,9 @@ def identity(condition: Condition, key: RowKey) -> tuple[str | int | None, ...]:
     )
 
 
-def row_id(condition: Condition, key: RowKey) -> str:
+def row_id(point: DesignPoint, key: RowKey) -> str:
     """Return the name of a row: a hash of what identifies it."""
-    text = ";".join(str(value) for value in identity(condition, key))
+    text = ";".join(str(value) for value in identity(point, key))
     return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
 
 
@@ -76,9 +76,9 @@ def tabulate(
     Parameters
     ----------
     summaries : iterable of Summaries
-        One per condition.
+        One per point.
     reference : callable
-        (condition, row) -> Reference or None.
+        (point, row) -> Reference or None.
     further : iterable of tuple
         Rows that were not sampled in replicates, as they stand.
 
@@ -98,15 +98,15 @@ def tabulate(
 def _rows(
     summaries: Summaries, reference: Lookup
 ) -> Iterator[tuple[str | int | float | None, ...]]:
-    condition = summaries.condition
-    for key in row_keys(condition, summaries.divisors):
+    point = summaries.point
+    for key in row_keys(point, summaries.divisors):
         estimate = summaries.estimate(key)
         low, high = estimate.interval(POINTWISE)
-        exact = reference(condition, key)
+        exact = reference(point, key)
         if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
             exact = None
         yield (
-            *identity(condition, key),
+            *identity(point, key),
             estimate.value,
             estimate.std_error,
             low,
@@ -114,25 +114,25 @@ def _rows(
             estimate.n_replicates,
             math.nan if exact is None else exact.value,
             math.nan if exact is None else exact.error,
-            row_id(condition, key),
+            row_id(point, key),
         )
 
 
 def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...]]:
     """Yield the mean weight of the key at each kept rank, one curve per divisor."""
     for one in summaries:
-        condition = one.condition
-        if condition.n_keys is None:
+        point = one.point
+        if point.n_keys is None:
             continue
         for divisor in one.divisors:
             for rank, estimate in one.by_rank(divisor):
                 yield (
-                    condition.law_q,
-                    condition.law_k,
-                    condition.dependence,
-                    condition.setup,
-                    condition.d_k,
-                    condition.n_keys,
+                    point.distribution_q,
+                    point.distribution_k,
+                    point.dependence,
+                    point.initialisation,
+                    point.d_k,
+                    point.n_keys,
                     divisor,
                     "weight_by_rank",
                     float(rank),
@@ -141,12 +141,12 @@ def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...
                 )
 
 
-def law_curves() -> Iterator[tuple[object, ...]]:
+def distribution_curves() -> Iterator[tuple[object, ...]]:
     """Yield the exact distribution of the scaled score, less the normal one.
 
-    For independent Gaussian entries, by `law_gap`; without a standard error.
+    For independent Gaussian entries, by `distribution_gap`; without a standard error.
     """
-    for d_k in LAW_D_K:
-        for x in LAW_SCORES.tolist():
+    for d_k in DISTRIBUTION_D_K:
+        for x in DISTRIBUTION_SCORES.tolist():
             place = ("gaussian", "gaussian", "none", "", d_k, None, "sqrt")
-            yield (*place, SCORE_LAW, x, law_gap(x, d_k), math.nan)
+            yield (*place, SCORE_DISTRIBUTION, x, distribution_gap(x, d_k), math.nan)

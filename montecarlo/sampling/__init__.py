@@ -1,4 +1,4 @@
-"""Drawing Q and K: laws of the entries, dependence, conditions, replicates.
+"""Drawing Q and K: distributions of the entries, dependence, points, replicates.
 
 The only folder that draws random numbers.
 """

@@ -6,12 +6,12 @@ The limits do not depend on the machine, so that a study that runs here runs els
 from functools import lru_cache
 
 from montecarlo.attention.row_block import query_rows
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.sampling.matrices import keys_at_once
 from montecarlo.sampling.rare_events import BLOCK
-from montecarlo.sampling.setups import parse_setup
 
 GIBIBYTE = 2**30
 #: Memory of one replicate, which each worker needs, and its time on one core.
@@ -26,47 +26,55 @@ FLOAT, DOUBLE = 4, 8
 TAIL_ARRAYS = 4
 
 
-def replicate_bytes(condition: Condition, n_divisors: int) -> float:
+def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
     """Return about how much memory one replicate takes, in bytes.
 
     Notes
     -----
     The largest arrays alone, counted as often as they are there at once; held against
-    the memory that some dozen conditions took, at most 1.2 times too little.
+    the memory that some dozen points took, at most 1.2 times too little.
     """
-    n_queries, n_keys = condition.shape
-    d_k = float(condition.d_k)
-    if condition.n_keys is None:
-        laws = parse_law(condition.law_q), parse_law(condition.law_k)
-        standard = all(law.mean == 0.0 and law.std == 1.0 for law in laws)
+    n_queries, n_keys = point.shape
+    d_k = float(point.d_k)
+    if point.n_keys is None:
+        distributions = (
+            parse_distribution(point.distribution_q),
+            parse_distribution(point.distribution_k),
+        )
+        standard = all(
+            distribution.mean == 0.0 and distribution.std == 1.0
+            for distribution in distributions
+        )
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
-        needed = FLOAT * d_k * (n_queries + 3 * keys_at_once(condition) + pulled)
+        needed = FLOAT * d_k * (n_queries + 3 * keys_at_once(point) + pulled)
         needed += SCORE_BYTES * float(n_queries) * n_keys
-    setup = parse_setup(condition.setup)
-    if setup is not None:
-        needed += FLOAT * setup.width * (2 * float(max(n_queries, n_keys)) + 3 * d_k)
+    initialisation = parse_initialisation(point.initialisation)
+    if initialisation is not None:
+        needed += (
+            FLOAT * initialisation.width * (2 * float(max(n_queries, n_keys)) + 3 * d_k)
+        )
     return needed
 
 
 @lru_cache(maxsize=4096)
-def require_affordable(condition: Condition, n_divisors: int) -> None:
-    """Refuse a condition of which one replicate takes too much.
+def require_affordable(point: DesignPoint, n_divisors: int) -> None:
+    """Refuse a point of which one replicate takes too much.
 
     Raises
     ------
     ValueError
         Which sizes, what they may take, and what they would.
     """
-    needed = replicate_bytes(condition, n_divisors)
-    seconds = replicate_seconds(condition, n_divisors)
+    needed = replicate_bytes(point, n_divisors)
+    seconds = replicate_seconds(point, n_divisors)
     if needed <= MOST_BYTES and seconds <= MOST_SECONDS:
         return
-    sizes = {"d_k": condition.d_k, "n_keys": condition.n_keys}
-    setup = parse_setup(condition.setup)
-    if setup is not None:
-        sizes["width"] = setup.width
+    sizes = {"d_k": point.d_k, "n_keys": point.n_keys}
+    initialisation = parse_initialisation(point.initialisation)
+    if initialisation is not None:
+        sizes["width"] = initialisation.width
     named = ", ".join(f"{name}={size}" for name, size in sizes.items() if size)
     raise ValueError(
         f"sizes must take at most {_memory(MOST_BYTES)} and {MOST_SECONDS:.0f} s a "

@@ -19,7 +19,7 @@ Shapes = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What some consecutive replicates of a condition came to.
+    """What some consecutive replicates of a point came to.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def _unpack(means: Array, places: Places, counts: Counts, shapes: Shapes) -> Bat
 
 
 def join(parts: Iterable[PackedBatch]) -> Batch:
-    """Put batches of one condition together, in the order given.
+    """Put batches of one point together, in the order given.
 
     Parameters
     ----------

@@ -6,10 +6,10 @@ for batches, and no result depends on them.
 
 from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
 from montecarlo.attention.row_block import query_rows
-from montecarlo.sampling.conditions import Condition
-from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.sampling.rare_events import BLOCK
-from montecarlo.sampling.setups import parse_setup
 
 #: Seconds per drawn entry; the others are drawn like the Gaussian.
 DRAW_SECONDS = {
@@ -36,32 +36,33 @@ FIXED_SECONDS = 5e-5
 DIVISOR_SECONDS = 3e-5
 
 
-def replicate_seconds(condition: Condition, n_divisors: int) -> float:
+def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
     """Return about how long one replicate takes on one core, in seconds."""
-    n_queries, n_keys = condition.shape
+    n_queries, n_keys = point.shape
     scores = n_queries * n_keys
     family = [
-        parse_law(law).name.split("(")[0] for law in (condition.law_q, condition.law_k)
+        parse_distribution(distribution).name.split("(")[0]
+        for distribution in (point.distribution_q, point.distribution_k)
     ]
-    draws = condition.d_k * (
+    draws = point.d_k * (
         n_queries * DRAW_SECONDS.get(family[0], GAUSSIAN_SECONDS)
         + n_keys * DRAW_SECONDS.get(family[1], GAUSSIAN_SECONDS)
     )
-    setup = parse_setup(condition.setup)
-    if setup is not None:
-        entries = setup.width * (n_queries + n_keys + 2 * condition.d_k)
+    initialisation = parse_initialisation(point.initialisation)
+    if initialisation is not None:
+        entries = initialisation.width * (n_queries + n_keys + 2 * point.d_k)
         draws = entries * GAUSSIAN_SECONDS
-        tokens = setup.width * (n_queries + n_keys)
-        draws += tokens * (TOKEN_SECONDS + condition.d_k * PRODUCT_SECONDS)
-    if condition.n_keys is None:
-        product = scores * condition.d_k * PRODUCT_SECONDS
+        tokens = initialisation.width * (n_queries + n_keys)
+        draws += tokens * (TOKEN_SECONDS + point.d_k * PRODUCT_SECONDS)
+    if point.n_keys is None:
+        product = scores * point.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
     pulled = n_divisors * min(
         n_queries, query_rows(n_keys)
     )  # products of gradients and keys
-    products = (n_queries + pulled) * n_keys * condition.d_k * PRODUCT_SECONDS
+    products = (n_queries + pulled) * n_keys * point.d_k * PRODUCT_SECONDS
     rows = n_divisors * (DIVISOR_SECONDS + scores * ROW_SECONDS)
-    if condition.formats:
+    if point.formats:
         compared = min(scores, FORMAT_ROWS * n_keys, FORMAT_SCORES)
         rows += n_divisors * compared * FORMAT_SECONDS
     return FIXED_SECONDS + draws + products + rows

@@ -67,7 +67,7 @@ def correlate(
     Parameters
     ----------
     queries, keys : ndarray of float32, shapes (n_queries, d_k) and (n_keys, d_k)
-        Independent, of the same standardised law.
+        Independent, of the same standardised distribution.
     rho : float
         Correlation of the entries of key i with those of query i.
     rng : Generator or None
@@ -79,8 +79,8 @@ def correlate(
 
     Notes
     -----
-    Gaussian: k = rho q + sqrt(1 - rho²) z.  Other laws: each entry copies the query's
-    with probability rho, which keeps the law of an entry; then
+    Gaussian: k = rho q + sqrt(1 - rho²) z.  Other distributions: each entry copies the
+    query's with probability rho, which keeps the distribution of an entry; then
     Var(q·k) = d_k (1 + rho (kurtosis - 1) - rho²).
     """
     matched = min(len(queries), len(keys))

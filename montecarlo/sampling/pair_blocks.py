@@ -10,22 +10,22 @@ import numpy as np
 
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL
 from montecarlo.attention.softmax import Array, Scores
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.dependence import parse_dependence
-from montecarlo.sampling.laws import parse_law
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.setups import parse_setup
 
 #: Terms that are added up in the precision they come in; their sums are in float64.
 ADDED_AT_ONCE = 2**12
 
 
-def pair_means(condition: Condition, seed: int, indices: range) -> Array:
+def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     """Draw some replicates of pairs and reduce them.
 
     Parameters
     ----------
-    condition : Condition
+    point : DesignPoint
         Without rows.
     seed : int
     indices : range
@@ -41,13 +41,13 @@ def pair_means(condition: Condition, seed: int, indices: range) -> Array:
     Scores are float32.  Where entries have a mean, squares are much larger than the
     variance that is made of them, so all is float64 from there on.
     """
-    standard = _is_standard(condition)
-    mean, variance = score_moments(condition)
+    standard = _is_standard(point)
+    mean, variance = score_moments(point)
     at = mean + GAP_AT * math.sqrt(variance)
     means = []
     for index in indices:
-        q, k = draw_matrices(condition, seed, index)
-        matching = condition.dependence != "none"  # only matching pairs count
+        q, k = draw_matrices(point, seed, index)
+        matching = point.dependence != "none"  # only matching pairs count
         scores = np.vecdot(q, k) if matching else q @ k.T
         drawn: list[Scores] = [q, k, scores]
         if not standard:
@@ -59,7 +59,7 @@ def pair_means(condition: Condition, seed: int, indices: range) -> Array:
 def _reduce(drawn: list[Scores], at: float) -> list[float]:
     """Return `PAIR_MEANS` of a block: entries of q, those of k, and scores.
 
-    A law without a variance, for which ``at`` is infinite, has no gap.
+    A distribution without a variance, for which ``at`` is infinite, has no gap.
     """
     q, k, scores = (_in_rows(x) for x in drawn)
     squares = np.square(scores)
@@ -89,17 +89,23 @@ def _mean_product(one: Scores, other: Scores) -> float:
     return sum(sums) / one.size
 
 
-def _is_standard(condition: Condition) -> bool:
-    laws = parse_law(condition.law_q), parse_law(condition.law_k)
-    return all(law.mean == 0.0 and law.std == 1.0 for law in laws)
+def _is_standard(point: DesignPoint) -> bool:
+    distributions = (
+        parse_distribution(point.distribution_q),
+        parse_distribution(point.distribution_k),
+    )
+    return all(
+        distribution.mean == 0.0 and distribution.std == 1.0
+        for distribution in distributions
+    )
 
 
-def score_moments(condition: Condition) -> tuple[float, float]:
-    """Return mean and variance of a score: what its law is standardised by.
+def score_moments(point: DesignPoint) -> tuple[float, float]:
+    """Return mean and variance of a score: what its distribution is standardised by.
 
     Parameters
     ----------
-    condition : Condition
+    point : DesignPoint
         Without rows.
 
     Notes
@@ -109,17 +115,20 @@ def score_moments(condition: Condition) -> tuple[float, float]:
     Gaussian entries, 1 + rho (kurtosis - 1) - rho² for copied ones.  A projection of a
     token of length sqrt(width) has width times the variance of a weight.
     """
-    setup = parse_setup(condition.setup)
-    if setup is not None:
-        entry = setup.width * setup.weight_variance(condition.d_k)
-        return 0.0, condition.d_k * entry**2
-    q, k = parse_law(condition.law_q), parse_law(condition.law_k)
-    rho, spread = parse_dependence(condition.dependence).rho, 1.0
+    initialisation = parse_initialisation(point.initialisation)
+    if initialisation is not None:
+        entry = initialisation.width * initialisation.weight_variance(point.d_k)
+        return 0.0, point.d_k * entry**2
+    q, k = (
+        parse_distribution(point.distribution_q),
+        parse_distribution(point.distribution_k),
+    )
+    rho, spread = parse_dependence(point.dependence).rho, 1.0
     if rho:
-        gaussian = condition.family_k == "gaussian"
+        gaussian = point.family_k == "gaussian"
         spread += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
     variance = spread * (q.std * k.std) ** 2
     variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2
     variance += 2.0 * rho * q.mean * k.mean * q.std * k.std
     mean = q.mean * k.mean + rho * q.std * k.std
-    return condition.d_k * mean, condition.d_k * variance
+    return point.d_k * mean, point.d_k * variance

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.design_points import DesignPoint, stream
 
 #: Draws of a block; a block is the unit of a random stream.
 BLOCK = 4096
@@ -73,10 +73,10 @@ def estimate_tail(
     """
     t = tilt(x, d_k)
     spread = 1.0 / math.sqrt(1.0 - t * t)
-    condition = Condition("gaussian", "gaussian", d_k)
+    point = DesignPoint("gaussian", "gaussian", d_k)
     weights = []
     for block in range(n_blocks):
-        rng = stream(seed, condition, block, "tail")
+        rng = stream(seed, point, block, "tail")
         q = rng.standard_normal((BLOCK, d_k))
         z = rng.standard_normal((BLOCK, d_k))
         k = t * q + math.sqrt(1.0 - t * t) * z

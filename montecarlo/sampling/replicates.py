@@ -1,4 +1,4 @@
-"""Replicates: Q and K of a condition, drawn and reduced to sums and counts.
+"""Replicates: Q and K of a point, drawn and reduced to sums and counts.
 
 A replicate is one fresh Q and K; what comes back of it is a few dozen float64 means,
 kept by index, and integer counts of row values, which add up in any order.  Nothing
@@ -28,8 +28,8 @@ from montecarlo.attention.row_block import RowBlock
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array, weights_by_rank
 from montecarlo.sampling.batches import Batch, Counts
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.memory import keep_freed_memory
 from montecarlo.sampling.pair_blocks import pair_means
 from montecarlo.sampling.row_blocks import row_blocks
@@ -44,27 +44,27 @@ MOST_CUBED = 2**12
 
 @lru_cache(maxsize=1024)
 def mean_columns(
-    condition: Condition, divisors: tuple[str, ...]
+    point: DesignPoint, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     """Name the columns of `Batch.means`: pairs of divisor and quantity (or mean)."""
-    if condition.n_keys is None:
+    if point.n_keys is None:
         return tuple(("none", name) for name in PAIR_MEANS)
-    ranks = [f"rank{rank}" for rank in RANKS if rank <= condition.n_keys]
+    ranks = [f"rank{rank}" for rank in RANKS if rank <= point.n_keys]
     formats = [
         format_column(quantity, number_format.name, softmax)
-        for number_format, softmax in format_combinations(condition)
+        for number_format, softmax in format_combinations(point)
         for quantity in FORMAT_QUANTITIES
     ]
     return tuple(
         (divisor, name)
         for divisor in divisors
-        for name in (*_row_columns(condition, divisor), *ranks, *formats)
+        for name in (*_row_columns(point, divisor), *ranks, *formats)
     )
 
 
-def _row_columns(condition: Condition, divisor: str) -> Iterator[str]:
+def _row_columns(point: DesignPoint, divisor: str) -> Iterator[str]:
     """Name the columns of the quantities of rows under one divisor."""
-    for name in row_quantities(condition):
+    for name in row_quantities(point):
         quantity = ROW_QUANTITIES[name]
         if quantity.divisors((divisor,)):
             yield name
@@ -77,11 +77,11 @@ def rows_column(quantity: str) -> str:
     return f"{quantity}:rows"
 
 
-def format_combinations(condition: Condition) -> list[tuple[NumberFormat, str]]:
-    """Return the number formats and ways of softmax that a condition is computed in."""
-    if not condition.formats or condition.n_keys is None:
+def format_combinations(point: DesignPoint) -> list[tuple[NumberFormat, str]]:
+    """Return the number formats and ways of softmax that a point is computed in."""
+    if not point.formats or point.n_keys is None:
         return []
-    return combinations(condition.n_keys)
+    return combinations(point.n_keys)
 
 
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
@@ -90,10 +90,14 @@ def format_column(quantity: str, number_format: str, softmax: str) -> str:
 
 
 @lru_cache(maxsize=1024)
-def row_quantities(condition: Condition) -> tuple[str, ...]:
-    """Name the quantities of rows that mean something in a condition."""
-    kind = parse_dependence(condition.dependence).kind
-    gaussian_keys = (condition.law_k, condition.setup, kind) == ("gaussian", "", "none")
+def row_quantities(point: DesignPoint) -> tuple[str, ...]:
+    """Name the quantities of rows that mean something in a point."""
+    kind = parse_dependence(point.dependence).kind
+    gaussian_keys = (point.distribution_k, point.initialisation, kind) == (
+        "gaussian",
+        "",
+        "none",
+    )
     return tuple(
         quantity.name
         for quantity in ROW_QUANTITIES.values()
@@ -103,28 +107,28 @@ def row_quantities(condition: Condition) -> tuple[str, ...]:
 
 
 def count_columns(
-    condition: Condition, divisors: tuple[str, ...]
+    point: DesignPoint, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str, LogGrid], ...]:
     """Name the histograms of `Batch.counts`: divisor, quantity and grid."""
-    if condition.n_keys is None:
+    if point.n_keys is None:
         return ()
     return tuple(
         (divisor, name, grid)
         for divisor in divisors
-        for name in row_quantities(condition)
+        for name in row_quantities(point)
         if (grid := ROW_QUANTITIES[name].grid) is not None
         and ROW_QUANTITIES[name].divisors((divisor,))
     )
 
 
 def sample(
-    condition: Condition, seed: int, start: int, stop: int, divisors: tuple[str, ...]
+    point: DesignPoint, seed: int, start: int, stop: int, divisors: tuple[str, ...]
 ) -> Batch:
-    """Draw the replicates ``start`` to ``stop - 1`` of a condition and reduce them.
+    """Draw the replicates ``start`` to ``stop - 1`` of a point and reduce them.
 
     Parameters
     ----------
-    condition : Condition
+    point : DesignPoint
     seed : int
     start, stop : int
         Indices of replicates, ``0 <= start < stop``.
@@ -136,11 +140,11 @@ def sample(
     Batch
         The same bytes for an index, whatever else is in the batch.
     """
-    if condition.n_keys is None:
-        return Batch(pair_means(condition, seed, range(start, stop)), ())
-    n_queries, n_keys = condition.shape
+    if point.n_keys is None:
+        return Batch(pair_means(point, seed, range(start, stop)), ())
+    n_queries, n_keys = point.shape
     together = max(1, SCORES_TOGETHER // (n_queries * n_keys))
-    columns = count_columns(condition, divisors)
+    columns = count_columns(point, divisors)
     counts = tuple(
         np.zeros((6 if ROW_QUANTITIES[name].given else 3, grid.n_bins), np.int64)
         for _, name, grid in columns
@@ -148,7 +152,7 @@ def sample(
     means = []
     for first in range(start, stop, together):
         indices = range(first, min(first + together, stop))
-        found, counted = row_values(condition, seed, indices, divisors)
+        found, counted = row_values(point, seed, indices, divisors)
         means.append(found)
         for values, (_, name, grid), total in zip(
             counted, columns, counts, strict=True
@@ -162,7 +166,7 @@ def sample(
 
 
 def row_values(
-    condition: Condition, seed: int, indices: range, divisors: tuple[str, ...]
+    point: DesignPoint, seed: int, indices: range, divisors: tuple[str, ...]
 ) -> tuple[Array, list[Array]]:
     """Draw some replicates of rows and evaluate all quantities on them together.
 
@@ -175,10 +179,10 @@ def row_values(
     """
     means: list[Array] = []
     counted = []
-    values_of = [DIVISORS[name].value(condition.d_k) for name in divisors]
-    ranks = [rank - 1 for rank in RANKS if rank <= condition.shape[1]]
-    quantities = [ROW_QUANTITIES[name] for name in row_quantities(condition)]
-    blocks = row_blocks(condition, seed, indices, values_of)
+    values_of = [DIVISORS[name].value(point.d_k) for name in divisors]
+    ranks = [rank - 1 for rank in RANKS if rank <= point.shape[1]]
+    quantities = [ROW_QUANTITIES[name] for name in row_quantities(point)]
+    blocks = row_blocks(point, seed, indices, values_of)
     for divisor, block in zip(divisors, blocks, strict=True):
         found: dict[Callable[[RowBlock], Array], Array] = {}
         for quantity in quantities:
@@ -198,18 +202,18 @@ def row_values(
                 counted.append(values)
         by_rank = weights_by_rank(block.elements)[..., ranks].mean(axis=1)
         means.extend(by_rank.T)
-        if condition.formats:
-            means.extend(_format_means(condition, block))
+        if point.formats:
+            means.extend(_format_means(point, block))
     return np.stack(means, axis=-1), counted
 
 
-def _format_means(condition: Condition, block: RowBlock) -> Iterator[Array]:
+def _format_means(point: DesignPoint, block: RowBlock) -> Iterator[Array]:
     """Yield the means of the quantities of number formats, by replicate."""
-    divided = block.scores[:, : compared_rows(*condition.shape)].astype(np.float64)
+    divided = block.scores[:, : compared_rows(*point.shape)].astype(np.float64)
     divided /= block.sums.divisor
     exact = softmax_in(divided, NUMBER_FORMATS["float64"], "shifted_wide")
     before = "", False
-    for number_format, softmax in format_combinations(condition):
+    for number_format, softmax in format_combinations(point):
         shifted = softmax.startswith("shifted")
         if before != (before := (number_format.name, shifted)):
             e = exponentials_in(divided, number_format, shifted=shifted)

@@ -32,7 +32,7 @@ from montecarlo.attention.softmax import (
     softmax_rows,
     widen,
 )
-from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.design_points import DesignPoint, stream
 from montecarlo.sampling.matrices import (
     Floats,
     draw_keys,
@@ -87,13 +87,13 @@ class Stack:
 
 
 def row_blocks(
-    condition: Condition, seed: int, indices: range, divisors: Sequence[float]
+    point: DesignPoint, seed: int, indices: range, divisors: Sequence[float]
 ) -> Iterator[RowBlock]:
     """Draw some replicates of rows and yield what they come to under each divisor.
 
     Parameters
     ----------
-    condition : Condition
+    point : DesignPoint
         With rows.
     seed : int
     indices : range
@@ -106,12 +106,12 @@ def row_blocks(
     RowBlock
         One for each divisor.
     """
-    n_queries, n_keys = condition.shape
+    n_queries, n_keys = point.shape
     at_once = max(1, SCORES_AT_ONCE // (n_queries * n_keys))
-    if keys_at_once(condition) < n_keys:
+    if keys_at_once(point) < n_keys:
         at_once = 1
     stacks = [
-        _reduce(condition, seed, indices[i : i + at_once], divisors)
+        _reduce(point, seed, indices[i : i + at_once], divisors)
         for i in range(0, len(indices), at_once)
     ]
     scores = np.concatenate([stack.scores for stack in stacks])
@@ -148,21 +148,21 @@ def _join(parts: list[RowSums]) -> RowSums:
 
 
 def _reduce(
-    condition: Condition, seed: int, indices: range, divisors: Sequence[float]
+    point: DesignPoint, seed: int, indices: range, divisors: Sequence[float]
 ) -> Stack:
     """Draw the replicates of one stack and reduce their rows."""
-    drawn = _draw(condition, seed, indices)
+    drawn = _draw(point, seed, indices)
     parts = [drawn.queries @ keys.transpose(0, 2, 1) for keys in drawn.chunks()]
     scores = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
     gaps = measure_gaps(scores)
     vector = np.stack(
         [
-            stream(seed, condition, i, "v").standard_normal((1, scores.shape[-1]))
+            stream(seed, point, i, "v").standard_normal((1, scores.shape[-1]))
             for i in indices
         ]
     )
     differences = differences_to_largest(vector.astype(np.float32), gaps)
-    planted, most = condition.dependence != "none", query_rows(condition.shape[1])
+    planted, most = point.dependence != "none", query_rows(point.shape[1])
     sums, products = [], []
     for divisor in divisors:
         rows = softmax_rows(gaps, divisor)
@@ -176,27 +176,27 @@ def _reduce(
         gaps.variance,
         gaps.where,
         matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest),
-        scores[:, : _first_rows(condition)],
+        scores[:, : _first_rows(point)],
     )
 
 
-def _first_rows(condition: Condition) -> int:
+def _first_rows(point: DesignPoint) -> int:
     """Return how many rows of a replicate are looked at more closely."""
-    n_queries, n_keys = condition.shape
+    n_queries, n_keys = point.shape
     costly = costly_rows(SPECTRAL_ROWS, n_keys)
-    if condition.formats:
+    if point.formats:
         costly = max(costly, compared_rows(n_queries, n_keys))
     return costly
 
 
-def _draw(condition: Condition, seed: int, indices: range) -> Drawn:
-    if keys_at_once(condition) < condition.shape[1]:
+def _draw(point: DesignPoint, seed: int, indices: range) -> Drawn:
+    if keys_at_once(point) < point.shape[1]:
         (index,) = indices  # keys that come in chunks are those of one replicate
-        queries = draw_queries(condition, seed, index)[np.newaxis]
+        queries = draw_queries(point, seed, index)[np.newaxis]
         return Drawn(
-            queries, lambda: (k[np.newaxis] for k in draw_keys(condition, seed, index))
+            queries, lambda: (k[np.newaxis] for k in draw_keys(point, seed, index))
         )
-    matrices = [draw_matrices(condition, seed, index) for index in indices]
+    matrices = [draw_matrices(point, seed, index) for index in indices]
     queries, keys = (stack(parts) for parts in zip(*matrices, strict=True))
     return Drawn(queries, lambda: iter((keys,)))
 

@@ -1,9 +1,9 @@
 """Rows of n scores of Rademacher queries and keys: q·k = 2B - d, B binomial.
 
 In: d_k, number of keys, and what q·k is to be multiplied by.  Out: expectations of
-`ROW_NAMES` with errors.  Given q the scores of a row are independent and their law does
-not depend on q, so that the integrals of `row_integrals` become sums over the values of
-q·k; nothing is interpolated.
+`ROW_NAMES` with errors.  Given q the scores of a row are independent and their
+distribution does not depend on q, so that the integrals of `row_integrals` become sums
+over the values of q·k; nothing is interpolated.
 """
 
 import math
@@ -52,7 +52,7 @@ def expect_binomial(d_k: int, n_keys: int, scale: float) -> Expectations:
 
 
 @lru_cache(maxsize=64)
-def score_law(d_k: int) -> tuple[Array, Array]:
+def score_distribution(d_k: int) -> tuple[Array, Array]:
     """Return the values of q·k, rising by 2, and their probabilities.
 
     Notes
@@ -74,7 +74,7 @@ def score_law(d_k: int) -> tuple[Array, Array]:
 @lru_cache(maxsize=16)
 def _profile(d_k: int, scale: float) -> Profile:
     """Sum the kernels over the values of a score, each where it is not constant."""
-    values, probabilities = score_law(d_k)
+    values, probabilities = score_distribution(d_k)
     widest = scale * float(values[-1])
     low = LOWEST - MOST_LOG_KEYS - widest
     n_u = math.ceil((HIGHEST + widest - low) / STEP) + 1
@@ -100,7 +100,7 @@ def _largest_profile(d_k: int, scale: float) -> tuple[Array, Array, Array]:
     psi(t, x) = Σ over values y <= x of P(y) exp(-t exp(y - x)); the values are the
     first axis, ln t the second.
     """
-    _, probability = score_law(d_k)
+    _, probability = score_distribution(d_k)
     n_t = round((HIGHEST - LOWEST_T) / STEP_T) + 1
     u: Array = LOWEST_T + STEP_T * np.arange(n_t, dtype=np.float64)
     n_gaps = min(probability.size, 1 + math.ceil(WIDEST_GAP / (2.0 * scale)))

@@ -120,7 +120,7 @@ def _sum_over_kernel(std: float, u: Array, stride: int) -> Array:
     z = (u[0] - HIGHEST + STEP * np.arange(stride * (u.size - 1) + n_w)) / std
     density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * std)
     densities = sliding_window_view(density, n_w)[::stride]
-    laws = sliding_window_view(ndtr(z), n_w)[::stride]
+    distributions = sliding_window_view(ndtr(z), n_w)[::stride]
     # Not a BLAS product: its last bit would depend on the number of threads.
     parts = [np.einsum("uw,w->u", densities, kernel) for kernel in kernels]
-    return np.stack([np.einsum("uw,w->u", laws, kernels[0]), *parts])
+    return np.stack([np.einsum("uw,w->u", distributions, kernels[0]), *parts])

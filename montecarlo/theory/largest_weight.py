@@ -22,14 +22,15 @@ from montecarlo.theory.row_integrals import (
 
 #: Grid of ln t: the tail below LOWEST_T is less than 1e-12 of 1/n up to n = 2**17.
 LOWEST_T, STEP_T = -40.0, 0.2
-#: Step of the largest score in standard deviations; its law has width 1/sqrt(2 ln n).
+#: Step of the largest score in standard deviations; its distribution has width 1/sqrt(2
+#: ln n).
 STEP_G = 0.08
 #: Gauss-Legendre points between the largest score and one far below it: 200 of them
 #: change no value by more than 1e-13 (36 neither), so the errors leave this out.
 GAP_POINTS = 48
 #: Gaps beyond this weigh nothing: exp(-40) of the largest.
 WIDEST_GAP = 40.0
-#: Parts of the largest score's law that are left out.
+#: Parts of the largest score's distribution that are left out.
 NEGLIGIBLE = 1e-18
 
 
@@ -104,11 +105,13 @@ def integrate_largest(profile: LargestProfile, n_keys: int) -> Expectations:
         E p_max = n ∫ N(g) ∫ t exp(-t) psi(t, g)^(n-1) du dg
     """
     n = float(n_keys)
-    log_law = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * profile.g**2
-    log_law += (n - 1.0) * profile.log_below
+    log_distribution = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * profile.g**2
+    log_distribution += (n - 1.0) * profile.log_below
     # An even number is dropped in front: the coarse grid is part of the fine one.
-    first = int(np.argmax(log_law > math.log(NEGLIGIBLE))) // 2 * 2
-    last = log_law.size - int(np.argmax(log_law[::-1] > math.log(NEGLIGIBLE)))
+    first = int(np.argmax(log_distribution > math.log(NEGLIGIBLE))) // 2 * 2
+    last = log_distribution.size - int(
+        np.argmax(log_distribution[::-1] > math.log(NEGLIGIBLE))
+    )
     g, log_psi = profile.g[first:last], profile.log_psi[:, first:last]
     log_density = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * g * g
     inner = np.exp((n - 1.0) * log_psi + log_density[:, np.newaxis])

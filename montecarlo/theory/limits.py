@@ -44,7 +44,7 @@ from scipy.optimize import brentq
 from scipy.special import log_ndtr
 
 from montecarlo.theory.row_integrals import Array
-from montecarlo.theory.score_law import expected_maximum
+from montecarlo.theory.score_distribution import expected_maximum
 
 #: Grid of the normals, even; the narrowest integrand, for 2**20 keys, is 0.13 wide.
 LOWEST, HIGHEST, NODES = -12.0, 14.0, 13001

@@ -1,7 +1,7 @@
-"""Closed forms of q·k for independent entries, from the moments of the two laws.
+"""Closed forms of q·k for independent entries, from their moments.
 
-In: two laws and d_k.  Out: numbers for the undivided score; what divides it is the
-caller's business.
+In: two distributions and d_k.  Out: numbers for the undivided score; what divides it is
+the caller's business.
 """
 
 import math
@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from scipy.special import poch
 
-from montecarlo.sampling.laws import Law
-from montecarlo.sampling.setups import Setup
+from montecarlo.sampling.distributions import Distribution
+from montecarlo.sampling.initialisations import Initialisation
 
 #: (width, fan out) -> variance of an entry behind the projection of a normalised token,
 #: which has |x|² = width: that many times the variance of a weight.  Written down a
@@ -26,17 +26,17 @@ PROJECTED: dict[str, Callable[[int, int], float]] = {
 }
 
 
-def family(law: Law) -> str:
-    """Return the name of a law without its mean and standard deviation."""
-    return law.name.partition("(")[0]
+def family(distribution: Distribution) -> str:
+    """Return the name of a distribution without its mean and standard deviation."""
+    return distribution.name.partition("(")[0]
 
 
-def entry_variance(law: Law) -> float:
+def entry_variance(distribution: Distribution) -> float:
     """Return the variance of one entry."""
-    return law.std**2
+    return distribution.std**2
 
 
-def projected_variance(setup: Setup, d_k: int) -> float | None:
+def projected_variance(initialisation: Initialisation, d_k: int) -> float | None:
     """Return the variance of one entry behind a projection at initialisation.
 
     Returns
@@ -44,24 +44,33 @@ def projected_variance(setup: Setup, d_k: int) -> float | None:
     float or None
         None for an initialisation or a shape that theory does not know.
     """
-    width = setup.width
+    width = initialisation.width
     fan_outs = {"head": d_k, "full": width, "fused": 3 * width}
-    if setup.kind not in PROJECTED or setup.shape not in fan_outs:
+    if initialisation.kind not in PROJECTED or initialisation.shape not in fan_outs:
         return None
-    return PROJECTED[setup.kind](width, fan_outs[setup.shape])
+    return PROJECTED[initialisation.kind](width, fan_outs[initialisation.shape])
 
 
-def score_mean(law_q: Law, law_k: Law, d_k: int) -> float:
+def score_mean(
+    distribution_q: Distribution, distribution_k: Distribution, d_k: int
+) -> float:
     """Return E q·k = d m_q m_k."""
-    return d_k * law_q.mean * law_k.mean
+    return d_k * distribution_q.mean * distribution_k.mean
 
 
-def score_second_moment(law_q: Law, law_k: Law, d_k: int) -> float:
+def score_second_moment(
+    distribution_q: Distribution, distribution_k: Distribution, d_k: int
+) -> float:
     """Return E (q·k)²."""
-    return score_variance(law_q, law_k, d_k) + score_mean(law_q, law_k, d_k) ** 2
+    return (
+        score_variance(distribution_q, distribution_k, d_k)
+        + score_mean(distribution_q, distribution_k, d_k) ** 2
+    )
 
 
-def score_variance(law_q: Law, law_k: Law, d_k: int) -> float:
+def score_variance(
+    distribution_q: Distribution, distribution_k: Distribution, d_k: int
+) -> float:
     """Return Var(q·k) over independent queries and keys.
 
     Notes
@@ -69,11 +78,13 @@ def score_variance(law_q: Law, law_k: Law, d_k: int) -> float:
     d (σ_q² σ_k² + m_q² σ_k² + m_k² σ_q²): the products q_i k_i are independent, and
     E q² k² - (m_q m_k)² with E q² = σ_q² + m_q².
     """
-    invisible = (law_k.mean * law_q.std) ** 2
-    return score_row_variance(law_q, law_k, d_k) + d_k * invisible
+    invisible = (distribution_k.mean * distribution_q.std) ** 2
+    return score_row_variance(distribution_q, distribution_k, d_k) + d_k * invisible
 
 
-def score_row_variance(law_q: Law, law_k: Law, d_k: int) -> float:
+def score_row_variance(
+    distribution_q: Distribution, distribution_k: Distribution, d_k: int
+) -> float:
     """Return the expected variance of q·k within a row, which is what softmax sees.
 
     Notes
@@ -81,52 +92,65 @@ def score_row_variance(law_q: Law, law_k: Law, d_k: int) -> float:
     d (σ_q² + m_q²) σ_k²: given q the variance is |q|² σ_k².  The rest of
     `score_variance` is that of q·m_k, which is the same for all keys of a row.
     """
-    return d_k * (law_q.std**2 + law_q.mean**2) * law_k.std**2
+    return (
+        d_k * (distribution_q.std**2 + distribution_q.mean**2) * distribution_k.std**2
+    )
 
 
-def score_variance_ratio(law_q: Law, law_k: Law) -> float:
+def score_variance_ratio(
+    distribution_q: Distribution, distribution_k: Distribution
+) -> float:
     """Return Var(q·k) over d times the entry variances: 1 where the means are 0."""
-    return 1.0 + (law_q.mean / law_q.std) ** 2 + (law_k.mean / law_k.std) ** 2
+    return (
+        1.0
+        + (distribution_q.mean / distribution_q.std) ** 2
+        + (distribution_k.mean / distribution_k.std) ** 2
+    )
 
 
-def score_excess_kurtosis(law_q: Law, law_k: Law, d_k: int) -> float | None:
+def score_excess_kurtosis(
+    distribution_q: Distribution, distribution_k: Distribution, d_k: int
+) -> float | None:
     """Return the excess kurtosis of q·k.
 
     Returns
     -------
     float or None
-        None where a law has no fourth moment or a mean is not 0.
+        None where a distribution has no fourth moment or a mean is not 0.
 
     Notes
     -----
     (κ_q κ_k - 3)/d: that of one product q_i k_i is κ_q κ_k - 3, and of a sum of d
     independent ones it is a d-th.
     """
-    kurtosis = law_q.kurtosis * law_k.kurtosis
-    if law_q.mean != 0.0 or law_k.mean != 0.0 or math.isinf(kurtosis):
+    kurtosis = distribution_q.kurtosis * distribution_k.kurtosis
+    if distribution_q.mean != 0.0 or distribution_k.mean != 0.0 or math.isinf(kurtosis):
         return None
     return (kurtosis - 3.0) / d_k
 
 
-def score_abs(law_q: Law, law_k: Law, d_k: int) -> float | None:
+def score_abs(
+    distribution_q: Distribution, distribution_k: Distribution, d_k: int
+) -> float | None:
     """Return E |q·k|.
 
     Returns
     -------
     float or None
-        None unless both laws are Gaussian or Rademacher, of mean 0.
+        None unless both distributions are Gaussian or Rademacher, of mean 0.
 
     Notes
     -----
     Given q, Gaussian keys make q·k normal: E|q·k| = sqrt(2/pi) E|q|, with E|q| =
-    sqrt 2 Γ((d+1)/2)/Γ(d/2) for a Gaussian query (that of the variance-gamma law) and
-    sqrt d for a Rademacher one, where the two may change places.  Both Rademacher: a
-    simple random walk after d steps, 2 h C(2h, h)/4^h with h = ceil(d/2).
+    sqrt 2 Γ((d+1)/2)/Γ(d/2) for a Gaussian query (that of the variance-gamma
+    distribution) and sqrt d for a Rademacher one, where the two may change places.
+    Both Rademacher: a simple random walk after d steps, 2 h C(2h, h)/4^h with h =
+    ceil(d/2).
     """
-    if law_q.mean != 0.0 or law_k.mean != 0.0:
+    if distribution_q.mean != 0.0 or distribution_k.mean != 0.0:
         return None
-    scale = law_q.std * law_k.std
-    match sorted((family(law_q), family(law_k))):
+    scale = distribution_q.std * distribution_k.std
+    match sorted((family(distribution_q), family(distribution_k))):
         case ["gaussian", "gaussian"]:
             # poch(x, 1/2) = Γ(x + 1/2)/Γ(x)
             return scale * 2.0 * float(poch(d_k / 2, 0.5)) / math.sqrt(math.pi)

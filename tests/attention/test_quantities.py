@@ -317,7 +317,7 @@ def test_pair_quantities_are_what_they_are_called(drawn):
         "score_variance_ratio": s.var() / (D_K * q.var() * k.var()),
         "score_abs": np.abs(s).mean(),
         "score_excess_kurtosis": scipy.stats.kurtosis(s.ravel()),
-        "score_law_gap": np.mean(s / math.sqrt(D_K) <= 0.742)
+        "score_distribution_gap": np.mean(s / math.sqrt(D_K) <= 0.742)
         - scipy.special.ndtr(0.742),
     }
 

@@ -48,7 +48,7 @@ def table_of(*records, folder):
     """The table of rates that these records give."""
     power = [Power(ROW, 0.02, 128, 100, 0.0, 90, 1)]
     studies = [Tally(0.2, 300, 5, 1, 100, 0.1)]
-    write_card(folder, [(list(records), power)], studies, {"decision_error": 1e-6})
+    write_card(folder, [(list(records), power)], studies, {"simultaneous_error": 1e-6})
     return read_card(folder)
 
 
@@ -78,7 +78,7 @@ def test_worse_side_counts(tmp_path):
 
 
 def test_rows_of_a_quantity_add_up(tmp_path):
-    """Rows of one law, d_k and quantity are judged together, others apart."""
+    """Rows of one distribution, d_k and quantity are judged together, others apart."""
     other = ROW._replace(divisor="none")
     card = table_of(
         rates_of((10, 0, 0), (0, 0, 0)),
@@ -93,7 +93,7 @@ def test_rows_of_a_quantity_add_up(tmp_path):
 
 
 @pytest.mark.parametrize("power", [0.8, 0.9, 1.0, 1.1])
-def test_model_continues_a_power_law(tmp_path, power):
+def test_model_continues_a_power_distribution(tmp_path, power):
     """Counts that follow a power law are continued along it."""
     counts = tuple(int(10**9 * 0.9 * rate**power) for rate in RATES)
     card = table_of(rates_of(counts, (0, 0, 0), samples=10**9), folder=tmp_path)
@@ -147,7 +147,7 @@ def test_studies_of_the_package_are_seldom_wrong():
 
 
 def test_view_is_that_of_the_card():
-    """What pages show: judged laws first, the worst of each, three digits."""
+    """What pages show: judged distributions first, the worst of each, three digits."""
     card = read_card()
     view = view_card(card, IN_USE)
     judged = by_quantity(card.rates[card.rates["judged"]])
@@ -169,7 +169,7 @@ def test_card_goes_by_way_of_the_results():
         None,
         pd.DataFrame(),
         pd.DataFrame(columns=CURVE_COLUMNS),
-        {"decision_error": IN_USE},
+        {"simultaneous_error": IN_USE},
     )
     results = with_card(plain, card)
 

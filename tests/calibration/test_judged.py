@@ -13,42 +13,42 @@ from montecarlo.calibration.judged import (
 )
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.resampling import index_chunks
 
 SIZE, SEED = 192, 5
-PAIRS = Condition("laplace", "laplace", 4)
-ROWS = Condition("gaussian", "gaussian", 16, 32)
-PLANTED = Condition("gaussian", "gaussian", 16, 32, "planted(0.5)")
-CONDITIONS = (PAIRS, ROWS, PLANTED)
+PAIRS = DesignPoint("laplace", "laplace", 4)
+ROWS = DesignPoint("gaussian", "gaussian", 16, 32)
+PLANTED = DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)")
+POINTS = (PAIRS, ROWS, PLANTED)
 
 
 @pytest.fixture(scope="module")
 def banks():
-    """A small bank of each kind of condition."""
-    return {c: read_or_draw(c, SEED, SIZE, None) for c in CONDITIONS}
+    """A small bank of each kind of point."""
+    return {c: read_or_draw(c, SEED, SIZE, None) for c in POINTS}
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda c: c.name)
-def test_estimates_are_those_of_the_report(banks, condition):
+@pytest.mark.parametrize("point", POINTS, ids=lambda c: c.name)
+def test_estimates_are_those_of_the_report(banks, point):
     """All of a bank gives every row the estimate that a study of its size gives."""
     store = SampleStore()
-    store.add(condition, 0, sample(condition, SEED, 0, SIZE, DIVISORS))
-    summaries = Summaries(condition, store.samples(condition), DIVISORS)
-    for key in row_keys(condition):
-        found = estimate(banks[condition], key, np.arange(SIZE))
+    store.add(point, 0, sample(point, SEED, 0, SIZE, DIVISORS))
+    summaries = Summaries(point, store.samples(point), DIVISORS)
+    for key in row_keys(point):
+        found = estimate(banks[point], key, np.arange(SIZE))
         expected = summaries.estimate(key)
         assert found.value == pytest.approx(expected.value, rel=1e-12), key
         assert found.interval(1e-4) == pytest.approx(expected.interval(1e-4)), key
-        assert pooled_value(banks[condition], key)[0] == found.value
+        assert pooled_value(banks[point], key)[0] == found.value
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda c: c.name)
-def test_many_samples_at_once_are_judged_as_one(banks, condition):
+@pytest.mark.parametrize("point", POINTS, ids=lambda c: c.name)
+def test_many_samples_at_once_are_judged_as_one(banks, point):
     """Samples that go through NumPy together miss where each alone misses."""
-    bank = banks[condition]
-    for key in row_keys(condition):
+    bank = banks[point]
+    for key in row_keys(point):
         row = statistic(bank, key)
         (indices,) = index_chunks(SIZE, 24, 60, seed=9)
         low, high = row.sampled(indices)(0.1)

@@ -4,7 +4,7 @@ import json
 
 import pandas as pd
 
-from montecarlo.calibration.bank import conditions, row_keys
+from montecarlo.calibration.bank import points, row_keys
 from montecarlo.calibration.card import (
     FAMILIES,
     FOLDER,
@@ -16,7 +16,7 @@ from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, changed, probe
 from montecarlo.calibration.rates import RowName
 from montecarlo.calibration.studies import studies_recipe
 from montecarlo.report.report_card import view_card
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
@@ -41,7 +41,7 @@ def test_stale_rows_are_named():
     montecarlo.calibrate`` makes the card anew; until then ``stale`` of about.json has
     to name these rows, which are then left out of it.
     """
-    assert changed(kept(), probe(ABOUT["seed"], conditions())) == ABOUT["stale"]
+    assert changed(kept(), probe(ABOUT["seed"], points())) == ABOUT["stale"]
 
 
 def test_what_was_not_counted_is_said():
@@ -50,10 +50,10 @@ def test_what_was_not_counted_is_said():
     """
     then = set(named(kept()))
     missing = set()
-    for condition in conditions():
-        place = (condition.law_k, condition.dependence.replace("none", ""))
-        sizes = (condition.d_k, condition.n_keys or 0)
-        for key in row_keys(condition):
+    for point in points():
+        place = (point.distribution_k, point.dependence.replace("none", ""))
+        sizes = (point.d_k, point.n_keys or 0)
+        for key in row_keys(point):
             if (*place, *sizes, key.divisor, key.quantity, key.summary) not in then:
                 missing.add(family_of(key.quantity, key.summary))
     card = read_card()
@@ -68,10 +68,12 @@ def test_stale_rows_are_left_out():
     view = view_card(card, 1e-6)
     assert view.stale == len(ABOUT["stale"])
     assert view.earlier_claims == (ABOUT["studies"] != studies_recipe())
-    gaps = card.rates[card.rates["quantity"].eq("score_law_gap")]
+    gaps = card.rates[card.rates["quantity"].eq("score_distribution_gap")]
     for row in ABOUT["stale"]:
-        assert row["quantity"] == "score_law_gap"
-        assert not (gaps["law"].eq(row["law"]) & gaps["d_k"].eq(row["d_k"])).any()
+        assert row["quantity"] == "score_distribution_gap"
+        assert not (
+            gaps["distribution"].eq(row["distribution"]) & gaps["d_k"].eq(row["d_k"])
+        ).any()
     assert len(gaps)
 
 
@@ -79,7 +81,10 @@ def test_change_is_seen():
     """A row whose value or end of an interval moves by a thousandth is named; rounding
     and rows that one table lacks are not.
     """
-    place = [Condition("laplace", "laplace", 4), Condition("laplace", "laplace", 4, 32)]
+    place = [
+        DesignPoint("laplace", "laplace", 4),
+        DesignPoint("laplace", "laplace", 4, 32),
+    ]
     then = probe(3, place)
     assert changed(then, probe(3, place)) == []
     for name in NUMBERS:

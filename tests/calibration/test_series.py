@@ -11,7 +11,7 @@ from montecarlo.calibration.rates import measure_rates
 from montecarlo.calibration.series import RELATIONS, contrast_ends, measure_series
 from montecarlo.estimation.intervals import mean_ends
 from montecarlo.estimation.summaries import SPREAD, RowKey
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.resampling import index_chunks
 
 SIZE, SEED, N = 192, 5, 24
@@ -22,10 +22,13 @@ KEYS = {
 }
 
 
-def banks_of(n_keys, law="laplace"):
+def banks_of(n_keys, distribution="laplace"):
     """The banks of a short series."""
     return [
-        read_or_draw(Condition(law, law, d_k, n_keys), SEED, SIZE, None) for d_k in D_K
+        read_or_draw(
+            DesignPoint(distribution, distribution, d_k, n_keys), SEED, SIZE, None
+        )
+        for d_k in D_K
     ]
 
 
@@ -50,7 +53,7 @@ def test_many_contrasts_are_the_report_s(n_keys, relation):
 
 def saturating():
     """A bank with shares between 0 and 1, and quantiles far apart."""
-    return read_or_draw(Condition("gaussian", "gaussian", 64, 32), SEED, SIZE, None)
+    return read_or_draw(DesignPoint("gaussian", "gaussian", 64, 32), SEED, SIZE, None)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +78,7 @@ def test_ends_are_the_report_s(key):
 
 def test_families_are_counted():
     """A bank and a series give rows of every family, pairs those of the deviation."""
-    pairs = read_or_draw(Condition("gaussian", "gaussian", 16), SEED, SIZE, None)
+    pairs = read_or_draw(DesignPoint("gaussian", "gaussian", 16), SEED, SIZE, None)
     found = [*measure_rates(saturating(), 64, 4), *measure_rates(pairs, 64, 4)]
     found += measure_series(banks_of(None), 64, 4)
     families = {family_of(one.row.quantity, one.row.summary) for one in found}
@@ -109,13 +112,15 @@ def test_wrong_errors_are_seen(monkeypatch):
 
 
 def test_series_rise():
-    """Each has one law, one number of keys and at least two d_k; none begins at 1."""
+    """Each has one distribution, one number of keys and at least two d_k; none begins
+    at 1.
+    """
     for one in series.all_series():
-        d_k = [condition.d_k for condition in one]
+        d_k = [point.d_k for point in one]
         assert d_k == sorted(set(d_k))
         assert len(d_k) > 1
         assert min(d_k) >= series.FIRST_D_K
-        assert len({(c.law_k, c.n_keys) for c in one}) == 1
+        assert len({(c.distribution_k, c.n_keys) for c in one}) == 1
         assert series.series_keys(one[0])
 
 
@@ -127,7 +132,7 @@ def test_families_have_names():
     assert family_of("score_variance", "slope") == "slope"
     bank = saturating()
     assert isinstance(bank, Bank)
-    assert {family_of(k.quantity, k.summary) for k in row_keys(bank.condition)} == {
+    assert {family_of(k.quantity, k.summary) for k in row_keys(bank.point)} == {
         "",
         "share",
         "spread",

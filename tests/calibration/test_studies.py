@@ -17,17 +17,22 @@ from montecarlo.estimation.executors import make_executor
 from montecarlo.presets import Grid
 
 GRID = Grid(
-    d_k=(16, 64), n_keys=(32,), laws=("rademacher",), law_d_k=(16,), first=16, most=32
+    d_k=(16, 64),
+    n_keys=(32,),
+    distributions=("rademacher",),
+    distribution_d_k=(16,),
+    first=16,
+    most=32,
 )
 SUPPORTED, REFUTED, OPEN = map(OUTCOMES.index, ("supported", "refuted", "inconclusive"))
 
 
 def study_of(estimates, half, outcomes):
-    """A study with one cell per estimate, all windows 0.9 to 1.1."""
+    """A study with one case per estimate, all regions 0.9 to 1.1."""
     estimates = np.array(estimates)
-    window = np.tile([0.9, 1.1], (len(estimates), 1))
+    region = np.tile([0.9, 1.1], (len(estimates), 1))
     return Judged(
-        estimates, estimates - half, estimates + half, window, np.array(outcomes)
+        estimates, estimates - half, estimates + half, region, np.array(outcomes)
     )
 
 
@@ -41,7 +46,7 @@ def test_nothing_is_drawn_twice():
 
 
 def test_error_rates_see_the_same_draws():
-    """At a larger error rate cells are decided sooner; where both took the same
+    """At a larger error rate cases are decided sooner; where both took the same
     replicates the estimates are equal, and the intervals are narrower.
     """
     found = judged_study(3, GRID)
@@ -80,12 +85,12 @@ def test_truth_is_the_mean_and_may_lie_too_near_an_edge():
 
 
 def test_errors_are_counted_by_study():
-    """A study errs once, however many of its intervals miss or cells are wrong."""
+    """A study errs once, however many of its intervals miss or cases are wrong."""
     right = [study_of([1.0, 1.3], 0.05, [SUPPORTED, REFUTED]) for _ in range(8)]
     missing = study_of([1.06, 1.36], 0.05, [SUPPORTED, REFUTED])
     wrong = study_of([1.0, 1.3], 0.05, [REFUTED, OPEN])
     found = tally(0.2, [*right, missing, wrong])
 
     assert (found.studies, found.missed, found.wrong) == (10, 1, 1)
-    assert found.cells == 2
+    assert found.cases == 2
     assert found.inconclusive == pytest.approx(1 / 20)

@@ -15,11 +15,11 @@ from montecarlo.claims.catalogue import (
 from montecarlo.claims.checks import Level, level_at
 from montecarlo.claims.schema import Catalogue
 
-FINDING = {"readings": {"the-reading": "supported"}, "text": "x"}
+FINDING = {"interpretations": {"the-interpretation": "supported"}, "text": "x"}
 CHECK = {"quantity": "score_variance", "summary": "value", "relation": "at_least"}
 
 
-def make(claim=None, reading=None, **check):
+def make(claim=None, interpretation=None, **check):
     """A catalogue of one claim with one check; fields that are None are left out."""
     merged = {**CHECK, "low": 0.0, **check}
     check = {field: value for field, value in merged.items() if value is not None}
@@ -29,7 +29,9 @@ def make(claim=None, reading=None, **check):
         "statement": "s",
         "source": [{"text": "a", "section": "1"}],
         "finding": [FINDING],
-        "reading": [{"id": "the-reading", "check": [check], **(reading or {})}],
+        "interpretation": [
+            {"id": "the-interpretation", "check": [check], **(interpretation or {})}
+        ],
         **(claim or {}),
     }
     entry = {field: value for field, value in entry.items() if value is not None}
@@ -60,7 +62,7 @@ def test_the_plain_catalogue_is_valid():
     """The catalogue that the tests below spoil is a valid one."""
     catalogue = parse_catalogue(make(), "my.toml")
 
-    assert catalogue.claim[0].reading[0].check[0].low == 0.0
+    assert catalogue.claim[0].interpretation[0].check[0].low == 0.0
     assert parse_catalogue({}, "my.toml") == Catalogue()
 
 
@@ -95,9 +97,17 @@ WRONG_CHECKS = [
     ({"domain": {"d_k": [0, 16]}}, "domain.d_k", "1"),
     ({"domain": {"d_k": [1, 10**30]}}, "domain.d_k", "16777216"),
     ({"domain": {"d_k": [64, 16]}}, "domain.d_k", "[64, 16]"),
-    ({"domain": {"laws": ["gausian"]}}, "domain.laws", "Did you mean 'gaussian'?"),
-    ({"domain": {"laws": ["gaussian(std=1)"]}}, "domain.laws", "'gaussian'"),
-    ({"domain": {"laws": "gaussian"}}, "domain.laws", "str"),
+    (
+        {"domain": {"distributions": ["gausian"]}},
+        "domain.distributions",
+        "Did you mean 'gaussian'?",
+    ),
+    (
+        {"domain": {"distributions": ["gaussian(std=1)"]}},
+        "domain.distributions",
+        "'gaussian'",
+    ),
+    ({"domain": {"distributions": "gaussian"}}, "domain.distributions", "str"),
     ({"domain": {"n": [2, 4]}}, "domain", "n"),
     ({"threshold": {"bound": "high", "start": 0, "stop": 1}}, "threshold", "high"),
     ({"threshold": {"bound": "low", "start": NAN, "stop": 1}}, "threshold", "1e+30"),
@@ -111,14 +121,26 @@ WRONG_CHECKS = [
     ({"softmax": "shiftd"}, "softmax", "Did you mean 'shifted'?"),
     ({"domain": {"dependence": ["planted"]}}, "domain.dependence", "planted(rho)"),
     ({"domain": {"dependence": ["pairs(2)"]}}, "domain.dependence", "rho <= 1"),
-    ({"domain": {"setup": ["lecun"]}}, "domain.setup", "init("),
-    ({"domain": {"laws": ["gaussian*laplace"]}}, "domain.laws", "gaussian * laplace"),
-    ({"domain": {"laws": ["a * b"]}}, "domain.laws", "law must be one of"),
-    ({"domain": {"laws": ["gaussian * gaussian"]}}, "domain.laws", "'gaussian'"),
+    ({"domain": {"initialisation": ["lecun"]}}, "domain.initialisation", "init("),
+    (
+        {"domain": {"distributions": ["gaussian*laplace"]}},
+        "domain.distributions",
+        "gaussian * laplace",
+    ),
+    (
+        {"domain": {"distributions": ["a * b"]}},
+        "domain.distributions",
+        "distribution must be one of",
+    ),
+    (
+        {"domain": {"distributions": ["gaussian * gaussian"]}},
+        "domain.distributions",
+        "'gaussian'",
+    ),
 ]
 #: The same for checks of rows and of series.
 LIMIT = {"quantity": "jacobian_trace", "summary": "mean", "relation": "tends_to"}
-LIMIT |= {"low": None, "to": "zero", "domain": {"laws": ["gaussian"]}}
+LIMIT |= {"low": None, "to": "zero", "domain": {"distributions": ["gaussian"]}}
 EFFECTIVE = {"quantity": "effective_keys", "summary": "mean"}
 OVERFLOW = {"quantity": "format_overflow", "summary": "mean"}
 SLOPE = {"relation": "slope_between"}
@@ -135,9 +157,13 @@ WRONG_CHECKS += [
     ({**LIMIT, "to": None}, "relation", "tends_to needs to, got none"),
     ({**LIMIT, "to": "one"}, "to", "'one'"),
     ({**LIMIT, "low": 0.0}, "relation", "tends_to needs to, got low, to"),
-    ({**LIMIT, "divisor": "sqrt"}, "relation", "the divisor none and the laws"),
-    ({**LIMIT, "domain": {}}, "relation", "the laws ['gaussian'], got"),
-    ({**LIMIT, "domain": {"laws": ["laplace"]}}, "relation", "['laplace']"),
+    (
+        {**LIMIT, "divisor": "sqrt"},
+        "relation",
+        "the divisor none and the distributions",
+    ),
+    ({**LIMIT, "domain": {}}, "relation", "the distributions ['gaussian'], got"),
+    ({**LIMIT, "domain": {"distributions": ["laplace"]}}, "relation", "['laplace']"),
     ({**LIMIT, "quantity": "score_abs", "summary": "value"}, "relation", "is known"),
     ({**LIMIT, "summary": "spread"}, "relation", "limit is known"),
     ({"relation": "at_least", "to": "zero"}, "relation", "got low, to"),
@@ -189,41 +215,85 @@ WRONG_CLAIMS = [
     (said_by(premises=["iid"]), "premises", "'iid'"),
     (said_by(sentence=[0]), "sentence", ">= 1"),
     (said_by(line=-1), "line", ">= 0"),
-    (said_by(admits=["the-raeding"]), "source.admits", "Did you mean"),
+    (said_by(admits=["the-interpretatoin"]), "source.admits", "Did you mean"),
     ({"finding": None}, "finding", "must be there for the kind 'measured'"),
     ({"finding": []}, "finding", "must be there for the kind 'measured'"),
-    (found(readings={"the-raeding": "refuted"}), "finding 1, field readings", "Did"),
-    (found(readings={"the-reading": "rejected"}), "finding[0].readings", "'rejected'"),
-    (found(readings={"the-reading": "not_measured"}), "readings", "measured"),
-    (found(readings={"the-reading": True}), "finding[0].readings", "bool"),
-    (found(readings={}), "finding 1", "must rest on readings or checks"),
-    (found(readings=None), "finding 1", "must rest on readings or checks"),
-    (found(readings=["the-reading"]), "finding[0].readings", "array"),
+    (
+        found(interpretations={"the-interpretatoin": "refuted"}),
+        "finding 1, field interpretations",
+        "Did",
+    ),
+    (
+        found(interpretations={"the-interpretation": "rejected"}),
+        "finding[0].interpretations",
+        "'rejected'",
+    ),
+    (
+        found(interpretations={"the-interpretation": "not_measured"}),
+        "interpretations",
+        "measured",
+    ),
+    (
+        found(interpretations={"the-interpretation": True}),
+        "finding[0].interpretations",
+        "bool",
+    ),
+    (found(interpretations={}), "finding 1", "must rest on interpretations or checks"),
+    (
+        found(interpretations=None),
+        "finding 1",
+        "must rest on interpretations or checks",
+    ),
+    (
+        found(interpretations=["the-interpretation"]),
+        "finding[0].interpretations",
+        "array",
+    ),
     (found(text=""), "finding[0].text", ">= 1"),
     (found(text="x\n"), "finding 1", "no control character"),
     (found(text="%(a)s"), "finding 1", "a number for each placeholder"),
     (found(verdict="documented"), "verdict", "documented"),
     (found(basis="opinion"), "basis", "opinion"),
     (found(value={"a": {"check": 0}}), "value.a.check", "below 0"),
-    (found(value={"a": {"reading": "the-reading", "check": 1}}), "check", "below 1"),
-    (found(value={"a": {"reading": "the-raeding"}}), "readings", "Did you mean"),
-    (found(value={"a": {"count": "all"}}), "value.a.reading", "must be there"),
-    ({"reading": []}, "reading", "must be there for the kind 'measured'"),
-    ({"reading": None}, "reading", "must be there for the kind 'measured'"),
+    (
+        found(value={"a": {"interpretation": "the-interpretation", "check": 1}}),
+        "check",
+        "below 1",
+    ),
+    (
+        found(value={"a": {"interpretation": "the-interpretatoin"}}),
+        "interpretations",
+        "Did you mean",
+    ),
+    (found(value={"a": {"count": "all"}}), "value.a.interpretation", "must be there"),
+    ({"interpretation": []}, "interpretation", "must be there for the kind 'measured'"),
+    (
+        {"interpretation": None},
+        "interpretation",
+        "must be there for the kind 'measured'",
+    ),
     ({"note": "n"}, "the claim", "note"),
     ({"sentences": {}}, "the claim", "sentences"),
     ({"kind": "opinion"}, "`kind`", "opinion"),
     ({"kind": "citation"}, "`kind`", "citation"),
     ({"kind": "shape"}, "id", "product-shape"),
-    ({"kind": "shape", "id": "product-shape"}, "reading", "left out"),
-    ({"kind": "record", "id": "introduced-2017"}, "reading", "left out"),
-    ({"kind": "practice"}, "reading", "must be left out for the kind 'practice'"),
-    ({"right": RIGHT}, "right", "must rest on readings or checks"),
-    ({"right": {**RIGHT, "check": []}}, "right", "must rest on readings or checks"),
+    ({"kind": "shape", "id": "product-shape"}, "interpretation", "left out"),
+    ({"kind": "record", "id": "introduced-2017"}, "interpretation", "left out"),
+    (
+        {"kind": "practice"},
+        "interpretation",
+        "must be left out for the kind 'practice'",
+    ),
+    ({"right": RIGHT}, "right", "must rest on interpretations or checks"),
+    (
+        {"right": {**RIGHT, "check": []}},
+        "right",
+        "must rest on interpretations or checks",
+    ),
     ({"right": {"arithmetic": "a", "check": [CHECK]}}, "`right", "sentence"),
     ({"right": {"sentence": "s", "check": [CHECK]}}, "`right", "arithmetic"),
-    ({"concedes": {"text": "x"}}, "concedes", "must rest on readings or checks"),
-    ({"reading": {}}, "`reading`", "array"),
+    ({"concedes": {"text": "x"}}, "concedes", "must rest on interpretations or checks"),
+    ({"interpretation": {}}, "`interpretation`", "array"),
     ({"verdict": "supported"}, "the claim", "verdict"),
 ]
 
@@ -239,11 +309,15 @@ def test_wrong_claim(change, field, said):
 
 
 def test_reading_has_one_threshold():
-    """Outcomes of a reading are drawn over one threshold; a second one is refused."""
+    """Outcomes of an interpretation are drawn over one threshold; a second one is
+    refused.
+    """
     check = {**CHECK, "low": 1.0, "threshold": {"bound": "low", "start": 0, "stop": 2}}
-    message = message_of(make(reading={"check": [check, check]}))
+    message = message_of(make(interpretation={"check": [check, check]}))
 
-    assert message.startswith("my.toml: claim 'the-claim', reading 'the-reading', ")
+    assert message.startswith(
+        "my.toml: claim 'the-claim', interpretation 'the-interpretation', "
+    )
     assert "field threshold: must stand in one check" in message
 
 
@@ -252,7 +326,7 @@ def test_kinds_that_are_not_measured():
     has a check in code; a reader's question has no source.
     """
     told = {"basis": "definition", "text": "n"}
-    bare = {"reading": None, "finding": [told]}
+    bare = {"interpretation": None, "finding": [told]}
     for change in (
         {**bare, "kind": "practice"},
         {**bare, "kind": "record", "id": "introduced-2017"},
@@ -279,8 +353,12 @@ def test_right_sentences_are_validated_too():
 
 
 def checks_of(claim):
-    """The checks of a claim's readings."""
-    return [check for reading in claim.reading for check in reading.check]
+    """The checks of a claim's interpretations."""
+    return [
+        check
+        for interpretation in claim.interpretation
+        for check in interpretation.check
+    ]
 
 
 @pytest.mark.parametrize(
@@ -297,36 +375,36 @@ def test_right_sentences_are_not_the_claim(claim):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"check": []}, "reading[0].check"),
-        ({"quantifier": "somewhere"}, "reading[0].quantifier"),
-        ({"form": "question"}, "reading[0].form"),
-        ({"share": 0.0}, "reading[0].share"),
-        ({"share": 1.5}, "reading[0].share"),
+        ({"check": []}, "interpretation[0].check"),
+        ({"quantifier": "somewhere"}, "interpretation[0].quantifier"),
+        ({"form": "question"}, "interpretation[0].form"),
+        ({"share": 0.0}, "interpretation[0].share"),
+        ({"share": 1.5}, "interpretation[0].share"),
         ({"scope": "everywhere"}, "scope"),
-        ({"id": ""}, "reading[0].id"),
+        ({"id": ""}, "interpretation[0].id"),
     ],
 )
-def test_wrong_reading(change, said):
-    """A wrong reading is refused with file, claim and field."""
-    message = message_of(make(reading=change))
+def test_wrong_interpretation(change, said):
+    """A wrong interpretation is refused with file, claim and field."""
+    message = message_of(make(interpretation=change))
 
     assert message.startswith("my.toml: claim 'the-claim'")
     assert said in message
 
 
-def votes(readings, sources):
-    """A catalogue of one claim with these readings and sources."""
-    entries = [{"check": [{**CHECK, "low": 0.0}], **one} for one in readings]
+def votes(interpretations, sources):
+    """A catalogue of one claim with these interpretations and sources."""
+    entries = [{"check": [{**CHECK, "low": 0.0}], **one} for one in interpretations]
     spoken = [{"text": "a", "section": "1", **one} for one in sources]
-    finding = {"readings": {readings[0]["id"]: "supported"}, "text": "x"}
-    change = {"reading": entries, "source": spoken, "finding": [finding]}
+    finding = {"interpretations": {interpretations[0]["id"]: "supported"}, "text": "x"}
+    change = {"interpretation": entries, "source": spoken, "finding": [finding]}
     data = make(claim=change)
     data["text"] += [{"key": "b", "name": "B", "language": "de"}]
     return data
 
 
 CAN, BEYOND = {"quantifier": "can"}, {"beyond": True}
-#: Readings, sources, and what the message must say.
+#: Interpretations, sources, and what the message must say.
 WRONG_VOTES = [
     ([{"id": "x", **CAN}], [{}], "field quantifier: must be said so by a source that"),
     ([{"id": "x"}], [CAN], "got always statement"),
@@ -350,12 +428,12 @@ WRONG_VOTES = [
 ]
 
 
-@pytest.mark.parametrize(("readings", "sources", "said"), WRONG_VOTES)
-def test_wrong_votes(readings, sources, said):
+@pytest.mark.parametrize(("interpretations", "sources", "said"), WRONG_VOTES)
+def test_wrong_votes(interpretations, sources, said):
     """What votes is said by some text, as it says it; what no text says goes beyond."""
-    message = message_of(votes(readings, sources))
+    message = message_of(votes(interpretations, sources))
 
-    assert message.startswith("my.toml: claim 'the-claim', reading ")
+    assert message.startswith("my.toml: claim 'the-claim', interpretation ")
     assert said in message
 
 
@@ -363,19 +441,19 @@ def test_votes_of_a_text():
     """A text's verdict rests on what its sources admit: those named, else all that
     vote; what goes beyond is admitted by none, and a text that says nothing has none.
     """
-    readings = [{"id": "x"}, {"id": "y", **CAN}, {"id": "z", **BEYOND}]
+    interpretations = [{"id": "x"}, {"id": "y", **CAN}, {"id": "z", **BEYOND}]
     sources = [
         {"admits": ["x"]},
         {"text": "b", "admits": ["y"], **CAN},
         {"text": "b", "admits": ["y"], "line": 3, **CAN},
     ]
-    (claim,) = parse_catalogue(votes(readings, sources), "my.toml").claim
+    (claim,) = parse_catalogue(votes(interpretations, sources), "my.toml").claim
 
     assert claim.admitted() == ("x", "y")
     assert claim.admitted("a") == ("x",)
     assert claim.admitted("b") == ("y",)
     assert claim.admitted("c") == ()
-    plain = votes(readings[:1] + readings[2:], [{}, {"text": "b"}])
+    plain = votes(interpretations[:1] + interpretations[2:], [{}, {"text": "b"}])
     (claim,) = parse_catalogue(plain, "my.toml").claim
     assert claim.admitted("a") == claim.admitted("b") == claim.admitted() == ("x",)
 
@@ -390,15 +468,18 @@ def test_votes_of_a_reader():
 
 
 def test_ids_are_unique():
-    """Claims, readings and texts that share an id are refused, with the id."""
+    """Claims, interpretations and texts that share an id are refused, with the id."""
     one = make()
     twice = {**one, "claim": one["claim"] * 2}
     assert "claim.id must be unique, got 'the-claim' twice" in message_of(twice)
     twice = {**one, "text": one["text"] * 2}
     assert "text.key must be unique, got 'a' twice" in message_of(twice)
-    readings = make()["claim"][0]["reading"] * 2
-    message = message_of(make(claim={"reading": readings}))
-    assert "claim 'the-claim': reading.id must be unique, got 'the-reading'" in message
+    interpretations = make()["claim"][0]["interpretation"] * 2
+    message = message_of(make(claim={"interpretation": interpretations}))
+    assert (
+        "claim 'the-claim': interpretation.id must be unique, got 'the-interpretation'"
+        in message
+    )
     checks = {"id": "s", "statement": "s", "check": [{**CHECK, "low": 0.0}]}
     message = message_of({"self_check": [checks, checks]})
     assert "self_check.id must be unique, got 's' twice" in message
@@ -418,9 +499,12 @@ def test_self_checks_are_validated_too():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"text": "x"}, "must rest on readings or checks"),
+        ({"text": "x"}, "must rest on interpretations or checks"),
         ({"text": "%(a)s", "basis": "record"}, "a number for each placeholder"),
-        ({"text": "x", "readings": {"r": "supported"}}, "reading must be one of"),
+        (
+            {"text": "x", "interpretations": {"r": "supported"}},
+            "interpretation must be one of",
+        ),
         ({"text": "x", "check": [CHECK]}, "field relation: at_least needs low"),
         ({"text": "x", "basis": "record", "value": {"a": {}}}, "below 0, got 0"),
     ],
@@ -527,7 +611,7 @@ def test_subset():
     sizes=st.tuples(st.integers(1, 2**24), st.integers(1, 2**24)),
 )
 def test_levels_are_finite(times, powers, sizes):
-    """Every level that may be written is a finite number in every cell that may be."""
+    """Every level that may be written is a finite number in every case that may be."""
     assert math.isfinite(Level(times, *powers).at(*sizes))
 
 

@@ -13,41 +13,45 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.claims.cases import cases_of, region_in, row_key, statistic_of
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.cells import cells_of, row_key, statistic_of, window_in
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
-    Reading,
+    Interpretation,
     SelfCheck,
     Source,
 )
 from montecarlo.claims.sentences import Passage, Right, Sentence
-from montecarlo.claims.undecided import HOPELESS, undecided_conditions
+from montecarlo.claims.undecided import HOPELESS, undecided_points
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries
 from montecarlo.presets import PRESETS, Block, Grid
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 from montecarlo.study import Study, find_reference, run_study
 
 DIVISORS = ("none", "sqrt")
 RATE = 1e-6
-PAIRS = Grid(d_k=(64, 256), n_keys=(), laws=(), divisors=DIVISORS, first=32, most=64)
+PAIRS = Grid(
+    d_k=(64, 256), n_keys=(), distributions=(), divisors=DIVISORS, first=32, most=64
+)
 FINDING = Sentence("x", basis="definition")
 
 
-def catalogue_of(*readings, checks=()):
-    """A catalogue of one claim with these readings, each a tuple of checks."""
-    if not readings:
-        readings = ((c,) for c in checks)
-    entries = tuple(Reading(f"r{i}", tuple(r)) for i, r in enumerate(readings))
+def catalogue_of(*interpretations, checks=()):
+    """A catalogue of one claim with these interpretations, each a tuple of checks."""
+    if not interpretations:
+        interpretations = ((c,) for c in checks)
+    entries = tuple(
+        Interpretation(f"r{i}", tuple(r)) for i, r in enumerate(interpretations)
+    )
     claim = Claim("c", "variance", "s", (Source("a", "1"),), (FINDING,), entries)
     return Catalogue((), (claim,))
 
@@ -58,9 +62,9 @@ def study_claims(catalogue, grid, seed=1):
         return run_study(Study(catalogue, grid, seed, RATE), executor).claims
 
 
-def exact(condition, key):
+def exact(point, key):
     """The exact value of a row, as the study knows it."""
-    found = find_reference(condition, key)
+    found = find_reference(point, key)
     return None if found is None else found.value
 
 
@@ -73,13 +77,13 @@ def split(checks, looks, rate=0.01):
     """How many intervals an error rate is split over."""
     catalogue = catalogue_of(checks=checks)
     found = split_error_rate(catalogue, looks, DIVISORS, exact, rate)
-    assert found.looks == pytest.approx(rate / (2.0 * found.decision_error)) or (
+    assert found.looks == pytest.approx(rate / (2.0 * found.simultaneous_error)) or (
         found.looks == 0
     )
-    return rate / (2.0 * found.decision_error)
+    return rate / (2.0 * found.simultaneous_error)
 
 
-ONE = {Condition("gaussian", "gaussian", 64): 1}
+ONE = {DesignPoint("gaussian", "gaussian", 64): 1}
 
 
 def test_only_known_factors_share_their_error():
@@ -97,19 +101,19 @@ def test_only_known_factors_share_their_error():
 @pytest.mark.parametrize("quantity", PAIR_QUANTITIES)
 def test_what_shares_its_error_misses_together(quantity):
     """The intervals of checks that are one statistic are the same but for a factor: an
-    end of one lies at the same edge of its window as that of the other.
+    end of one lies at the same edge of its region as that of the other.
     """
-    condition = Condition("gaussian", "gaussian", 64)
+    point = DesignPoint("gaussian", "gaussian", 64)
     store = SampleStore()
-    store.add(condition, 0, sample(condition, 3, 0, 24, tuple(DIVISOR_TABLE)))
-    summaries = Summaries(condition, store.samples(condition), tuple(DIVISOR_TABLE))
+    store.add(point, 0, sample(point, 3, 0, 24, tuple(DIVISOR_TABLE)))
+    summaries = Summaries(point, store.samples(point), tuple(DIVISOR_TABLE))
     shared = {}
     for name in PAIR_QUANTITIES:
         divided = PAIR_QUANTITIES[name].divided
         for divisor in DIVISOR_TABLE if divided else ("none",):
             check = variance(divisor, name)
-            (cell,) = cells_of(check, [condition], DIVISOR_TABLE)
-            found = statistic_of(check, cell)
+            (case,) = cases_of(check, [point], DIVISOR_TABLE)
+            found = statistic_of(check, case)
             shared.setdefault(found, []).append(summaries.estimate(row_key(check)))
     mine = [key for key in shared if key.key.quantity == quantity]
     for key in mine:
@@ -122,11 +126,11 @@ def test_what_shares_its_error_misses_together(quantity):
     assert len(mine) == 1
 
 
-def test_error_is_split_over_cells_and_looks():
-    """Every cell counts, and as often as it may be looked at; a series as often as the
-    one of its conditions that is looked at most.
+def test_error_is_split_over_cases_and_looks():
+    """Every case counts, and as often as it may be looked at; a series as often as the
+    one of its points that is looked at most.
     """
-    looks = {Condition("gaussian", "gaussian", d): n for d, n in ((64, 3), (256, 4))}
+    looks = {DesignPoint("gaussian", "gaussian", d): n for d, n in ((64, 3), (256, 4))}
     slope = Check("score_variance", "slope_between", "value", low=0.0)
 
     assert split([variance()], looks) == pytest.approx(7.0)
@@ -138,12 +142,12 @@ def test_error_is_split_over_cells_and_looks():
 
 
 def test_what_is_not_decided_costs_nothing():
-    """Cells outside the domain, without moments or without reference have no share."""
+    """Cases outside the domain, without moments or without reference have no share."""
     looks = {
         **ONE,
-        Condition("gaussian", "gaussian", 4): 9,
-        Condition("student_t3", "student_t3", 64): 9,
-        Condition("laplace", "laplace", 64, 128): 9,
+        DesignPoint("gaussian", "gaussian", 4): 9,
+        DesignPoint("student_t3", "student_t3", 64): 9,
+        DesignPoint("laplace", "laplace", 64, 128): 9,
     }
     to_reference = Check("entropy", "equals", expected="reference", tolerance=0.1)
 
@@ -153,8 +157,8 @@ def test_what_is_not_decided_costs_nothing():
 
 def test_theory_costs_nothing():
     """What theory decides has no share; a slope of the same series has one."""
-    looks = {Condition("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
-    gaussian = Domain(laws=("gaussian",))
+    looks = {DesignPoint("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
+    gaussian = Domain(distributions=("gaussian",))
     limit = Check("jacobian_trace", "tends_to", to="zero", domain=gaussian)
     slope = Check("jacobian_trace", "slope_between", high=0.0, domain=gaussian)
     mean = Check("jacobian_trace", "at_most", high=1.0, domain=gaussian)
@@ -182,22 +186,23 @@ def test_sentences_cost_their_share():
         catalogue = Catalogue((), (claim,), passages)
         found = split_error_rate(catalogue, ONE, DIVISORS, exact, 0.01)
         assert found.looks == statistics
-        assert found.decision_error == pytest.approx(0.01 / (2.0 * statistics))
+        assert found.simultaneous_error == pytest.approx(0.01 / (2.0 * statistics))
 
 
 def test_each_claim_has_a_rate_of_its_own():
-    """It is that of its statistics at all their looks, on both sides: of readings and
-    sentences alike, and of those it shares with another claim as well.
+    """It is that of its statistics at all their looks, on both sides: of
+    interpretations and sentences alike, and of those it shares with another claim as
+    well.
     """
-    looks = {Condition("gaussian", "gaussian", d): 3 for d in (64, 256)}
+    looks = {DesignPoint("gaussian", "gaussian", d): 3 for d in (64, 256)}
     plain = catalogue_of((variance(),)).claim[0]
     said = Sentence("s", check=(variance(quantity="score_abs"),))
     wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
-    empty = msgspec.structs.replace(plain, id="empty", reading=())
+    empty = msgspec.structs.replace(plain, id="empty", interpretation=())
     catalogue = Catalogue((), (plain, wide, empty))
     found = split_error_rate(catalogue, looks, DIVISORS, exact, 0.01)
 
-    assert found.looks == 12  # two cells, two statistics, three looks
+    assert found.looks == 12  # two cases, two statistics, three looks
     assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})
 
 
@@ -212,7 +217,7 @@ def test_rates_are_written():
 
     assert record["looks"] == 8
     assert [c["error_rate"] for c in record["claims"]] == [RATE / 2.0] * 2
-    assert 2.0 * record["looks"] * record["decision_error"] == pytest.approx(RATE)
+    assert 2.0 * record["looks"] * record["simultaneous_error"] == pytest.approx(RATE)
 
 
 #: Quantities of the seven claims on the size of scores.
@@ -221,15 +226,15 @@ SIZES = {"score_variance", "score_std", "score_abs"}
 
 def test_catalogue_of_the_package_counts_each_statistic_once():
     """The claims on the size of scores, which are five times the same variance, use one
-    interval a cell for it, one for E|q·k| and one slope each.
+    interval a case for it, one for E|q·k| and one slope each.
     """
     catalogue = read_catalogue()
     claims = [claim for claim in catalogue.claim if claim.topic == "variance"]
     checks = [
         check
         for claim in claims
-        for reading in claim.reading
-        for check in reading.check
+        for interpretation in claim.interpretation
+        for check in interpretation.check
         if check.quantity in SIZES
     ]
     said = [
@@ -237,15 +242,15 @@ def test_catalogue_of_the_package_counts_each_statistic_once():
         for claim in claims
         for sentence, _ in claim.sentences()
         for check in sentence.check
-        if check.quantity in SIZES and "gaussian" in check.domain.laws
+        if check.quantity in SIZES and "gaussian" in check.domain.distributions
     ]
-    looks = {Condition("gaussian", "gaussian", d): 1 for d in (16, 64)}
+    looks = {DesignPoint("gaussian", "gaussian", d): 1 for d in (16, 64)}
 
     assert len(checks) >= 8
     assert {check.quantity for check in checks} == SIZES
-    # two cells each of the variance and of its root, the variance's slope, E|q·k|'s
+    # two cases each of the variance and of its root, the variance's slope, E|q·k|'s
     assert split(checks, looks) == pytest.approx(6.0)
-    # a sentence about the same slope costs no more; E|q·k| at d_k = 64 is another cell
+    # a sentence about the same slope costs no more; E|q·k| at d_k = 64 is another case
     assert said
     assert split([*checks, *said], looks) == pytest.approx(7.0)
 
@@ -272,18 +277,18 @@ def test_unscaled_scores_are_refuted():
     assert study_claims(right, PAIRS)["claims"][0]["verdict"] == "supported"
     record = study_claims(wrong, PAIRS)["claims"][0]
     assert record["verdict"] == "refuted"
-    cells = record["readings"][0]["checks"][0]["cells"]
-    assert [cell["outcome"] for cell in cells] == ["refuted", "refuted"]
+    cases = record["interpretations"][0]["checks"][0]["cases"]
+    assert [case["outcome"] for case in cases] == ["refuted", "refuted"]
 
 
-def test_wrong_expectation_just_outside_the_window_is_refuted():
-    """A law whose variance is 1.5 times what the claim says is refuted, also where the
-    tolerance is 20 %.
+def test_wrong_expectation_just_outside_the_region_is_refuted():
+    """A distribution whose variance is 1.5 times what the claim says is refuted, also
+    where the tolerance is 20 %.
     """
     grid = msgspec.structs.replace(
-        PAIRS, laws=("gaussian(std=1.25)",), law_d_k=(64, 256)
+        PAIRS, distributions=("gaussian(std=1.25)",), distribution_d_k=(64, 256)
     )
-    wide = Domain(laws=("gaussian(std=1.25)",))
+    wide = Domain(distributions=("gaussian(std=1.25)",))
     record = study_claims(catalogue_of((equals_one("sqrt", 0.2, domain=wide),)), grid)
 
     assert record["claims"][0]["verdict"] == "refuted"  # 1.25⁴ = 2.44
@@ -310,38 +315,38 @@ def two():
     return study_claims(read_catalogue(), TWO)
 
 
-def cells_of_record(record):
-    """Every cell that is sampled, of all claims and of what is said of them."""
+def cases_of_record(record):
+    """Every case that is sampled, of all claims and of what is said of them."""
     for claim in record["claims"]:
         said = (*claim["findings"], claim["right"], claim["concedes"])
-        for one in (*claim["readings"], *said):
+        for one in (*claim["interpretations"], *said):
             for check in one["checks"] if one else ():
                 if check["relation"] != "tends_to":
-                    for cell in check["cells"]:
-                        yield claim["id"], check, cell
+                    for case in check["cases"]:
+                        yield claim["id"], check, case
 
 
 DECIDED = {"supported", "refuted"}
 
 
 def test_two_replicates_decide_nothing_that_varies(two):
-    """A run of two replicates leaves every cell open whose replicates differ at all,
-    all self-checks, and every claim but those that rest on cells without any spread, on
+    """A run of two replicates leaves every case open whose replicates differ at all,
+    all self-checks, and every claim but those that rest on cases without any spread, on
     theory, or on places that this grid has not.
     """
     decided = [
-        (id_, check["quantity"], cell["std_error"])
-        for id_, check, cell in cells_of_record(two)
-        if cell["outcome"] in DECIDED
+        (id_, check["quantity"], case["std_error"])
+        for id_, check, case in cases_of_record(two)
+        if case["outcome"] in DECIDED
     ]
     assert {error for _, _, error in decided} == {0.0}
     assert {quantity for _, quantity, _ in decided} == {"planted_rank_first"}
     other = {id_ for id_, _, _ in decided} | {
         claim["id"]
         for claim in two["claims"]
-        for reading in claim["readings"]
-        for check in reading["checks"]
-        if check["relation"] == "tends_to" or not check["cells"]
+        for interpretation in claim["interpretations"]
+        for check in interpretation["checks"]
+        if check["relation"] == "tends_to" or not check["cases"]
     }
     left = [claim for claim in two["claims"] if claim["kind"] == "measured"]
     left = [claim for claim in left if claim["id"] not in other]
@@ -357,8 +362,8 @@ def test_two_replicates_decide_nothing(two):
     """
     assert not [
         (id_, check["quantity"])
-        for id_, check, cell in cells_of_record(two)
-        if cell["outcome"] in DECIDED and check["quantity"] == "format_overflow"
+        for id_, check, case in cases_of_record(two)
+        if case["outcome"] in DECIDED and check["quantity"] == "format_overflow"
     ]
 
 
@@ -376,35 +381,35 @@ def test_what_is_not_measured(two):
     assert verdicts["shape"] == {"refuted", "conditional"}
 
 
-def test_law_without_moments_does_not_vote():
+def test_distribution_without_moments_does_not_vote():
     """Student's t with three degrees of freedom has no fourth moment: beside a Gaussian
     it is not applicable and changes nothing; alone, so is the claim.
     """
     t3 = Grid(
         d_k=(64, 256),
         n_keys=(),
-        laws=("student_t3",),
-        law_d_k=(64, 256),
+        distributions=("student_t3",),
+        distribution_d_k=(64, 256),
         divisors=DIVISORS,
         first=32,
         most=32,
     )
     record = study_claims(catalogue_of((equals_one("sqrt", 0.3),)), t3)["claims"][0]
     outcomes = {
-        cell["law"]: (cell["outcome"], cell["estimate"])
-        for cell in record["readings"][0]["checks"][0]["cells"]
+        case["distribution"]: (case["outcome"], case["estimate"])
+        for case in record["interpretations"][0]["checks"][0]["cases"]
     }
     assert record["verdict"] == "supported"
     assert outcomes["student_t3"] == ("not_applicable", None)
     assert outcomes["gaussian"][0] == "supported"
 
-    alone = equals_one("sqrt", 0.3, domain=Domain(laws=("student_t3",)))
+    alone = equals_one("sqrt", 0.3, domain=Domain(distributions=("student_t3",)))
     record = study_claims(catalogue_of((alone,)), t3)["claims"][0]
     assert record["verdict"] == "not_applicable"
 
 
 def test_what_the_grid_lacks_is_not_measured():
-    """A claim that has no cell in the grid is not measured."""
+    """A claim that has no case in the grid is not measured."""
     far = equals_one("sqrt", domain=Domain(d_k=(512, 1024)))
 
     assert study_claims(catalogue_of((far,)), PAIRS)["claims"][0]["verdict"] == (
@@ -418,29 +423,29 @@ class Fixed:
     def __init__(self, values):
         self.values = values
 
-    def __call__(self, condition):
-        """Return the summaries of a condition."""
+    def __call__(self, point):
+        """Return the summaries of a point."""
         values = self.values
 
         class Summaries:
             def estimate(self, key):
                 """Return the estimate of a row."""
-                value, error = values[condition.d_k, key.quantity]
+                value, error = values[point.d_k, key.quantity]
                 return Estimate(value, error, 64)
 
         return Summaries()
 
 
-def judged(readings, values, budget=128, reference=exact, **said):
+def judged(interpretations, values, budget=128, reference=exact, **said):
     """The one claim of a catalogue, judged on these values, with its undecided."""
-    catalogue = catalogue_of(*readings)
+    catalogue = catalogue_of(*interpretations)
     claim = msgspec.structs.replace(catalogue.claim[0], **said)
-    conditions = [Condition("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
-    budgets = dict.fromkeys(conditions, budget)
+    points = [DesignPoint("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
+    budgets = dict.fromkeys(points, budget)
     catalogue = msgspec.structs.replace(catalogue, claim=(claim,))
     judge = Judge(catalogue, budgets, DIVISORS, reference, 1e-4)
     judgement = judge.judge(Fixed(values))
-    undecided = undecided_conditions(judgement, budgets)
+    undecided = undecided_points(judgement, budgets)
     return judgement.claims[0], {c.d_k for c in undecided}
 
 
@@ -457,18 +462,18 @@ HIGH = Check("entropy", "at_least", low=1.0)
 SMALL_WEIGHT = Check("weight_max", "at_most", high=0.9)
 
 
-def test_places_need_all_checks_of_a_reading():
+def test_places_need_all_checks_of_a_interpretation():
     """A place is supported where each check is, and refuted where one fails."""
     outcome, undecided = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 0.5)))
-    (reading,) = outcome.readings
+    (interpretation,) = outcome.interpretations
 
-    assert [verdict for _, verdict in reading.places] == [
+    assert [verdict for _, verdict in interpretation.places] == [
         Verdict.SUPPORTED,
         Verdict.SUPPORTED,
         Verdict.REFUTED,
     ]
     assert outcome.verdict == Verdict.CONDITIONAL
-    assert [border.d_k for border in reading.borders] == [(128, 256)]
+    assert [border.d_k for border in interpretation.borders] == [(128, 256)]
     assert undecided == set()
     outcome, _ = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 2.0), weight=0.95))
     assert outcome.verdict == Verdict.REFUTED
@@ -479,7 +484,7 @@ def test_undecided_places_are_asked_for():
     decide it; a place too close to the bound has none, and is given up.
     """
     outcome, undecided = judged([(HIGH,)], values_of((1.02, 2.0, 1.0)))
-    needed = [cell.needed for cell in outcome.readings[0].checks[0].cells]
+    needed = [case.needed for case in outcome.interpretations[0].checks[0].cases]
 
     assert outcome.verdict == Verdict.INCONCLUSIVE
     assert undecided == {64}
@@ -488,11 +493,11 @@ def test_undecided_places_are_asked_for():
 
 
 def test_readings_make_the_claim():
-    """Readings that differ make it conditional, and each keeps its own verdict."""
+    """Interpretations that differ make it conditional; each keeps its verdict."""
     lower = Check("entropy", "at_least", low=3.0)
     outcome, _ = judged([(HIGH,), (lower,)], values_of((2.0, 2.0, 2.0)))
 
-    assert [reading.verdict for reading in outcome.readings] == [
+    assert [interpretation.verdict for interpretation in outcome.interpretations] == [
         Verdict.SUPPORTED,
         Verdict.REFUTED,
     ]
@@ -500,15 +505,15 @@ def test_readings_make_the_claim():
 
 
 def test_borders_lie_between_neighbours():
-    """Where the checks of a reading have different domains, borders still lie between
-    neighbouring d_k, from the smaller to the larger.
+    """Where the checks of an interpretation have different domains, borders still lie
+    between neighbouring d_k, from the smaller to the larger.
     """
     far = msgspec.structs.replace(HIGH, domain=Domain(d_k=(128, 256)))
     outcome, _ = judged([(far, SMALL_WEIGHT)], values_of((2.0, 2.0, 0.5)))
-    (reading,) = outcome.readings
+    (interpretation,) = outcome.interpretations
 
-    assert [place.d_k for place, _ in reading.places] == [64, 128, 256]
-    assert [border.d_k for border in reading.borders] == [(128, 256)]
+    assert [place.d_k for place, _ in interpretation.places] == [64, 128, 256]
+    assert [border.d_k for border in interpretation.borders] == [(128, 256)]
 
 
 def test_series_are_undecided_as_a_whole():
@@ -528,12 +533,12 @@ def test_hopeless_places_are_given_up(budgets, hope):
     """
     values = values_of((1.02, 2.0, 2.0))
     outcome, _ = judged([(HIGH,)], values)
-    needed = outcome.readings[0].checks[0].cells[0].needed
+    needed = outcome.interpretations[0].checks[0].cases[0].needed
     budget = math.ceil(needed / (HOPELESS * budgets))
     outcome, undecided = judged([(HIGH,)], values, budget)
 
     assert undecided == ({64} if hope else set())
-    assert outcome.readings[0].checks[0].cells[0].needed == needed
+    assert outcome.interpretations[0].checks[0].cases[0].needed == needed
     assert outcome.verdict == Verdict.INCONCLUSIVE
 
 
@@ -543,7 +548,9 @@ def test_estimates_without_error_decide_nothing():
 
     assert outcome.verdict == Verdict.INCONCLUSIVE
     assert undecided == set()
-    assert {cell.needed for cell in outcome.readings[0].checks[0].cells} == {None}
+    assert {case.needed for case in outcome.interpretations[0].checks[0].cases} == {
+        None
+    }
 
 
 def test_self_checks_are_judged_like_claims():
@@ -556,9 +563,9 @@ def test_self_checks_are_judged_like_claims():
         "refuted",
         "supported",
     ]
-    assert record["decision_error"] == pytest.approx(
+    assert record["simultaneous_error"] == pytest.approx(
         RATE / (2 * 2 * 2)
-    )  # cells · looks
+    )  # cases · looks
 
 
 def right_record(checks):
@@ -578,13 +585,13 @@ def test_right_sentence_is_judged_by_itself():
 
     assert claim["verdict"] == "supported"
     assert claim["right"]["holds"] is False
-    assert [c["outcome"] for c in claim["right"]["checks"][0]["cells"]] == (
+    assert [c["outcome"] for c in claim["right"]["checks"][0]["cases"]] == (
         ["refuted", "refuted"]
     )
     other = Check("score_abs", "at_least", "value", low=0.0)
     found = right_record([other])
     assert found["claims"][0]["right"]["holds"] is True
-    assert found["decision_error"] == pytest.approx(RATE / (2 * 2 * 2 * 2))
+    assert found["simultaneous_error"] == pytest.approx(RATE / (2 * 2 * 2 * 2))
 
 
 FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))
@@ -596,7 +603,7 @@ FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))
     ids=lambda said: next(iter(said)),
 )
 def test_undecided_sentences_ask_for_more(said):
-    """Where something that may be said is open its conditions are sampled on, unless
+    """Where something that may be said is open its points are sampled on, unless
     theory knows the answer.
     """
     values = values_of((3.0, 2.02, 3.0))
@@ -615,8 +622,8 @@ def test_undecided_sentences_ask_for_more(said):
 def test_passages_are_judged_too():
     """A passage is judged on its checks alone, and asks for more where it is open."""
     catalogue = Catalogue(passage=(Passage("p", "answer", FAR),))
-    conditions = [Condition("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
-    budgets = dict.fromkeys(conditions, 512)
+    points = [DesignPoint("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
+    budgets = dict.fromkeys(points, 512)
     judge = Judge(catalogue, budgets, DIVISORS, lambda *_: None, 1e-4)
     for entropy, holds, undecided in (
         ((3.0, 3.0, 3.0), True, set()),
@@ -626,7 +633,7 @@ def test_passages_are_judged_too():
         judgement = judge.judge(Fixed(values_of(entropy)))
         (passage,) = judgement.passages
         assert passage.holds is holds
-        found = undecided_conditions(judgement, budgets)
+        found = undecided_points(judgement, budgets)
         assert {c.d_k for c in found} == undecided
 
 
@@ -635,8 +642,8 @@ def test_texts_have_verdicts_of_their_own():
     goes beyond what is said by neither.
     """
     entropy = [Check("entropy", "at_least", low=low) for low in (1.0, 3.0, 1.0)]
-    readings = tuple(
-        Reading(name, (check,), beyond=beyond)
+    interpretations = tuple(
+        Interpretation(name, (check,), beyond=beyond)
         for name, check, beyond in zip(
             "xyz", entropy, (False, False, True), strict=True
         )
@@ -646,7 +653,7 @@ def test_texts_have_verdicts_of_their_own():
         Source("b", "1", admits=("y",)),
         Source("d", "1"),
     )
-    said = {"reading": readings, "source": sources}
+    said = {"interpretation": interpretations, "source": sources}
     outcome, _ = judged([(HIGH,)], values_of((2.0, 2.0, 2.0)), **said)
     assert outcome.texts == {
         "a": Verdict.SUPPORTED,
@@ -654,10 +661,10 @@ def test_texts_have_verdicts_of_their_own():
         "d": Verdict.CONDITIONAL,
     }
     assert outcome.verdict == Verdict.CONDITIONAL
-    beyond = msgspec.structs.replace(readings[1], beyond=True)
-    said = {"reading": (readings[0], beyond), "source": sources[:1]}
+    beyond = msgspec.structs.replace(interpretations[1], beyond=True)
+    said = {"interpretation": (interpretations[0], beyond), "source": sources[:1]}
     outcome, _ = judged([(HIGH,)], values_of((2.0, 2.0, 2.0)), **said)
-    assert [r.verdict for r in outcome.readings] == ["supported", "refuted"]
+    assert [r.verdict for r in outcome.interpretations] == ["supported", "refuted"]
     assert outcome.verdict == outcome.texts["a"] == Verdict.SUPPORTED
 
 
@@ -665,7 +672,7 @@ def test_limits_are_judged_by_theory():
     """Whatever was sampled, what theory says of growing d_k decides; where it says
     nothing, the check is not applicable.
     """
-    gaussian = Domain(laws=("gaussian",))
+    gaussian = Domain(distributions=("gaussian",))
     rising = {(d, "jacobian_trace"): (float(d), 0.01) for d in (64, 128, 256)}
     rising |= {(d, "score_max"): (1.0, 0.01) for d in (64, 128, 256)}
     for quantity, to, verdict in (
@@ -676,17 +683,17 @@ def test_limits_are_judged_by_theory():
     ):
         check = Check(quantity, "tends_to", to=to, domain=gaussian)
         outcome, undecided = judged([(check,)], rising)
-        (cell,) = outcome.readings[0].checks[0].cells
+        (case,) = outcome.interpretations[0].checks[0].cases
         assert outcome.verdict == verdict
-        assert cell.limit.tends_to != to or verdict == Verdict.SUPPORTED
-        assert cell.interval is None
+        assert case.limit.tends_to != to or verdict == Verdict.SUPPORTED
+        assert case.interval is None
         assert undecided == set()
     spread = Check("score_max", "tends_to", "spread", to="zero", domain=gaussian)
     outcome, _ = judged([(spread,)], rising)
     assert outcome.verdict == Verdict.NOT_APPLICABLE
 
 
-def test_check_without_a_place_leaves_its_reading_open():
+def test_check_without_a_place_leaves_its_interpretation_open():
     """Where the grid has no place for one of the checks, the others cannot support."""
     far = equals_one("sqrt", domain=Domain(d_k=(512, 1024)))
     record = study_claims(catalogue_of((variance(), far)), PAIRS)["claims"][0]
@@ -703,7 +710,7 @@ def test_borders_lie_within_their_context():
     grid = Grid(
         d_k=(),
         n_keys=(),
-        laws=(),
+        distributions=(),
         divisors=DIVISORS,
         first=32,
         most=32,
@@ -714,12 +721,16 @@ def test_borders_lie_within_their_context():
     domain = Domain(dependence=("pairs(0.5)", "pairs(1.0)"))
     # E q·k = rho d: 32, 64 and 128; 64, 128 and 256
     check = Check("score_mean", "at_most", "value", high=90.0, domain=domain)
-    (reading,) = study_claims(catalogue_of((check,)), grid)["claims"][0]["readings"]
+    (interpretation,) = study_claims(catalogue_of((check,)), grid)["claims"][0][
+        "interpretations"
+    ]
 
-    assert [place["outcome"] for place in reading["places"]] == (
+    assert [place["outcome"] for place in interpretation["places"]] == (
         ["supported", "supported", "refuted", "supported", "refuted", "refuted"]
     )
-    assert [(border["context"], border["d_k"]) for border in reading["borders"]] == [
+    assert [
+        (border["context"], border["d_k"]) for border in interpretation["borders"]
+    ] == [
         ("pairs(0.5)", [128, 256]),
         ("pairs(1.0)", [64, 128]),
     ]
@@ -735,15 +746,15 @@ EQUALS = [
 
 @pytest.mark.parametrize(("claim", "check"), EQUALS, ids=[c for c, _ in EQUALS])
 def test_right_numbers_are_those_of_theory(claim, check):
-    """The number of each right sentence is the exact one in every cell of the standard
+    """The number of each right sentence is the exact one in every case of the standard
     preset, to a hundredth of the tolerance; two tolerances further it would be refuted.
     """
     budgets = PRESETS["standard"].budgets()
-    cells = cells_of(check, budgets, tuple(DIVISOR_TABLE))
-    assert cells, claim
-    for cell in cells:
-        low, high = window_in(check, cell, exact)
-        truth = find_reference(cell.conditions[0], row_key(check)).value
+    cases = cases_of(check, budgets, tuple(DIVISOR_TABLE))
+    assert cases, claim
+    for case in cases:
+        low, high = region_in(check, case, exact)
+        truth = find_reference(case.points[0], row_key(check)).value
         half = 0.5 * (high - low)
         assert abs(0.5 * (low + high) - truth) <= 0.01 * half
         for sign in (-2.0, 2.0):

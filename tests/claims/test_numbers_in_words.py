@@ -13,16 +13,16 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain, Level
-from montecarlo.claims.schema import Reading
+from montecarlo.claims.schema import Interpretation
 
 CATALOGUE = read_catalogue()
-READINGS = {
-    f"{claim.id}, {reading.id}": reading
+INTERPRETATIONS = {
+    f"{claim.id}, {interpretation.id}": interpretation
     for claim in CATALOGUE.claim
-    for reading in claim.reading
+    for interpretation in claim.interpretation
 }
 SENTENCES = {
-    f"{claim.id}, {place}": (sentence, {r.id: r for r in claim.reading})
+    f"{claim.id}, {place}": (sentence, {r.id: r for r in claim.interpretation})
     for claim in CATALOGUE.claim
     for sentence, place in claim.sentences()
 } | {p.id: (p.sentence, {}) for p in CATALOGUE.passage}
@@ -69,19 +69,19 @@ def bounds_of(check):
     return {round(one, 12) for one in found}
 
 
-#: What indicators ask for, and where the law of a score is looked at.
+#: What indicators ask for, and where the distribution of a score is looked at.
 OF_QUANTITIES = {
     "saturated": {0.9},
     "jacobian_trace_saturated": {0.9},
-    "score_law_gap": {0.742},
+    "score_distribution_gap": {0.742},
 }
 
 
 def numbers_of(check):
-    """All numbers of a check: bounds, the ends of its domain, its laws."""
+    """All numbers of a check: bounds, the ends of its domain, its distributions."""
     found = bounds_of(check) | OF_QUANTITIES.get(check.quantity, set())
     found |= {*check.domain.d_k, *check.domain.n_keys, check.tolerance or 0.0}
-    for name in (*check.domain.laws, *check.domain.dependence):
+    for name in (*check.domain.distributions, *check.domain.dependence):
         found |= {float(one) for one in re.findall(r"[=(](\d+\.?\d*)", name)}
     return found
 
@@ -99,16 +99,16 @@ OTHER_NUMBERS = {
 }
 
 
-def unknown_numbers(reading):
-    """The numbers of a label that no check of the reading has."""
-    known = {reading.share}.union(*map(numbers_of, reading.check))
-    return numbers_in(reading.label or "") - known
+def unknown_numbers(interpretation):
+    """The numbers of a label that no check of the interpretation has."""
+    known = {interpretation.share}.union(*map(numbers_of, interpretation.check))
+    return numbers_in(interpretation.label or "") - known
 
 
-@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("name", INTERPRETATIONS)
 def test_numbers_of_labels_are_those_of_checks(name):
     """A label gives no number that its checks do not have."""
-    assert unknown_numbers(READINGS[name]) <= OTHER_NUMBERS.get(name, set())
+    assert unknown_numbers(INTERPRETATIONS[name]) <= OTHER_NUMBERS.get(name, set())
 
 
 RANGE = re.compile(r"(?:from \$d_k = |\$?d_k\$,? from \$)(\d+)\$ (?:to \$(\d+)\$|on\b)")
@@ -125,20 +125,26 @@ def is_domain(named, check):
     return named in ((low, high), (low, None))
 
 
-@pytest.mark.parametrize("name", [n for n, r in READINGS.items() if r.label])
+@pytest.mark.parametrize("name", [n for n, r in INTERPRETATIONS.items() if r.label])
 def test_ranges_of_labels_are_domains(name):
-    """Every check of a reading looks at the range of d_k that its label names."""
-    reading = READINGS[name]
-    for named in ranges_in(reading.label):
-        assert all(is_domain(named, check) for check in reading.check)
+    """Every check of an interpretation looks at the d_k that its label names."""
+    interpretation = INTERPRETATIONS[name]
+    for named in ranges_in(interpretation.label):
+        assert all(is_domain(named, check) for check in interpretation.check)
 
 
 @pytest.mark.parametrize("name", SENTENCES)
 def test_ranges_of_sentences_are_domains(name):
     """A range of d_k in a sentence is the domain of a check that it rests on."""
-    sentence, readings = SENTENCES[name]
-    named = {*sentence.readings, *(v.reading for v in sentence.value.values())} - {None}
-    checks = [*sentence.check, *(c for one in named for c in readings[one].check)]
+    sentence, interpretations = SENTENCES[name]
+    named = {
+        *sentence.interpretations,
+        *(v.interpretation for v in sentence.value.values()),
+    } - {None}
+    checks = [
+        *sentence.check,
+        *(c for one in named for c in interpretations[one].check),
+    ]
     for found in ranges_in(sentence.text):
         assert any(is_domain(found, check) for check in checks), found
 
@@ -155,7 +161,8 @@ TOLERANCES = {
 }
 #: Slopes are within 0.02 of what is said, those of means of gradients within 0.0687.
 SLOPES = ({0.02}, {0.98, 1.02}, {0.0687}, {0.0})
-#: Bounds of readings that neither label nor rule gives, or that its statement does.
+#: Bounds of interpretations that neither label nor rule gives, or that its statement
+#: does.
 BOUNDS = {
     "unit-variance-at-start, variance": {1.0},
     "product-variance, pairs": {1.5, 1.25},
@@ -185,11 +192,11 @@ BOUNDS = {
 }
 
 
-def unsaid(name, reading):
-    """The bounds and tolerances of a reading that no word and no rule gives."""
-    said = numbers_in(reading.label or "")
+def unsaid(name, interpretation):
+    """The bounds and tolerances of an interpretation that no word and no rule gives."""
+    said = numbers_in(interpretation.label or "")
     found = set()
-    for check in reading.check:
+    for check in interpretation.check:
         bounds = bounds_of(check)
         if check.relation == "slope_between" and bounds in SLOPES:
             bounds = set()
@@ -199,17 +206,17 @@ def unsaid(name, reading):
     return found - {round(one, 12) for one in BOUNDS.get(name, ())}
 
 
-@pytest.mark.parametrize("name", READINGS)
+@pytest.mark.parametrize("name", INTERPRETATIONS)
 def test_bounds_that_no_word_gives_are_the_rule(name):
     """A bound stands in the label, or is that of the house, or is listed here."""
-    assert not unsaid(name, READINGS[name])
+    assert not unsaid(name, INTERPRETATIONS[name])
 
 
 def test_lists_are_not_longer_than_needed():
     """What is listed is there."""
-    assert set(BOUNDS) | set(OTHER_NUMBERS) <= set(READINGS)
+    assert set(BOUNDS) | set(OTHER_NUMBERS) <= set(INTERPRETATIONS)
     for name, bounds in BOUNDS.items():
-        found = set().union(*map(bounds_of, READINGS[name].check))
+        found = set().union(*map(bounds_of, INTERPRETATIONS[name].check))
         assert {round(one, 12) for one in bounds} <= found, name
 
 
@@ -245,11 +252,11 @@ def test_self_checks_expect_what_their_words_say():
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, r in READINGS.items() if any(c.threshold for c in r.check)]
+    "name", [n for n, r in INTERPRETATIONS.items() if any(c.threshold for c in r.check)]
 )
 def test_thresholds_are_varied_around_the_bound(name):
     """The range that outcomes are drawn over holds the bound that is judged by."""
-    for check in READINGS[name].check:
+    for check in INTERPRETATIONS[name].check:
         if check.threshold is not None:
             bound = getattr(check, check.threshold.bound)
             at = bound.times if isinstance(bound, Level) else bound
@@ -259,25 +266,26 @@ def test_thresholds_are_varied_around_the_bound(name):
 # --- What is wrong is seen ------------------------------------------------------------
 
 
-def changed(reading, **domain_or_bound):
-    """A reading whose checks have another field."""
+def changed(interpretation, **domain_or_bound):
+    """An interpretation whose checks have another field."""
     checks = tuple(
-        msgspec.structs.replace(check, **domain_or_bound) for check in reading.check
+        msgspec.structs.replace(check, **domain_or_bound)
+        for check in interpretation.check
     )
-    return msgspec.structs.replace(reading, check=checks)
+    return msgspec.structs.replace(interpretation, check=checks)
 
 
 @pytest.mark.parametrize("start", [128, 512])
 def test_a_range_that_starts_elsewhere_is_seen(start):
     """Planted: "from 256 on" whose checks start at 128 or at 512."""
-    reading = READINGS["unscaled-one-hot, far-larger"]
-    domain = msgspec.structs.replace(reading.check[0].domain, d_k=(start, 4096))
-    planted = changed(reading, domain=domain)
+    interpretation = INTERPRETATIONS["unscaled-one-hot, far-larger"]
+    domain = msgspec.structs.replace(interpretation.check[0].domain, d_k=(start, 4096))
+    planted = changed(interpretation, domain=domain)
 
-    assert unknown_numbers(reading) == set()
+    assert unknown_numbers(interpretation) == set()
     assert unknown_numbers(planted) == {256.0}
-    (named,) = ranges_in(reading.label)
-    assert is_domain(named, reading.check[0])
+    (named,) = ranges_in(interpretation.label)
+    assert is_domain(named, interpretation.check[0])
     assert not is_domain(named, planted.check[0])
 
 
@@ -289,11 +297,11 @@ def test_a_bound_ten_times_as_large_is_seen():
         ("sixty-four-overflows, half", {"low": 0.1}),
         ("root-keeps-arithmetic-safe, safe", {"high": 0.1}),
     ):
-        assert unsaid(name, changed(READINGS[name], **bound)) == {0.1}
+        assert unsaid(name, changed(INTERPRETATIONS[name], **bound)) == {0.1}
     name = "variance-equals-dimension, equals"
-    assert unsaid(name, changed(READINGS[name], tolerance=0.5)) == {0.5}
+    assert unsaid(name, changed(INTERPRETATIONS[name], tolerance=0.5)) == {0.5}
     slope = "variance-grows-linearly, slope"
-    assert unsaid(slope, changed(READINGS[slope], low=0.9)) == {0.9, 1.02}
+    assert unsaid(slope, changed(INTERPRETATIONS[slope], low=0.9)) == {0.9, 1.02}
 
 
 @pytest.mark.parametrize(
@@ -313,8 +321,10 @@ def test_numbers_in_words_are_found(text, numbers):
 
 
 def test_reading_without_words_is_held_to_the_rule():
-    """Planted: a reading without a label and a tolerance of its own."""
+    """Planted: an interpretation without a label and a tolerance of its own."""
     check = Check("score_variance", "equals", "value", expected=3.0, tolerance=0.1)
-    reading = Reading("r", (msgspec.structs.replace(check, domain=Domain()),))
+    interpretation = Interpretation(
+        "r", (msgspec.structs.replace(check, domain=Domain()),)
+    )
 
-    assert unsaid("x, r", reading) == {3.0, 0.1}
+    assert unsaid("x, r", interpretation) == {3.0, 0.1}

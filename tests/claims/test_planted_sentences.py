@@ -8,8 +8,8 @@ errors from the nearest bound, at an error rate of one in a million.
 
 Some of them are no checks: "a half is negative" (no quantity counts signs), "less than
 half" of what is 9 % (true, if little; so is "more than a tenth", which is taken here as
-it is heard: between one tenth and two), and "for every law" where two have too few
-moments: a check of these alone is never said, and among others they are not judged,
+it is heard: between one tenth and two), and "for every distribution" where two have too
+few moments: a check of these alone is never said, and among others they are not judged,
 which is why findings speak of the cases judged.  A range that was seen at its ends
 alone is the matter of `tests/test_own_ranges.py`.
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from montecarlo.claims.checks import Check, Domain, Level
-from montecarlo.claims.schema import Catalogue, Claim, Reading
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.claims.sentences import Sentence
 from montecarlo.presets import Block, Grid
 from montecarlo.study import Study, run_study
@@ -32,10 +32,10 @@ HE = "init(kind=he_normal,norm=layer,shape=full,width=512)"
 EIGHTH = "gaussian(std=4.0) * gaussian(std=2.0)"
 
 
-def at(d_k, n_keys=128, laws=("gaussian",), **more):
+def at(d_k, n_keys=128, distributions=("gaussian",), **more):
     """Return a domain of Gaussian entries; one size, or a range of them."""
     ranges = [(x, x) if isinstance(x, int) else x for x in (d_k, n_keys)]
-    return Domain(*ranges, laws=laws, **more)
+    return Domain(*ranges, distributions=distributions, **more)
 
 
 def share(quantity, low, high, domain, **more):
@@ -110,7 +110,7 @@ PLANTED = {
     "8: an eighth of the root leaves a tenth of the keys at most": most(
         "effective_keys",
         Level(0.1, 0.0, 1.0),
-        at(64, 8, laws=(EIGHTH,)),
+        at(64, 8, distributions=(EIGHTH,)),
         divisor="sqrt",
     ),
     "9: the trace falls like the root of 2 ln n": Check(
@@ -134,7 +134,7 @@ PLANTED = {
         "sqrt",
         expected=1.0,
         tolerance=0.05,
-        domain=at(64, setup=(FUSED, HE)),
+        domain=at(64, initialisation=(FUSED, HE)),
     ),
 }
 #: What is so, as a control: the study has the power to say something.
@@ -157,7 +157,7 @@ TRUE = {
         "at_least",
         divisor="sqrt",
         low=Level(0.1, 0.0, 1.0),
-        domain=at(64, 8, laws=(EIGHTH,)),
+        domain=at(64, 8, distributions=(EIGHTH,)),
     ),
     "a fifth as many values as keys": share(
         "format_distinct_share", 0.1, 0.3, at(1024), softmax="shifted_wide", **SHORT
@@ -169,13 +169,13 @@ TRUE = {
         "sqrt",
         expected=0.25,
         tolerance=0.05,
-        domain=at(64, setup=(FUSED,)),
+        domain=at(64, initialisation=(FUSED,)),
     ),
 }
 GRID = Grid(
     d_k=(),
     n_keys=(),
-    laws=(),
+    distributions=(),
     first=64,
     most=64,
     first_large=32,
@@ -185,10 +185,15 @@ GRID = Grid(
         Block((4096,), (128,), pairs=False, formats=True, replicates=8),
         Block((1, 8), (128,), pairs=False),
         Block((64,), (16384,), pairs=False, replicates=16),
-        Block((64,), (8,), law_q="gaussian(std=4.0)", law_k="gaussian(std=2.0)"),
+        Block(
+            (64,),
+            (8,),
+            distribution_q="gaussian(std=4.0)",
+            distribution_k="gaussian(std=2.0)",
+        ),
         Block((64, 256, 1024), (128,), pairs=False, dependence="planted(0.5)"),
-        Block((64,), setup=FUSED),
-        Block((64,), setup=HE),
+        Block((64,), initialisation=FUSED),
+        Block((64,), initialisation=HE),
     ),
 )
 
@@ -196,7 +201,9 @@ GRID = Grid(
 @pytest.fixture(scope="module")
 def said():
     """What a small study says of each sentence, by its name."""
-    anything = Reading("r", (Check("score_mean", "at_least", "value", low=-1e30),))
+    anything = Interpretation(
+        "r", (Check("score_mean", "at_least", "value", low=-1e30),)
+    )
     sentences = {**PLANTED, **TRUE}
     claims = tuple(
         Claim(
@@ -216,9 +223,9 @@ def said():
     return dict(zip(sentences, found, strict=True))
 
 
-def outside(cell):
-    """Tell whether the exact value of a cell lies outside its window."""
-    low, high, exact = cell["window_low"], cell["window_high"], cell["exact"]
+def outside(case):
+    """Tell whether the exact value of a case lies outside its region."""
+    low, high, exact = case["region_low"], case["region_high"], case["exact"]
     below = low is not None and exact is not None and exact < low
     return below or (high is not None and exact is not None and exact > high)
 
@@ -227,8 +234,8 @@ def outside(cell):
 def test_what_was_false_is_refused(said, name):
     """It is not said, since a place is decided against it, or theory is against it."""
     assert said[name]["holds"] is False
-    cells = said[name]["checks"][0]["cells"]
-    against = [cell["outcome"] == "refuted" or outside(cell) for cell in cells]
+    cases = said[name]["checks"][0]["cases"]
+    against = [case["outcome"] == "refuted" or outside(case) for case in cases]
     assert any(against)
 
 

@@ -4,31 +4,31 @@ import math
 
 import pytest
 
-from montecarlo.claims.cells import Cell, Place
+from montecarlo.claims.cases import Case, Place
 from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import ClaimOutcome
-from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
 from montecarlo.claims.records import failed_self_checks, self_check_records
-from montecarlo.claims.schema import Reading
+from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
 
-def record_of(interval, window):
-    """Return the record of a cell with an interval and a window."""
-    condition = Condition("gaussian", "gaussian", 16)
+def record_of(interval, region):
+    """Return the record of a case with an interval and a region."""
+    point = DesignPoint("gaussian", "gaussian", 16)
     key = RowKey("none", "score_variance", "value")
-    verdict = decide(interval, window)
+    verdict = decide(interval, region)
     place = Place("gaussian", None, 16)
-    cell = CellOutcome(Cell(place, (condition,)), key, None, interval, window, verdict)
-    check = CheckOutcome(Check("score_variance", "between"), (cell,))
-    entry = Reading("r", (check.check,))
-    reading = ReadingOutcome(entry, verdict, (check,), (), ())
-    outcome = ClaimOutcome("c", verdict, (reading,))
+    case = CaseOutcome(Case(place, (point,)), key, None, interval, region, verdict)
+    check = CheckOutcome(Check("score_variance", "between"), (case,))
+    entry = Interpretation("r", (check.check,))
+    interpretation = InterpretationOutcome(entry, verdict, (check,), (), ())
+    outcome = ClaimOutcome("c", verdict, (interpretation,))
     (record,) = self_check_records([outcome], lambda *_: "row")
-    return record["checks"][0]["cells"][0]
+    return record["checks"][0]["cases"][0]
 
 
 @pytest.mark.parametrize(
@@ -46,10 +46,14 @@ def record_of(interval, window):
     ],
 )
 def test_kept_ends_tell_the_outcome(low, high):
-    """Fewer digits move no end of an interval to another side of its window's ends."""
+    """Fewer digits move no end of an interval to another side of its region's ends."""
     record = record_of(Interval(low, high), (1.0, 2.0))
-    low = -math.inf if record["decision_low"] is None else record["decision_low"]
-    high = math.inf if record["decision_high"] is None else record["decision_high"]
+    low = (
+        -math.inf if record["simultaneous_low"] is None else record["simultaneous_low"]
+    )
+    high = (
+        math.inf if record["simultaneous_high"] is None else record["simultaneous_high"]
+    )
     kept = Interval(low, high)
     assert decide(kept, (1.0, 2.0)) == Verdict(record["outcome"])
 
@@ -57,7 +61,10 @@ def test_kept_ends_tell_the_outcome(low, high):
 def test_ends_keep_six_digits():
     """An interval is itself an estimate: more digits would say nothing."""
     record = record_of(Interval(0.123456789, 1234567.89), (0.0, math.inf))
-    assert (record["decision_low"], record["decision_high"]) == (0.123457, 1234570.0)
+    assert (record["simultaneous_low"], record["simultaneous_high"]) == (
+        0.123457,
+        1234570.0,
+    )
     assert record["outcome"] == Verdict.SUPPORTED
 
 

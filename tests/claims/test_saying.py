@@ -6,52 +6,56 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.claims.cells import Cell, Place
+from montecarlo.claims.cases import Case, Place
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
 from montecarlo.claims.saying import check_holds, contradicts_theory, judge_sentence
-from montecarlo.claims.schema import Reading
+from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.limits import Limit
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
 NA = Verdict.NOT_APPLICABLE
 CHECK = Check("entropy", "between", low=1.0, high=2.0)
-WINDOW = (1.0, 2.0)
+REGION = (1.0, 2.0)
 
 
-def cell(verdict=S, d_k=64, value=1.5, exact=None, *, limit=None, law="gaussian"):
+def case(
+    verdict=S, d_k=64, value=1.5, exact=None, *, limit=None, distribution="gaussian"
+):
     """How a check came out at one d_k; of 128 keys."""
-    condition = Condition(law, law, d_k, 128)
+    point = DesignPoint(distribution, distribution, d_k, 128)
     estimate = None if verdict == NA else Estimate(value, 0.01, 64)
-    return CellOutcome(
-        Cell(Place(law, 128, d_k), (condition,)),
+    return CaseOutcome(
+        Case(Place(distribution, 128, d_k), (point,)),
         RowKey("none", "entropy", "mean"),
         estimate,
         None,
-        WINDOW,
+        REGION,
         verdict,
         exact,
         limit,
     )
 
 
-def said(sentence, *cells, readings=(), verdict=None):
-    """Judge a sentence of one check, with these cells."""
+def said(sentence, *cases, interpretations=(), verdict=None):
+    """Judge a sentence of one check, with these cases."""
     return judge_sentence(
-        sentence, lambda check: CheckOutcome(check, cells), readings, verdict
+        sentence, lambda check: CheckOutcome(check, cases), interpretations, verdict
     )
 
 
-def reading(verdict, *cells):
-    """A reading with this verdict, and a check with these cells."""
-    entry = Reading("r", (CHECK,))
-    places = tuple((one.cell.place, one.verdict) for one in cells)
-    return ReadingOutcome(entry, verdict, (CheckOutcome(CHECK, cells),), places, ())
+def interpretation(verdict, *cases):
+    """An interpretation with this verdict, and a check with these cases."""
+    entry = Interpretation("r", (CHECK,))
+    places = tuple((one.case.place, one.verdict) for one in cases)
+    return InterpretationOutcome(
+        entry, verdict, (CheckOutcome(CHECK, cases),), places, ()
+    )
 
 
 PLAIN = Sentence("x", check=(CHECK,))
@@ -75,9 +79,9 @@ PLAIN = Sentence("x", check=(CHECK,))
 )
 def test_every_point_has_to_be_so(verdicts, holds):
     """One point against it, or open, or none at all, and it is not said."""
-    cells = [cell(verdict, 2**i) for i, verdict in enumerate(verdicts)]
-    assert said(PLAIN, *cells).holds is holds
-    assert check_holds(CheckOutcome(CHECK, tuple(cells))) is holds
+    cases = [case(verdict, 2**i) for i, verdict in enumerate(verdicts)]
+    assert said(PLAIN, *cases).holds is holds
+    assert check_holds(CheckOutcome(CHECK, tuple(cases))) is holds
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,7 @@ def test_every_point_has_to_be_so(verdicts, holds):
     [
         (S, 1.5, True),
         (I, 1.5, True),  # theory need not wait for the sample
-        (I, 1.0, True),  # both ends belong to the window
+        (I, 1.0, True),  # both ends belong to the region
         (I, 2.0, True),
         (I, math.nextafter(2.0, 3.0), False),
         (I, 0.5, False),
@@ -95,24 +99,24 @@ def test_every_point_has_to_be_so(verdicts, holds):
     ],
 )
 def test_theory_decides(verdict, exact, holds):
-    """Where the value is known it has to lie in the window, and the sample must not
+    """Where the value is known it has to lie in the region, and the sample must not
     say otherwise.
     """
-    assert said(PLAIN, cell(S, 16), cell(verdict, 64, exact=exact)).holds is holds
+    assert said(PLAIN, case(S, 16), case(verdict, 64, exact=exact)).holds is holds
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(
-    cells=st.lists(
+    cases=st.lists(
         st.tuples(st.sampled_from([S, R, I, NA]), st.none() | st.floats(0.0, 3.0)),
         min_size=1,
         max_size=4,
     )
 )
-def test_nothing_against_theory_is_ever_said(cells):
-    """Whatever the sample says, a value outside the window forbids the sentence."""
-    outcomes = [cell(v, 2**i, exact=x) for i, (v, x) in enumerate(cells)]
-    against = [x is not None and not 1.0 <= x <= 2.0 for v, x in cells if v != NA]
+def test_nothing_against_theory_is_ever_said(cases):
+    """Whatever the sample says, a value outside the region forbids the sentence."""
+    outcomes = [case(v, 2**i, exact=x) for i, (v, x) in enumerate(cases)]
+    against = [x is not None and not 1.0 <= x <= 2.0 for v, x in cases if v != NA]
     if said(PLAIN, *outcomes).holds:
         assert not any(against)
 
@@ -124,7 +128,7 @@ def test_every_check_has_to_hold():
     for verdicts in ((S, S), (S, R), (R, S), (S, I)):
         by_check = dict(zip((CHECK, other), verdicts, strict=True))
         found = judge_sentence(
-            both, lambda c, v=by_check: CheckOutcome(c, (cell(v[c]),))
+            both, lambda c, v=by_check: CheckOutcome(c, (case(v[c]),))
         )
         assert found.holds is (verdicts == (S, S))
         assert [outcome.check for outcome in found.checks] == [CHECK, other]
@@ -133,10 +137,12 @@ def test_every_check_has_to_hold():
 @pytest.mark.parametrize("found", [S, R, I, Verdict.CONDITIONAL])
 @pytest.mark.parametrize("asserted", [S, R, I, Verdict.CONDITIONAL])
 def test_readings_and_verdicts_have_to_be_as_asserted(asserted, found):
-    """What a sentence says of a reading, or goes with, is what came out."""
+    """What a sentence says of an interpretation, or goes with, is what came out."""
     agrees = asserted == found
-    of_reading = Sentence("x", readings={"r": asserted.value})
-    outcome = said(of_reading, readings=[reading(found, cell(found))])
+    of_interpretation = Sentence("x", interpretations={"r": asserted.value})
+    outcome = said(
+        of_interpretation, interpretations=[interpretation(found, case(found))]
+    )
     assert outcome.holds is agrees
     of_claim = Sentence("x", verdict=asserted.value, basis="definition")
     assert said(of_claim, verdict=found).holds is agrees
@@ -147,18 +153,23 @@ def test_readings_and_verdicts_have_to_be_as_asserted(asserted, found):
     [(S, 1.5, False), (S, 0.5, True), (R, 0.5, False), (R, 1.5, True), (I, 0.5, False)],
 )
 def test_readings_against_theory_are_not_spoken_of(verdict, exact, against):
-    """A reading decided in a place against the exact value supports no sentence."""
-    one = cell(verdict, exact=exact)
+    """An interpretation decided in a place against the exact value supports no
+    sentence.
+    """
+    one = case(verdict, exact=exact)
     assert contradicts_theory(one) is against
-    sentence = Sentence("x", readings={"r": verdict.value})
-    assert said(sentence, readings=[reading(verdict, one)]).holds is not against
+    sentence = Sentence("x", interpretations={"r": verdict.value})
+    assert (
+        said(sentence, interpretations=[interpretation(verdict, one)]).holds
+        is not against
+    )
 
 
 LIMIT = Limit("constant", "power", 0.0, 2.07)
 THREE = (
-    cell(d_k=64, value=1.2, exact=1.25),
-    cell(d_k=128, value=1.8, law="laplace"),
-    cell(d_k=256, value=1.4, limit=LIMIT),
+    case(d_k=64, value=1.2, exact=1.25),
+    case(d_k=128, value=1.8, distribution="laplace"),
+    case(d_k=256, value=1.4, limit=LIMIT),
 )
 
 
@@ -166,7 +177,7 @@ THREE = (
     ("value", "number"),
     [
         (Value(d_k=64), 1.2),
-        (Value(law="laplace"), 1.8),
+        (Value(distribution="laplace"), 1.8),
         (Value(n_keys=128, d_k=256), 1.4),
         (Value(pick="lowest"), 1.2),
         (Value(pick="highest"), 1.8),
@@ -174,7 +185,7 @@ THREE = (
         (Value(of="limit"), 2.07),
         (Value(d_k=512), None),  # no such place
         (Value(n_keys=8), None),
-        (Value(law="uniform"), None),
+        (Value(distribution="uniform"), None),
         (Value(context="planted(0.5)"), None),
         (Value(), None),  # three, where one is meant
         (Value(d_k=128, of="exact"), None),
@@ -182,7 +193,7 @@ THREE = (
         (Value(check=1, d_k=64), None),
     ],
 )
-def test_numbers_are_those_of_cells(value, number):
+def test_numbers_are_those_of_cases(value, number):
     """A number is of one place, or the lowest or highest of several; a sentence one of
     whose numbers is missing is not said.
     """
@@ -196,9 +207,9 @@ def test_numbers_are_those_of_cells(value, number):
 def test_numbers_that_are_none_are_missing():
     """Neither a place without an estimate nor one that is not a number has one."""
     sentence = Sentence("%(a)s", check=(CHECK,), value={"a": Value(d_k=64)})
-    assert not said(sentence, cell(NA, 64), cell(S, 128)).holds
-    assert not said(sentence, cell(S, 64, value=math.nan)).holds
-    assert said(sentence, cell(S, 64)).holds
+    assert not said(sentence, case(NA, 64), case(S, 128)).holds
+    assert not said(sentence, case(S, 64, value=math.nan)).holds
+    assert said(sentence, case(S, 64)).holds
 
 
 @pytest.mark.parametrize(
@@ -206,11 +217,15 @@ def test_numbers_that_are_none_are_missing():
     [("supported", 2.0), ("refuted", 1.0), ("undecided", 1.0), ("all", 4.0)],
 )
 def test_counts_are_of_places(count, number):
-    """So many places of a reading came out so; what cannot be judged is not counted."""
+    """So many places of an interpretation came out so; what cannot be judged is not
+    counted.
+    """
     verdicts = (S, R, I, S, NA)
-    cells = [cell(verdict, 2**i) for i, verdict in enumerate(verdicts)]
-    value = {"a": Value(reading="r", count=count)}
-    sentence = Sentence("%(a)s", readings={"r": "conditional"}, value=value)
-    outcome = said(sentence, readings=[reading(Verdict.CONDITIONAL, *cells)])
+    cases = [case(verdict, 2**i) for i, verdict in enumerate(verdicts)]
+    value = {"a": Value(interpretation="r", count=count)}
+    sentence = Sentence("%(a)s", interpretations={"r": "conditional"}, value=value)
+    outcome = said(
+        sentence, interpretations=[interpretation(Verdict.CONDITIONAL, *cases)]
+    )
     assert outcome.numbers["a"].value == number
-    assert outcome.numbers["a"].cell is None
+    assert outcome.numbers["a"].case is None

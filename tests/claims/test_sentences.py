@@ -14,10 +14,10 @@ import msgspec
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.claims.cases import cases_of, region_in, row_key
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.cells import cells_of, row_key, window_in
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.outcomes import CellOutcome, CheckOutcome, ReadingOutcome
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
 from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.sentences import Sentence
 from montecarlo.claims.verdicts import Verdict, decide
@@ -43,11 +43,13 @@ NOT_MEASURED = {
 
 
 def walk():
-    """Yield all that a page may say: owner, place, sentence, readings by id."""
+    """Yield all that a page may say: owner, place, sentence, interpretations by id."""
     for claim in CATALOGUE.claim:
-        readings = {reading.id: reading for reading in claim.reading}
+        interpretations = {
+            interpretation.id: interpretation for interpretation in claim.interpretation
+        }
         for sentence, place in claim.sentences():
-            yield claim.id, place, sentence, readings
+            yield claim.id, place, sentence, interpretations
     for passage in CATALOGUE.passage:
         yield passage.id, passage.place, passage.sentence, {}
 
@@ -59,7 +61,7 @@ MEASURED = [one for one in ALL if one[2].check]
 def all_of(parameter=ALL):
     """Parametrise a test with sentences."""
     ids = [f"{owner}, {place}" for owner, place, _, _ in parameter]
-    names = ("owner", "place", "sentence", "readings")
+    names = ("owner", "place", "sentence", "interpretations")
     return pytest.mark.parametrize(names, parameter, ids=ids)
 
 
@@ -67,19 +69,19 @@ def is_bound(owner, sentence):
     """Tell whether a sentence rests on something that came out, or is listed."""
     if sentence.basis != "measured":
         return NOT_MEASURED.get(owner) == sentence.basis and not sentence.check
-    return bool(sentence.check or sentence.readings)
+    return bool(sentence.check or sentence.interpretations)
 
 
 @all_of()
-def test_each_is_bound(owner, place, sentence, readings):
-    """No sentence without its evidence: checks, readings, or a listed reason."""
+def test_each_is_bound(owner, place, sentence, interpretations):
+    """No sentence without its evidence: checks, interpretations, or a listed reason."""
     del place
     assert is_bound(owner, sentence)
-    assert set(sentence.readings) <= set(readings)
+    assert set(sentence.interpretations) <= set(interpretations)
 
 
 def test_one_bound_to_nothing_is_seen():
-    """Planted: neither checks nor readings; and a measured claim's "definition"."""
+    """Planted: neither checks nor interpretations; a measured "definition"."""
     assert not is_bound("linear-gradient", Sentence("x"))
     assert not is_bound("linear-gradient", Sentence("x", basis="definition"))
     assert not is_bound("introduced-2017", Sentence("x", basis="definition"))
@@ -89,9 +91,9 @@ def test_one_bound_to_nothing_is_seen():
 
 
 @all_of()
-def test_a_page_shows_no_other_number(owner, place, sentence, readings):
+def test_a_page_shows_no_other_number(owner, place, sentence, interpretations):
     """Each placeholder has a number; right and its line share theirs."""
-    del readings
+    del interpretations
     found = set(re.findall(r"%\((\w+)\)s", sentence.text))
     assert found <= set(sentence.value)
     if place not in ("right", "line"):
@@ -106,19 +108,19 @@ def test_a_page_shows_no_other_number(owner, place, sentence, readings):
 
 
 @cache
-def exact(condition, key):
+def exact(point, key):
     """The exact value of a row, as a study knows it."""
-    found = find_reference(condition, key)
+    found = find_reference(point, key)
     return None if found is None else found.value
 
 
 @cache
-def cells(check):
-    """The cells of a check on the standard grid, with their windows."""
-    conditions = PRESETS["standard"].conditions()
-    found = cells_of(check, conditions, tuple(DIVISORS))
-    windows = [(cell, window_in(check, cell, exact)) for cell in found]
-    return [(cell, window) for cell, window in windows if window is not None]
+def cases(check):
+    """The cases of a check on the standard grid, with their regions."""
+    points = PRESETS["standard"].points()
+    found = cases_of(check, points, tuple(DIVISORS))
+    regions = [(case, region_in(check, case, exact)) for case in found]
+    return [(case, region) for case, region in regions if region is not None]
 
 
 #: Sizes that a text names: of d_k, one or several, and of keys.
@@ -138,30 +140,33 @@ def sizes_named(text):
     return d_k, {int(n) for found in KEYS.findall(text) for n in found if n}
 
 
-def sizes_looked_at(sentence, readings):
-    """Return the d_k and numbers of keys of all cells that a sentence rests on."""
-    named = {*sentence.readings, *(v.reading for v in sentence.value.values())} - {None}
+def sizes_looked_at(sentence, interpretations):
+    """Return the d_k and numbers of keys of all cases that a sentence rests on."""
+    named = {
+        *sentence.interpretations,
+        *(v.interpretation for v in sentence.value.values()),
+    } - {None}
     checks = list(sentence.check)
-    checks += [check for name in named for check in readings[name].check]
-    conditions = [
-        c for one in checks for cell, _ in cells(one) for c in cell.conditions
-    ]
-    return {c.d_k for c in conditions}, {c.n_keys for c in conditions}
+    checks += [check for name in named for check in interpretations[name].check]
+    points = [c for one in checks for case, _ in cases(one) for c in case.points]
+    return {c.d_k for c in points}, {c.n_keys for c in points}
 
 
-def unseen_sizes(sentence, readings):
-    """Return the sizes that a sentence names and that none of its cells has."""
+def unseen_sizes(sentence, interpretations):
+    """Return the sizes that a sentence names and that none of its cases has."""
     pairs = zip(
-        sizes_named(sentence.text), sizes_looked_at(sentence, readings), strict=True
+        sizes_named(sentence.text),
+        sizes_looked_at(sentence, interpretations),
+        strict=True,
     )
     return [named - seen for named, seen in pairs]
 
 
 @all_of([one for one in ALL if one[2].basis == "measured"])
-def test_sizes_that_are_named_were_looked_at(owner, place, sentence, readings):
+def test_sizes_that_are_named_were_looked_at(owner, place, sentence, interpretations):
     """A sentence that says "at d_k = 64" or "of 128 keys" rests on a place there."""
     expected = BY_HAND.get((owner, place), [set(), set()])
-    assert unseen_sizes(sentence, readings) == expected
+    assert unseen_sizes(sentence, interpretations) == expected
 
 
 @pytest.mark.parametrize(
@@ -177,7 +182,7 @@ def test_sizes_that_are_named_were_looked_at(owner, place, sentence, readings):
 )
 def test_sizes_that_were_not_looked_at_are_seen(text, unseen):
     """Planted: a check at d_k from 64 to 256 and 128 keys speaks of nothing else."""
-    domain = Domain(n_keys=(128, 128), laws=("gaussian",))
+    domain = Domain(n_keys=(128, 128), distributions=("gaussian",))
     check = Check("saturated", "at_least", low=0.0, domain=domain)
     assert unseen_sizes(Sentence(text, check=(check,)), {}) == unseen
 
@@ -185,9 +190,9 @@ def test_sizes_that_were_not_looked_at_are_seen(text, unseen):
 # --- What it takes to be said ---------------------------------------------------------
 
 
-def inside(window):
-    """Return a value within a window, and how far two tolerances are."""
-    low, high = window
+def inside(region):
+    """Return a value within a region, and how far two tolerances are."""
+    low, high = region
     if math.isfinite(low) and math.isfinite(high):
         return 0.5 * (low + high), high - low or 1.0
     end = low if math.isfinite(low) else high
@@ -196,72 +201,74 @@ def inside(window):
 
 
 def outcome_of(check, moved=0.0, *, theory=False):
-    """Return how a check would come out: within its windows, or so far away.
+    """Return how a check would come out: within its regions, or so far away.
 
     With ``theory``, the sample tells nothing and the value is known exactly.
     """
     found = []
-    for cell, window in cells(check):
+    for case, region in cases(check):
         key = row_key(check)
         if check.relation == "tends_to":
-            limit = limit_of(check.quantity, check.summary, cell.place.n_keys)
+            limit = limit_of(check.quantity, check.summary, case.place.n_keys)
             agrees = (limit.tends_to == check.to) is not bool(moved)
             verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
             estimate = Estimate(-0.5, 0.01, 64)
             found.append(
-                CellOutcome(cell, key, estimate, None, window, verdict, limit=limit)
+                CaseOutcome(case, key, estimate, None, region, verdict, limit=limit)
             )
             continue
-        value, step = inside(window)
+        value, step = inside(region)
         value += moved * step
         half = 0.01 * abs(step) if not theory else 10.0 * abs(step)
         interval = Interval(value - half, value + half)
-        verdict = decide(interval, window)
+        verdict = decide(interval, region)
         estimate = Estimate(value, half / 8.0, 64)
         known = value if theory else None
-        found.append(CellOutcome(cell, key, estimate, interval, window, verdict, known))
+        found.append(CaseOutcome(case, key, estimate, interval, region, verdict, known))
     return CheckOutcome(check, tuple(found))
 
 
-def readings_of(sentence, readings):
-    """Return readings that came out as a sentence asserts them; others are open."""
+def interpretations_of(sentence, interpretations):
+    """Return interpretations as a sentence asserts them; others are open."""
     made = []
-    for name, entry in readings.items():
-        verdict = Verdict(sentence.readings.get(name, "inconclusive"))
+    for name, entry in interpretations.items():
+        verdict = Verdict(sentence.interpretations.get(name, "inconclusive"))
         checks = tuple(outcome_of(check) for check in entry.check)
-        places = tuple((c.cell.place, c.verdict) for k in checks for c in k.cells)
-        made.append(ReadingOutcome(entry, verdict, checks, places, ()))
+        places = tuple((c.case.place, c.verdict) for k in checks for c in k.cases)
+        made.append(InterpretationOutcome(entry, verdict, checks, places, ()))
     return made
 
 
-def holds(sentence, readings, judge_check):
-    """Tell whether a sentence is said, with its readings as it asserts them."""
+def holds(sentence, interpretations, judge_check):
+    """Tell whether a sentence is said, with its interpretations as it asserts them."""
     verdict = sentence.verdict and Verdict(sentence.verdict)
     return judge_sentence(
-        sentence, judge_check, readings_of(sentence, readings), verdict
+        sentence, judge_check, interpretations_of(sentence, interpretations), verdict
     ).holds
 
 
 @all_of(MEASURED)
-def test_it_is_said_where_all_came_out_so(owner, place, sentence, readings):
-    """With every place in its window it is said: each check has places, and each
+def test_it_is_said_where_all_came_out_so(owner, place, sentence, interpretations):
+    """With every place in its region it is said: each check has places, and each
     number is one of them.
     """
     del owner, place
-    assert all(cells(check) for check in sentence.check)
-    assert holds(sentence, readings, outcome_of)
+    assert all(cases(check) for check in sentence.check)
+    assert holds(sentence, interpretations, outcome_of)
 
 
 @all_of(MEASURED)
 @pytest.mark.parametrize("theory", [False, True], ids=["sampled", "exact"])
-def test_it_goes_where_one_result_shifts(owner, place, sentence, readings, theory):
+def test_it_goes_where_one_result_shifts(
+    owner, place, sentence, interpretations, theory
+):
     """Two tolerances away, to either side that is bounded, it is said no more, however
     well all else came out: by the sample, and by an exact value where the sample says
     nothing.
     """
     del owner, place
     for shifted in dict.fromkeys(sentence.check):
-        both = math.isfinite(sum(cells(shifted)[0][1]))
+        both = math.isfinite(sum(cases(shifted)[0][1]))
         for moved in (1.0, -1.0) if both else (1.0,):
 
             def judge_check(check, shifted=shifted, moved=moved):
@@ -269,19 +276,21 @@ def test_it_goes_where_one_result_shifts(owner, place, sentence, readings, theor
                     return outcome_of(check)
                 return outcome_of(check, moved, theory=theory)
 
-            assert not holds(sentence, readings, judge_check), shifted
+            assert not holds(sentence, interpretations, judge_check), shifted
 
 
-@all_of([one for one in ALL if one[2].readings])
-def test_it_goes_where_a_reading_differs(owner, place, sentence, readings):
-    """Each reading that it speaks of has to have the verdict that it says."""
+@all_of([one for one in ALL if one[2].interpretations])
+def test_it_goes_where_a_interpretation_differs(
+    owner, place, sentence, interpretations
+):
+    """Each interpretation that it speaks of has to have the verdict that it says."""
     del owner, place
-    for name, verdict in sentence.readings.items():
+    for name, verdict in sentence.interpretations.items():
         other = "refuted" if verdict != "refuted" else "supported"
         changed = msgspec.structs.replace(
-            sentence, readings={**sentence.readings, name: other}
+            sentence, interpretations={**sentence.interpretations, name: other}
         )
-        made = readings_of(changed, readings)
+        made = interpretations_of(changed, interpretations)
         found = judge_sentence(sentence, outcome_of, made, None)
         assert not found.holds
 
@@ -314,16 +323,16 @@ def test_sources_point_at_sentences(claim, source):
 
 @pytest.mark.parametrize("claim", CATALOGUE.claim, ids=lambda claim: claim.id)
 def test_what_votes_is_said_so(claim):
-    """Each reading that votes is admitted by a source of the same quantifier and form,
-    and each source admits one; what goes beyond is admitted by none.
+    """Each interpretation that votes is admitted by a source of the same quantifier and
+    form, and each source admits one; what goes beyond is admitted by none.
     """
     voting = claim.admitted()
-    for reading in claim.reading:
-        sources = [s for s in claim.source if reading.id in (s.admits or voting)]
+    for interpretation in claim.interpretation:
+        sources = [s for s in claim.source if interpretation.id in (s.admits or voting)]
         if claim.source:
-            assert reading.beyond is not bool(sources)
+            assert interpretation.beyond is not bool(sources)
         said = {(s.quantifier, s.form) for s in sources}
-        assert not sources or (reading.quantifier, reading.form) in said
+        assert not sources or (interpretation.quantifier, interpretation.form) in said
     if claim.kind == "measured":
         for source in claim.source:
             assert claim.admitted(source.text)
@@ -332,7 +341,7 @@ def test_what_votes_is_said_so(claim):
 def test_limits_are_asked_of_theory():
     """What is said of the limit is checked by theory, and nothing else is."""
     for claim in CATALOGUE.claim:
-        for reading in claim.reading:
-            relations = {check.relation for check in reading.check}
-            limit = reading.quantifier == "limit"
-            assert (relations == {"tends_to"}) is limit, (claim.id, reading.id)
+        for interpretation in claim.interpretation:
+            relations = {check.relation for check in interpretation.check}
+            limit = interpretation.quantifier == "limit"
+            assert (relations == {"tends_to"}) is limit, (claim.id, interpretation.id)

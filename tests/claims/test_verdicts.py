@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.claims.cells import Place
+from montecarlo.claims.cases import Place
 from montecarlo.claims.verdicts import (
     MOST_BUDGETS,
     Border,
@@ -16,7 +16,7 @@ from montecarlo.claims.verdicts import (
     claim_verdict,
     decide,
     find_borders,
-    reading_verdict,
+    interpretation_verdict,
     replicates_needed,
 )
 from montecarlo.estimation.estimates import Estimate
@@ -28,10 +28,10 @@ NAN, INF = math.nan, math.inf
 
 
 @pytest.mark.parametrize(
-    ("interval", "window", "verdict"),
+    ("interval", "region", "verdict"),
     [
         ((1.1, 1.9), (1.0, 2.0), S),
-        ((1.0, 2.0), (1.0, 2.0), S),  # both ends belong to the window
+        ((1.0, 2.0), (1.0, 2.0), S),  # both ends belong to the region
         ((2.0, 3.0), (1.0, 2.0), I),
         ((2.1, 3.0), (1.0, 2.0), R),
         ((0.0, 0.9), (1.0, 2.0), R),
@@ -47,9 +47,9 @@ NAN, INF = math.nan, math.inf
         ((INF, INF), (0.0, 2.0), R),
     ],
 )
-def test_decide(interval, window, verdict):
+def test_decide(interval, region, verdict):
     """Inside supports, outside refutes, across or unknown decides nothing."""
-    assert decide(Interval(*interval), window) == verdict
+    assert decide(Interval(*interval), region) == verdict
 
 
 NUMBERS = st.floats(-100.0, 100.0)
@@ -57,25 +57,25 @@ PAIRS = st.tuples(NUMBERS, NUMBERS).map(sorted).map(tuple)
 
 
 @settings(max_examples=500, deadline=None, derandomize=True)
-@given(outer=PAIRS, window=PAIRS, parts=st.tuples(st.floats(0, 1), st.floats(0, 1)))
-def test_shrinking_an_interval(outer, window, parts):
+@given(outer=PAIRS, region=PAIRS, parts=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_shrinking_an_interval(outer, region, parts):
     """A narrower interval keeps what a wider one decided; it only decides more."""
     low, high = outer
     first, last = sorted(min(high, low + part * (high - low)) for part in parts)
     wide, narrow = (
-        decide(Interval(*outer), window),
-        decide(Interval(first, last), window),
+        decide(Interval(*outer), region),
+        decide(Interval(first, last), region),
     )
 
     assert wide in (narrow, I)
 
 
 @settings(max_examples=500, deadline=None, derandomize=True)
-@given(interval=PAIRS, window=PAIRS, more=st.tuples(st.floats(0, 50), st.floats(0, 50)))
-def test_widening_a_window(interval, window, more):
-    """A wider window never takes support away and never refutes what was not."""
-    wider = (window[0] - more[0], window[1] + more[1])
-    before = decide(Interval(*interval), window)
+@given(interval=PAIRS, region=PAIRS, more=st.tuples(st.floats(0, 50), st.floats(0, 50)))
+def test_widening_a_region(interval, region, more):
+    """A wider region never takes support away and never refutes what was not."""
+    wider = (region[0] - more[0], region[1] + more[1])
+    before = decide(Interval(*interval), region)
     after = decide(Interval(*interval), wider)
 
     assert after == S or before != S
@@ -83,16 +83,16 @@ def test_widening_a_window(interval, window, more):
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
-@given(interval=PAIRS, window=PAIRS, truth=st.floats(0, 1))
-def test_decisions_are_right_where_the_interval_covers(interval, window, truth):
-    """Where the interval holds the truth, what is supported lies in the window and
+@given(interval=PAIRS, region=PAIRS, truth=st.floats(0, 1))
+def test_decisions_are_right_where_the_interval_covers(interval, region, truth):
+    """Where the interval holds the truth, what is supported lies in the region and
     what is refuted does not: so an error rate of intervals is one of verdicts.
     """
     low, high = interval
     value = min(high, low + truth * (high - low))
-    verdict = decide(Interval(*interval), window)
+    verdict = decide(Interval(*interval), region)
 
-    inside = window[0] <= value <= window[1]
+    inside = region[0] <= value <= region[1]
     assert verdict != S or inside
     assert verdict != R or not inside
 
@@ -119,7 +119,7 @@ def test_checks_of_a_place(outcomes, verdict):
 
 
 #: Outcomes of places, then the verdict of what is said always, and of what can be.
-READINGS = [
+INTERPRETATIONS = [
     ([], NM, NM),
     ([NA], NA, NA),
     ([NA, NA], NA, NA),
@@ -137,16 +137,16 @@ READINGS = [
 ]
 
 
-@pytest.mark.parametrize(("outcomes", "always", "can"), READINGS)
-def test_places_of_a_reading(outcomes, always, can):
+@pytest.mark.parametrize(("outcomes", "always", "can"), INTERPRETATIONS)
+def test_places_of_a_interpretation(outcomes, always, can):
     """Decided places that agree give that, both kinds are conditional, an open one
     leaves it open, and what is not applicable does not vote; what can be needs one
     place that is for it, and fails by all.
     """
     for order in itertools.permutations(outcomes):
-        assert reading_verdict("always", order) == always
-        assert reading_verdict("limit", order) == always
-        assert reading_verdict("can", order) == can
+        assert interpretation_verdict("always", order) == always
+        assert interpretation_verdict("limit", order) == always
+        assert interpretation_verdict("can", order) == can
 
 
 #: Outcomes of places, the share that is asked for, and the verdict.
@@ -176,11 +176,11 @@ def test_share_of_places(outcomes, share, verdict):
     fails where none is for it.
     """
     for order in itertools.permutations(outcomes):
-        assert reading_verdict("usually", order, share) == verdict
+        assert interpretation_verdict("usually", order, share) == verdict
 
 
 @pytest.mark.parametrize(
-    ("readings", "verdict"),
+    ("interpretations", "verdict"),
     [
         ([S], S),
         ([R, R], R),
@@ -192,7 +192,7 @@ def test_share_of_places(outcomes, share, verdict):
         ([R, I], I),
         ([S, R, I], C),
         ([S, NA], S),
-        ([S, NM], I),  # a reading that was not looked at leaves the claim open
+        ([S, NM], I),  # an interpretation that was not looked at leaves the claim open
         ([R, NM], I),
         ([S, R, NM], C),
         ([NM, NA], NM),
@@ -202,9 +202,9 @@ def test_share_of_places(outcomes, share, verdict):
         ([I, NA, NM], I),
     ],
 )
-def test_readings_of_a_claim(readings, verdict):
-    """Readings that agree give that, else it is conditional by reading."""
-    for order in itertools.permutations(readings):
+def test_readings_of_a_claim(interpretations, verdict):
+    """Interpretations that agree give that; else it is conditional."""
+    for order in itertools.permutations(interpretations):
         assert claim_verdict(order) == verdict
 
 
@@ -219,10 +219,10 @@ SHARES = st.floats(0.01, 1.0)
 @given(outcomes=OUTCOMES, quantifier=QUANTIFIERS, share=SHARES)
 def test_deciding_an_open_place_never_swaps_the_verdict(outcomes, quantifier, share):
     """Deciding an open place never turns support into refutation or the reverse."""
-    before = reading_verdict(quantifier, outcomes, share)
+    before = interpretation_verdict(quantifier, outcomes, share)
     for verdict in (S, R):
         decided = [verdict if outcome == I else outcome for outcome in outcomes]
-        assert {before, reading_verdict(quantifier, decided, share)} != {S, R}
+        assert {before, interpretation_verdict(quantifier, decided, share)} != {S, R}
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -232,14 +232,14 @@ def test_more_support_never_hurts(outcomes, quantifier, share):
     gives any; what can be is never so in some places only.
     """
     order = {R: 0, I: 1, C: 1, S: 2, NA: 1}
-    before = order[reading_verdict(quantifier, outcomes, share)]
+    before = order[interpretation_verdict(quantifier, outcomes, share)]
     if quantifier == "can":
-        assert reading_verdict(quantifier, outcomes, share) != C
+        assert interpretation_verdict(quantifier, outcomes, share) != C
     for number, outcome in enumerate(outcomes):
         if outcome not in (R, I):
             continue
         better = [*outcomes[:number], S, *outcomes[number + 1 :]]
-        assert order[reading_verdict(quantifier, better, share)] >= before
+        assert order[interpretation_verdict(quantifier, better, share)] >= before
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -248,30 +248,32 @@ def test_quantifiers_are_ordered(outcomes, share):
     """What is so always is so usually, and what is so usually can be; and what cannot
     be is so neither usually nor always.
     """
-    always = reading_verdict("always", outcomes)
-    usually = reading_verdict("usually", outcomes, share)
-    can = reading_verdict("can", outcomes)
+    always = interpretation_verdict("always", outcomes)
+    usually = interpretation_verdict("usually", outcomes, share)
+    can = interpretation_verdict("can", outcomes)
     assert always != S or usually == S
     assert usually != S or can == S
     assert can != R or usually == always == R
 
 
-def places(*outcomes, law="gaussian", n_keys=32, context=""):
+def places(*outcomes, distribution="gaussian", n_keys=32, context=""):
     """Places along d_k = 16, 32, 64, … with these outcomes."""
     return [
-        (Place(law, n_keys, 16 * 2**i, context), outcome)
+        (Place(distribution, n_keys, 16 * 2**i, context), outcome)
         for i, outcome in enumerate(outcomes)
     ]
 
 
 def test_borders():
-    """A border lies between decided neighbours that differ, within one law and n."""
+    """A border lies between decided neighbours that differ, within one distribution and
+    n.
+    """
     assert find_borders(places(S, S, R, R)) == [
         Border("gaussian", 32, "", (32, 64), (S, R))
     ]
     assert find_borders(places(S, S)) == []
     assert len(find_borders(places(S, R, S))) == 2
-    across = places(S) + places(R, n_keys=64) + places(S, law="laplace")
+    across = places(S) + places(R, n_keys=64) + places(S, distribution="laplace")
     assert find_borders(across) == []
 
 
@@ -334,7 +336,7 @@ def test_too_close_to_call():
         assert replicates_needed(estimate, (1.0, 2.0), ALPHA, BUDGET) is None
 
 
-def test_open_windows_have_one_end():
+def test_open_regions_have_one_end():
     """The end that is infinitely far does not count."""
     estimate = Estimate(2.5, 0.1, 100)
 

@@ -30,18 +30,18 @@ from montecarlo.claims.z_scores import (
 )
 from montecarlo.grid import Block, Grid
 from montecarlo.presets import PRESETS
-from montecarlo.sampling import conditions, matrices, pair_blocks
+from montecarlo.sampling import design_points, matrices, pair_blocks
 from montecarlo.study import Study, run_study
 from montecarlo.theory.references import REFERENCES
 
-#: Small conditions, many enough to see a spread that is half as large again.
+#: Small points, many enough to see a spread that is half as large again.
 GRID = Grid(
     d_k=(1, 2, 3, 4, 6, 8, 12, 16),
     n_keys=(3, 4, 6, 8, 12),
-    laws=("rademacher", "uniform"),
-    law_d_k=(8,),
-    law_n_keys=(8,),
-    blocks=(Block((64,), law_q="gaussian(std=2.0)"),),
+    distributions=("rademacher", "uniform"),
+    distribution_d_k=(8,),
+    distribution_n_keys=(8,),
+    blocks=(Block((64,), distribution_q="gaussian(std=2.0)"),),
     divisors=("none", "sqrt"),
     first=128,
     most=128,
@@ -62,7 +62,9 @@ def refuted(record):
 
 @pytest.mark.parametrize("seed", [31, pytest.param(32, marks=pytest.mark.slow)])
 def test_right_studies_pass(seed):
-    """No group of a right study is refuted, and every family and law is judged."""
+    """No group of a right study is refuted, and every family and distribution is
+    judged.
+    """
     record = study_scores(seed)
 
     assert record["verdict"] == "supported", record["groups"]
@@ -74,8 +76,8 @@ def test_right_studies_pass(seed):
 def test_repeated_streams_are_seen(monkeypatch):
     """Replicates that repeat after 64 make the errors of 256 too small by half."""
 
-    def repeated(seed, condition, index, which):
-        return conditions.stream(seed, condition, index % 64, which)
+    def repeated(seed, point, index, which):
+        return design_points.stream(seed, point, index % 64, which)
 
     monkeypatch.setattr(matrices, "stream", repeated)
     record = study_scores(33, msgspec.structs.replace(GRID, first=256, most=256))
@@ -86,13 +88,15 @@ def test_repeated_streams_are_seen(monkeypatch):
 
 
 @pytest.mark.slow
-def test_wrong_scale_of_the_law_is_seen(monkeypatch):
-    """The gap of the score's law is taken at standard deviations for variances."""
+def test_wrong_scale_of_the_distribution_is_seen(monkeypatch):
+    """The gap of the score's distribution is taken at standard deviations for
+    variances.
+    """
     right = pair_blocks.score_moments
 
-    def unscaled(condition):
-        mean, variance = right(condition)
-        at_one = condition.d_k * math.sqrt(variance / condition.d_k)
+    def unscaled(point):
+        mean, variance = right(point)
+        at_one = point.d_k * math.sqrt(variance / point.d_k)
         return mean, at_one
 
     monkeypatch.setattr(pair_blocks, "score_moments", unscaled)
@@ -118,10 +122,10 @@ def test_biased_variance_is_seen(monkeypatch):
     assert not {"entries", "weights"} & refuted(record)
 
 
-def made_up(n_conditions, n_each, rng, factor=1.0, shared=1.0):
+def made_up(n_points, n_each, rng, factor=1.0, shared=1.0):
     """A table of measurements with as many z scores, of which a part is shared."""
-    common = rng.standard_normal((n_conditions, 1))
-    own = rng.standard_normal((n_conditions, n_each))
+    common = rng.standard_normal((n_points, 1))
+    own = rng.standard_normal((n_points, n_each))
     z = factor * (math.sqrt(shared) * common + math.sqrt(1.0 - shared) * own)
     table = pd.DataFrame(
         {
@@ -132,11 +136,11 @@ def made_up(n_conditions, n_each, rng, factor=1.0, shared=1.0):
             "ci_high": 9.0,
             "n_replicates": 10**6,
             "quantity": "entropy",
-            "law_q": "gaussian",
-            "law_k": "gaussian",
+            "distribution_q": "gaussian",
+            "distribution_k": "gaussian",
             "dependence": "none",
-            "setup": "",
-            "d_k": np.repeat(np.arange(n_conditions), n_each),
+            "initialisation": "",
+            "d_k": np.repeat(np.arange(n_points), n_each),
             "n_keys": 8,
         }
     )
@@ -144,7 +148,7 @@ def made_up(n_conditions, n_each, rng, factor=1.0, shared=1.0):
 
 
 def test_limits_hold_their_rate():
-    """Of mean squares of scores that are all shared within conditions of unequal sizes,
+    """Of mean squares of scores that are all shared within points of unequal sizes,
     as many lie outside the limits as these say; a rate of 0.01 for 4,000 samples, so
     that twice as many are beyond six standard errors.
     """

@@ -12,11 +12,11 @@ from montecarlo.estimation import engine, tasks
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.sampling.batches import Batch
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 
-SMALL = Condition("gaussian", "gaussian", 2, 4)
-MEDIUM = Condition("gaussian", "gaussian", 256, 32)
-LARGE = Condition("gaussian", "gaussian", 4096, 128)
+SMALL = DesignPoint("gaussian", "gaussian", 2, 4)
+MEDIUM = DesignPoint("gaussian", "gaussian", 256, 32)
+LARGE = DesignPoint("gaussian", "gaussian", 4096, 128)
 
 
 class FakeExecutor(Executor):
@@ -41,7 +41,7 @@ class FakeExecutor(Executor):
 
 
 class FailingExecutor(FakeExecutor):
-    """Fails the first batch of some conditions."""
+    """Fails the first batch of some points."""
 
     def __init__(self, *failing):
         super().__init__()
@@ -60,15 +60,15 @@ class FailingExecutor(FakeExecutor):
 def _no_sampling(monkeypatch):
     """Replicates are their own index: the engine is looked at, not the sampler."""
 
-    def number(_condition, _seed, first, last, _divisors):
+    def number(_point, _seed, first, last, _divisors):
         return Batch(np.arange(first, last, dtype=np.float64)[:, np.newaxis], ())
 
     monkeypatch.setattr(engine, "sample", number)
 
 
-def plan_of(*conditions, first=4, most=16, batch=3):
-    """A plan with the same budget for each condition."""
-    return Plan(dict.fromkeys(conditions, Budget(first, most)), 1, ("sqrt",), batch)
+def plan_of(*points, first=4, most=16, batch=3):
+    """A plan with the same budget for each point."""
+    return Plan(dict.fromkeys(points, Budget(first, most)), 1, ("sqrt",), batch)
 
 
 def watch(decided):
@@ -76,7 +76,7 @@ def watch(decided):
     seen = []
 
     def undecided(store):
-        seen.append({c: store.n_replicates(c) for c in store.conditions()})
+        seen.append({c: store.n_replicates(c) for c in store.points()})
         return decided(len(seen))
 
     return undecided, seen
@@ -92,7 +92,7 @@ def test_looks_double(budget, looks):
 
 
 def test_rounds_double_until_the_budget_is_spent():
-    """A condition that stays undecided is looked at 4, 8 and 16 replicates."""
+    """A point that stays undecided is looked at 4, 8 and 16 replicates."""
     store = SampleStore()
     undecided, seen = watch(lambda look: [SMALL])
     run(plan_of(SMALL), store, FakeExecutor(), undecided)
@@ -112,14 +112,14 @@ def test_stops_when_nothing_is_undecided():
 
 
 def test_only_the_undecided_get_more():
-    """Each condition stops on its own; what is not in the plan is never sampled."""
+    """Each point stops on its own; what is not in the plan is never sampled."""
     undecided, seen = watch(lambda look: [MEDIUM, LARGE])
     run(plan_of(SMALL, MEDIUM), SampleStore(), FakeExecutor(), undecided)
 
     assert seen[-1] == {SMALL: 4, MEDIUM: 16}
 
 
-def test_condition_that_becomes_undecided_again_is_resumed():
+def test_point_that_becomes_undecided_again_is_resumed():
     """A slope can become undecided when another of its places changes: all of its
     places then get more, also one that was decided for a while.
     """
@@ -131,8 +131,8 @@ def test_condition_that_becomes_undecided_again_is_resumed():
     assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
 
 
-def test_each_condition_has_its_own_budget():
-    """A condition with a smaller budget ends earlier than the others."""
+def test_each_point_has_its_own_budget():
+    """A point with a smaller budget ends earlier than the others."""
     budgets = {SMALL: Budget(4, 16), LARGE: Budget(2, 4)}
     undecided, seen = watch(lambda look: [SMALL, LARGE])
     run(Plan(budgets, 1, ("sqrt",), 3), SampleStore(), FakeExecutor(), undecided)
@@ -141,7 +141,7 @@ def test_each_condition_has_its_own_budget():
 
 
 def test_nothing_to_sample():
-    """A plan without conditions ends without asking for anything."""
+    """A plan without points ends without asking for anything."""
     executor = FakeExecutor()
     run(plan_of(), SampleStore(), executor, lambda store: [])
 
@@ -172,12 +172,12 @@ def test_the_longest_are_sent_first():
     start=st.integers(0, 50),
     more=st.integers(1, 60),
     batch=st.none() | st.integers(1, 70),
-    condition=st.sampled_from([SMALL, MEDIUM, LARGE]),
+    point=st.sampled_from([SMALL, MEDIUM, LARGE]),
 )
-def test_batches_are_a_partition(start, more, batch, condition):
+def test_batches_are_a_partition(start, more, batch, point):
     """Batches are not empty, join without gap or overlap, and are not too large."""
-    plan = Plan({condition: Budget(1, 1)}, 1, ("sqrt",), batch)
-    batches = list(plan.batches(condition, start, start + more))
+    plan = Plan({point: Budget(1, 1)}, 1, ("sqrt",), batch)
+    batches = list(plan.batches(point, start, start + more))
 
     assert [i for one in batches for i in range(*one)] == list(
         range(start, start + more)
@@ -208,19 +208,19 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
     run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda store: [SMALL, MEDIUM])
 
     assert len(taken) == 2 * 7
-    for condition in (SMALL, MEDIUM):
-        assert store.samples(condition).means[:, 0].tolist() == list(range(16))
+    for point in (SMALL, MEDIUM):
+        assert store.samples(point).means[:, 0].tolist() == list(range(16))
 
 
-def test_others_finish_when_a_condition_fails():
-    """What a condition raises ends it alone; the error names its replicates and how to
+def test_others_finish_when_a_point_fails():
+    """What a point raises ends it alone; the error names its replicates and how to
     sample them again, and comes when the others are through all of their looks.
     """
     store = SampleStore()
     seen = []
 
     def undecided(store):
-        seen.append(set(store.conditions()))
+        seen.append(set(store.points()))
         return [SMALL, MEDIUM]
 
     wanted = Counter()
@@ -230,13 +230,14 @@ def test_others_finish_when_a_condition_fails():
             store,
             FailingExecutor(MEDIUM),
             undecided,
-            lambda condition, _, more: wanted.update({condition: more}),
+            lambda point, _, more: wanted.update({point: more}),
         )
 
     message = str(caught.value)
     assert message.startswith(f"replicates 0 to 2 of {MEDIUM.name} failed (ZeroDiv")
     assert message.endswith(
-        "python -m montecarlo.measure --law-q gaussian --law-k gaussian --d-k 256 "
+        "python -m montecarlo.measure --distribution-q gaussian --distribution-k "
+        "gaussian --d-k 256 "
         "--seed 1 --replicates 0:3 --keys 32"
     )
     assert store.n_replicates(SMALL) == 16
@@ -245,12 +246,12 @@ def test_others_finish_when_a_condition_fails():
     assert wanted == {SMALL: 16, MEDIUM: 4}
 
 
-def test_failures_of_several_conditions_are_one_line():
+def test_failures_of_several_points_are_one_line():
     """All that failed are told at once, the first three in full."""
-    conditions = [Condition("gaussian", "gaussian", d, 4) for d in (2, 3, 4, 5, 6)]
-    executor = FailingExecutor(*conditions)
+    points = [DesignPoint("gaussian", "gaussian", d, 4) for d in (2, 3, 4, 5, 6)]
+    executor = FailingExecutor(*points)
     with pytest.raises(RuntimeError) as caught:
-        run(plan_of(*conditions), SampleStore(), executor, pytest.fail)
+        run(plan_of(*points), SampleStore(), executor, pytest.fail)
 
     message = str(caught.value)
     assert message.count("python -m montecarlo.measure") == 3
@@ -261,7 +262,7 @@ def test_failures_of_several_conditions_are_one_line():
 def test_failure_comes_out_of_real_workers(monkeypatch):
     """The same with threads: the exception of a worker is told, with its name."""
 
-    def fail(_condition, _seed, first, *_):
+    def fail(_point, _seed, first, *_):
         raise FloatingPointError(f"planted at {first}")
 
     monkeypatch.setattr(engine, "sample", fail)
@@ -273,7 +274,7 @@ def test_failure_comes_out_of_real_workers(monkeypatch):
 
 
 def test_a_full_disk_ends_the_run():
-    """What the store raises is not a condition's failure: it comes out, as it is."""
+    """What the store raises is not a point's failure: it comes out, as it is."""
 
     class Full(SampleStore):
         """Has no room."""
@@ -292,7 +293,7 @@ def test_interruption_cancels_the_rest():
     executor.futures.append(Future())
     executor.futures[0].set_result(None)
 
-    def interrupt(_condition, finished, _wanted):
+    def interrupt(_point, finished, _wanted):
         if finished:
             raise KeyboardInterrupt
 
@@ -313,7 +314,7 @@ def test_progress_adds_up():
     """What is newly wanted and what is finished both add up to what was sampled."""
     finished, wanted = [], []
 
-    def advance(_condition, done, more):
+    def advance(_point, done, more):
         finished.append(done)
         wanted.append(more)
 

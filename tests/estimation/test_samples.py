@@ -7,20 +7,23 @@ from hypothesis import strategies as st
 
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.sampling.batches import Batch
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 
-ONE, OTHER = Condition("gaussian", "gaussian", 2, 4), Condition("uniform", "uniform", 2)
+ONE, OTHER = (
+    DesignPoint("gaussian", "gaussian", 2, 4),
+    DesignPoint("uniform", "uniform", 2),
+)
 N = 9
 DIVISORS = ("sqrt",)
 
 
-def store_of(starts, condition=ONE):
+def store_of(starts, point=ONE):
     """A store that was given batches in this order; each ends where the next begins."""
     ends = dict(zip(sorted(starts), [*sorted(starts)[1:], N], strict=True))
     store = SampleStore()
     for start in starts:
-        store.add(condition, start, sample(condition, 1, start, ends[start], DIVISORS))
+        store.add(point, start, sample(point, 1, start, ends[start], DIVISORS))
     return store
 
 
@@ -49,15 +52,15 @@ def test_order_of_the_index_matters():
     assert means.tobytes() != means[::-1].tobytes()
 
 
-def test_conditions_are_kept_apart():
-    """Each condition has its own replicates; one that has none says so."""
+def test_points_are_kept_apart():
+    """Each point has its own replicates; one that has none says so."""
     store = store_of([0, 4])
     store.add(OTHER, 0, Batch(np.zeros((3, 9)), ()))
 
-    assert set(store.conditions()) == {ONE, OTHER}
+    assert set(store.points()) == {ONE, OTHER}
     assert (store.n_replicates(ONE), store.n_replicates(OTHER)) == (N, 3)
     assert store.samples(OTHER).counts == ()
-    absent = Condition("laplace", "laplace", 2)
+    absent = DesignPoint("laplace", "laplace", 2)
     assert store.n_replicates(absent) == 0
     with pytest.raises(KeyError):
         store.samples(absent)
@@ -75,7 +78,7 @@ def test_same_batch_twice_counts_once():
 
 
 def test_only_what_has_no_gap_before_it_is_kept():
-    """After a gap replicates are dropped, of one condition and not of another."""
+    """After a gap replicates are dropped, of one point and not of another."""
     store = SampleStore()
     for start, stop in ((0, 2), (2, 5), (6, N)):
         store.add(ONE, start, sample(ONE, 1, start, stop, DIVISORS))

@@ -19,7 +19,7 @@ def estimates_of(values, relative=0.0):
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 2.0])
-def test_power_law(power):
+def test_power_distribution(power):
     """An exact power law has its power as slope, without error, and as ratio."""
     values = [3.0 * size**power for size in SIZES]
     slope, ratio = (

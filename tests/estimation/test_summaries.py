@@ -1,4 +1,4 @@
-"""Estimates of a condition: every row of the table, from the samples and no more."""
+"""Estimates of a point: every row of the table, from the samples and no more."""
 
 import math
 
@@ -10,29 +10,29 @@ from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, row_keys
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import mean_columns, rows_column, sample
 
 ALL = tuple(DIVISORS)
 N = 24
-PAIRS = Condition("gaussian(mean=0.5)", "gaussian", 16)
-ROWS = Condition("gaussian", "gaussian", 16, 8)
-HEAVY = Condition("student_t3", "student_t3", 4, 8)
+PAIRS = DesignPoint("gaussian(mean=0.5)", "gaussian", 16)
+ROWS = DesignPoint("gaussian", "gaussian", 16, 8)
+HEAVY = DesignPoint("student_t3", "student_t3", 4, 8)
 
 
-def summaries_of(condition, divisors=ALL):
+def summaries_of(point, divisors=ALL):
     """The estimates of a few replicates."""
-    batch = sample(condition, 1, 0, N, divisors)
-    return Summaries(condition, Samples(batch.means, batch.counts), divisors)
+    batch = sample(point, 1, 0, N, divisors)
+    return Summaries(point, Samples(batch.means, batch.counts), divisors)
 
 
-@pytest.mark.parametrize("condition", [PAIRS, ROWS, HEAVY], ids=lambda c: c.name)
-def test_every_row_has_an_estimate(condition):
+@pytest.mark.parametrize("point", [PAIRS, ROWS, HEAVY], ids=lambda c: c.name)
+def test_every_row_has_an_estimate(point):
     """Each row that is named can be estimated, once, from all replicates; one of some
     rows alone from those that have such rows, or not at all where these are few.
     """
-    summaries = summaries_of(condition)
-    keys = list(row_keys(condition, ALL))
+    summaries = summaries_of(point)
+    keys = list(row_keys(point, ALL))
 
     assert len(set(keys)) == len(keys)
     for key in keys:
@@ -40,14 +40,14 @@ def test_every_row_has_an_estimate(condition):
         assert summaries.estimate(key) is estimate
         if key.quantity in ROW_QUANTITIES and ROW_QUANTITIES[key.quantity].given:
             column = (key.divisor, rows_column(key.quantity))
-            index = mean_columns(condition, ALL).index(column)
+            index = mean_columns(point, ALL).index(column)
             filled = (summaries.samples.means[:, index] > 0.0).sum()
             assert math.isfinite(estimate.value) is bool(filled > 10), key
             assert estimate.n_replicates == (filled if filled > 10 else N)
             continue
         assert math.isfinite(estimate.value), key
         assert estimate.n_replicates == N
-        assert math.isnan(estimate.std_error) != has_interval(condition, key.quantity)
+        assert math.isnan(estimate.std_error) != has_interval(point, key.quantity)
 
 
 def test_divisors_scale_what_is_estimated_of_pairs():
@@ -107,8 +107,8 @@ def test_spread_is_q90_over_q10():
 
 
 def test_too_few_moments_give_no_interval():
-    """Of a heavy law there are values, without an error or an interval; a share of
-    scores, which needs no moments, has both.
+    """Of a heavy distribution there are values, without an error or an interval; a
+    share of scores, which needs no moments, has both.
     """
     rows = summaries_of(HEAVY)
     for key in (("weight_max", "median"), ("score_row_variance", "mean")):
@@ -116,8 +116,13 @@ def test_too_few_moments_give_no_interval():
         assert math.isfinite(estimate.value)
         assert math.isnan(estimate.std_error)
         assert all(map(math.isnan, estimate.interval(0.025)))
-    pairs = summaries_of(Condition(HEAVY.law_q, HEAVY.law_k, HEAVY.d_k))
-    assert pairs.estimate(RowKey("none", "score_law_gap", "value")).std_error > 0.0
+    pairs = summaries_of(
+        DesignPoint(HEAVY.distribution_q, HEAVY.distribution_k, HEAVY.d_k)
+    )
+    assert (
+        pairs.estimate(RowKey("none", "score_distribution_gap", "value")).std_error
+        > 0.0
+    )
 
 
 def test_weights_by_rank():
@@ -141,6 +146,6 @@ def test_weights_by_rank():
     ],
 )
 def test_rows_that_do_not_exist(key):
-    """What a condition does not have is a KeyError, not a number."""
+    """What a point does not have is a KeyError, not a number."""
     with pytest.raises((KeyError, ValueError)):
         summaries_of(ROWS).estimate(key)

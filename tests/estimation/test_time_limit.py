@@ -6,14 +6,12 @@ import pytest
 from montecarlo.estimation.engine import LEAST, Budget, Plan, run, run_to
 from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.samples import SampleStore
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 
-CONDITIONS = tuple(Condition("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
+POINTS = tuple(DesignPoint("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
 DIVISORS = ("sqrt",)
-PLAN = Plan(
-    dict.fromkeys(CONDITIONS, Budget(8, 16)), 1, DIVISORS, batch=3, limited=True
-)
+PLAN = Plan(dict.fromkeys(POINTS, Budget(8, 16)), 1, DIVISORS, batch=3, limited=True)
 
 
 def asked_until(times):
@@ -24,22 +22,22 @@ def asked_until(times):
 
 @pytest.mark.parametrize("times", [0, 1, 5, 12, 14])
 def test_time_that_runs_out(times):
-    """Whenever it runs out, each condition has at least two replicates, none is missing
+    """Whenever it runs out, each point has at least two replicates, none is missing
     before another, and they are those of a run with more time.
     """
     store = SampleStore()
     with make_executor(1) as workers:
         sufficed = run(
-            PLAN, store, workers, lambda _: CONDITIONS, in_time=asked_until(times)
+            PLAN, store, workers, lambda _: POINTS, in_time=asked_until(times)
         )
-    numbers = {c: store.n_replicates(c) for c in CONDITIONS}
+    numbers = {c: store.n_replicates(c) for c in POINTS}
 
     assert not sufficed
     assert min(numbers.values()) >= LEAST
-    assert sum(numbers.values()) < 16 * len(CONDITIONS)
-    for condition, n in numbers.items():
-        expected = sample(condition, 1, 0, n, DIVISORS).means
-        assert np.array_equal(store.samples(condition).means, expected)
+    assert sum(numbers.values()) < 16 * len(POINTS)
+    for point, n in numbers.items():
+        expected = sample(point, 1, 0, n, DIVISORS).means
+        assert np.array_equal(store.samples(point).means, expected)
 
 
 def test_more_time_more_replicates():
@@ -49,20 +47,20 @@ def test_more_time_more_replicates():
         store = SampleStore()
         with make_executor(1) as workers:
             sufficed = run(
-                PLAN, store, workers, lambda _: CONDITIONS, in_time=asked_until(times)
+                PLAN, store, workers, lambda _: POINTS, in_time=asked_until(times)
             )
-        found.append((sum(map(store.n_replicates, CONDITIONS)), sufficed))
+        found.append((sum(map(store.n_replicates, POINTS)), sufficed))
 
     numbers = [number for number, _ in found]
     assert numbers == sorted(set(numbers))
-    assert found[-1] == (16 * len(CONDITIONS), True)
+    assert found[-1] == (16 * len(POINTS), True)
 
 
 def test_as_many_as_asked_for():
     """A known number is sampled of each, whatever looks and budgets say."""
-    wanted = dict(zip(CONDITIONS, (2, 7, 16), strict=True))
+    wanted = dict(zip(POINTS, (2, 7, 16), strict=True))
     store = SampleStore()
     with make_executor(1) as workers:
         run_to(PLAN, store, workers, wanted)
 
-    assert {c: store.n_replicates(c) for c in CONDITIONS} == wanted
+    assert {c: store.n_replicates(c) for c in POINTS} == wanted

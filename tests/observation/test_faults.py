@@ -16,9 +16,9 @@ from montecarlo.observation.claims_here import (
 )
 from montecarlo.observation.diagnosis import diagnose, state_of
 from montecarlo.observation.head_quantities import HeadEstimate
+from montecarlo.observation.interpretations_here import judge_interpretations
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
-from montecarlo.observation.readings_here import judge_readings
 
 D_K, SEQUENCES, TOKENS = 32, 48, 64
 #: What a fault alone adds to the variance of q·k, as a part of it.
@@ -191,16 +191,16 @@ def test_undefined_ratios_are_undecided():
         assert outcome is verdict
 
 
-def readings(q, k):
-    """Return verdicts of the claims by claim and reading."""
+def interpretations(q, k):
+    """Return verdicts of the claims by claim and interpretation."""
     model = open_arrays(q, k, axes=("sequence", "token", "d"))
-    found = observe_model(model, ROOT_D).readings
-    return {(one.claim, one.reading): one for one in found}
+    found = observe_model(model, ROOT_D).interpretations
+    return {(one.claim, one.interpretation): one for one in found}
 
 
 def test_claims_hold_on_what_they_assume():
     """The texts' central claim is supported on independent entries of variance 1."""
-    found = readings(*sampled(()))
+    found = interpretations(*sampled(()))
     assert found["scaled-variance-one", "equals"].verdict is Verdict.SUPPORTED
     assert found["scaled-balanced", "between"].verdict is Verdict.SUPPORTED
     assert found["linear-gradient", "jacobian"].verdict is Verdict.REFUTED
@@ -219,7 +219,7 @@ def test_broken_premises_refute_nothing(fault):
     """What is said of independent entries of mean 0 and variance 1 is not refuted by
     others: the premise is not met; what is said of any is refuted as before.
     """
-    found = readings(*sampled((fault,)))
+    found = interpretations(*sampled((fault,)))
     under = {name: one for name, one in found.items() if name[0] in UNDER_A_PREMISE}
     assert len(under) > 12
     broken = found["scaled-variance-one", "equals"]
@@ -233,7 +233,7 @@ def test_broken_premises_refute_nothing(fault):
 def test_few_sequences_tell_nothing():
     """With four sequences no claim is decided, whatever the numbers are."""
     q, k = sampled(("entries",))
-    decided = {one.verdict for one in readings(q[:4] * 100, k[:4]).values()}
+    decided = {one.verdict for one in interpretations(q[:4] * 100, k[:4]).values()}
     assert decided == {Verdict.INCONCLUSIVE}
 
 
@@ -241,7 +241,7 @@ def test_quantiles_are_shares_of_rows():
     """A median of at least 0.9 is judged as half of the rows at most lying below."""
     q, k = sampled(())
     assert (
-        readings(q * 20.0, k)["unscaled-one-hot", "typically"].verdict
+        interpretations(q * 20.0, k)["unscaled-one-hot", "typically"].verdict
         is Verdict.SUPPORTED
     )
 
@@ -272,7 +272,7 @@ def test_heads_are_joined(quantifier, heads, verdict):
     outcomes = [[letters[letter]] for letter in heads]
     for premises, broken in product((False, True), repeat=2):
         check = replace(checks_here(D_K)[0], quantifier=quantifier, premises=premises)
-        (joined,) = judge_readings([check], outcomes, [broken] * len(heads))
+        (joined,) = judge_interpretations([check], outcomes, [broken] * len(heads))
         failing = verdict in (Verdict.REFUTED, Verdict.CONDITIONAL)
         unmet = premises and broken and failing
         assert joined.verdict is (Verdict.PREMISE_NOT_MET if unmet else verdict)

@@ -50,20 +50,20 @@ from tests.conftest import skip_or_fail
 
 CODES = ("en", "de", "zh", "ja", "es")
 PLANTED = "planted(0.5)"
-SETUP = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
+INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 SHIFTED = "gaussian(mean=0.5)"
 #: With one of everything that a page has a section, a table or a column for.
 SMALL = Grid(
     d_k=(1, 4, 16, 64, 256),
     n_keys=(32, 128),
-    laws=("laplace", "student_t3"),
-    law_d_k=(16,),
-    law_n_keys=(),
+    distributions=("laplace", "student_t3"),
+    distribution_d_k=(16,),
+    distribution_n_keys=(),
     blocks=(
-        Block((16,), (32,), law_q=SHIFTED),
-        Block((16,), (32,), law_k=SHIFTED),
+        Block((16,), (32,), distribution_q=SHIFTED),
+        Block((16,), (32,), distribution_k=SHIFTED),
         Block((16, 256), (128,), pairs=False, dependence=PLANTED),
-        Block((64,), setup=SETUP),
+        Block((64,), initialisation=INITIALISATION),
         Block((64,), (128,), pairs=False, formats=True),
     ),
     tails=((16, 4), (64, 4)),
@@ -264,9 +264,9 @@ class Report:
 
     @staticmethod
     def key_of(check: Mapping[str, Any]) -> str:
-        """Return what tells a check of some cells from others: a page shows it once."""
-        rest = {name: v for name, v in check.items() if name not in {"domain", "cells"}}
-        return json.dumps([rest, [cell["rows"] for cell in check["cells"]]])
+        """Return what tells a check of some cases from others: a page shows it once."""
+        rest = {name: v for name, v in check.items() if name not in {"domain", "cases"}}
+        return json.dumps([rest, [case["rows"] for case in check["cases"]]])
 
     def render(
         self,

@@ -25,7 +25,7 @@ CUT = """(kept) => {
   const details = [...document.querySelectorAll("details")].slice(kept);
   for (const d of details) d.replaceChildren(d.querySelector("summary"));
 }"""
-#: Details that are examined in the dark as well: with every verdict of a cell.
+#: Details that are examined in the dark as well: with every verdict of a case.
 KEPT = 16
 #: Contrast takes most of the time: translations are examined in one scheme each.
 ONE_SCHEME = {"de": "dark", "zh": "light", "ja": "dark", "es": "light"}
@@ -77,7 +77,7 @@ class Visit:
         return self.page.evaluate("window.blocked")
 
     def overflow(self, width):
-        """Return what is too wide for a window of some width."""
+        """Return what is too wide for a region of some width."""
         self.page.set_viewport_size({"width": width, "height": HEIGHT})
         return self.page.evaluate(OVERFLOW)
 
@@ -156,9 +156,9 @@ def test_page_in_a_browser(visited):
         found.page.emulate_media(color_scheme="dark")
         assert found.faults("color-contrast", "link-in-text-block") == []
     if name == "evidence-en":
-        cells = "[...document.querySelectorAll('.cells b')].map(b => b.dataset.verdict)"
+        cases = "[...document.querySelectorAll('.cases b')].map(b => b.dataset.verdict)"
         shown = {e.get("data-verdict") for e in parsed.root.iter("b")} - {None}
-        assert set(found.page.evaluate(cells)) == shown
+        assert set(found.page.evaluate(cases)) == shown
     assert found.blocked() == []
     assert found.messages == []
     images = "[...document.images].map(i => i.complete && i.naturalWidth > 0)"

@@ -116,9 +116,9 @@ def test_values_are_those_of_the_choice(opened, report):
             page.select_option("#explore-d", str(d_k))
             lines = page.locator("#values tbody tr:visible")
             assert lines.count() == len(rows) == 4
-            cell = rows[0].cells[0]
+            case = rows[0].cells[0]
             shown = lines.first.locator("td [data-value]").first
-            assert float(shown.get_attribute("data-value")) == cell.value
+            assert float(shown.get_attribute("data-value")) == case.value
 
 
 def test_page_is_whole_without_a_script(opened, report):

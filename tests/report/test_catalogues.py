@@ -57,7 +57,7 @@ def is_filled(places):
 
     Those of templates are, and the sentences of the catalogue of claims.
     """
-    sentence = re.compile(r"passage |claim [\w-]+, (?!reading )")
+    sentence = re.compile(r"passage |claim [\w-]+, (?!interpretation )")
     return any(place.endswith(".j2") or sentence.match(place) for place in places)
 
 

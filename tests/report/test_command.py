@@ -34,15 +34,15 @@ from montecarlo.results.folder import (
     write_run,
 )
 from montecarlo.results.sealing import seal
-from montecarlo.sampling.laws import LAWS
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 GRID = """
 [grid]
 d_k = [4, 16]
 n_keys = [8]
-laws = ["laplace"]
-law_d_k = [4]
-law_n_keys = []
+distributions = ["laplace"]
+distribution_d_k = [4]
+distribution_n_keys = []
 first = 4
 most = 4
 """
@@ -147,9 +147,9 @@ def start(*arguments, cwd=None, **environment):
 KNOWN = {
     "language": [*LANGUAGES, "all"],
     "preset": list(PRESETS),
-    "list": ["laws", "claims", "languages", "quantities", "presets"],
+    "list": ["distributions", "claims", "languages", "quantities", "presets"],
     "claim": ["unscaled-one-hot", "scaled-balanced", "linear-variance"],
-    "law": list(LAWS),
+    "distribution": list(DISTRIBUTIONS),
     "divisor": ["none", "sqrt", "2sqrt", "linear"],
     "executor": ["threads", "processes", "dask", "tls://HOST:PORT"],
 }
@@ -160,7 +160,7 @@ KNOWN = {
     [
         (["--lang", "deu"], "language", "de"),
         (["--preset", "qiuck"], "preset", "quick"),
-        (["--list", "law"], "list", "laws"),
+        (["--list", "distribution"], "list", "distributions"),
         (["--only", "unscaled-onehot"], "claim", "unscaled-one-hot"),
         (["--executor", "procesess"], "executor", "processes"),
     ],
@@ -178,8 +178,8 @@ def test_unknown_name_is_refused(refused, config, arguments, kind, near):
 @pytest.mark.parametrize(
     ("change", "kind", "near"),
     [
-        (('"laplace"', '"laplas"'), "law", "laplace"),
-        (('"laplace"', '"studentt5(std=2.0)"'), "law", "student_t5"),
+        (('"laplace"', '"laplas"'), "distribution", "laplace"),
+        (('"laplace"', '"studentt5(std=2.0)"'), "distribution", "student_t5"),
         (("first = 4", 'divisors = ["sqr"]\nfirst = 4'), "divisor", "sqrt"),
         (('["en"]', '["en", "jaa"]'), "language", "ja"),
         (("jobs = 1", 'executor = "dusk"'), "executor", "dask"),
@@ -619,7 +619,7 @@ def test_folder_without_results_is_refused(refused, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("laws", list(LAWS)),
+        ("distributions", list(DISTRIBUTIONS)),
         ("claims", [claim.id for claim in read_catalogue().claim]),
         ("languages", [name for _, name in LANGUAGES.values()]),
         ("quantities", ["score_variance", "jacobian_frobenius", "effective_keys"]),

@@ -19,7 +19,7 @@ from montecarlo.report.pages import render_template
 from montecarlo.report.quotations import set_quotation
 from montecarlo.report.views import (
     VERDICTS,
-    CellView,
+    CaseView,
     CheckView,
     ClaimView,
     RightView,
@@ -61,7 +61,7 @@ def said(name, verdict, *places, finding=None, concedes=None, right=None, found=
         verdict=verdict,
         texts={},
         finding=sentence(finding),
-        readings=(),
+        interpretations=(),
         right=right,
         concedes=sentence(concedes),
         telling=found,
@@ -70,13 +70,13 @@ def said(name, verdict, *places, finding=None, concedes=None, right=None, found=
 
 
 def measured(formula):
-    """Return a check with the cell that refutes it."""
+    """Return a check with the case that refutes it."""
     bounds = ((0.1, 0.3), (1.0, None))
-    cell = CellView(
+    case = CaseView(
         *("gaussian", "", 128, 64, (64, 64), "a-row", 0.2, 0.01),
         *(*bounds, "refuted", None, None, None),
     )
-    return CheckView(formula, (cell,)), cell
+    return CheckView(formula, (case,)), case
 
 
 def erratum(claims, author=None, key="de", **more):

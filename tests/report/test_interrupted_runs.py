@@ -27,7 +27,7 @@ only = ["linear-variance"]
 [grid]
 d_k = [16, 64]
 n_keys = [32]
-laws = []
+distributions = []
 first = 16
 most = 16
 """

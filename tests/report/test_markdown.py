@@ -213,7 +213,7 @@ def test_nested_style_closes_what_it_opens():
 
 
 def test_findings_say_what_the_record_says(written, report):
-    """Verdicts, readings and cells are those of claims.json, worst news first."""
+    """Verdicts and their cases are those of claims.json, worst news first."""
     found = json.loads((written / "findings.json").read_text(encoding="utf-8"))
     record = {claim["id"]: claim for claim in report.results.claims["claims"]}
     assert {c["id"]: c["verdict"] for c in found["claims"]} == {
@@ -224,15 +224,20 @@ def test_findings_say_what_the_record_says(written, report):
     for claim in found["claims"]:
         assert set(claim["statement"]) == set(CODES)
         assert claim["statement"]["de"] == german.translate(claim["statement"]["en"])
-        readings = record[claim["id"]]["readings"]
-        assert [r["verdict"] for r in claim["readings"]] == [
-            r["verdict"] for r in readings
+        interpretations = record[claim["id"]]["interpretations"]
+        assert [r["verdict"] for r in claim["interpretations"]] == [
+            r["verdict"] for r in interpretations
         ]
-        cells = [
-            cell for r in claim["readings"] for c in r["checks"] for cell in c["cells"]
+        cases = [
+            case
+            for r in claim["interpretations"]
+            for c in r["checks"]
+            for case in c["cases"]
         ]
-        assert len(cells) == sum(len(c["cells"]) for r in readings for c in r["checks"])
-        assert {cell["row"] for cell in cells} - {""} <= rows
+        assert len(cases) == sum(
+            len(c["cases"]) for r in interpretations for c in r["checks"]
+        )
+        assert {case["row"] for case in cases} - {""} <= rows
     order = [c["verdict"] for c in found["claims"]]
     assert order == [c.verdict for c in report.contents.findings.by_weight()]
     assert sum(found["counts"].values()) == len(record)

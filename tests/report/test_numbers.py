@@ -237,13 +237,13 @@ def test_error_has_two_digits(value, digits, place):
 
 
 def outcome(low, high, least, most):
-    """Return the outcome that an interval and a window tell."""
+    """Return the outcome that an interval and a region tell."""
     if least <= low and high <= most:
         return "supported"
     return "refuted" if high < least or most < low else "inconclusive"
 
 
-#: How far an end of an interval lies from an end of its window.
+#: How far an end of an interval lies from an end of its region.
 HAIR = st.floats(1e-7, 1e-3) | st.floats(-1e-3, -1e-7)
 
 
@@ -256,19 +256,19 @@ HAIR = st.floats(1e-7, 1e-3) | st.floats(-1e-3, -1e-7)
 )
 @settings(deadline=None, max_examples=200)
 def test_shown_interval_tells_the_outcome(least, width, scale, hairs, ends):
-    """However near to an end of the window, the shown interval lies where it lies."""
+    """However near to an end of the region, the shown interval lies where it lies."""
     size = 10.0**scale
-    window = (least * size, (least + width) * size)
+    region = (least * size, (least + width) * size)
     low, high = sorted(
-        (window[last] + hair * size) for hair, last in zip(hairs, ends, strict=True)
+        (region[last] + hair * size) for hair, last in zip(hairs, ends, strict=True)
     )
-    found = read(numbers("en").interval(low, high, window), "en")
+    found = read(numbers("en").interval(low, high, region), "en")
     shown = [float(number) for _, number, _ in found]
-    assert outcome(*shown, *window) == outcome(low, high, *window)
+    assert outcome(*shown, *region) == outcome(low, high, *region)
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "window", "shown"),
+    ("low", "high", "region", "shown"),
     [
         (0.867, 1.198, (0.95, 1.05), "[0.867, 1.198]"),
         (0.971077, 1.0199988, (0.98, 1.02), "[0.971077, 1.019999]"),
@@ -278,19 +278,19 @@ def test_shown_interval_tells_the_outcome(least, width, scale, hairs, ends):
         (0.497, 0.515, (0.0, None), "[0.4970, 0.5150]"),
     ],
 )
-def test_interval_has_the_digits_that_tell(low, high, window, shown):
-    """An interval has the digits of its width, and more where its window asks."""
-    assert text(numbers("en").interval(low, high, window)) == shown
+def test_interval_has_the_digits_that_tell(low, high, region, shown):
+    """An interval has the digits of its width, and more where its region asks."""
+    assert text(numbers("en").interval(low, high, region)) == shown
 
 
 @pytest.mark.parametrize(
-    ("window", "shown"),
+    ("region", "shown"),
     [
         ((0.95, 1.05), "0.95 … 1.05"),
         ((None, 0.1), "≤ 0.1"),
         ((1.0, None), "≥ 1"),
     ],
 )
-def test_open_windows_are_bounds(window, shown):
-    """A window that is open to a side has no dash for it, which could be a minus."""
-    assert text(numbers("en").window(window, 0.3, 0.4)) == shown
+def test_open_regions_are_bounds(region, shown):
+    """A region that is open to a side has no dash for it, which could be a minus."""
+    assert text(numbers("en").region(region, 0.3, 0.4)) == shown

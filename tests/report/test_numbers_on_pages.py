@@ -14,7 +14,7 @@ from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.report.sources import section_number
 from montecarlo.report.views import FAILING
-from montecarlo.sampling.laws import LAWS
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from tests.report.conftest import CODES
 
 DIGIT = re.compile(r"\d")
@@ -24,8 +24,8 @@ ANNOTATION = "{http://www.w3.org/1998/Math/MathML}annotation"
 KEPT = {"math", "code", "pre", "svg", "script", "style"}
 
 
-def cells_shown(page, claim):
-    """Yield each cell of a claim's record with what shows it.
+def cases_shown(page, claim):
+    """Yield each case of a claim's record with what shows it.
 
     That is its line, its column's header and its place in the page's matrices, of which
     every check has its own, or shares one with an earlier check, or has none.
@@ -33,9 +33,9 @@ def cells_shown(page, claim):
     article = page.by_id[f"claim-{claim['id']}"]
     for place, check in zip(matrices(page, article), checks_of(claim), strict=True):
         if place is None:
-            assert check["cells"] == []
+            assert check["cases"] == []
         else:
-            yield from zip(check["cells"], in_order(page, place, check), strict=True)
+            yield from zip(check["cases"], in_order(page, place, check), strict=True)
 
 
 def checks_of(claim):
@@ -43,12 +43,16 @@ def checks_of(claim):
 
     Those of its interpretations, and of the sentences that are said.
     """
-    checks = [check for reading in claim["readings"] for check in reading["checks"]]
+    checks = [
+        check
+        for interpretation in claim["interpretations"]
+        for check in interpretation["checks"]
+    ]
     finding = next((one for one in claim["findings"] if one["holds"]), None)
     said = [finding]
     if claim["verdict"] in FAILING:
         said += [claim["right"], claim["concedes"]]
-    if not claim["readings"]:
+    if not claim["interpretations"]:
         return []
     return checks + [
         check for one in said if one and one["holds"] for check in one["checks"]
@@ -56,23 +60,23 @@ def checks_of(claim):
 
 
 def matrices(page, article):
-    """Yield for each check of an article its matrix, or None where it has no cell."""
+    """Yield for each check of an article its matrix, or None where it has no case."""
     details = article.find("details")
     for element in [] if details is None else details:
         tables = list(element.iter("table"))
         if element.get("class") == "exceptions":
             continue
-        if tables and tables[0].get("class") == "readings":
+        if tables and tables[0].get("class") == "interpretations":
             continue
         links = [e for e in element.iter("a") if (e.get("href") or "").startswith("#")]
         if tables:
             (table,) = tables
-            assert table.get("class") == "cells"
+            assert table.get("class") == "cases"
             yield table
         elif links:
             (link,) = links
             table = page.by_id[link.get("href")[1:]]
-            assert table.get("class") == "cells"
+            assert table.get("class") == "cases"
             assert formulas(table.find("caption")) == formulas(element)
             yield table
         elif element.tag == "p" and formulas(element):
@@ -94,7 +98,7 @@ def formulas(element):
 
 
 def in_order(page, table, check):
-    """Yield a matrix's header, line and entry for each cell of a check.
+    """Yield a matrix's header, line and entry for each case of a check.
 
     Nothing else stands in the matrix.
     """
@@ -102,25 +106,27 @@ def in_order(page, table, check):
     columns = {tuple(values(page, head)): number for number, head in enumerate(heads)}
     lines = {}
     for line in table.findall("tbody/tr"):
-        law, n_keys, *entries = line
-        names = tuple("".join(code.itertext()) for code in law.iter("code"))
+        distribution, n_keys, *entries = line
+        names = tuple("".join(code.itertext()) for code in distribution.iter("code"))
         assert len(entries) == len(heads) - 2
         assert (names, *values(page, n_keys)) not in lines
         lines[names, *values(page, n_keys)] = line
     filled = [e for line in lines.values() for e in line[2:] if len(e)]
-    assert len(filled) == len(check["cells"])
-    for cell in check["cells"]:
-        line = lines[names_of(cell), *given(cell["n_keys"])]
-        low, high = cell["d_k_range"]
+    assert len(filled) == len(check["cases"])
+    for case in check["cases"]:
+        line = lines[names_of(case), *given(case["n_keys"])]
+        low, high = case["d_k_range"]
         number = columns[(low,) if low == high else (low, high)]
         yield line[number]
 
 
-def names_of(cell):
-    """Return how a place is named: its laws and its context, or its setup alone."""
-    if cell["context"].startswith("init"):
-        return (cell["context"],)
-    return tuple(name for name in (cell["law"], cell["context"]) if name)
+def names_of(case):
+    """Return how a place is named: its distributions and its context, or its
+    initialisation alone.
+    """
+    if case["context"].startswith("init"):
+        return (case["context"],)
+    return tuple(name for name in (case["distribution"], case["context"]) if name)
 
 
 def values(page, element):
@@ -133,7 +139,7 @@ def given(*numbers):
     return [number for number in numbers if number is not None]
 
 
-def entry(page, element, cell):
+def entry(page, element, case):
     """Return the numbers of a matrix's entry: estimate, interval, replicates needed.
 
     They stand in this order below a badge.
@@ -145,33 +151,33 @@ def entry(page, element, cell):
     needed = [number for e in element.iter("small") for number in page.numbers(e)]
     found = page.numbers(element)
     found = found[: len(found) - len(needed)]
-    count = len(given(cell["estimate"], cell["std_error"]))
+    count = len(given(case["estimate"], case["std_error"]))
     return found[:count], found[count:], needed
 
 
 def contradictions(page, claims):
-    """Return the cells whose shown interval tells another outcome than their badge.
+    """Return the cases whose shown interval tells another outcome than their badge.
 
-    A matrix has no window: the raw one decides, and so does the one that is shown with
+    A matrix has no region: the raw one decides, and so does the one that is shown with
     the smallest counterexample.
     """
     wrong = []
     for claim in claims:
-        for cell, element in cells_shown(page, claim):
-            if cell["estimate"] is None:
+        for case, element in cases_shown(page, claim):
+            if case["estimate"] is None:
                 continue
-            if None in (cell["decision_low"], cell["decision_high"]):
+            if None in (case["simultaneous_low"], case["simultaneous_high"]):
                 continue
-            _, interval, _ = entry(page, element, cell)
+            _, interval, _ = entry(page, element, case)
             low, high = (number.shown for number in interval)
-            window = (cell["window_low"], cell["window_high"])
-            if page.verdicts(element) != [told(low, high, *window)]:
-                wrong.append((cell, low, high, window))
+            region = (case["region_low"], case["region_high"])
+            if page.verdicts(element) != [told(low, high, *region)]:
+                wrong.append((case, low, high, region))
     return wrong
 
 
 def told(low, high, least, most):
-    """Return the outcome that an interval and a window tell."""
+    """Return the outcome that an interval and a region tell."""
     least = float("-inf") if least is None else least
     most = float("inf") if most is None else most
     if least <= low and high <= most:
@@ -225,10 +231,10 @@ def test_number_is_the_row_it_names(report, prefix, least, code):
 def test_estimate_of_one_row_names_it(evidence, report):
     """Each estimate that is a row of the table says which; a slope is none."""
     for claim in report.results.claims["claims"]:
-        for cell, element in cells_shown(evidence, claim):
-            if cell["estimate"] is not None:
-                row = cell["rows"][0] if len(cell["rows"]) == 1 else None
-                estimate, _, _ = entry(evidence, element, cell)
+        for case, element in cases_shown(evidence, claim):
+            if case["estimate"] is not None:
+                row = case["rows"][0] if len(case["rows"]) == 1 else None
+                estimate, _, _ = entry(evidence, element, case)
                 assert [number.row for number in estimate] in ([row, None], [row])
 
 
@@ -270,48 +276,48 @@ def test_labels_are_section_numbers(page, report):
             assert {part for part in parts if DIGIT.search(part)} <= sections
 
 
-def test_cells_are_those_of_the_record(evidence, report):
-    """Every cell shows estimate, error, interval and outcome as in claims.json.
+def test_cases_are_those_of_the_record(evidence, report):
+    """Every case shows estimate, error, interval and outcome as in claims.json.
 
-    Its law, its context and its sizes are those of its line and its column.
+    Its distribution, its context and its sizes are those of its line and its column.
     """
     kinds = Counter()
     for claim in report.results.claims["claims"]:
-        for cell, element in cells_shown(evidence, claim):
-            assert evidence.verdicts(element) == [cell["outcome"]]
-            kinds[cell["context"].partition("(")[0], cell["d_k"] is None] += 1
-            estimate, interval, needed = entry(evidence, element, cell)
-            if cell["estimate"] is None:
+        for case, element in cases_shown(evidence, claim):
+            assert evidence.verdicts(element) == [case["outcome"]]
+            kinds[case["context"].partition("(")[0], case["d_k"] is None] += 1
+            estimate, interval, needed = entry(evidence, element, case)
+            if case["estimate"] is None:
                 assert evidence.numbers(element) == []
                 continue
-            wanted = given(cell["estimate"], cell["std_error"])
+            wanted = given(case["estimate"], case["std_error"])
             assert [number.value for number in estimate] == wanted
-            ends = given(cell["decision_low"], cell["decision_high"])
+            ends = given(case["simultaneous_low"], case["simultaneous_high"])
             assert [number.value for number in interval] == ends
-            inconclusive = cell["outcome"] == "inconclusive"
-            wanted = given(cell["replicates_needed"]) if inconclusive else []
+            inconclusive = case["outcome"] == "inconclusive"
+            wanted = given(case["replicates_needed"]) if inconclusive else []
             assert [number.value for number in needed] == wanted
     assert {("", False), ("", True), ("planted", False), ("init", False)} <= set(kinds)
 
 
 def test_record_tells_its_outcomes(report):
-    """Whoever compares an interval of claims.json with its window gets its outcome."""
-    cells = [
-        cell
+    """Whoever compares an interval of claims.json with its region gets its outcome."""
+    cases = [
+        case
         for claim in report.results.claims["claims"]
-        for reading in (*claim["readings"], *given(claim["right"]))
-        for check in reading["checks"]
-        for cell in check["cells"]
-        if None not in (cell["decision_low"], cell["decision_high"])
+        for interpretation in (*claim["interpretations"], *given(claim["right"]))
+        for check in interpretation["checks"]
+        for case in check["cases"]
+        if None not in (case["simultaneous_low"], case["simultaneous_high"])
     ]
-    assert len(cells) > 100
-    for cell in cells:
-        ends = ("decision_low", "decision_high", "window_low", "window_high")
-        assert told(*(cell[end] for end in ends)) == cell["outcome"]
+    assert len(cases) > 100
+    for case in cases:
+        ends = ("simultaneous_low", "simultaneous_high", "region_low", "region_high")
+        assert told(*(case[end] for end in ends)) == case["outcome"]
 
 
 def test_same_check_stands_once(evidence, report):
-    """A check of the same cells has one matrix; other checks have another one."""
+    """A check of the same cases has one matrix; other checks have another one."""
     checks, matrix_of = 0, {}
     for claim in report.results.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
@@ -329,7 +335,7 @@ def test_same_check_stands_once(evidence, report):
         table
         for article in evidence.root.iter("article")
         for table in article.iter("table")
-        if table.get("class") == "cells"
+        if table.get("class") == "cases"
     ]
     assert len(tables) == len(matrix_of)
 
@@ -337,14 +343,23 @@ def test_same_check_stands_once(evidence, report):
 def test_table_of_initialisations_shows_rows_of_the_table(evidence, report):
     """Variances of entries and of scores, and what follows for the number of keys."""
     rows = report.results.measurements.set_index("row_id")
-    setups = [b["setup"] for b in report.results.run["grid"]["blocks"] if b["setup"]]
+    initialisations = [
+        b["initialisation"]
+        for b in report.results.run["grid"]["blocks"]
+        if b["initialisation"]
+    ]
     lines = evidence.by_id["table-audit"].findall("tbody/tr")
-    assert ["".join(line.find("th/code").itertext()) for line in lines] == setups
+    assert [
+        "".join(line.find("th/code").itertext()) for line in lines
+    ] == initialisations
     wanted = (("entry_variance_q", "none"), ("score_variance", "sqrt"))
-    for line, setup in zip(lines, setups, strict=True):
-        for cell, (quantity, divisor) in zip(line[1:3], wanted, strict=True):
-            row = row_of(evidence, cell, rows)
-            assert (row["setup"], row["quantity"]) == (setup, quantity)
+    for line, initialisation in zip(lines, initialisations, strict=True):
+        for case, (quantity, divisor) in zip(line[1:3], wanted, strict=True):
+            row = row_of(evidence, case, rows)
+            assert (row["initialisation"], row["quantity"]) == (
+                initialisation,
+                quantity,
+            )
             assert (row["d_k"], row["divisor"]) == (64, divisor)
         assert values(evidence, line[3]) == [math.exp(0.5 * row["estimate"])]
 
@@ -368,8 +383,8 @@ def test_table_of_overflows_shows_rows_of_the_table(evidence, report):
     sizes = [d_k for d_k, _ in report.results.run["grid"]["tails"]]
     assert [values(evidence, line[0]) for line in lines] == [[d_k] for d_k in sizes]
     for line, d_k in zip(lines, sizes, strict=True):
-        for name, cell in zip(formats, line[1:], strict=True):
-            row = row_of(evidence, cell, rows)
+        for name, case in zip(formats, line[1:], strict=True):
+            row = row_of(evidence, case, rows)
             assert row["quantity"] == "overflow_probability"
             assert (row["number_format"], row["d_k"]) == (name, d_k)
 
@@ -384,26 +399,30 @@ def test_table_of_models_shows_the_record(evidence, report):
 
 
 def test_readings_count_their_places(evidence, report):
-    """The table of readings counts places by outcome as claims.json has them."""
+    """The table of interpretations counts places by outcome as claims.json has them."""
     for claim in report.results.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
-        tables = [t for t in article.iter("table") if t.get("class") == "readings"]
-        assert len(tables) == bool(claim["readings"])
+        tables = [
+            t for t in article.iter("table") if t.get("class") == "interpretations"
+        ]
+        assert len(tables) == bool(claim["interpretations"])
         for table in tables:
             lines = table.findall("tbody/tr")
-            for line, reading in zip(lines, claim["readings"], strict=True):
-                found = Counter(place["outcome"] for place in reading["places"])
+            for line, interpretation in zip(
+                lines, claim["interpretations"], strict=True
+            ):
+                found = Counter(place["outcome"] for place in interpretation["places"])
                 outcomes = ("supported", "refuted", "inconclusive")
-                counts = [v for cell in line[1:] for v in values(evidence, cell)]
+                counts = [v for case in line[1:] for v in values(evidence, case)]
                 assert counts == [found[outcome] for outcome in outcomes]
-                assert evidence.verdicts(line[1]) == [reading["verdict"]]
+                assert evidence.verdicts(line[1]) == [interpretation["verdict"]]
 
 
-def test_self_checks_count_their_cells(evidence, report):
+def test_self_checks_count_their_cases(evidence, report):
     """The self-checks show verdict and counts of claims.json."""
     for check in report.results.claims["self_checks"]:
         line = evidence.by_id[f"self-check-{check['id']}"]
-        found = Counter(cell["outcome"] for c in check["checks"] for cell in c["cells"])
+        found = Counter(case["outcome"] for c in check["checks"] for case in c["cases"])
         outcomes = ("supported", "refuted", "inconclusive")
         assert values(evidence, line) == [found[outcome] for outcome in outcomes]
         assert evidence.verdicts(line) == [check["verdict"]]
@@ -422,9 +441,9 @@ def test_z_scores_are_those_of_the_record(evidence, report):
     rest = [record["largest_limit"], record["false_alarm"], record["counted"]["seeds"]]
     assert shown == {*total, *rest}
     table = evidence.by_id["table-z-scores"].findall("tbody/tr")
-    for cells, group in zip(table, record["groups"], strict=True):
-        assert evidence.verdicts(cells) == [group["verdict"]]
-        assert values(evidence, cells) == [group[name] for name in names]
+    for cases, group in zip(table, record["groups"], strict=True):
+        assert evidence.verdicts(cases) == [group["verdict"]]
+        assert values(evidence, cases) == [group[name] for name in names]
 
 
 def test_borders_are_those_of_the_record(evidence, report):
@@ -433,7 +452,7 @@ def test_borders_are_those_of_the_record(evidence, report):
     for claim in report.results.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
         shown = [e for e in article.iter("span") if e.get("class") == "border"]
-        borders = [b for r in claim["readings"] for b in r["borders"]]
+        borders = [b for r in claim["interpretations"] for b in r["borders"]]
         some += len(borders)
         for element, border in zip(shown, borders, strict=True):
             numbers = values(evidence, element)
@@ -460,38 +479,38 @@ def test_shown_interval_agrees_with_its_badge(evidence, report):
 
 
 def hard_claims(report, seed):
-    """Put intervals next to the ends of windows, where rounding would tell lies."""
+    """Put intervals next to the ends of regions, where rounding would tell lies."""
     rng = random.Random(seed)  # noqa: S311 - no secret
     claims = json.loads(json.dumps(report.results.claims))
     made = {}
     for claim in claims["claims"]:
-        for reading in claim["readings"]:
-            for check in reading["checks"]:
+        for interpretation in claim["interpretations"]:
+            for check in interpretation["checks"]:
                 same = report.key_of(check)  # shown once, so it stays the same
-                for cell in check["cells"] if same not in made else ():
-                    if cell["estimate"] is not None and cell["limit"] is None:
-                        make_hard(cell, rng)
-                check["cells"] = made.setdefault(same, check["cells"])
+                for case in check["cases"] if same not in made else ():
+                    if case["estimate"] is not None and case["limit"] is None:
+                        make_hard(case, rng)
+                check["cases"] = made.setdefault(same, check["cases"])
     return claims
 
 
-def make_hard(cell, rng):
-    """Give a cell a window of any size, and ends a hair from the window's ends."""
+def make_hard(case, rng):
+    """Give a case a region of any size, and ends a hair from the region's ends."""
     size = 10.0 ** rng.uniform(-12.0, 8.0)
     least = rng.choice((size, -size, 0.0))
     most = least + size * 10.0 ** rng.uniform(-2.0, 1.0)
     hairs = [rng.choice((-1, 1)) * size * 10.0 ** -rng.randint(2, 7) for _ in "12"]
     ends = sorted(rng.choice((least, most)) + hair for hair in hairs)
-    cell["window_low"], cell["window_high"] = least, most
-    cell["decision_low"], cell["decision_high"] = ends
-    cell["estimate"], cell["std_error"] = sum(ends) / 2, (ends[1] - ends[0]) / 8
-    cell["outcome"] = told(*ends, least, most)
-    cell["replicates_needed"] = 7
+    case["region_low"], case["region_high"] = least, most
+    case["simultaneous_low"], case["simultaneous_high"] = ends
+    case["estimate"], case["std_error"] = sum(ends) / 2, (ends[1] - ends[0]) / 8
+    case["outcome"] = told(*ends, least, most)
+    case["replicates_needed"] = 7
 
 
 @pytest.mark.parametrize("code", ["en", "de"])
 def test_hard_interval_agrees_with_its_badge(report, code):
-    """Also a hair from the end of a window, of whatever size, rounding tells no lie."""
+    """Also a hair from the end of a region, of whatever size, rounding tells no lie."""
     claims = hard_claims(report, seed=20)
     page = report.render(report.with_claims(claims), code, evidence=True)
     assert Counter(page.verdicts())["inconclusive"] > 20
@@ -502,7 +521,7 @@ def test_contradiction_is_seen(report):
     """A badge that its numbers do not bear out would not pass."""
     claims = json.loads(json.dumps(report.results.claims))
     claim = next(c for c in claims["claims"] if c["verdict"] == "supported")
-    claim["readings"][0]["checks"][0]["cells"][0]["outcome"] = "refuted"
+    claim["interpretations"][0]["checks"][0]["cases"][0]["outcome"] = "refuted"
     page = report.render(report.with_claims(claims), evidence=True)
     assert len(contradictions(page, [claim])) == 1
 
@@ -517,24 +536,29 @@ def test_topic_tables_show_rows_of_the_table(evidence, report):
         for line in lines:
             (d_k,) = values(evidence, line[0])
             assert len(line) > (2 if topic == "saturation" else 3)
-            for cell in line[1:]:
-                # a mean without an interval has no cell in the map
-                if topic != "saturation" or cell.text != "–":
-                    assert row_of(evidence, cell, rows)["d_k"] == d_k
+            for case in line[1:]:
+                # a mean without an interval has no case in the map
+                if topic != "saturation" or case.text != "–":
+                    assert row_of(evidence, case, rows)["d_k"] == d_k
 
 
 def test_table_of_saturation_has_a_column_for_each_n(evidence, report):
-    """Its cells are mean largest weights of undivided rows, ordered by d_k and n."""
+    """Its cases are mean largest weights of undivided rows, ordered by d_k and n."""
     rows = report.results.measurements.set_index("row_id")
     table = evidence.by_id["table-saturation"]
     for line in table.findall("tbody/tr"):
         assert len(line) == 3
-        for n_keys, cell in zip([32, 128], line[1:], strict=True):
-            if cell.text == "–":
+        for n_keys, case in zip([32, 128], line[1:], strict=True):
+            if case.text == "–":
                 continue  # its mean has no interval in this small study
-            row = row_of(evidence, cell, rows)
+            row = row_of(evidence, case, rows)
             assert row["n_keys"] == n_keys
-            kind = (row["quantity"], row["summary"], row["divisor"], row["law_k"])
+            kind = (
+                row["quantity"],
+                row["summary"],
+                row["divisor"],
+                row["distribution_k"],
+            )
             assert kind == ("weight_max", "mean", "none", "gaussian")
 
 
@@ -603,11 +627,13 @@ def test_alternative_texts_name_the_facts(report, code):
 
 
 def plain(table):
-    """Return the rows of one law for queries and keys, with nothing before them."""
+    """Return the rows of one distribution for queries and keys, with nothing before
+    them.
+    """
     return table[
-        (table["law_q"] == table["law_k"])
+        (table["distribution_q"] == table["distribution_k"])
         & (table["dependence"] == "none")
-        & table["setup"].isna()
+        & table["initialisation"].isna()
     ]
 
 
@@ -615,7 +641,7 @@ def test_facts_are_rows_of_the_results(report):
     """Each fact about two rows is at the largest d_k that a domain has."""
     table = report.results.measurements
     rows = plain(table)
-    rows = rows[(rows["law_k"] == "gaussian") & (rows["d_k"] == 256)]
+    rows = rows[(rows["distribution_k"] == "gaussian") & (rows["d_k"] == 256)]
     fact = report.facts["weight-max"]
     wanted = rows[
         (rows["quantity"] == "weight_max")
@@ -638,7 +664,7 @@ def test_facts_about_n_are_rows_of_the_results(report):
     """The map tells both ends of an undivided line, the largest score its formula."""
     table = plain(report.results.measurements)
     rows = table[
-        (table["law_k"] == "gaussian")
+        (table["distribution_k"] == "gaussian")
         & (table["summary"] == "mean")
         & (table["n_keys"] == 128)
     ].set_index(["quantity", "divisor", "d_k"])["estimate"]
@@ -687,12 +713,12 @@ def test_sizes_rise_down_a_table(report):
 
 @pytest.mark.parametrize(
     ("figure", "quantity"),
-    [("variance", "score_variance"), ("score-law", "score_law_gap")],
+    [("variance", "score_variance"), ("score-distribution", "score_distribution_gap")],
 )
-def test_legend_names_the_laws_that_are_drawn(report, figure, quantity):
-    """The legend of laws lists those that have measured values, each once."""
+def test_legend_names_the_distributions_that_are_drawn(report, figure, quantity):
+    """The legend of distributions lists those that have measured values, each once."""
     table = plain(report.results.measurements)
-    table = table[table["law_k"].isin(LAWS)]
+    table = table[table["distribution_k"].isin(DISTRIBUTIONS)]
     drawn = table[(table["quantity"] == quantity) & (table["divisor"] == "none")]
     drawn = drawn.dropna(subset=["std_error"])
     legends = [
@@ -700,4 +726,4 @@ def test_legend_names_the_laws_that_are_drawn(report, figure, quantity):
         for e in figure_of(report, "en", figure).iter("ul")
         if e.get("class") == "legend"
     ]
-    assert len(legends[-1]) == drawn["law_k"].nunique()
+    assert len(legends[-1]) == drawn["distribution_k"].nunique()

@@ -56,15 +56,15 @@ def test_numbers_are_the_same_in_every_language(observed, page):
 
 
 def test_verdicts_are_those_of_the_record(observed, page):
-    """Each reading has its verdict and its counts of heads."""
+    """Each interpretation has its verdict and its counts of heads."""
     record = json.loads((observed.folder / RECORD).read_text())
     lines = page.by_id["table-claims"].findall("tbody/tr")
-    assert len(lines) == len(record["readings"]) > 10
-    for line, reading in zip(lines, record["readings"], strict=True):
-        assert page.verdicts(line) == [reading["verdict"]]
+    assert len(lines) == len(record["interpretations"]) > 10
+    for line, interpretation in zip(lines, record["interpretations"], strict=True):
+        assert page.verdicts(line) == [interpretation["verdict"]]
         counts = [number.value for number in page.numbers(line[2])]
         names = ("supported", "refuted", "inconclusive")
-        assert counts == [reading["heads"].get(name, 0) for name in names]
+        assert counts == [interpretation["heads"].get(name, 0) for name in names]
         assert sum(counts) == len(record["heads"])
 
 
@@ -322,31 +322,33 @@ def test_claims_are_shown_on_a_trained_model(report):
     """Each claim's evidence tells in how many heads each interpretation was seen."""
     trained = read_trained(report.results.claims)
     page = report.page("evidence-en")
-    for claim, readings in trained.readings.items():
+    for claim, interpretations in trained.interpretations.items():
         article = page.by_id[f"claim-{claim}"]
         lines = [e for e in article.iter("p") if e.get("class") == "trained"]
         shown = [number.value for line in lines for number in page.numbers(line)]
-        assert shown == [n for one in readings for n in (one.holds, trained.n_heads)]
-    assert sum(map(len, trained.readings.values())) > 10
+        assert shown == [
+            n for one in interpretations for n in (one.holds, trained.n_heads)
+        ]
+    assert sum(map(len, trained.interpretations.values())) > 10
 
 
 def test_what_was_kept_fits_the_catalogue():
-    """Each reading that a model of that size can decide is kept, and no other.
+    """Each interpretation that a model of that size can decide is kept, and no other.
 
     Those that a text says are shown.
     """
     trained = view_trained(read_catalogue())
     path = Path(montecarlo.report.trained.__file__).with_name(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
-    kept = {(one["claim"], one["reading"]) for one in record["readings"]}
-    assert kept == {(one.claim, one.reading) for one in checks_here(trained.d_k)}
+    kept = {(one["claim"], one["interpretation"]) for one in record["interpretations"]}
+    assert kept == {(one.claim, one.interpretation) for one in checks_here(trained.d_k)}
     voting = {
-        (claim.id, reading.id)
+        (claim.id, interpretation.id)
         for claim in read_catalogue().claim
-        for reading in claim.reading
-        if not reading.beyond
+        for interpretation in claim.interpretation
+        if not interpretation.beyond
     }
-    assert len(kept & voting) == sum(map(len, trained.readings.values()))
+    assert len(kept & voting) == sum(map(len, trained.interpretations.values()))
 
 
 def test_own_claims_are_not_shown_on_it(own_report):
@@ -355,8 +357,10 @@ def test_own_claims_are_not_shown_on_it(own_report):
     assert "trainierten Modell" not in text
 
 
-def test_labels_that_name_a_law_are_left_out():
-    """Readings that differ by the law of the entries alone have no label on a model."""
+def test_labels_that_name_a_distribution_are_left_out():
+    """Interpretations that differ by the distribution of the entries alone have no
+    label on a model.
+    """
     claims = {claim.id: claim for claim in read_catalogue().claim}
     assert label_here(claims["scaled-mean-zero"], "premise") is None
     assert label_here(claims["unscaled-one-hot"], "typically") is not None

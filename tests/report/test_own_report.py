@@ -76,14 +76,16 @@ def test_claim_is_judged_by_its_kind(own_report):
     """A measured claim is measured, though a shape of the catalogue has its id."""
     claims = {c["id"]: c for c in own_report.results.claims["claims"]}
     measured = claims["product-shape"]
-    assert measured["readings"][0]["places"]
-    assert measured["verdict"] == measured["readings"][0]["verdict"]
+    assert measured["interpretations"][0]["places"]
+    assert measured["verdict"] == measured["interpretations"][0]["verdict"]
     assert claims["input-dimension"]["verdict"] == "refuted"
-    assert claims["input-dimension"]["readings"] == []
+    assert claims["input-dimension"]["interpretations"] == []
 
 
 def test_readings_choose_the_sentence(own_report):
-    """A sentence that asks for a reading's verdict is shown, in its own language."""
+    """A sentence that asks for an interpretation's verdict is shown, in its own
+    language.
+    """
     article = own_report.page("es").by_id["claim-scaled-variance-one"]
     assert "Depende de" in words(article)
     assert "Teils" not in words(article)
@@ -127,10 +129,10 @@ def test_one_size_makes_no_figure(own_report, name):
         assert (svg is not None) == drawn
 
 
-def test_few_conditions_make_no_figure_of_z_scores(own_report):
+def test_few_points_make_no_figure_of_z_scores(own_report):
     """Many estimates from the same few draws say nothing about theory."""
     rows = own_report.results.measurements
-    few = rows[rows["d_k"].eq(64) & rows["law_q"].eq("gaussian")]
+    few = rows[rows["d_k"].eq(64) & rows["distribution_q"].eq("gaussian")]
     assert len(few) > 100
     assert render_svg(FIGURES["z-scores"], few, own_report.results.curves) is None
 

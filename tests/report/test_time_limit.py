@@ -14,9 +14,9 @@ jobs = 1
 [grid]
 d_k = [16, 64]
 n_keys = [32]
-laws = ["laplace"]
-law_d_k = [16]
-law_n_keys = []
+distributions = ["laplace"]
+distribution_d_k = [16]
+distribution_n_keys = []
 first = 32
 most = 128
 """
@@ -63,16 +63,16 @@ def record_of(folder):
 
 
 def test_what_is_undecided_is_inconclusive(limited):
-    """With two replicates of each condition no claim is decided by measurement, and the
+    """With two replicates of each point no claim is decided by measurement, and the
     numbers are in run.json.
     """
     claims = json.loads((limited / "claims.json").read_bytes())["claims"]
     measured = {
         claim["verdict"]
         for claim in claims
-        for reading in claim["readings"]
-        for check in reading["checks"]
-        if check["cells"]
+        for interpretation in claim["interpretations"]
+        for check in interpretation["checks"]
+        if check["cases"]
     }
 
     assert measured <= {"inconclusive", "not_measured"}

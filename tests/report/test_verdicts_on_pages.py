@@ -24,7 +24,9 @@ def as_shown(message):
 
 
 def turned(report, shift):
-    """Give claims and readings other verdicts, and let some of the sentences hold."""
+    """Give claims and interpretations other verdicts, and let some of the sentences
+    hold.
+    """
     claims = json.loads(json.dumps(report.results.claims))
     for number, claim in enumerate(claims["claims"]):
         # the first two alike, so that some verdict is that of a single claim
@@ -34,8 +36,8 @@ def turned(report, shift):
         for place, one in enumerate(one for one in said if one is not None):
             one["holds"] = (number + place + shift) % 3 == 0
             one["numbers"] = {}
-        for place, reading in enumerate(claim["readings"]):
-            reading["verdict"] = VERDICTS[(shift - place) % len(VERDICTS)]
+        for place, interpretation in enumerate(claim["interpretations"]):
+            interpretation["verdict"] = VERDICTS[(shift - place) % len(VERDICTS)]
     for place, passage in enumerate(claims["passages"]):
         passage["holds"] = (place + shift) % 2 == 0
         passage["numbers"] = {}
@@ -86,12 +88,14 @@ def test_claim_says_the_first_finding_that_holds(turns, report):
             if text is not None:
                 assert bare(text) in words
                 said += 1
-            elif any(reading["votes"] for reading in record["readings"]):
+            elif any(
+                interpretation["votes"] for interpretation in record["interpretations"]
+            ):
                 places = [
                     place["outcome"]
-                    for reading in record["readings"]
-                    if reading["votes"]
-                    for place in reading["places"]
+                    for interpretation in record["interpretations"]
+                    if interpretation["votes"]
+                    for place in interpretation["places"]
                 ]
                 outcomes = [
                     places.count(name)
@@ -138,12 +142,12 @@ def test_interpretations_turn(turns):
     for claims, page in turns:
         for record in claims["claims"]:
             article = page.by_id[f"claim-{record['id']}"]
-            voting = [r["verdict"] for r in record["readings"] if r["votes"]]
-            beyond = [r["verdict"] for r in record["readings"] if not r["votes"]]
+            voting = [r["verdict"] for r in record["interpretations"] if r["votes"]]
+            beyond = [r["verdict"] for r in record["interpretations"] if not r["votes"]]
             badges = [
                 page.verdicts(line.find("td"))
                 for table in article.iter("table")
-                if table.get("class") == "readings"
+                if table.get("class") == "interpretations"
                 for line in table.findall("tbody/tr")
             ]
             assert badges in ([], [[verdict] for verdict in voting])
@@ -186,7 +190,7 @@ def test_trained_model_breaks_a_premise_and_refutes_nothing(report):
             assert not any("does not hold" in plain_text(line) for line in lines)
 
 
-def test_telling_cell_agrees_with_its_verdict(turns, report):
+def test_telling_case_agrees_with_its_verdict(turns, report):
     """What stands for a verdict fails where a claim fails, and holds where it holds."""
     wanted = {
         "supported": {"supported"},
@@ -200,9 +204,9 @@ def test_telling_cell_agrees_with_its_verdict(turns, report):
         for claim in findings.claims:
             if claim.telling is None:
                 continue
-            check, cell = claim.telling
-            assert cell in check.cells
+            check, case = claim.telling
+            assert case in check.cases
             if claim.verdict in wanted:
-                assert cell.outcome in wanted[claim.verdict]
+                assert case.outcome in wanted[claim.verdict]
                 some += 1
     assert some > 20

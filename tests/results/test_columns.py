@@ -24,7 +24,7 @@ def table(tmp_path, name, line):
 def test_lines_are_read(tmp_path):
     """A right line is returned as text, empty fields as None."""
     (line,) = validate_table(table(tmp_path, MEASUREMENTS, ROW))
-    assert (line["d_k"], line["setup"], line["ci_low"]) == ("4", None, "-inf")
+    assert (line["d_k"], line["initialisation"], line["ci_low"]) == ("4", None, "-inf")
     assert len(validate_table(table(tmp_path, CURVES, CURVE))) == 1
 
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from montecarlo.results.example import CONDITION, N_QUERIES, example_curves
+from montecarlo.results.example import N_QUERIES, POINT, example_curves
 from montecarlo.results.table import CURVE_COLUMNS
 from montecarlo.sampling.matrices import draw_matrices
 
@@ -20,7 +20,7 @@ def weights_of(seed, divisor):
 
 def test_example_is_softmax_of_the_study_s_own_draws():
     """Weights are those of the first replicate's first queries, keys as drawn."""
-    q, k = draw_matrices(CONDITION, 7, 0)
+    q, k = draw_matrices(POINT, 7, 0)
     scores = q[:N_QUERIES].astype(float) @ k.T.astype(float)
     for divisor, c in (("none", 1.0), ("sqrt", 8.0)):
         e = np.exp((scores - scores.max(axis=1, keepdims=True)) / c)

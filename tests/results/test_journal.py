@@ -12,11 +12,11 @@ from montecarlo.results.folder import JOURNAL, RUN_FILE, STAGING
 from montecarlo.results.journal import JournaledStore, locked, open_journal
 from montecarlo.results.locking import JournalError
 from montecarlo.sampling.batches import pack
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 
-ROWS = Condition("gaussian", "gaussian", 2, 4)
-PAIRS = Condition("uniform", "uniform", 2)
+ROWS = DesignPoint("gaussian", "gaussian", 2, 4)
+PAIRS = DesignPoint("uniform", "uniform", 2)
 BATCHES = ((ROWS, 0, 3), (ROWS, 3, 4), (PAIRS, 0, 2))
 RECIPE = {"seed": 1, "grid": {"d_k": [2] * 40}}
 DIVISORS = ("none", "sqrt")
@@ -29,8 +29,8 @@ def output(tmp_path):
     """A folder whose journal an interrupted run left."""
     with open_journal(tmp_path, RECIPE) as journal:
         store = JournaledStore(journal=journal)
-        for condition, start, stop in BATCHES:
-            store.add(condition, start, sample(condition, 1, start, stop, DIVISORS))
+        for point, start, stop in BATCHES:
+            store.add(point, start, sample(point, 1, start, stop, DIVISORS))
     return tmp_path
 
 
@@ -46,10 +46,10 @@ def test_batches_come_back(output):
     """What was kept is recalled to the bit, batch by batch; what was not, is not."""
     with open_journal(output, RECIPE) as journal:
         store = JournaledStore(journal=journal)
-        for condition, start, stop in BATCHES:
-            assert store.recall(condition, start, stop)
-            drawn = pack(sample(condition, 1, start, stop, DIVISORS))
-            assert same(journal.find(condition.name, start, stop), drawn)
+        for point, start, stop in BATCHES:
+            assert store.recall(point, start, stop)
+            drawn = pack(sample(point, 1, start, stop, DIVISORS))
+            assert same(journal.find(point.name, start, stop), drawn)
         assert not store.recall(ROWS, 0, 4)
         assert not store.recall(ROWS, 4, 5)
         assert store.n_replicates(ROWS) == 4
@@ -61,8 +61,8 @@ def test_what_is_recalled_is_not_written_again(output):
     """A journal does not grow by being read."""
     with open_journal(output, RECIPE) as journal:
         store = JournaledStore(journal=journal)
-        for condition, start, stop in BATCHES:
-            store.recall(condition, start, stop)
+        for point, start, stop in BATCHES:
+            store.recall(point, start, stop)
         assert journal.n_batches() == len(BATCHES)
 
 
@@ -133,8 +133,8 @@ def test_every_flipped_bit_is_found_or_harmless(output):
     path, rng = output / JOURNAL, random.Random(6)  # noqa: S311
     content = path.read_bytes()
     expected = {
-        (condition.name, start, stop): pack(sample(condition, 1, start, stop, DIVISORS))
-        for condition, start, stop in BATCHES
+        (point.name, start, stop): pack(sample(point, 1, start, stop, DIVISORS))
+        for point, start, stop in BATCHES
     }
     found = 0
     for _ in range(FLIPS):

@@ -15,37 +15,37 @@ from montecarlo.presets import PRESETS
 from montecarlo.results.table import (
     COLUMNS,
     CURVE_COLUMNS,
+    DISTRIBUTION_D_K,
+    DISTRIBUTION_SCORES,
     FAR_BELOW,
     IDENTITY,
-    LAW_D_K,
-    LAW_SCORES,
-    SCORE_LAW,
+    SCORE_DISTRIBUTION,
     curves_by_rank,
+    distribution_curves,
     identity,
-    law_curves,
     row_id,
     tabulate,
 )
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 from montecarlo.theory.references import Reference
 
 ALL = tuple(DIVISORS)
 PAIRS, ROWS = (
-    Condition("gaussian", "uniform", 4),
-    Condition("gaussian", "gaussian", 4, 8),
+    DesignPoint("gaussian", "uniform", 4),
+    DesignPoint("gaussian", "gaussian", 4, 8),
 )
 
 
-def summaries_of(condition, n=6, divisors=ALL):
+def summaries_of(point, n=6, divisors=ALL):
     """The estimates of a few replicates."""
-    batch = sample(condition, 1, 0, n, divisors)
-    return Summaries(condition, Samples(batch.means, batch.counts), divisors)
+    batch = sample(point, 1, 0, n, divisors)
+    return Summaries(point, Samples(batch.means, batch.counts), divisors)
 
 
-def nothing(condition, key):
+def nothing(point, key):
     """Know no exact value."""
-    del condition, key
+    del point, key
 
 
 def test_columns():
@@ -67,7 +67,7 @@ def test_pairs_have_no_number_of_keys():
     assert set(pairs.n_queries) == {256}
     assert set(table.n_keys.dropna()) == {8}
     assert str(table.n_keys.dtype) == "Int64"
-    assert set(pairs.law_k) == {"uniform"}
+    assert set(pairs.distribution_k) == {"uniform"}
 
 
 def test_interval_is_the_pointwise_one():
@@ -95,8 +95,8 @@ def test_reference_counts_far_below_the_error(error, shown):
     summaries = summaries_of(ROWS)
     std_error = summaries.estimate(key).std_error
 
-    def known(condition, asked):
-        del condition
+    def known(point, asked):
+        del point
         return Reference(1.5, error * std_error) if asked == key else None
 
     table = tabulate([summaries], known).set_index("row_id")
@@ -109,7 +109,7 @@ def test_reference_counts_far_below_the_error(error, shown):
 def test_no_reference_without_an_error():
     """Where an estimate has no standard error, nothing is far below it."""
     summaries = summaries_of(ROWS, n=1)
-    table = tabulate([summaries], lambda condition, key: Reference(1.0, 0.0))
+    table = tabulate([summaries], lambda point, key: Reference(1.0, 0.0))
 
     assert table.std_error.isna().all()
     assert table.reference.isna().all()
@@ -120,29 +120,29 @@ def test_row_ids_are_unique(preset):
     """No two rows of a preset share a name."""
     grid = PRESETS[preset]
     ids = [
-        row_id(condition, key)
-        for condition in grid.conditions()
-        for key in row_keys(condition, grid.divisors)
+        row_id(point, key)
+        for point in grid.points()
+        for key in row_keys(point, grid.divisors)
     ]
 
     assert len(set(ids)) == len(ids) > 500
 
 
 @pytest.mark.parametrize(
-    ("condition", "key", "expected"),
+    ("point", "key", "expected"),
     [
         (PAIRS, RowKey("sqrt", "score_variance", "value"), "rfa15d2515d9"),
         (ROWS, RowKey("none/sqrt", "effective_keys", "spread"), "rda066aa1aa0"),
     ],
 )
-def test_row_ids_are_stable(condition, key, expected):
+def test_row_ids_are_stable(point, key, expected):
     """A row keeps its name from version to version: it may stand in somebody's paper.
 
     The expected names: "r" and the start of what ``printf %s … | sha256sum`` gives for
     ``gaussian;uniform;none;;4;256;None;sqrt;float64;shifted;score_variance;value`` and
     ``gaussian;gaussian;none;;4;128;8;none/sqrt;float64;shifted;effective_keys;spread``.
     """
-    assert row_id(condition, key) == expected
+    assert row_id(point, key) == expected
 
 
 @pytest.mark.parametrize("field", range(3))
@@ -175,13 +175,13 @@ def test_curves_by_rank():
     assert (first["curve"], first["x"], first["n_keys"]) == ("weight_by_rank", 1.0, 8)
 
 
-def test_curves_of_the_exact_law():
+def test_curves_of_the_exact_distribution():
     """Odd about 0, smaller for larger d_k, and what a simulation of d_k = 1 finds."""
-    table = pd.DataFrame(law_curves(), columns=list(CURVE_COLUMNS))
+    table = pd.DataFrame(distribution_curves(), columns=list(CURVE_COLUMNS))
     by_d_k = {d_k: rows["estimate"].to_numpy() for d_k, rows in table.groupby("d_k")}
 
-    assert tuple(by_d_k) == LAW_D_K
-    assert set(table["curve"]) == {SCORE_LAW}
+    assert tuple(by_d_k) == DISTRIBUTION_D_K
+    assert set(table["curve"]) == {SCORE_DISTRIBUTION}
     for gap in by_d_k.values():
         np.testing.assert_allclose(gap, -gap[::-1], atol=1e-12)
     largest = [np.abs(gap).max() for gap in by_d_k.values()]
@@ -190,7 +190,7 @@ def test_curves_of_the_exact_law():
     x = 0.5
     share = np.mean(q * k <= x) - ndtr(x)
     # five standard errors of a share
-    assert abs(share - by_d_k[1][LAW_SCORES.tolist().index(x)]) < 5 * 0.5e-3
+    assert abs(share - by_d_k[1][DISTRIBUTION_SCORES.tolist().index(x)]) < 5 * 0.5e-3
 
 
 def test_estimates_are_plain_numbers():

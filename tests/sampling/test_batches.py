@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from montecarlo.sampling.batches import join, pack
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
 
-ROWS = Condition("gaussian", "gaussian", 4, 8)
-PAIRS = Condition("laplace", "laplace", 2)
+ROWS = DesignPoint("gaussian", "gaussian", 4, 8)
+PAIRS = DesignPoint("laplace", "laplace", 2)
 DIVISORS = ("none", "sqrt")
 
 
-@pytest.mark.parametrize("condition", [ROWS, PAIRS], ids=lambda c: c.name)
-def test_batch_comes_back_whole(condition):
+@pytest.mark.parametrize("point", [ROWS, PAIRS], ids=lambda c: c.name)
+def test_batch_comes_back_whole(point):
     """Sent to another process and back, and packed and joined, nothing is changed."""
-    batch = sample(condition, 1, 0, 3, DIVISORS)
+    batch = sample(point, 1, 0, 3, DIVISORS)
     sent = pickle.loads(pickle.dumps(batch))  # noqa: S301 - of our own
     for back in (sent, join([pack(batch)])):
         assert back.means.tobytes() == batch.means.tobytes()

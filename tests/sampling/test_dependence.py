@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.sampling.conditions import Condition
 from montecarlo.sampling.dependence import Dependence, correlate, parse_dependence
-from montecarlo.sampling.laws import LAWS, parse_law
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import mean_columns, sample
 
@@ -45,7 +45,7 @@ def test_canonical_names(name, canonical):
 
     assert found.name == canonical
     assert parse_dependence(canonical) == found
-    assert Condition("gaussian", "gaussian", 4, 8, "none").dependence == "none"
+    assert DesignPoint("gaussian", "gaussian", 4, 8, "none").dependence == "none"
 
 
 @pytest.mark.parametrize(
@@ -87,46 +87,59 @@ def test_parts():
     [
         ({"n_keys": 32, "dependence": "pairs(0.5)"}, "must have no n_keys"),
         ({"dependence": "planted(0.5)"}, "must have n_keys"),
-        ({"law_k": "laplace", "dependence": "pairs(0.5)"}, "must have q and k of one"),
+        (
+            {"distribution_k": "laplace", "dependence": "pairs(0.5)"},
+            "must have q and k of one",
+        ),
         (
             {
                 "dependence": "pairs(0.5)",
-                "setup": "init(kind=he_normal,norm=rms,shape=full,width=64)",
+                "initialisation": "init(kind=he_normal,norm=rms,shape=full,width=64)",
             },
-            "must have q and k of one law and no setup",
+            "must have q and k of one distribution and no initialisation",
         ),
     ],
 )
-def test_conditions_without_meaning(changed, message):
+def test_points_without_meaning(changed, message):
     """What has no meaning is refused, and the message says which field and why."""
-    fields = {"law_q": "gaussian", "law_k": "gaussian", "d_k": 16, **changed}
+    fields = {
+        "distribution_q": "gaussian",
+        "distribution_k": "gaussian",
+        "d_k": 16,
+        **changed,
+    }
     with pytest.raises(ValueError, match="dependence") as caught:
-        Condition(**fields)
+        DesignPoint(**fields)
 
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("law", ["gaussian", "rademacher", "laplace", "uniform"])
+@pytest.mark.parametrize(
+    "distribution", ["gaussian", "rademacher", "laplace", "uniform"]
+)
 @pytest.mark.parametrize("rho", [0.25, 1.0])
-def test_moments_of_matching_pairs(law, rho):
+def test_moments_of_matching_pairs(distribution, rho):
     """E q·k = rho d, entries keep their variance, and E (q·k)² is the closed form:
     d (1 + rho²) + (rho d)² for Gaussian entries, d (1 + rho (kurtosis - 1) - rho²) +
     (rho d)² where entries are copied.  Those of half the correlation are refused.
     """
     d_k = 16
-    condition = Condition(law, law, d_k, None, f"pairs({rho})")
-    batch = sample(condition, 3, 0, N, ("none",))
+    point = DesignPoint(distribution, distribution, d_k, None, f"pairs({rho})")
+    batch = sample(point, 3, 0, N, ("none",))
     means = dict(
         zip(
-            (name for _, name in mean_columns(condition, ("none",))),
+            (name for _, name in mean_columns(point, ("none",))),
             batch.means.T,
             strict=True,
         )
     )
 
     def second(r):
-        copied = r * (parse_law(law).kurtosis - 1.0) - r**2
-        return d_k * (1.0 + (r**2 if law == "gaussian" else copied)) + (r * d_k) ** 2
+        copied = r * (parse_distribution(distribution).kurtosis - 1.0) - r**2
+        return (
+            d_k * (1.0 + (r**2 if distribution == "gaussian" else copied))
+            + (r * d_k) ** 2
+        )
 
     assert far(means["s"], rho * d_k) < 1.0
     assert far(means["s2"], second(rho)) < 1.0
@@ -136,16 +149,16 @@ def test_moments_of_matching_pairs(law, rho):
     assert far(means["s2"], second(0.5 * rho)) > 1.0
 
 
-@pytest.mark.parametrize("law", ["gaussian", "laplace"])
-def test_planted_keys_belong_to_their_queries(law):
+@pytest.mark.parametrize("distribution", ["gaussian", "laplace"])
+def test_planted_keys_belong_to_their_queries(distribution):
     """Key i is correlated with query i and with no other; further keys with none."""
     rho, d_k = 0.5, 64
-    condition = Condition(law, law, d_k, 48, f"planted({rho})")
-    n_queries, n_keys = condition.shape
+    point = DesignPoint(distribution, distribution, d_k, 48, f"planted({rho})")
+    n_queries, n_keys = point.shape
     assert n_queries <= n_keys
     own, others, further, squares = [], [], [], []
     for index in range(N):
-        q, k = draw_matrices(condition, 4, index)
+        q, k = draw_matrices(point, 4, index)
         products = q.astype(np.float64) @ k.astype(np.float64).T / d_k
         matching = np.eye(n_queries, n_keys, dtype=bool)
         own.append(products[matching].mean())
@@ -161,21 +174,21 @@ def test_planted_keys_belong_to_their_queries(law):
     assert far(np.array(further), rho) > 1.0  # another query's key
 
 
-@pytest.mark.parametrize("law", ["gaussian", "rademacher"])
-def test_planted_with_certainty_is_the_query(law):
+@pytest.mark.parametrize("distribution", ["gaussian", "rademacher"])
+def test_planted_with_certainty_is_the_query(distribution):
     """At rho = 1 the first keys are the queries, the others as they were drawn."""
-    condition = Condition(law, law, 8, 300, "planted(1.0)")
-    q, k = draw_matrices(condition, 1, 0)
+    point = DesignPoint(distribution, distribution, 8, 300, "planted(1.0)")
+    q, k = draw_matrices(point, 1, 0)
 
     assert np.array_equal(k[: len(q)], q)
     assert len(k) == 300 > len(q)
-    assert not np.isin(k[len(q) :, 0], q[:, 0]).all() or law == "rademacher"
+    assert not np.isin(k[len(q) :, 0], q[:, 0]).all() or distribution == "rademacher"
 
 
 def test_planted_at_zero_is_as_drawn():
     """At rho = 0 every key is the one drawn: nothing is planted."""
     rng = np.random.default_rng(5)
-    q, k = (LAWS["laplace"].sample(rng, (n, 8)) for n in (4, 9))
+    q, k = (DISTRIBUTIONS["laplace"].sample(rng, (n, 8)) for n in (4, 9))
 
     assert np.array_equal(correlate(q, k, 0.0, None), k)
     assert np.array_equal(correlate(q, k, 0.0, rng), k)
@@ -185,7 +198,7 @@ def test_planted_at_zero_is_as_drawn():
 def test_inputs_stay(gaussian):
     """Queries and keys that go in are not changed, and more queries than keys do."""
     rng = np.random.default_rng(6)
-    q, k = (LAWS["gaussian"].sample(rng, (n, 8)) for n in (9, 4))
+    q, k = (DISTRIBUTIONS["gaussian"].sample(rng, (n, 8)) for n in (9, 4))
     before = q.copy(), k.copy()
     found = correlate(q, k, 0.5, None if gaussian else rng)
 
@@ -196,8 +209,8 @@ def test_inputs_stay(gaussian):
 
 
 def test_means_and_spreads_are_put_on_afterwards():
-    """Entries of shifted laws are those of the standard one, shifted."""
-    shifted = Condition("laplace(mean=3.0)", "laplace(std=2.0)", 4, 8, "planted(1.0)")
+    """Entries of shifted distributions are those of the standard one, shifted."""
+    shifted = DesignPoint("laplace(mean=3.0)", "laplace(std=2.0)", 4, 8, "planted(1.0)")
     q, k = draw_matrices(shifted, 1, 0)
 
     assert k[: len(q)] == pytest.approx(2.0 * (q - 3.0), rel=1e-5, abs=1e-5)

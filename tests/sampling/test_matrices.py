@@ -8,18 +8,18 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import matrices, row_blocks
-from montecarlo.sampling.conditions import MOST_QUERIES, Condition, stream
+from montecarlo.sampling.design_points import MOST_QUERIES, DesignPoint, stream
 from montecarlo.sampling.matrices import draw_keys, draw_matrices, keys_at_once
 from montecarlo.sampling.replicates import sample
 
 ALL = tuple(DIVISORS)
-#: Entries at once for which these conditions come in chunks of 200 keys, or of 128.
+#: Entries at once for which these points come in chunks of 200 keys, or of 128.
 FEW = 1400
 LONG = [
-    Condition("gaussian", "gaussian", 7, 1000),
-    Condition("student_t5", "laplace(mean=0.5)", 7, 999),
-    Condition("gaussian", "gaussian", 7, 600, "planted(0.5)"),
-    Condition("rademacher", "rademacher", 33, 130, "planted(0.25)"),
+    DesignPoint("gaussian", "gaussian", 7, 1000),
+    DesignPoint("student_t5", "laplace(mean=0.5)", 7, 999),
+    DesignPoint("gaussian", "gaussian", 7, 600, "planted(0.5)"),
+    DesignPoint("rademacher", "rademacher", 33, 130, "planted(0.25)"),
 ]
 GIB = 2**30
 
@@ -31,27 +31,27 @@ def in_chunks(monkeypatch):
 
 
 @pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize("condition", LONG, ids=lambda c: c.name)
-def test_chunks_are_the_keys(condition):
-    """Chunks have the size that the condition says, and together they are K."""
-    chunks = list(draw_keys(condition, 3, 1))
+@pytest.mark.parametrize("point", LONG, ids=lambda c: c.name)
+def test_chunks_are_the_keys(point):
+    """Chunks have the size that the point says, and together they are K."""
+    chunks = list(draw_keys(point, 3, 1))
     sizes = [len(chunk) for chunk in chunks]
 
     assert len(sizes) > 1
-    assert set(sizes[:-1]) == {keys_at_once(condition)}
-    assert sizes[0] >= min(MOST_QUERIES, condition.shape[0])
-    assert np.array_equal(np.concatenate(chunks), draw_matrices(condition, 3, 1)[1])
+    assert set(sizes[:-1]) == {keys_at_once(point)}
+    assert sizes[0] >= min(MOST_QUERIES, point.shape[0])
+    assert np.array_equal(np.concatenate(chunks), draw_matrices(point, 3, 1)[1])
 
 
 @pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize("condition", LONG, ids=lambda c: c.name)
-def test_streamed_rows_equal_unstreamed_ones(condition, monkeypatch):
+@pytest.mark.parametrize("point", LONG, ids=lambda c: c.name)
+def test_streamed_rows_equal_unstreamed_ones(point, monkeypatch):
     """Rows whose keys come in chunks are those of the same keys held at once: the
     scores to the rounding of a float32 product, the counts in all but a few rows.
     """
-    streamed = sample(condition, 3, 0, 3, ALL)
-    monkeypatch.setattr(row_blocks, "keys_at_once", lambda condition: condition.n_keys)
-    whole = sample(condition, 3, 0, 3, ALL)
+    streamed = sample(point, 3, 0, 3, ALL)
+    monkeypatch.setattr(row_blocks, "keys_at_once", lambda point: point.n_keys)
+    whole = sample(point, 3, 0, 3, ALL)
 
     # an identity that is near 0 is held against the terms it is made of
     assert streamed.means == pytest.approx(whole.means, rel=1e-4, abs=1e-5)
@@ -61,11 +61,11 @@ def test_streamed_rows_equal_unstreamed_ones(condition, monkeypatch):
 
 
 @pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize("condition", LONG, ids=lambda c: c.name)
-def test_streamed_bytes_do_not_depend_on_the_batch(condition):
+@pytest.mark.parametrize("point", LONG, ids=lambda c: c.name)
+def test_streamed_bytes_do_not_depend_on_the_batch(point):
     """A replicate whose keys come in chunks has the same bytes alone as in company."""
-    together = sample(condition, 3, 0, 3, ALL)
-    alone = [sample(condition, 3, i, i + 1, ALL) for i in range(3)]
+    together = sample(point, 3, 0, 3, ALL)
+    alone = [sample(point, 3, i, i + 1, ALL) for i in range(3)]
 
     assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
     for i, counts in enumerate(together.counts):
@@ -75,8 +75,8 @@ def test_streamed_bytes_do_not_depend_on_the_batch(condition):
 @pytest.mark.usefixtures("in_chunks")
 def test_positions_would_be_seen(monkeypatch):
     """The test of streamed rows can fail: chunks in another order are other keys."""
-    condition = LONG[0]
-    right = sample(condition, 3, 0, 1, ALL).means
+    point = LONG[0]
+    right = sample(point, 3, 0, 1, ALL).means
     backwards = row_blocks.draw_keys
     calls = []
 
@@ -86,23 +86,23 @@ def test_positions_would_be_seen(monkeypatch):
         return iter(chunks if len(calls) == 1 else chunks[::-1])
 
     monkeypatch.setattr(row_blocks, "draw_keys", turned)
-    wrong = sample(condition, 3, 0, 1, ALL).means
+    wrong = sample(point, 3, 0, 1, ALL).means
     assert not np.allclose(wrong, right, rtol=0.01, atol=0.0)
 
 
 def test_presets_are_not_cut():
-    """A setup and ordinary conditions are drawn whole."""
-    assert keys_at_once(Condition("gaussian", "gaussian", 64, 65536)) == 65536
-    assert keys_at_once(Condition("gaussian", "gaussian", 128, 2**20)) == 2**15
+    """An initialisation and ordinary points are drawn whole."""
+    assert keys_at_once(DesignPoint("gaussian", "gaussian", 64, 65536)) == 65536
+    assert keys_at_once(DesignPoint("gaussian", "gaussian", 128, 2**20)) == 2**15
 
 
 MEASURE = """
 import sys
 from pathlib import Path
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
-condition = Condition("gaussian", "gaussian", 128, 2**20)
-sample(condition, 1, 0, int(sys.argv[1]), ("none", "sqrt", "2sqrt", "linear"))
+point = DesignPoint("gaussian", "gaussian", 128, 2**20)
+sample(point, 1, 0, int(sys.argv[1]), ("none", "sqrt", "2sqrt", "linear"))
 # not getrusage: that also counts the process which this one was forked from
 status = Path("/proc/self/status").read_text()
 print(status.partition("VmHWM:")[2].split()[0])
@@ -127,18 +127,18 @@ def test_memory_of_a_million_keys():
     assert abs(many - few) < GIB / 8
 
 
-#: What a replicate is drawn from, by condition.
+#: What a replicate is drawn from, by point.
 STREAMS_OF = [
-    (Condition("gaussian", "laplace", 3, 5), "k q"),
-    (Condition("gaussian", "gaussian", 3, 5, "planted(0.5)"), "k q"),
-    (Condition("rademacher", "rademacher", 3, 5, "planted(0.5)"), "copy k q"),
-    (Condition("laplace", "laplace", 3, None, "pairs(0.5)"), "copy k q"),
+    (DesignPoint("gaussian", "laplace", 3, 5), "k q"),
+    (DesignPoint("gaussian", "gaussian", 3, 5, "planted(0.5)"), "k q"),
+    (DesignPoint("rademacher", "rademacher", 3, 5, "planted(0.5)"), "copy k q"),
+    (DesignPoint("laplace", "laplace", 3, None, "pairs(0.5)"), "copy k q"),
     (
-        Condition(
+        DesignPoint(
             "gaussian",
             "gaussian",
             3,
-            setup="init(kind=he_normal,norm=rms,shape=full,width=8)",
+            initialisation="init(kind=he_normal,norm=rms,shape=full,width=8)",
         ),
         "k q",
     ),
@@ -147,8 +147,8 @@ STREAMS_OF = [
 
 
 @pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize(("condition", "expected"), STREAMS_OF, ids=str)
-def test_streams_are_those_of_the_replicate(monkeypatch, condition, expected):
+@pytest.mark.parametrize(("point", "expected"), STREAMS_OF, ids=str)
+def test_streams_are_those_of_the_replicate(monkeypatch, point, expected):
     """All that is drawn of a replicate has its seed, its name and its index: no two
     replicates share a stream, whatever it is for.
     """
@@ -159,6 +159,6 @@ def test_streams_are_those_of_the_replicate(monkeypatch, condition, expected):
         return stream(*key)
 
     monkeypatch.setattr(matrices, "stream", record)
-    draw_matrices(condition, 3, 7)
+    draw_matrices(point, 3, 7)
 
-    assert asked == {(3, condition, 7, which) for which in expected.split()}
+    assert asked == {(3, point, 7, which) for which in expected.split()}

@@ -1,4 +1,4 @@
-"""Blocks of pairs: what the law of a score is standardised by."""
+"""Blocks of pairs: what the distribution of a score is standardised by."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.pair_blocks import pair_means, score_moments
 
@@ -20,20 +20,20 @@ FAR = 6.9
 def projected(kind, shape):
     """Queries and keys of 16 entries behind a projection from 48."""
     name = f"init(kind={kind},norm=rms,shape={shape},width=48)"
-    return Condition("gaussian", "gaussian", 16, setup=name)
+    return DesignPoint("gaussian", "gaussian", 16, initialisation=name)
 
 
-def matching(law, rho):
+def matching(distribution, rho):
     """Matching pairs of 16 entries."""
-    return Condition(law, law, 16, None, f"pairs({rho})")
+    return DesignPoint(distribution, distribution, 16, None, f"pairs({rho})")
 
 
 #: Mean and variance of a score, by hand.
 MOMENTS = [
-    (Condition("gaussian", "gaussian", 16), 0, 16),
-    (Condition("gaussian(std=2.0)", "laplace(std=3.0)", 4), 0, 4 * (4 * 9)),
-    (Condition("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16), 16, 16 * 5.25),
-    (Condition("gaussian(mean=0.5)", "uniform(std=2.0)", 16), 0, 16 * 4 * 1.25),
+    (DesignPoint("gaussian", "gaussian", 16), 0, 16),
+    (DesignPoint("gaussian(std=2.0)", "laplace(std=3.0)", 4), 0, 4 * (4 * 9)),
+    (DesignPoint("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16), 16, 16 * 5.25),
+    (DesignPoint("gaussian(mean=0.5)", "uniform(std=2.0)", 16), 0, 16 * 4 * 1.25),
     (projected("he_normal", "full"), 0, 16 * 2**2),
     (projected("xavier_uniform", "fused"), 0, 16 * (2 * 48 / (48 + 144)) ** 2),
     (projected("xavier_uniform", "head"), 0, 16 * (2 * 48 / (48 + 16)) ** 2),
@@ -41,14 +41,14 @@ MOMENTS = [
     (matching("rademacher", 0.5), 8, 16 * 0.75),
     (matching("laplace(mean=1.0)", 0.25), 20, 16 * (1 + 1 + 0.5 + 2.25 - 0.0625)),
 ]
-IDS = [condition.name for condition, _, _ in MOMENTS]
+IDS = [point.name for point, _, _ in MOMENTS]
 
 
-@pytest.mark.parametrize(("condition", "mean", "variance"), MOMENTS, ids=IDS)
-def test_moments(condition, mean, variance):
+@pytest.mark.parametrize(("point", "mean", "variance"), MOMENTS, ids=IDS)
+def test_moments(point, mean, variance):
     """Mean and variance of a score are those found by hand, and those of the draws."""
-    assert score_moments(condition) == pytest.approx((mean, variance), rel=1e-12)
-    means = pair_means(condition, SEED, range(REPLICATES))
+    assert score_moments(point) == pytest.approx((mean, variance), rel=1e-12)
+    means = pair_means(point, SEED, range(REPLICATES))
     s, s2 = (means[:, PAIR_MEANS.index(name)] for name in ("s", "s2"))
     for found, expected in ((s, mean), ((s - mean) ** 2 + s2 - s**2, variance)):
         error = found.std(ddof=1) / math.sqrt(REPLICATES)
@@ -56,25 +56,26 @@ def test_moments(condition, mean, variance):
         assert FAR * error < 0.25 * (variance if expected else math.sqrt(variance))
 
 
-@pytest.mark.parametrize(("condition", "mean", "variance"), MOMENTS, ids=IDS)
-def test_gap_is_that_of_the_standardised_score(condition, mean, variance):
+@pytest.mark.parametrize(("point", "mean", "variance"), MOMENTS, ids=IDS)
+def test_gap_is_that_of_the_standardised_score(point, mean, variance):
     """The gap counts how many scores, less their mean and over their standard
-    deviation, are at most 0.742: whatever the laws, the dependence and the projection.
+    deviation, are at most 0.742: whatever the distributions, the dependence and the
+    projection.
     """
-    q, k = (x.astype(np.float64) for x in draw_matrices(condition, SEED, 1))
-    pairs = condition.dependence != "none"
+    q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, 1))
+    pairs = point.dependence != "none"
     scores = (q * k).sum(axis=1) if pairs else q @ k.T
     standard = (scores - mean) / math.sqrt(variance)
     expected = (standard <= 0.742).mean() - scipy.special.ndtr(0.742)
     edge = (abs(standard - 0.742) < 1e-5).mean()  # float32 may say otherwise
-    (found,) = pair_means(condition, SEED, range(1, 2))[:, PAIR_MEANS.index("gap")]
+    (found,) = pair_means(point, SEED, range(1, 2))[:, PAIR_MEANS.index("gap")]
 
     assert abs(found - expected) <= edge + 1e-12
     assert edge < 0.001
     assert abs(found) < 0.15
 
 
-def test_law_without_a_variance_has_no_gap():
+def test_distribution_without_a_variance_has_no_gap():
     """Copied entries without a fourth moment: scores cannot be standardised."""
     means = pair_means(matching("student_t3", 0.5), SEED, range(2))
     column = PAIR_MEANS.index("gap")

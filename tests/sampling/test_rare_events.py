@@ -16,7 +16,7 @@ import scipy.stats
 
 from montecarlo.sampling import rare_events
 from montecarlo.sampling.rare_events import BLOCK, estimate_tail, tilt
-from montecarlo.theory.score_law import log_score_tail
+from montecarlo.theory.score_distribution import log_score_tail
 
 FAR = 6.0
 #: (threshold, d_k): from 1e-1 to 1e-170, at all sizes; ln 65504 and ln of float32's.
@@ -47,7 +47,7 @@ def distance(x, d_k, seed=1):
 
 
 @pytest.mark.parametrize(("x", "d_k"), CASES)
-def test_estimates_agree_with_the_exact_law(x, d_k):
+def test_estimates_agree_with_the_exact_distribution(x, d_k):
     """The estimate lies within its error of the exact tail, and knows it to 5 %."""
     found = estimate_tail(x, d_k, 1, blocks_of(d_k))
     ratio = math.exp(log_score_tail(x, d_k) - found.log_value)
@@ -147,7 +147,7 @@ def test_bernstein_intervals_cover():
 
 def test_half_width():
     """The half-width is that of the theorem for draws in [0, 1], wider at a smaller
-    error rate, and never below that of the normal law.
+    error rate, and never below that of the normal distribution.
     """
     wide, narrow = (estimate_tail(11.09, 16, 1, 2, rate) for rate in (1e-6, 0.05))
     n, log_term = 2 * BLOCK, math.log(4.0 / 0.05)

@@ -25,8 +25,8 @@ from montecarlo.attention.row_block import (
 )
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.sampling import row_blocks
-from montecarlo.sampling.conditions import Condition, stream
-from montecarlo.sampling.laws import LAWS, parse_law
+from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -42,64 +42,64 @@ ALL = tuple(DIVISORS)
 SINGLE = 1e-5
 N = 7
 #: Few and many keys, odd lengths, one query, more scores than go through NumPy at once.
-CONDITIONS = [
-    Condition("gaussian", "gaussian", 16, 32),
-    Condition("uniform", "laplace", 1, 2),
-    Condition("student_t3", "student_t5(mean=0.5)", 7, 33),
-    Condition("rademacher", "logistic", 129, 300),
-    Condition("gaussian(std=2.0)", "gaussian", 3, 5001),
-    Condition("gaussian", "gaussian", 2, 2**18 + 1),
-    Condition("laplace", "gaussian", 33),
+POINTS = [
+    DesignPoint("gaussian", "gaussian", 16, 32),
+    DesignPoint("uniform", "laplace", 1, 2),
+    DesignPoint("student_t3", "student_t5(mean=0.5)", 7, 33),
+    DesignPoint("rademacher", "logistic", 129, 300),
+    DesignPoint("gaussian(std=2.0)", "gaussian", 3, 5001),
+    DesignPoint("gaussian", "gaussian", 2, 2**18 + 1),
+    DesignPoint("laplace", "gaussian", 33),
 ]
-SETUP = "init(kind=xavier_uniform,norm=layer,shape=fused,width=48)"
+INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=48)"
 #: The same with what breaks the texts' premise, and with number formats.
 FURTHER = [
-    Condition("gaussian", "gaussian", 16, 32, formats=True),
-    Condition("gaussian", "gaussian", 4, 2**13, formats=True),
-    Condition("gaussian", "gaussian", 16, 32, "planted(0.5)"),
-    Condition("laplace", "laplace(mean=0.5)", 7, 33, "planted(0.25)", formats=True),
-    Condition("rademacher", "rademacher", 16, None, "pairs(0.5)"),
-    Condition("gaussian", "gaussian", 16, None, "pairs(1.0)"),
-    Condition("gaussian", "gaussian", 16, 32, setup=SETUP),
-    Condition("gaussian", "gaussian", 16, None, setup=SETUP),
+    DesignPoint("gaussian", "gaussian", 16, 32, formats=True),
+    DesignPoint("gaussian", "gaussian", 4, 2**13, formats=True),
+    DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)"),
+    DesignPoint("laplace", "laplace(mean=0.5)", 7, 33, "planted(0.25)", formats=True),
+    DesignPoint("rademacher", "rademacher", 16, None, "pairs(0.5)"),
+    DesignPoint("gaussian", "gaussian", 16, None, "pairs(1.0)"),
+    DesignPoint("gaussian", "gaussian", 16, 32, initialisation=INITIALISATION),
+    DesignPoint("gaussian", "gaussian", 16, None, initialisation=INITIALISATION),
 ]
-EVERY = [*CONDITIONS, *FURTHER]
+EVERY = [*POINTS, *FURTHER]
 EVERY_ID = [f"{c.name};formats={c.formats}" for c in EVERY]
-SMALL = CONDITIONS[0]
-IDS = [condition.name for condition in CONDITIONS]
+SMALL = POINTS[0]
+IDS = [point.name for point in POINTS]
 
 
-def affordable(condition):
-    """How many replicates of a condition the tests can afford."""
-    return 3 if (condition.n_keys or 0) > 1000 else N
+def affordable(point):
+    """How many replicates of a point the tests can afford."""
+    return 3 if (point.n_keys or 0) > 1000 else N
 
 
-def rows_by_hand(condition, index, divisor):
+def rows_by_hand(point, index, divisor):
     """Weights of one replicate by the textbook, in float64 from the float32 scores."""
-    q, k = draw_matrices(condition, SEED, index)
-    scores = (q @ k.T).astype(np.float64) / DIVISORS[divisor].value(condition.d_k)
+    q, k = draw_matrices(point, SEED, index)
+    scores = (q @ k.T).astype(np.float64) / DIVISORS[divisor].value(point.d_k)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return scores, e / e.sum(axis=-1, keepdims=True)
 
 
-@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
-def test_one_by_one_equals_all_at_once(condition):
+@pytest.mark.parametrize("point", EVERY, ids=EVERY_ID)
+def test_one_by_one_equals_all_at_once(point):
     """A replicate gives the same bytes alone as in a batch, and counts add up."""
-    n = affordable(condition)
-    together = sample(condition, SEED, 0, n, ALL)
-    alone = [sample(condition, SEED, i, i + 1, ALL) for i in range(n)]
+    n = affordable(point)
+    together = sample(point, SEED, 0, n, ALL)
+    alone = [sample(point, SEED, i, i + 1, ALL) for i in range(n)]
 
     assert together.means.tobytes() == b"".join(one.means.tobytes() for one in alone)
     for i, counts in enumerate(together.counts):
         assert np.array_equal(counts, sum(one.counts[i] for one in alone))
 
 
-@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
-def test_prefix(condition):
+@pytest.mark.parametrize("point", EVERY, ids=EVERY_ID)
+def test_prefix(point):
     """More replicates leave the first ones as they were; so does resuming."""
-    n = affordable(condition)
-    long, short = (sample(condition, SEED, 0, stop, ALL).means for stop in (n, n - 1))
-    resumed = sample(condition, SEED, n - 1, n, ALL).means
+    n = affordable(point)
+    long, short = (sample(point, SEED, 0, stop, ALL).means for stop in (n, n - 1))
+    resumed = sample(point, SEED, n - 1, n, ALL).means
 
     assert long[: n - 1].tobytes() == short.tobytes()
     assert long[n - 1 :].tobytes() == resumed.tobytes()
@@ -121,21 +121,19 @@ def test_batches_of_every_size():
             assert np.array_equal(counts, sum(part.counts[i] for part in parts))
 
 
-@pytest.mark.parametrize(
-    "condition", [*CONDITIONS[:3], FURTHER[0], FURTHER[2]], ids=str
-)
-def test_divisors_do_not_see_each_other(condition):
+@pytest.mark.parametrize("point", [*POINTS[:3], FURTHER[0], FURTHER[2]], ids=str)
+def test_divisors_do_not_see_each_other(point):
     """A divisor's columns are the same bytes whatever other divisors are measured."""
-    every = sample(condition, SEED, 0, N, ALL)
-    columns = mean_columns(condition, ALL)
+    every = sample(point, SEED, 0, N, ALL)
+    columns = mean_columns(point, ALL)
     for divisor in ALL:
-        alone = sample(condition, SEED, 0, N, (divisor,))
+        alone = sample(point, SEED, 0, N, (divisor,))
         chosen = [i for i, (name, _) in enumerate(columns) if name == divisor]
         assert np.array_equal(every.means[:, chosen], alone.means)
-        assert [columns[i] for i in chosen] == list(mean_columns(condition, (divisor,)))
+        assert [columns[i] for i in chosen] == list(mean_columns(point, (divisor,)))
 
 
-@pytest.mark.parametrize("change", ["seed", "index", "condition"])
+@pytest.mark.parametrize("change", ["seed", "index", "point"])
 def test_other_key_other_replicate(change):
     """The tests above can fail: another seed, index or name changes every column but
     shares of rows, which may agree.
@@ -144,8 +142,8 @@ def test_other_key_other_replicate(change):
     other = {
         "seed": lambda: sample(SMALL, SEED + 1, 0, 1, ("sqrt",)),
         "index": lambda: sample(SMALL, SEED, 1, 2, ("sqrt",)),
-        "condition": lambda: sample(
-            Condition("gaussian", "gaussian", 17, 32), SEED, 0, 1, ("sqrt",)
+        "point": lambda: sample(
+            DesignPoint("gaussian", "gaussian", 17, 32), SEED, 0, 1, ("sqrt",)
         ),
     }[change]().means
 
@@ -155,20 +153,20 @@ def test_other_key_other_replicate(change):
 
 
 @pytest.mark.parametrize(
-    ("condition", "name"),
+    ("point", "name"),
     [
-        (Condition("gaussian", "gaussian", 2, 2), "entropy"),
-        (Condition("gaussian", "gaussian", 1), "s2"),
+        (DesignPoint("gaussian", "gaussian", 2, 2), "entropy"),
+        (DesignPoint("gaussian", "gaussian", 1), "s2"),
     ],
     ids=["rows", "pairs"],
 )
-def test_replicates_do_not_repeat(condition, name):
-    """Of more replicates than most conditions get, no two come to the same in what
+def test_replicates_do_not_repeat(point, name):
+    """Of more replicates than most points get, no two come to the same in what
     depends on Q and K alone.
     """
-    n = 300 if condition.n_keys is None else 1100
-    column = mean_columns(condition, ("none",)).index(("none", name))
-    means = sample(condition, SEED, 0, n, ("none",)).means[:, column]
+    n = 300 if point.n_keys is None else 1100
+    column = mean_columns(point, ("none",)).index(("none", name))
+    means = sample(point, SEED, 0, n, ("none",)).means[:, column]
 
     assert len(np.unique(means)) == n
     assert len(np.unique(means[np.arange(n) % 64])) == 64
@@ -178,9 +176,9 @@ def test_each_replicate_has_a_v_of_its_own(monkeypatch):
     """The generator of v is asked for once a replicate, by its own index."""
     asked = []
 
-    def record(seed, condition, index, which):
-        asked.append((seed, condition, index, which))
-        return stream(seed, condition, index, which)
+    def record(seed, point, index, which):
+        asked.append((seed, point, index, which))
+        return stream(seed, point, index, which)
 
     monkeypatch.setattr(row_blocks, "stream", record)
     sample(SMALL, SEED, 0, 200, ("none", "sqrt"))
@@ -189,22 +187,22 @@ def test_each_replicate_has_a_v_of_its_own(monkeypatch):
 
 
 def test_queries_and_keys_are_drawn_apart():
-    """Q and K come from streams of their own, of the shape of the condition."""
+    """Q and K come from streams of their own, of the shape of the point."""
     q, k = draw_matrices(SMALL, SEED, 3)
 
     assert q.shape == (SMALL.shape[0], SMALL.d_k)
     assert k.shape == (SMALL.shape[1], SMALL.d_k)
-    law = LAWS["gaussian"]
-    assert np.array_equal(q, law.sample(stream(SEED, SMALL, 3, "q"), q.shape))
-    assert np.array_equal(k, law.sample(stream(SEED, SMALL, 3, "k"), k.shape))
+    distribution = DISTRIBUTIONS["gaussian"]
+    assert np.array_equal(q, distribution.sample(stream(SEED, SMALL, 3, "q"), q.shape))
+    assert np.array_equal(k, distribution.sample(stream(SEED, SMALL, 3, "k"), k.shape))
     assert not np.isin(q, k).any()
 
 
-@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
-def test_columns_name_what_is_there(condition):
+@pytest.mark.parametrize("point", EVERY, ids=EVERY_ID)
+def test_columns_name_what_is_there(point):
     """There are as many columns and histograms as names, each name once."""
-    batch = sample(condition, SEED, 0, 2, ALL)
-    columns, histograms = mean_columns(condition, ALL), count_columns(condition, ALL)
+    batch = sample(point, SEED, 0, 2, ALL)
+    columns, histograms = mean_columns(point, ALL), count_columns(point, ALL)
 
     assert batch.means.shape == (2, len(columns))
     assert np.isfinite(batch.means).all()
@@ -222,8 +220,8 @@ def gap_of(scores, d_k):
 
 def test_pair_means_are_the_means_of_their_block():
     """Means of pairs equal those of the drawn block, computed in float64 throughout."""
-    condition = CONDITIONS[-1]
-    q, k = (x.astype(np.float64) for x in draw_matrices(condition, SEED, 1))
+    point = POINTS[-1]
+    q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, 1))
     s = q @ k.T
     expected = dict(
         zip(
@@ -232,15 +230,15 @@ def test_pair_means_are_the_means_of_their_block():
                 *(q.mean(), (q**2).mean(), k.mean(), (k**2).mean()),
                 *(s.mean(), np.abs(s).mean()),
                 *((s**2).mean(), (s**3).mean(), (s**4).mean()),
-                gap_of(s, condition.d_k),
+                gap_of(s, point.d_k),
             ),
             strict=True,
         )
     )
-    measured = sample(condition, SEED, 1, 2, ALL).means[0]
+    measured = sample(point, SEED, 1, 2, ALL).means[0]
 
     # float32 products: (d_k + 1) units of the absolute terms of a score, averaged.
-    unit = (condition.d_k + 1) * 2.0**-24
+    unit = (point.d_k + 1) * 2.0**-24
     terms = np.abs(q) @ np.abs(k).T
     size = {f"s{p}": p * (terms * np.abs(s) ** (p - 1)).mean() for p in (2, 3, 4)}
     size |= {"s": terms.mean(), "abs": terms.mean()}
@@ -248,25 +246,25 @@ def test_pair_means_are_the_means_of_their_block():
     size |= {"q": np.abs(q).mean(), "k": np.abs(k).mean()}
     size |= {"q2": (q**2).mean(), "k2": (k**2).mean()}
     # a score that lies on the threshold, but for its rounding, may count on either side
-    on_edge = np.abs(s - 0.742 * math.sqrt(condition.d_k)) <= unit * terms
+    on_edge = np.abs(s - 0.742 * math.sqrt(point.d_k)) <= unit * terms
     size["gap"] = on_edge.mean() / unit
-    for (_, name), value in zip(mean_columns(condition, ALL), measured, strict=True):
+    for (_, name), value in zip(mean_columns(point, ALL), measured, strict=True):
         allowed = 1e-14 + unit * size.get(name, 0.0)
         assert abs(value - expected[name]) <= allowed, name
 
 
-@pytest.mark.parametrize("condition", CONDITIONS[:4], ids=IDS[:4])
+@pytest.mark.parametrize("point", POINTS[:4], ids=IDS[:4])
 @pytest.mark.parametrize("divisor", ALL)
-def test_row_means_are_the_textbook_formulas(condition, divisor):
+def test_row_means_are_the_textbook_formulas(point, divisor):
     """Means over rows equal the textbook formulas where these are precise enough."""
     measured = dict(
         zip(
-            mean_columns(condition, (divisor,)),
-            sample(condition, SEED, 2, 3, (divisor,)).means[0],
+            mean_columns(point, (divisor,)),
+            sample(point, SEED, 2, 3, (divisor,)).means[0],
             strict=True,
         )
     )
-    scores, p = rows_by_hand(condition, 2, divisor)
+    scores, p = rows_by_hand(point, 2, divisor)
     ranked = -np.sort(-p[:ELEMENT_ROWS], axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         h = -np.where(p > 0.0, p * np.log(p), 0.0).sum(axis=-1)
@@ -284,7 +282,7 @@ def test_row_means_are_the_textbook_formulas(condition, divisor):
     } | {
         f"rank{rank}": ranked[:, rank - 1].mean()
         for rank in RANKS
-        if rank <= condition.n_keys
+        if rank <= point.n_keys
     }
     for name, value in expected.items():
         assert measured[divisor, name] == pytest.approx(value, rel=SINGLE), name
@@ -292,21 +290,21 @@ def test_row_means_are_the_textbook_formulas(condition, divisor):
 
 def test_identity_is_measured_for_gaussian_keys_only():
     """The identity of Gaussian keys has no column where keys are not Gaussian."""
-    for condition in CONDITIONS[:-1]:
-        columns = {name for _, name in mean_columns(condition, ("sqrt",))}
-        gaussian = condition.law_k == "gaussian"
+    for point in POINTS[:-1]:
+        columns = {name for _, name in mean_columns(point, ("sqrt",))}
+        gaussian = point.distribution_k == "gaussian"
         assert ("entropy_identity" in columns) is gaussian
 
 
 FORMATS = FURTHER[0]
 
 
-@pytest.mark.parametrize("condition", [FORMATS, FURTHER[3]], ids=str)
-def test_number_formats_change_nothing_else(condition):
+@pytest.mark.parametrize("point", [FORMATS, FURTHER[3]], ids=str)
+def test_number_formats_change_nothing_else(point):
     """With number formats the other columns and all counts are the same bytes."""
-    plain = dataclasses.replace(condition, formats=False)
-    with_formats, without = (sample(c, SEED, 0, 3, ALL) for c in (condition, plain))
-    columns, fewer = mean_columns(condition, ALL), mean_columns(plain, ALL)
+    plain = dataclasses.replace(point, formats=False)
+    with_formats, without = (sample(c, SEED, 0, 3, ALL) for c in (point, plain))
+    columns, fewer = mean_columns(point, ALL), mean_columns(plain, ALL)
 
     chosen = [i for i, column in enumerate(columns) if "@" not in column[1]]
     assert [columns[i] for i in chosen] == list(fewer)
@@ -361,41 +359,41 @@ def test_planted_columns_are_there_where_a_key_is_planted():
     """A query's own key has columns where it is planted; a projection has none of the
     quantities of independent Gaussian keys.
     """
-    for condition in EVERY:
-        if condition.n_keys is not None:
-            names = {name for _, name in mean_columns(condition, ("sqrt",))}
-            planted = condition.dependence.startswith("planted")
+    for point in EVERY:
+        if point.n_keys is not None:
+            names = {name for _, name in mean_columns(point, ("sqrt",))}
+            planted = point.dependence.startswith("planted")
             assert ("planted_weight" in names) is planted
             assert ("planted_rank_first" in names) is planted
-            plain = condition.dependence == "none" and not condition.setup
-            gaussian = plain and condition.law_k == "gaussian"
+            plain = point.dependence == "none" and not point.initialisation
+            gaussian = plain and point.distribution_k == "gaussian"
             assert ("entropy_identity" in names) is gaussian
 
 
 def test_planted_weights_are_those_of_the_own_keys():
     """The means of planted quantities equal those of the drawn block."""
-    condition = FURTHER[2]
-    columns = mean_columns(condition, ("sqrt",))
+    point = FURTHER[2]
+    columns = mean_columns(point, ("sqrt",))
     measured = dict(
-        zip(columns, sample(condition, SEED, 1, 2, ("sqrt",)).means[0], strict=True)
+        zip(columns, sample(point, SEED, 1, 2, ("sqrt",)).means[0], strict=True)
     )
-    _, p = rows_by_hand(condition, 1, "sqrt")
+    _, p = rows_by_hand(point, 1, "sqrt")
     own = np.diagonal(p)
 
-    assert len(own) == condition.shape[0]
+    assert len(own) == point.shape[0]
     assert measured["sqrt", "planted_weight"] == pytest.approx(own.mean(), rel=SINGLE)
     first = (own == p.max(axis=-1)).mean()
     assert measured["sqrt", "planted_rank_first"] == pytest.approx(first, rel=1e-12)
 
 
-@pytest.mark.parametrize("condition", [FURTHER[4], FURTHER[5]], ids=str)
-def test_only_matching_pairs_count(condition):
+@pytest.mark.parametrize("point", [FURTHER[4], FURTHER[5]], ids=str)
+def test_only_matching_pairs_count(point):
     """Under pairs(rho) a score is that of query i and key i, not of all pairs."""
-    q, k = (x.astype(np.float64) for x in draw_matrices(condition, SEED, 0))
+    q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, 0))
     s = (q * k).sum(axis=1)
-    names = [name for _, name in mean_columns(condition, ("none",))]
+    names = [name for _, name in mean_columns(point, ("none",))]
     measured = dict(
-        zip(names, sample(condition, SEED, 0, 1, ("none",)).means[0], strict=True)
+        zip(names, sample(point, SEED, 0, 1, ("none",)).means[0], strict=True)
     )
 
     assert measured["s"] == pytest.approx(s.mean(), rel=1e-6)
@@ -425,11 +423,11 @@ def test_counts_are_a_direct_count(name, by_hand, divisor):
     assert np.array_equal(number, direct)
 
 
-@pytest.mark.parametrize("condition", CONDITIONS[:4], ids=IDS[:4])
-def test_rises_are_those_of_powers_of_cumulative_counts(condition):
+@pytest.mark.parametrize("point", POINTS[:4], ids=IDS[:4])
+def test_rises_are_those_of_powers_of_cumulative_counts(point):
     """Cumulated, the rises are sums over replicates of powers of cumulative counts."""
-    together = sample(condition, SEED, 0, N, ALL).counts
-    alone = [sample(condition, SEED, i, i + 1, ALL).counts for i in range(N)]
+    together = sample(point, SEED, 0, N, ALL).counts
+    alone = [sample(point, SEED, i, i + 1, ALL).counts for i in range(N)]
     for i, counts in enumerate(together):
         below = [np.cumsum(one[i][0]) for one in alone]
         rows = [one[-1] for one in below]
@@ -449,47 +447,54 @@ def test_rises_are_not_those_of_the_pooled_count():
         assert not np.array_equal(np.cumsum(rises), np.cumsum(number) ** 2)
 
 
-@pytest.mark.parametrize("condition", EVERY, ids=EVERY_ID)
-def test_every_row_is_counted_once(condition):
+@pytest.mark.parametrize("point", EVERY, ids=EVERY_ID)
+def test_every_row_is_counted_once(point):
     """Each histogram counts every row that its quantity is evaluated on; one of some
     rows alone, those that its columns say it has.
     """
-    n = affordable(condition)
-    batch = sample(condition, SEED, 0, n, ALL)
-    columns = mean_columns(condition, ALL)
-    n_queries = condition.shape[0]
+    n = affordable(point)
+    batch = sample(point, SEED, 0, n, ALL)
+    columns = mean_columns(point, ALL)
+    n_queries = point.shape[0]
     for (divisor, name, _), (number, *_) in zip(
-        count_columns(condition, ALL), batch.counts, strict=True
+        count_columns(point, ALL), batch.counts, strict=True
     ):
         most = {
-            "jacobian_spectral": costly_rows(SPECTRAL_ROWS, condition.n_keys),
-            "element_gradient": costly_rows(ELEMENT_ROWS, condition.n_keys),
-            "gradient_query": query_rows(condition.n_keys),
+            "jacobian_spectral": costly_rows(SPECTRAL_ROWS, point.n_keys),
+            "element_gradient": costly_rows(ELEMENT_ROWS, point.n_keys),
+            "gradient_query": query_rows(point.n_keys),
         }.get(name.partition("_saturated")[0], n_queries)
         values = n * min(most, n_queries)
         if ROW_QUANTITIES[name].given:
             column = columns.index((divisor, rows_column(name)))
             values = round(values * batch.means[:, column].mean())
         if name == "element_gradient":  # each element of the first rows
-            values *= condition.n_keys
+            values *= point.n_keys
         assert number.sum() == values
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("law", [law.name for law in LAWS.values() if law.moments > 4])
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        distribution.name
+        for distribution in DISTRIBUTIONS.values()
+        if distribution.moments > 4
+    ],
+)
 @pytest.mark.parametrize("shift", ["", "(mean=0.5,std=2.0)"])
-def test_second_moment_of_scores(law, shift):
+def test_second_moment_of_scores(distribution, shift):
     """E (q·k)² of the sampler is d E q² E k², E k being 0.
 
     The error is that between replicates; t limit at a false-alarm rate of 1e-7 each,
     below 2e-6 for all, and a second moment off by a tenth would be seen.
     """
-    condition = Condition(law + shift, law, 64)
+    point = DesignPoint(distribution + shift, distribution, 64)
     n, name = 64, ("none", "s2")
-    column = mean_columns(condition, ALL).index(name)
-    values = sample(condition, SEED, 0, n, ALL).means[:, column]
-    q = parse_law(condition.law_q)
-    expected = condition.d_k * (q.mean**2 + q.std**2)  # E k = 0, E k² = 1
+    column = mean_columns(point, ALL).index(name)
+    values = sample(point, SEED, 0, n, ALL).means[:, column]
+    q = parse_distribution(point.distribution_q)
+    expected = point.d_k * (q.mean**2 + q.std**2)  # E k = 0, E k² = 1
     limit = scipy.stats.t.ppf(1.0 - 0.5e-7, n - 1) * values.std(ddof=1) / np.sqrt(n)
 
     assert 2.0 * limit < 0.1 * expected

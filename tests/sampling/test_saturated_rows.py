@@ -9,7 +9,7 @@ from montecarlo.attention.row_block import query_rows
 from montecarlo.attention.rows import ROW_QUANTITIES, SATURATED
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
-from montecarlo.sampling.conditions import Condition, stream
+from montecarlo.sampling.design_points import DesignPoint, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.row_blocks import row_blocks
@@ -17,7 +17,7 @@ from montecarlo.sampling.row_blocks import row_blocks
 SEED, N = 6, 24
 ALL = ("none", "sqrt")
 #: Rows of which the gradient by the query is looked at in a part only.
-CONDITION = Condition("gaussian", "gaussian", 24, 96)
+POINT = DesignPoint("gaussian", "gaussian", 24, 96)
 #: Relative precision of sums over the exponentials of float32 scores.
 SINGLE = 1e-4
 #: A bin of the counts, as a factor.
@@ -25,12 +25,12 @@ BIN = 10.0 ** (1 / 64)
 FAMILY = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
 
 
-def textbook_rows(condition, index):
+def textbook_rows(point, index):
     """Largest weight, trace, Frobenius norm and gradient by the query of every row of
     one replicate: softmax and Jacobian as matrices in float64, row by row.
     """
-    queries, keys = draw_matrices(condition, SEED, index)
-    v = stream(SEED, condition, index, "v").standard_normal((1, condition.n_keys))[0]
+    queries, keys = draw_matrices(point, SEED, index)
+    v = stream(SEED, point, index, "v").standard_normal((1, point.n_keys))[0]
     found = []
     for scores in (queries @ keys.T).astype(np.float64):
         e = np.exp(scores - scores.max())
@@ -50,14 +50,14 @@ def textbook_rows(condition, index):
 @pytest.fixture(scope="module")
 def by_hand():
     """The textbook's values, shape (n_replicates, n_rows, 4)."""
-    return np.stack([textbook_rows(CONDITION, index) for index in range(N)])
+    return np.stack([textbook_rows(POINT, index) for index in range(N)])
 
 
 @pytest.fixture(scope="module")
 def summaries():
     """The same replicates as the program reduces them."""
-    batch = sample(CONDITION, SEED, 0, N, ALL)
-    return Summaries(CONDITION, Samples(batch.means, batch.counts), ALL)
+    batch = sample(POINT, SEED, 0, N, ALL)
+    return Summaries(POINT, Samples(batch.means, batch.counts), ALL)
 
 
 def chosen_rows(by_hand, name, threshold):
@@ -123,7 +123,7 @@ def test_gradient_by_the_query_is_that_of_its_own_rows(by_hand, summaries):
 
 def test_quantities_of_saturated_rows_are_undivided_only():
     """They have rows for divisor none alone, and no ratios and no spread."""
-    keys = [k for k in row_keys(CONDITION, ALL) if ROW_QUANTITIES[k.quantity].given]
+    keys = [k for k in row_keys(POINT, ALL) if ROW_QUANTITIES[k.quantity].given]
 
     assert len(keys) == 3 * 3 * 2
     assert {key.divisor for key in keys} == {"none"}
@@ -132,7 +132,7 @@ def test_quantities_of_saturated_rows_are_undivided_only():
 
 def test_no_saturated_rows_no_estimate():
     """Where no row is saturated there is no number, no interval and no exception."""
-    flat = Condition("gaussian(std=0.1)", "gaussian", 4, 32)
+    flat = DesignPoint("gaussian(std=0.1)", "gaussian", 4, 32)
     batch = sample(flat, SEED, 0, N, ALL)
     summaries = Summaries(flat, Samples(batch.means, batch.counts), ALL)
 
@@ -149,7 +149,7 @@ def test_exact_bounds_on_saturated_rows(by_hand):
     """The bounds tr J <= 1 - p1² and ‖J‖₂ <= 2 p1 (1 - p1), with p1 >= 1/2 the largest
     weight; some rows come near to both, so that a tenth less would not hold.
     """
-    (block,) = row_blocks(CONDITION, SEED, range(N), [1.0])
+    (block,) = row_blocks(POINT, SEED, range(N), [1.0])
     spectral, largest, trace = (
         ROW_QUANTITIES[name].evaluate(block)
         for name in ("jacobian_spectral", "weight_max", "jacobian_trace")

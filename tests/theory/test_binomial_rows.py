@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo.theory.binomial_rows import expect_binomial, score_law
+from montecarlo.theory.binomial_rows import expect_binomial, score_distribution
 from montecarlo.theory.gaussian_rows import expect_gaussian_row
 from montecarlo.theory.row_integrals import ROW_NAMES
 
@@ -46,9 +46,9 @@ def test_values_are_those_of_all_rows(d_k, n_keys, scale):
 
 
 @pytest.mark.parametrize("d_k", [1, 2, 17, 1000])
-def test_law_of_the_score_is_binomial(d_k):
+def test_distribution_of_the_score_is_binomial(d_k):
     """Probabilities are binomial coefficients over 2^d, to rounding."""
-    values, probabilities = score_law(d_k)
+    values, probabilities = score_distribution(d_k)
     for value, probability in zip(values, probabilities, strict=True):
         exact = math.comb(d_k, (d_k + int(value)) // 2) / 2**d_k
         assert math.isclose(probability, exact, rel_tol=1e-12)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.far_slopes import far_slope
 from montecarlo.theory.limits import (
     element_gap_quantile,
@@ -17,7 +17,7 @@ from montecarlo.theory.limits import (
     limit_of,
 )
 from montecarlo.theory.references import reference
-from montecarlo.theory.score_law import expected_maximum
+from montecarlo.theory.score_distribution import expected_maximum
 
 #: One-sided limit of a normal z-score at a false-alarm rate of 1e-7.
 LIMIT = 5.2
@@ -83,8 +83,8 @@ def test_quantiles_are_those_of_sorted_normals(n, level):
 
 def exact(quantity, d_k, n):
     """The exact mean of an undivided row."""
-    condition = Condition("gaussian", "gaussian", d_k, n)
-    return reference(quantity, condition, "none", "mean").value
+    point = DesignPoint("gaussian", "gaussian", d_k, n)
+    return reference(quantity, point, "none", "mean").value
 
 
 EXACT = (

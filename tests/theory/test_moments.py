@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from montecarlo.sampling.laws import LAWS, parse_law
-from montecarlo.sampling.setups import INITIALISATIONS, SHAPES, Setup
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
+from montecarlo.sampling.initialisations import SHAPES, WEIGHT_KINDS, Initialisation
 from montecarlo.theory import moments
 
 #: Relative; enumeration and closed form differ by rounding only.
@@ -16,10 +16,10 @@ CLOSE = 1e-12
 
 
 def enumerate_scores(name_q: str, name_k: str, d_k: int):
-    """All pairs of q and k of two-valued laws, each equally likely."""
+    """All pairs of q and k of two-valued distributions, each equally likely."""
     ends = [
-        (law.mean - law.std, law.mean + law.std)
-        for law in (parse_law(name_q), parse_law(name_k))
+        (distribution.mean - distribution.std, distribution.mean + distribution.std)
+        for distribution in (parse_distribution(name_q), parse_distribution(name_k))
     ]
     q, k = (np.array(list(itertools.product(e, repeat=d_k))) for e in ends)
     return q @ k.T
@@ -37,17 +37,25 @@ def enumerate_scores(name_q: str, name_k: str, d_k: int):
 def test_means_and_variances_equal_those_of_all_pairs(name_q, name_k, d_k):
     """Mean, second moment and both variances are those of the enumerated scores."""
     scores = enumerate_scores(name_q, name_k, d_k)
-    laws = parse_law(name_q), parse_law(name_k)
+    distributions = parse_distribution(name_q), parse_distribution(name_k)
     mean, second = scores.mean(), (scores**2).mean()
     spread = scores.var(axis=1).mean()
-    assert math.isclose(moments.score_mean(*laws, d_k), mean, abs_tol=CLOSE)
-    assert math.isclose(moments.score_second_moment(*laws, d_k), second, rel_tol=CLOSE)
-    variance = moments.score_variance(*laws, d_k)
-    assert math.isclose(variance, scores.var(), rel_tol=CLOSE)
-    assert math.isclose(moments.score_row_variance(*laws, d_k), spread, rel_tol=CLOSE)
-    entries = math.prod(moments.entry_variance(law) for law in laws)
+    assert math.isclose(moments.score_mean(*distributions, d_k), mean, abs_tol=CLOSE)
     assert math.isclose(
-        moments.score_variance_ratio(*laws), variance / (d_k * entries), rel_tol=CLOSE
+        moments.score_second_moment(*distributions, d_k), second, rel_tol=CLOSE
+    )
+    variance = moments.score_variance(*distributions, d_k)
+    assert math.isclose(variance, scores.var(), rel_tol=CLOSE)
+    assert math.isclose(
+        moments.score_row_variance(*distributions, d_k), spread, rel_tol=CLOSE
+    )
+    entries = math.prod(
+        moments.entry_variance(distribution) for distribution in distributions
+    )
+    assert math.isclose(
+        moments.score_variance_ratio(*distributions),
+        variance / (d_k * entries),
+        rel_tol=CLOSE,
     )
 
 
@@ -55,16 +63,18 @@ def test_means_and_variances_equal_those_of_all_pairs(name_q, name_k, d_k):
 def test_rademacher_scores_have_the_enumerated_kurtosis_and_size(d_k):
     """Excess kurtosis and E|q·k| are those of the enumerated scores."""
     scores = enumerate_scores("rademacher", "rademacher", d_k)
-    law = LAWS["rademacher"]
+    distribution = DISTRIBUTIONS["rademacher"]
     kurtosis = (scores**4).mean() / (scores**2).mean() ** 2 - 3.0
-    found = moments.score_excess_kurtosis(law, law, d_k)
+    found = moments.score_excess_kurtosis(distribution, distribution, d_k)
     assert math.isclose(found, kurtosis, rel_tol=CLOSE)
-    found = moments.score_abs(law, law, d_k)
+    found = moments.score_abs(distribution, distribution, d_k)
     assert math.isclose(found, np.abs(scores).mean(), rel_tol=CLOSE)
 
 
 @pytest.mark.parametrize("d_k", [1, 2, 3, 8, 31])
-def test_gaussian_scores_have_the_size_and_kurtosis_of_the_variance_gamma_law(d_k):
+def test_gaussian_scores_have_the_size_and_kurtosis_of_the_variance_gamma_distribution(
+    d_k,
+):
     """E|q·k| and the excess kurtosis agree with quadrature of the density
     x^((d-1)/2) K_((d-1)/2)(x)/(sqrt(pi) 2^((d-1)/2) Γ(d/2)) of |x| (theory.md 6.1).
     """
@@ -78,42 +88,55 @@ def test_gaussian_scores_have_the_size_and_kurtosis_of_the_variance_gamma_law(d_
 
         return integrate.quad(integrand, 0.0, np.inf, epsabs=0, epsrel=1e-11)[0]
 
-    law = LAWS["gaussian"]
-    assert math.isclose(moments.score_abs(law, law, d_k), moment(1), rel_tol=1e-8)
+    distribution = DISTRIBUTIONS["gaussian"]
+    assert math.isclose(
+        moments.score_abs(distribution, distribution, d_k), moment(1), rel_tol=1e-8
+    )
     kurtosis = moment(4) / moment(2) ** 2 - 3.0
-    found = moments.score_excess_kurtosis(law, law, d_k)
+    found = moments.score_excess_kurtosis(distribution, distribution, d_k)
     assert math.isclose(found, kurtosis, rel_tol=1e-6)
 
 
 def test_what_has_no_closed_form_is_none():
-    """Infinite kurtosis, means other than 0 and other laws give None."""
-    gaussian, shifted = LAWS["gaussian"], parse_law("gaussian(mean=1.0)")
-    assert moments.score_excess_kurtosis(LAWS["student_t3"], gaussian, 4) is None
+    """Infinite kurtosis, means other than 0 and other distributions give None."""
+    gaussian, shifted = (
+        DISTRIBUTIONS["gaussian"],
+        parse_distribution("gaussian(mean=1.0)"),
+    )
+    assert (
+        moments.score_excess_kurtosis(DISTRIBUTIONS["student_t3"], gaussian, 4) is None
+    )
     assert moments.score_excess_kurtosis(gaussian, shifted, 4) is None
     assert moments.score_abs(gaussian, shifted, 4) is None
-    assert moments.score_abs(gaussian, LAWS["uniform"], 4) is None
+    assert moments.score_abs(gaussian, DISTRIBUTIONS["uniform"], 4) is None
 
 
 def test_size_of_a_score_does_not_care_which_side_is_rademacher():
     """q·k of one Gaussian and one Rademacher vector is N(0, d) either way."""
-    laws = LAWS["gaussian"], parse_law("rademacher(std=2.0)")
+    distributions = DISTRIBUTIONS["gaussian"], parse_distribution("rademacher(std=2.0)")
     expected = 2.0 * math.sqrt(2.0 * 7 / math.pi)
-    assert math.isclose(moments.score_abs(*laws, 7), expected, rel_tol=CLOSE)
-    assert math.isclose(moments.score_abs(*laws[::-1], 7), expected, rel_tol=CLOSE)
+    assert math.isclose(moments.score_abs(*distributions, 7), expected, rel_tol=CLOSE)
+    assert math.isclose(
+        moments.score_abs(*distributions[::-1], 7), expected, rel_tol=CLOSE
+    )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", INITIALISATIONS)
+@pytest.mark.parametrize("kind", WEIGHT_KINDS)
 def test_projections_agree_with_what_is_sampled(kind, shape):
     """Theory's variance of an entry is the width times the sampler's of a weight."""
-    setup = Setup(kind, "rms", shape, 96)
+    initialisation = Initialisation(kind, "rms", shape, 96)
 
-    expected = 96 * setup.weight_variance(16)
-    assert moments.projected_variance(setup, 16) == pytest.approx(expected, rel=CLOSE)
+    expected = 96 * initialisation.weight_variance(16)
+    assert moments.projected_variance(initialisation, 16) == pytest.approx(
+        expected, rel=CLOSE
+    )
 
 
 @pytest.mark.parametrize("unknown", [("other", "full"), ("he_normal", "other")])
 def test_unknown_projection_has_no_variance(unknown):
     """What theory has no entry for has no reference."""
     kind, shape = unknown
-    assert moments.projected_variance(Setup(kind, "rms", shape, 96), 16) is None
+    assert (
+        moments.projected_variance(Initialisation(kind, "rms", shape, 96), 16) is None
+    )

@@ -13,7 +13,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory import references
 from montecarlo.theory.references import (
@@ -30,14 +30,14 @@ FAR = 6.5
 REPLICATES = 150
 
 
-def standardised_gaps(condition, divisors, n_keys=None):
+def standardised_gaps(point, divisors, n_keys=None):
     """Simulated mean minus reference in standard errors, by divisor and quantity;
     with ``n_keys`` the reference is one for another number of keys.
     """
-    batch = sample(condition, 11, 0, REPLICATES, divisors)
-    other = dataclasses.replace(condition, n_keys=n_keys or condition.n_keys)
+    batch = sample(point, 11, 0, REPLICATES, divisors)
+    other = dataclasses.replace(point, n_keys=n_keys or point.n_keys)
     gaps = {}
-    columns = mean_columns(condition, divisors)
+    columns = mean_columns(point, divisors)
     for column, (divisor, name) in zip(batch.means.T, columns, strict=True):
         exact = reference(name, other, divisor, "mean")
         if exact is not None:
@@ -48,27 +48,27 @@ def standardised_gaps(condition, divisors, n_keys=None):
     return gaps
 
 
-CONDITIONS = (
-    Condition("gaussian", "gaussian", 1, 16),
-    Condition("gaussian", "gaussian", 64, 16),
-    Condition("gaussian(std=2.0)", "gaussian(mean=1.0)", 4, 16),
-    Condition("rademacher", "gaussian", 16, 32),
-    Condition("rademacher", "rademacher", 3, 16),
+POINTS = (
+    DesignPoint("gaussian", "gaussian", 1, 16),
+    DesignPoint("gaussian", "gaussian", 64, 16),
+    DesignPoint("gaussian(std=2.0)", "gaussian(mean=1.0)", 4, 16),
+    DesignPoint("rademacher", "gaussian", 16, 32),
+    DesignPoint("rademacher", "rademacher", 3, 16),
 )
 
 
-@pytest.mark.parametrize("condition", CONDITIONS, ids=lambda c: c.name)
-def test_simulation_agrees(condition):
+@pytest.mark.parametrize("point", POINTS, ids=lambda c: c.name)
+def test_simulation_agrees(point):
     """Means over replicates lie within their noise of the references; those for
     twice the keys do not.
     """
     divisors = ("none", "sqrt", "linear")
-    gaps = standardised_gaps(condition, divisors)
+    gaps = standardised_gaps(point, divisors)
     assert {name for _, name in gaps} >= {*ROW_NAMES, "element_gradient"}
-    gaussian_keys = condition.law_k == "gaussian"
+    gaussian_keys = point.distribution_k == "gaussian"
     assert (("sqrt", "score_max") in gaps) is gaussian_keys
     assert max(map(abs, gaps.values())) <= FAR
-    wrong = standardised_gaps(condition, divisors, 2 * condition.n_keys)
+    wrong = standardised_gaps(point, divisors, 2 * point.n_keys)
     assert max(map(abs, wrong.values())) > 3.0 * FAR
 
 
@@ -105,9 +105,9 @@ def test_theory_never_asks_attention():
 
 def test_pairs_scale_with_the_divisor():
     """Mean, spread and size fall with the divisor, the variance with its square."""
-    condition = Condition("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16)
+    point = DesignPoint("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16)
     value = {
-        (name, divisor): reference(name, condition, divisor, "value").value
+        (name, divisor): reference(name, point, divisor, "value").value
         for name in (
             "score_mean",
             "score_variance",
@@ -122,7 +122,7 @@ def test_pairs_scale_with_the_divisor():
     assert value["score_variance", "linear"] == (1 + 0.25 + 4) / 16
     assert math.isclose(value["score_std", "sqrt"], math.sqrt(5.25))
     assert value["score_variance_ratio", "linear"] == 5.25
-    centred = Condition("gaussian", "gaussian", 16)
+    centred = DesignPoint("gaussian", "gaussian", 16)
     size = reference("score_abs", centred, "linear", "value")
     raw = reference("score_abs", centred, "none", "value")
     assert math.isclose(16 * size.value, raw.value)
@@ -131,9 +131,9 @@ def test_pairs_scale_with_the_divisor():
 
 def test_entries_have_their_own_variance():
     """The two sides are not mixed up."""
-    condition = Condition("uniform(std=2.0)", "laplace(std=3.0)", 4)
+    point = DesignPoint("uniform(std=2.0)", "laplace(std=3.0)", 4)
     found = [
-        reference(f"entry_variance_{side}", condition, "none", "value").value
+        reference(f"entry_variance_{side}", point, "none", "value").value
         for side in "qk"
     ]
     assert found == [4.0, 9.0]
@@ -141,33 +141,33 @@ def test_entries_have_their_own_variance():
 
 def test_row_variance_leaves_out_the_mean_of_the_keys():
     """(σ_q² + m_q²) σ_k² d/c²: a mean of the keys does not count, one of q does."""
-    condition = Condition("gaussian(mean=0.5)", "uniform(mean=3.0,std=2.0)", 16, 8)
-    found = reference("score_row_variance", condition, "sqrt", "mean")
+    point = DesignPoint("gaussian(mean=0.5)", "uniform(mean=3.0,std=2.0)", 16, 8)
+    found = reference("score_row_variance", point, "sqrt", "mean")
     assert math.isclose(found.value, 1.25 * 4.0)
 
 
 def test_rows_depend_on_the_product_of_the_spreads():
     """N(0, 4) queries with N(0, 1/4) keys are the same as standard ones."""
-    rescaled = Condition("gaussian(std=2.0)", "gaussian(std=0.5)", 8, 32)
-    standard = Condition("gaussian", "gaussian", 8, 32)
+    rescaled = DesignPoint("gaussian(std=2.0)", "gaussian(std=0.5)", 8, 32)
+    standard = DesignPoint("gaussian", "gaussian", 8, 32)
     for name in ROW_NAMES:
         found = reference(name, rescaled, "sqrt", "mean")
         assert found == reference(name, standard, "sqrt", "mean")
 
 
 def test_entropy_identity_is_zero_for_standard_gaussian_keys():
-    """Any law of q; with another spread of the keys the quantity is not 0."""
+    """Any distribution of q; with another spread of the keys the quantity is not 0."""
     name = "entropy_identity"
-    for law_q in ("gaussian", "student_t3", "uniform(mean=1.0)"):
-        condition = Condition(law_q, "gaussian", 4, 8)
-        assert reference(name, condition, "sqrt", "mean") == Reference(0.0, 0.0)
-    for law_k in ("gaussian(std=2.0)", "gaussian(mean=1.0)", "uniform"):
-        condition = Condition("gaussian", law_k, 4, 8)
-        assert reference(name, condition, "sqrt", "mean") is None
+    for distribution_q in ("gaussian", "student_t3", "uniform(mean=1.0)"):
+        point = DesignPoint(distribution_q, "gaussian", 4, 8)
+        assert reference(name, point, "sqrt", "mean") == Reference(0.0, 0.0)
+    for distribution_k in ("gaussian(std=2.0)", "gaussian(mean=1.0)", "uniform"):
+        point = DesignPoint("gaussian", distribution_k, 4, 8)
+        assert reference(name, point, "sqrt", "mean") is None
 
 
 @pytest.mark.parametrize(
-    ("law_q", "law_k", "n_keys", "divisor", "summary"),
+    ("distribution_q", "distribution_k", "n_keys", "divisor", "summary"),
     [
         ("gaussian", "gaussian", 8, "sqrt", "median"),
         ("gaussian", "gaussian", 8, "none/sqrt", "mean"),
@@ -180,59 +180,63 @@ def test_entropy_identity_is_zero_for_standard_gaussian_keys():
         ("gaussian", "gaussian", 2**22, "sqrt", "mean"),
     ],
 )
-def test_no_row_reference_where_none_is_known(law_q, law_k, n_keys, divisor, summary):
-    """Other laws, quantiles, ratios of divisors and pairs have no value over rows."""
-    condition = Condition(law_q, law_k, 4, n_keys)
+def test_no_row_reference_where_none_is_known(
+    distribution_q, distribution_k, n_keys, divisor, summary
+):
+    """Other distributions, quantiles, ratios of divisors and pairs have no value over
+    rows.
+    """
+    point = DesignPoint(distribution_q, distribution_k, 4, n_keys)
     for name in ROW_NAMES:
-        assert reference(name, condition, divisor, summary) is None
+        assert reference(name, point, divisor, summary) is None
 
 
 def test_no_reference_for_what_theory_does_not_know():
     """Quantities outside the table and unknown kurtoses give None."""
-    condition = Condition("gaussian", "gaussian", 4, 8)
-    assert reference("gradient_query", condition, "sqrt", "mean") is None
-    assert reference("score_variance", condition, "none/sqrt", "value") is None
-    heavy = Condition("student_t3", "gaussian", 4)
+    point = DesignPoint("gaussian", "gaussian", 4, 8)
+    assert reference("gradient_query", point, "sqrt", "mean") is None
+    assert reference("score_variance", point, "none/sqrt", "value") is None
+    heavy = DesignPoint("student_t3", "gaussian", 4)
     assert reference("score_excess_kurtosis", heavy, "none", "value") is None
     assert reference("score_variance", heavy, "none", "value") is not None
 
 
 def test_references_are_plain_floats():
     """Values go to tables: no NumPy scalars, and each with an error of at least 0."""
-    condition = Condition("rademacher", "rademacher", 4, 8)
+    point = DesignPoint("rademacher", "rademacher", 4, 8)
     for name in REFERENCES:
-        found = reference(name, condition, "sqrt", "mean")
+        found = reference(name, point, "sqrt", "mean")
         if found is not None:
             assert type(found.value) is type(found.error) is float
             assert found.error >= 0.0
             assert np.isfinite(found.value)
 
 
-SETUP = "init(kind=he_normal,norm=layer,shape=full,width=32)"
+INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width=32)"
 #: Pairs of independent entries, of matching ones, and behind a projection.
 PAIRS = (
-    Condition("gaussian", "gaussian", 2),
-    Condition("gaussian(std=2.0)", "gaussian(std=0.5)", 16),
-    Condition("gaussian", "gaussian", 16, None, "pairs(1.0)"),
-    Condition("gaussian(std=2.0)", "gaussian(std=2.0)", 4, None, "pairs(0.5)"),
-    Condition("laplace", "laplace", 16, None, "pairs(0.25)"),
-    Condition("rademacher", "rademacher", 16, None, "pairs(0.5)"),
-    Condition("gaussian", "gaussian", 16, None, "none", SETUP),
+    DesignPoint("gaussian", "gaussian", 2),
+    DesignPoint("gaussian(std=2.0)", "gaussian(std=0.5)", 16),
+    DesignPoint("gaussian", "gaussian", 16, None, "pairs(1.0)"),
+    DesignPoint("gaussian(std=2.0)", "gaussian(std=2.0)", 4, None, "pairs(0.5)"),
+    DesignPoint("laplace", "laplace", 16, None, "pairs(0.25)"),
+    DesignPoint("rademacher", "rademacher", 16, None, "pairs(0.5)"),
+    DesignPoint("gaussian", "gaussian", 16, None, "none", INITIALISATION),
 )
 
 
 @cache
-def summaries_of(condition):
-    """Estimates of a condition, sampled once."""
+def summaries_of(point):
+    """Estimates of a point, sampled once."""
     divisors = ("none", "sqrt")
-    batch = sample(condition, 12, 0, REPLICATES, divisors)
-    return Summaries(condition, Samples(batch.means, batch.counts), divisors)
+    batch = sample(point, 12, 0, REPLICATES, divisors)
+    return Summaries(point, Samples(batch.means, batch.counts), divisors)
 
 
-def gap_to(condition, quantity, scale=1.0):
+def gap_to(point, quantity, scale=1.0):
     """Distance of an estimate of pairs from a multiple of its reference, in errors."""
-    found = summaries_of(condition).estimate(RowKey("none", quantity, "value"))
-    exact = reference(quantity, condition, "none", "value")
+    found = summaries_of(point).estimate(RowKey("none", quantity, "value"))
+    exact = reference(quantity, point, "none", "value")
     if exact is None:
         return None
     return (found.value - scale * exact.value) / math.hypot(
@@ -240,42 +244,44 @@ def gap_to(condition, quantity, scale=1.0):
     )
 
 
-@pytest.mark.parametrize("condition", PAIRS, ids=lambda c: c.name)
-def test_simulated_pairs_agree(condition):
+@pytest.mark.parametrize("point", PAIRS, ids=lambda c: c.name)
+def test_simulated_pairs_agree(point):
     """Estimates of pairs lie within their noise of the references, with dependence and
     behind a projection as well; a variance a third larger does not.
     """
     gaps = {
         name: gap
         for name in ("entry_variance_q", "entry_variance_k", "score_variance")
-        if (gap := gap_to(condition, name)) is not None
+        if (gap := gap_to(point, name)) is not None
     }
     assert set(gaps) >= {"entry_variance_q", "score_variance"}
     assert max(map(abs, gaps.values())) <= FAR, gaps
-    assert abs(gap_to(condition, "score_variance", 4.0 / 3.0)) > FAR
+    assert abs(gap_to(point, "score_variance", 4.0 / 3.0)) > FAR
 
 
-@pytest.mark.parametrize("condition", PAIRS[:2], ids=lambda c: c.name)
-def test_law_gap_agrees(condition):
+@pytest.mark.parametrize("point", PAIRS[:2], ids=lambda c: c.name)
+def test_distribution_gap_agrees(point):
     """How much more often than a normal one a score is below the place of the largest
     gap: at d_k = 16 less than at 2, and seen.
     """
-    assert abs(gap_to(condition, "score_law_gap")) <= FAR
-    assert abs(gap_to(condition, "score_law_gap", 0.0)) > 2.0 * FAR
-    assert abs(gap_to(condition, "score_law_gap", 0.5)) > FAR
+    assert abs(gap_to(point, "score_distribution_gap")) <= FAR
+    assert abs(gap_to(point, "score_distribution_gap", 0.0)) > 2.0 * FAR
+    assert abs(gap_to(point, "score_distribution_gap", 0.5)) > FAR
 
 
-def test_law_gap_does_not_know_spreads_or_divisors():
-    """The score is standardised; with a mean, another law or dependence it has none."""
-    name = "score_law_gap"
-    standard = reference(name, Condition("gaussian", "gaussian", 8), "none", "value")
-    rescaled = Condition("gaussian(std=2.0)", "gaussian(std=7.0)", 8)
+def test_distribution_gap_does_not_know_spreads_or_divisors():
+    """The score is standardised; with a mean, another distribution or dependence it has
+    none.
+    """
+    name = "score_distribution_gap"
+    standard = reference(name, DesignPoint("gaussian", "gaussian", 8), "none", "value")
+    rescaled = DesignPoint("gaussian(std=2.0)", "gaussian(std=7.0)", 8)
     assert reference(name, rescaled, "linear", "value") == standard
     for other in (
-        Condition("gaussian(mean=1.0)", "gaussian", 8),
-        Condition("laplace", "gaussian", 8),
-        Condition("gaussian", "gaussian", 8, None, "pairs(0.5)"),
-        Condition("gaussian", "gaussian", 8, None, "none", SETUP),
+        DesignPoint("gaussian(mean=1.0)", "gaussian", 8),
+        DesignPoint("laplace", "gaussian", 8),
+        DesignPoint("gaussian", "gaussian", 8, None, "pairs(0.5)"),
+        DesignPoint("gaussian", "gaussian", 8, None, "none", INITIALISATION),
     ):
         assert reference(name, other, "none", "value") is None
 
@@ -285,65 +291,65 @@ def test_largest_score():
     queries have one length.
     """
     one = reference(
-        "score_max", Condition("gaussian(std=3.0)", "gaussian", 1, 64), "none", "mean"
+        "score_max", DesignPoint("gaussian(std=3.0)", "gaussian", 1, 64), "none", "mean"
     )
     assert one.value == pytest.approx(
         3.0 * math.sqrt(2.0 / math.pi) * 2.34373, rel=1e-5
     )
-    condition = Condition("rademacher", "gaussian(std=2.0)", 16, 256)
-    found = reference("score_max", condition, "linear", "mean")
+    point = DesignPoint("rademacher", "gaussian(std=2.0)", 16, 256)
+    found = reference("score_max", point, "linear", "mean")
     assert found.value == pytest.approx(4.0 * 2.0 * 2.82686 / 16.0, rel=1e-5)
-    for law_q, law_k in (
+    for distribution_q, distribution_k in (
         ("gaussian", "rademacher"),
         ("uniform", "gaussian"),
         ("gaussian", "gaussian(mean=1.0)"),
         ("gaussian(mean=1.0)", "gaussian"),
     ):
-        other = Condition(law_q, law_k, 16, 256)
+        other = DesignPoint(distribution_q, distribution_k, 16, 256)
         assert reference("score_max", other, "none", "mean") is None
-    pairs = Condition("gaussian", "gaussian", 16)
+    pairs = DesignPoint("gaussian", "gaussian", 16)
     assert reference("score_max", pairs, "none", "mean") is None
 
 
 def test_elements_share_the_trace():
     """The mean element of a row is tr J over n, with its error."""
-    condition = Condition("gaussian", "gaussian", 16, 32)
-    trace = reference("jacobian_trace", condition, "sqrt", "mean")
-    element = reference("element_gradient", condition, "sqrt", "mean")
+    point = DesignPoint("gaussian", "gaussian", 16, 32)
+    trace = reference("jacobian_trace", point, "sqrt", "mean")
+    element = reference("element_gradient", point, "sqrt", "mean")
 
     assert element == Reference(trace.value / 32, trace.error / 32)
-    assert reference("element_gradient", condition, "sqrt", "median") is None
+    assert reference("element_gradient", point, "sqrt", "median") is None
 
 
 @pytest.mark.parametrize(
-    "condition",
+    "point",
     [
-        Condition("gaussian", "gaussian", 16, 32, "planted(0.5)"),
-        Condition("gaussian", "gaussian", 16, 32, "none", SETUP),
-        Condition("gaussian", "gaussian", 16, None, "pairs(0.5)"),
-        Condition("gaussian", "gaussian", 16, None, "none", SETUP),
+        DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)"),
+        DesignPoint("gaussian", "gaussian", 16, 32, "none", INITIALISATION),
+        DesignPoint("gaussian", "gaussian", 16, None, "pairs(0.5)"),
+        DesignPoint("gaussian", "gaussian", 16, None, "none", INITIALISATION),
     ],
     ids=lambda c: c.name,
 )
-def test_only_variances_are_known_of_what_breaks_the_premise(condition):
+def test_only_variances_are_known_of_what_breaks_the_premise(point):
     """Theory of independent entries says nothing of dependent ones and projections."""
     known = {
         name
         for name in REFERENCES
         for summary in ("mean", "value")
-        if reference(name, condition, "sqrt", summary) is not None
+        if reference(name, point, "sqrt", summary) is not None
     }
     variances = {"entry_variance_q", "entry_variance_k"}
-    rows = condition.n_keys is not None and not condition.setup
+    rows = point.n_keys is not None and not point.initialisation
     assert known == (variances if rows else {*variances, "score_variance"})
 
 
 def test_matching_pairs_without_a_known_variance():
     """Other spreads on both sides, a mean, or no fourth moment: no value."""
-    for law_q, law_k in (
+    for distribution_q, distribution_k in (
         ("gaussian(std=2.0)", "gaussian"),
         ("laplace(mean=1.0)", "laplace(mean=1.0)"),
         ("student_t3", "student_t3"),
     ):
-        condition = Condition(law_q, law_k, 16, None, "pairs(0.5)")
-        assert reference("score_variance", condition, "none", "value") is None
+        point = DesignPoint(distribution_q, distribution_k, 16, None, "pairs(0.5)")
+        assert reference("score_variance", point, "none", "value") is None

@@ -11,10 +11,10 @@ from matplotlib.ticker import LogLocator, NullLocator
 from montecarlo.calibration.card import ALLOWED
 from montecarlo.report.figures.drawing import key_of, level, panels
 from montecarlo.report.figures.palette import (
+    DISTRIBUTION_LOOKS,
     GAUSSIAN_LOOK,
     GRID,
     INK,
-    LAW_LOOKS,
     REFUTED,
     SUPPORTED,
     VERMILLION,
@@ -36,17 +36,17 @@ def build_report_card(
     measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
     curves: pd.DataFrame,
 ) -> Figure | None:
-    """Build actual over stated error rates by law, and power beside them."""
+    """Build actual over stated error rates by distribution, and power beside them."""
     rates, power = card_rows(curves), _rows_of(curves, POWER_CURVE)
     if rates.empty or power.empty:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
-    looks = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
+    looks = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
     keys = []
     for judged, colour in (("judged", INK), ("shown", VERMILLION)):
         of_kind = rates[rates["curve"].str.split("/").str[1].eq(judged)]
-        for law, look in looks.items():
-            rows = of_kind[of_kind["law_k"].eq(law)]
+        for distribution, look in looks.items():
+            rows = of_kind[of_kind["distribution_k"].eq(distribution)]
             if len(rows):
                 shown = replace(look, colour=colour, size=MARK)
                 plot_rates(left, rows, shown)
@@ -68,7 +68,7 @@ def _rows_of(curves: pd.DataFrame, kind: str) -> pd.DataFrame:
 
 
 def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
-    """Draw how many times as often as stated a law's worst intervals miss.
+    """Draw how many times as often as stated a distribution's worst intervals miss.
 
     Parameters
     ----------

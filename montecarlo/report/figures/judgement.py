@@ -33,7 +33,7 @@ OUTCOMES = (
 #: So many z-scores at either end are all drawn; in between, so many evenly spaced.
 ENDS, BETWEEN = 25, 160
 Scores = NDArray[np.float64]
-#: Rows of one condition share their draws.  These, one per condition, do not.
+#: Rows of one point share their draws.  These, one per point, do not.
 ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
 #: With fewer of these, the others are the same few draws over and over.
 FEWEST_ALONE = 10
@@ -49,12 +49,12 @@ def build_thresholds(
     rows = curves[curves["curve"].str.startswith(PREFIX)]
     # The order of the table is that of the catalogue, and of the caption's letters.
     names = rows["curve"].str.rsplit("/", n=1).str[0]
-    readings = [name for name in dict.fromkeys(names) if _is_drawn(rows, name)]
-    if not readings:
+    interpretations = [name for name in dict.fromkeys(names) if _is_drawn(rows, name)]
+    if not interpretations:
         return None
-    figure, axes = panels_for(len(readings), COLUMNS, 1.7)
-    marks = letters(len(readings))
-    for place, (one, name) in enumerate(zip(axes, readings, strict=True)):
+    figure, axes = panels_for(len(interpretations), COLUMNS, 1.7)
+    marks = letters(len(interpretations))
+    for place, (one, name) in enumerate(zip(axes, interpretations, strict=True)):
         plot_outcomes(one, rows[names.eq(name)])
         one.set_title(marks[place], loc="left")
         one.tick_params(labelleft=place % COLUMNS == 0)
@@ -69,14 +69,14 @@ def build_thresholds(
 
 
 def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw shares of cells supported, undecided and refuted, stacked, over thresholds.
+    """Draw shares of cases supported, undecided and refuted, stacked, over thresholds.
 
     Parameters
     ----------
     axes : Axes
     table : DataFrame
-        Rows of curves.csv of one reading: ``curve`` ends in ``supported``, ``refuted``
-        or ``used``; ``x`` is the threshold, for ``used`` the one judged by.
+        Rows of curves.csv of one interpretation: ``curve`` ends in ``supported``,
+        ``refuted`` or ``used``; ``x`` is the threshold, for ``used`` the one judged by.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
 
 
 def _one_each(table: pd.DataFrame) -> pd.DataFrame:
-    """Pick about one estimate for each condition: these share no draws."""
+    """Pick about one estimate for each point: these share no draws."""
     return pd.concat(
         [table[table["quantity"].eq(q) & table["divisor"].eq(d)] for q, d in ONE_EACH]
     )

@@ -7,13 +7,13 @@ import pandas as pd
 
 from montecarlo.report.figures.attention import DIVISORS as ATTENTION_DIVISORS
 from montecarlo.report.figures.card import card_rows
+from montecarlo.report.figures.distribution import gap_rows
 from montecarlo.report.figures.formats import FORMAT_LOOKS, error_rows, tail_rows
 from montecarlo.report.figures.gradients import gradient_rows
-from montecarlo.report.figures.law import gap_rows
 from montecarlo.report.figures.palette import (
+    DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     GAUSSIAN_LOOK,
-    LAW_LOOKS,
     VERDICT_LOOKS,
 )
 from montecarlo.report.figures.planted import planted_rows
@@ -25,7 +25,7 @@ from montecarlo.report.figures.weights import (
     weight_max_rows,
 )
 
-LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
+DISTRIBUTIONS = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Legend:
     """What a figure draws, each kind in the order of the picture's own legend."""
 
     divisors: tuple[str, ...] = ()
-    laws: tuple[str, ...] = ()
+    distributions: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
 
@@ -55,7 +55,7 @@ def read_legends(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
     names = text_rows(curves)["curve"].str.split("/").str[2]
     return {
         "attention": Legend(ATTENTION_DIVISORS),
-        "variance": Legend(_divisors(variances), _laws(variances)),
+        "variance": Legend(_divisors(variances), _distributions(variances)),
         "weights-by-rank": Legend(_divisors(rank_rows(curves))),
         "effective-keys": Legend(_divisors(effective_key_rows(measurements))),
         "weight-max": Legend(_divisors(weight_max_rows(measurements))),
@@ -65,9 +65,11 @@ def read_legends(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
             _divisors(error_rows(measurements)),
             formats=_in_order(FORMAT_LOOKS, tail_rows(measurements)["number_format"]),
         ),
-        "score-law": Legend(laws=_laws(gap_rows(measurements))),
+        "score-distribution": Legend(
+            distributions=_distributions(gap_rows(measurements))
+        ),
         "texts": Legend(verdicts=_in_order(VERDICT_LOOKS, names)),
-        "report-card": Legend(laws=_laws(card_rows(curves))),
+        "report-card": Legend(distributions=_distributions(card_rows(curves))),
     }
 
 
@@ -75,8 +77,8 @@ def _divisors(rows: pd.DataFrame) -> tuple[str, ...]:
     return _in_order(DIVISOR_LOOKS, rows["divisor"])
 
 
-def _laws(rows: pd.DataFrame) -> tuple[str, ...]:
-    return _in_order(LAWS, rows["law_k"])
+def _distributions(rows: pd.DataFrame) -> tuple[str, ...]:
+    return _in_order(DISTRIBUTIONS, rows["distribution_k"])
 
 
 def _in_order(looks: Mapping[str, object], names: Iterable[str]) -> tuple[str, ...]:

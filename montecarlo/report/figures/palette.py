@@ -108,8 +108,8 @@ DIVISOR_LOOKS = {
         ("linear", PURPLE, "D"),
     )
 }
-#: Other laws than the Gaussian: open marks, named by their density or value.
-LAW_LOOKS = {
+#: Other distributions than the Gaussian: open marks, named by their density or value.
+DISTRIBUTION_LOOKS = {
     name: Look(MUTED, marker, symbol=symbol, filled=False)
     for name, marker, symbol in (
         ("uniform", "s", r"$1_{[-a,a]}$"),

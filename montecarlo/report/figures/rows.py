@@ -15,7 +15,7 @@ LARGEST_D_K = 64
 
 
 def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
-    """Return the rows without dependence, setup or reduced number format.
+    """Return the rows without dependence, initialisation or reduced number format.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
     DataFrame
     """
     wanted = {"dependence": "none", "number_format": "float64", "softmax": "shifted"}
-    keep = table["setup"].isna() | table["setup"].eq("")
+    keep = table["initialisation"].isna() | table["initialisation"].eq("")
     for column, value in (wanted | values).items():
         if column in table.columns:
             keep &= table[column].eq(value)
@@ -38,7 +38,9 @@ def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
 
 def gaussian_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
     """Return the plain rows of standard Gaussian queries and keys."""
-    return plain_rows(table, law_q="gaussian", law_k="gaussian", **values)
+    return plain_rows(
+        table, distribution_q="gaussian", distribution_k="gaussian", **values
+    )
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:

@@ -22,9 +22,9 @@ from montecarlo.report.figures.drawing import (
     powers_of_two,
 )
 from montecarlo.report.figures.palette import (
+    DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     GAUSSIAN_LOOK,
-    LAW_LOOKS,
     MUTED,
 )
 from montecarlo.report.figures.rows import (
@@ -34,11 +34,11 @@ from montecarlo.report.figures.rows import (
     plain_rows,
     with_interval,
 )
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.references import reference
 
-ALL_LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
-#: Laws stand beside each other, this factor of d_k apart.
+ALL_DISTRIBUTIONS = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
+#: Distributions stand beside each other, this factor of d_k apart.
 APART = 1.085
 #: Numbers of keys that the lines against n are drawn through, at most.
 LINE_POINTS = 25
@@ -47,10 +47,10 @@ LARGEST_LOOK = replace(DIVISOR_LOOKS["sqrt"], size=4.0)
 
 
 def variance_rows(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the variances of scores that are drawn, of q and k of one law."""
+    """Return the variances of scores that are drawn, of q and k of one distribution."""
     rows = plain_rows(measurements, quantity="score_variance", summary="value")
-    rows = with_interval(rows[rows["law_q"].eq(rows["law_k"])])
-    return rows[rows["law_q"].isin(ALL_LAWS)]
+    rows = with_interval(rows[rows["distribution_q"].eq(rows["distribution_k"])])
+    return rows[rows["distribution_q"].isin(ALL_DISTRIBUTIONS)]
 
 
 def build_variance(
@@ -68,12 +68,16 @@ def build_variance(
     powers_of_two(below, rows["d_k"], columns=1)
     above.tick_params(labelbottom=False)
     divisors = [look for d, look in DIVISOR_LOOKS.items() if d in set(rows["divisor"])]
-    laws = [look for law, look in ALL_LAWS.items() if law in set(rows["law_q"])]
+    distributions = [
+        look
+        for distribution, look in ALL_DISTRIBUTIONS.items()
+        if distribution in set(rows["distribution_q"])
+    ]
     legend_above(figure, [key_of(look) for look in divisors])
     figure.legend(
-        handles=[key_of(look) for look in laws],
+        handles=[key_of(look) for look in distributions],
         loc="outside lower center",
-        ncols=len(laws),
+        ncols=len(distributions),
         columnspacing=1.0,
         handlelength=1.0,
     )
@@ -87,8 +91,9 @@ def plot_variance(axes: Axes, table: pd.DataFrame) -> Axes:
     ----------
     axes : Axes
     table : DataFrame
-        Rows of ``score_variance`` under any laws and divisors.  Gaussian estimates are
-        filled marks with intervals, other laws rings around them.
+        Rows of ``score_variance`` under any distributions and divisors.  Gaussian
+        estimates are filled marks with intervals, other distributions rings around
+        them.
 
     Returns
     -------
@@ -130,11 +135,15 @@ def plot_relative_variance(axes: Axes, table: pd.DataFrame) -> Axes:
     Axes
     """
     raw = table[table["divisor"].eq("none") & table["reference"].notna()]
-    present = [law for law in ALL_LAWS if law in set(raw["law_q"])]
-    for place, law in enumerate(present):
-        rows = _over_reference(raw[raw["law_q"].eq(law)])
+    present = [
+        distribution
+        for distribution in ALL_DISTRIBUTIONS
+        if distribution in set(raw["distribution_q"])
+    ]
+    for place, distribution in enumerate(present):
+        rows = _over_reference(raw[raw["distribution_q"].eq(distribution)])
         rows["d_k"] = rows["d_k"] * APART**place
-        plot_estimates(axes, rows, ALL_LAWS[law])
+        plot_estimates(axes, rows, ALL_DISTRIBUTIONS[distribution])
     level(axes, 1.0)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$\mathrm{Var}(q\cdot k)\,/\,d_k$")
@@ -226,6 +235,6 @@ def _exact_line(table: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.fl
     """Return numbers of keys between those of a table, and exact values there."""
     d_k, sizes = int(table["d_k"].iloc[0]), table["n_keys"]
     n = np.unique(np.geomspace(sizes.min(), sizes.max(), LINE_POINTS).round())
-    conditions = [Condition("gaussian", "gaussian", d_k, int(size)) for size in n]
-    found = [reference("score_max", one, "sqrt", "mean") for one in conditions]
+    points = [DesignPoint("gaussian", "gaussian", d_k, int(size)) for size in n]
+    found = [reference("score_max", one, "sqrt", "mean") for one in points]
     return n, np.array([np.nan if one is None else one.value for one in found])

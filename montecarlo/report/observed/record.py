@@ -66,19 +66,20 @@ def record_of(observation: Observation) -> Record:
         }
         for view in observation.heads
     ]
-    readings = [
+    interpretations = [
         {
             "claim": one.claim,
-            "reading": one.reading,
+            "interpretation": one.interpretation,
             "verdict": str(one.verdict),
             "heads": dict(one.counts),
             "checks": [
                 _check(observation, number)
                 for number, check in enumerate(observation.checks)
-                if (check.claim, check.reading) == (one.claim, one.reading)
+                if (check.claim, check.interpretation)
+                == (one.claim, one.interpretation)
             ],
         }
-        for one in observation.readings
+        for one in observation.interpretations
     ]
     return {
         "d_k": model.d_k,
@@ -94,7 +95,7 @@ def record_of(observation: Observation) -> Record:
         "divisor": observation.divisor,
         "seed": observation.seed,
         "heads": heads,
-        "readings": readings,
+        "interpretations": interpretations,
     }
 
 
@@ -120,7 +121,7 @@ def _check(observation: Observation, number: int) -> Record:
         "quantity": check.check.quantity,
         "summary": check.check.summary,
         "divisor": check.check.divisor,
-        "window": [_finite(end) for end in check.window],
+        "region": [_finite(end) for end in check.region],
         "heads": [
             {
                 "layer": view.head.layer,

@@ -22,7 +22,7 @@ MOST_HEADS = 24
 UNKNOWN = 100.0
 #: Assumptions that a line of a head names.
 MOST_CAUSES = 3
-#: How a reading may come out in a head.
+#: How an interpretation may come out in a head.
 OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
 
 
@@ -73,8 +73,8 @@ class ComparedLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingLine:
-    """A reading of a claim and how it comes out on this model."""
+class InterpretationLine:
+    """An interpretation of a claim and how it comes out on this model."""
 
     claim: str
     statement: str
@@ -106,7 +106,7 @@ class ObservedView:
     parts : sequence of (str, Cell, float)
         Parts of the variance, and the share of each, averaged over heads.
     compared : sequence of ComparedLine
-    readings : sequence of ReadingLine
+    interpretations : sequence of InterpretationLine
     divisor : str
         The model's divisor as LaTeX, empty where it has no name.
     """
@@ -122,7 +122,7 @@ class ObservedView:
     assumptions: Sequence[AssumptionLine]
     parts: Sequence[tuple[str, Cell, float]]
     compared: Sequence[ComparedLine]
-    readings: Sequence[ReadingLine]
+    interpretations: Sequence[InterpretationLine]
     divisor: str
 
     @property
@@ -178,7 +178,7 @@ def view_of(observed: Observed) -> ObservedView:
             for name in COMPARED
             if f"{name}_permuted" in overall
         ],
-        _readings(record),
+        _interpretations(record),
         divisor.symbol if divisor else "",
     )
 
@@ -273,16 +273,16 @@ def _compared(name: str, overall: Mapping[str, Cell]) -> ComparedLine:
     return ComparedLine(name, symbol, (first, second, third))
 
 
-def _readings(record: Mapping[str, Any]) -> list[ReadingLine]:
+def _interpretations(record: Mapping[str, Any]) -> list[InterpretationLine]:
     claims = {claim.id: claim for claim in read_catalogue().claim}
     lines = []
-    for one in record["readings"]:
+    for one in record["interpretations"]:
         claim = claims[one["claim"]]
         lines.append(
-            ReadingLine(
+            InterpretationLine(
                 claim.id,
                 str(claim.statement),
-                label_here(claim, one["reading"]),
+                label_here(claim, one["interpretation"]),
                 one["verdict"],
                 {name: one["heads"].get(name, 0) for name in OUTCOMES},
             )

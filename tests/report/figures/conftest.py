@@ -15,16 +15,16 @@ from montecarlo.report.findings import read_results
 from montecarlo.report.report_card import with_card
 from montecarlo.study import Study, run_study
 
-SETUP = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
+INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 SMALL = Grid(
     d_k=(4, 16, 64),
     n_keys=(16, 32),
-    laws=("laplace", "student_t3"),
-    law_d_k=(16,),
-    law_n_keys=(),
+    distributions=("laplace", "student_t3"),
+    distribution_d_k=(16,),
+    distribution_n_keys=(),
     blocks=(
         Block((16, 64), (32,), pairs=False, dependence="planted(0.5)"),
-        Block((64,), setup=SETUP),
+        Block((64,), initialisation=INITIALISATION),
         Block((64,), (32,), pairs=False, formats=True),
         Block((64,), (128,), pairs=False),  # within the scope of the claims
     ),

@@ -146,7 +146,7 @@ def test_variance_draws_what_the_table_says(results):
         assert numbers_drawn(axes, look.colour) == sorted(
             zip(mine["d_k"], mine["estimate"], strict=True)
         )
-    gaussian = rows[rows["law_q"].eq("gaussian")]
+    gaussian = rows[rows["distribution_q"].eq("gaussian")]
     assert np.allclose(
         bars_drawn(axes),
         sorted(zip(gaussian["ci_low"], gaussian["ci_high"], strict=True)),
@@ -161,13 +161,13 @@ def test_relative_variance_is_estimate_over_reference(results):
     rows = plain_rows(results[0], quantity="score_variance")
     rows = rows[rows["ci_low"].notna()]
     axes = plot_relative_variance(Figure().subplots(), rows)
-    raw = rows.query("divisor == 'none' and law_q == 'gaussian'")
+    raw = rows.query("divisor == 'none' and distribution_q == 'gaussian'")
     drawn = axes.containers[0].lines[0]
     assert list(drawn.get_xdata()) == raw["d_k"].tolist()
     assert list(drawn.get_ydata()) == (raw["estimate"] / raw["reference"]).tolist()
 
 
-def test_law_without_variance_of_its_estimate_is_not_drawn(build):
+def test_distribution_without_variance_of_its_estimate_is_not_drawn(build):
     """An estimate without a valid interval, as that of t3, is left out."""
     assert not any("t_{3}" in text for text in texts_of(build("variance")))
     assert any("e^{-|x|}" in text for text in texts_of(build("variance")))
@@ -200,8 +200,12 @@ def test_weights_by_rank_draw_the_curve(results):
 
 def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
     """Rows of measurements.csv of Gaussian rows: (d_k, n) to estimate."""
-    plain = {"law_q": "gaussian", "law_k": "gaussian", "dependence": "none"}
-    plain |= {"setup": None, "number_format": "float64", "softmax": "shifted"}
+    plain = {
+        "distribution_q": "gaussian",
+        "distribution_k": "gaussian",
+        "dependence": "none",
+    }
+    plain |= {"initialisation": None, "number_format": "float64", "softmax": "shifted"}
     return pd.DataFrame(
         {
             **plain,
@@ -406,12 +410,12 @@ def test_outcomes_are_stacked_and_the_threshold_marked():
 
 
 def test_thresholds_have_one_letter_each(build, results):
-    """There is one panel per reading, in the order of the table, with a letter."""
+    """There is one panel per interpretation, in the table's order, lettered."""
     figure = build("thresholds")
     curves = results[1]["curve"]
-    readings = curves[curves.str.fullmatch("threshold/.*/supported")].unique()
+    interpretations = curves[curves.str.fullmatch("threshold/.*/supported")].unique()
     assert [one.get_title(loc="left") for one in figure.axes] == [
-        f"({chr(ord('a') + place)})" for place in range(len(readings))
+        f"({chr(ord('a') + place)})" for place in range(len(interpretations))
     ]
 
 

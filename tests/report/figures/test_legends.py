@@ -5,17 +5,17 @@ import re
 import pytest
 
 from montecarlo.report.figures.formats import FORMAT_LOOKS
-from montecarlo.report.figures.legends import LAWS, read_legends
+from montecarlo.report.figures.legends import DISTRIBUTIONS, read_legends
 from montecarlo.report.figures.palette import DARK, DIVISOR_LOOKS, VERDICT_LOOKS
 from montecarlo.report.style import stylesheet
 
 LOOKS = {
     "divisors": DIVISOR_LOOKS,
-    "laws": LAWS,
+    "distributions": DISTRIBUTIONS,
     "formats": FORMAT_LOOKS,
     "verdicts": VERDICT_LOOKS,
 }
-#: Those whose picture's own legend names divisors, laws, formats or verdicts.
+#: Those whose picture's own legend names divisors, distributions, formats or verdicts.
 NAMED = (
     "attention",
     "variance",
@@ -25,7 +25,7 @@ NAMED = (
     "gradients",
     "planted",
     "formats",
-    "score-law",
+    "score-distribution",
     "texts",
     "report-card",
 )
@@ -56,15 +56,17 @@ def test_words_name_what_the_picture_names(build, results, name):
 
 
 def test_a_series_that_is_not_there_has_no_entry(results):
-    """Without its rows, a divisor or law is in no legend."""
+    """Without its rows, a divisor or distribution is in no legend."""
     measurements, curves = results
     fewer = measurements[~measurements["divisor"].eq("linear")]
-    fewer = fewer[~fewer["law_k"].eq("laplace")]
+    fewer = fewer[~fewer["distribution_k"].eq("laplace")]
     before, after = read_legends(measurements, curves), read_legends(fewer, curves)
     assert set(before["variance"].divisors) - set(after["variance"].divisors) == {
         "linear"
     }
-    assert set(before["variance"].laws) - set(after["variance"].laws) == {"laplace"}
+    assert set(before["variance"].distributions) - set(
+        after["variance"].distributions
+    ) == {"laplace"}
     assert "linear" not in after["effective-keys"].divisors
 
 

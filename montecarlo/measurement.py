@@ -1,6 +1,6 @@
 """A point query: one row of the table, sampled alone, to a wanted precision.
 
->>> from montecarlo.point import measure
+>>> from montecarlo.measurement import measure
 >>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
 >>> point.quantity, point.n_replicates
 ('entropy', 128)
@@ -24,7 +24,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.names import look_up
 from montecarlo.results.table import IDENTITY, identity, row_id
 from montecarlo.sampling.affordable import require_affordable
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.references import reference
 
 #: Replicates of a point query at first.
@@ -34,13 +34,13 @@ MOST = 2**17
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Measurement:
     """One row of the table: the columns of measurements.csv."""
 
-    law_q: str
-    law_k: str
+    distribution_q: str
+    distribution_k: str
     dependence: str
-    setup: str
+    initialisation: str
     d_k: int
     n_queries: int
     n_keys: int | None
@@ -60,8 +60,8 @@ class Point:
 
 
 def measure(  # noqa: PLR0913 - each column that identifies a row is an option
-    law_q: str,
-    law_k: str,
+    distribution_q: str,
+    distribution_k: str,
     d_k: int,
     n_keys: int | None = None,
     *,
@@ -71,23 +71,23 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     number_format: str = "float64",
     softmax: str = "shifted",
     dependence: str = "none",
-    setup: str = "",
+    initialisation: str = "",
     seed: int = 1,
     relative_error: float = 0.01,
     first: int = FIRST,
     most: int = MOST,
     executor: Executor | None = None,
-) -> Point:
-    """Sample one condition and estimate one row.
+) -> Measurement:
+    """Sample one point and estimate one row.
 
     Parameters
     ----------
-    law_q, law_k : str
-        Laws of the entries.
+    distribution_q, distribution_k : str
+        Distributions of the entries.
     d_k : int
     n_keys : int, optional
         Needed for quantities of rows, left out for those of pairs.
-    quantity, divisor, summary, number_format, softmax, dependence, setup : str
+    quantity, divisor, summary, number_format, softmax, dependence, initialisation : str
         As in measurements.csv; the summary is by default the mean, or ``value``.
     seed : int
     relative_error : float
@@ -100,12 +100,12 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
 
     Returns
     -------
-    Point
+    Measurement
 
     Raises
     ------
     ValueError
-        If the condition is not one, has no such row, or takes more than can be had.
+        If the point is not one, has no such row, or takes more than can be had.
     """
     if not 0.0 < relative_error < 1.0:
         raise ValueError(
@@ -121,39 +121,40 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     for name in divisor.split("/"):
         look_up("divisor", name, DIVISORS)
     formats = quantity in FORMAT_QUANTITIES
-    condition = Condition(law_q, law_k, d_k, n_keys, dependence, setup, formats)
+    point = DesignPoint(
+        distribution_q, distribution_k, d_k, n_keys, dependence, initialisation, formats
+    )
     chosen = summary or ("value" if quantity in PAIR_QUANTITIES else "mean")
     key = RowKey(divisor, quantity, chosen, number_format, softmax)
     divisors = tuple(dict.fromkeys(divisor.split("/")))
-    _require_row(condition, key)
-    require_affordable(condition, len(divisors))
+    _require_row(point, key)
+    require_affordable(point, len(divisors))
 
-    def undecided(store: SampleStore) -> Iterable[Condition]:
-        estimate = Summaries(condition, store.samples(condition), divisors).estimate(
-            key
-        )
-        # without an error, which some laws have none of, more replicates do not help
+    def undecided(store: SampleStore) -> Iterable[DesignPoint]:
+        estimate = Summaries(point, store.samples(point), divisors).estimate(key)
+        # without an error, which some distributions have none of, more replicates do
+        # not help
         large = estimate.std_error > relative_error * abs(estimate.value)
-        return (condition,) if large else ()
+        return (point,) if large else ()
 
     store = SampleStore()
-    plan = Plan({condition: Budget(min(first, most), most)}, seed, divisors)
+    plan = Plan({point: Budget(min(first, most), most)}, seed, divisors)
     with threadpool_limits(limits=1, user_api="blas"):
         if executor is not None:
             run(plan, store, executor, undecided)
         else:
             with ThreadPoolExecutor(1) as one:
                 run(plan, store, one, undecided)
-    return _point(condition, key, store, divisors)
+    return _point(point, key, store, divisors)
 
 
-def _require_row(condition: Condition, key: RowKey) -> None:
-    """Refuse a row that the condition does not have."""
-    known = list(row_keys(condition, tuple(DIVISORS)))
+def _require_row(point: DesignPoint, key: RowKey) -> None:
+    """Refuse a row that the point does not have."""
+    known = list(row_keys(point, tuple(DIVISORS)))
     if key in known:
         return
     there = dict.fromkeys(known_key.quantity for known_key in known)
-    look_up(f"quantity of {condition.name}", key.quantity, there)
+    look_up(f"quantity of {point.name}", key.quantity, there)
     mine = [one for one in known if one.quantity == key.quantity]
     for name in ("divisor", "summary", "number_format", "softmax"):
         kinds = dict.fromkeys(getattr(one, name) for one in mine)
@@ -166,16 +167,16 @@ def _require_row(condition: Condition, key: RowKey) -> None:
 
 
 def _point(
-    condition: Condition, key: RowKey, store: SampleStore, divisors: tuple[str, ...]
-) -> Point:
-    summaries = Summaries(condition, store.samples(condition), divisors)
+    point: DesignPoint, key: RowKey, store: SampleStore, divisors: tuple[str, ...]
+) -> Measurement:
+    summaries = Summaries(point, store.samples(point), divisors)
     estimate = summaries.estimate(key)
     low, high = estimate.interval(POINTWISE)
     exact = None
     if "/" not in key.divisor:
-        exact = reference(key.quantity, condition, key.divisor, key.summary)
-    columns: dict[str, Any] = dict(zip(IDENTITY, identity(condition, key), strict=True))
-    return Point(
+        exact = reference(key.quantity, point, key.divisor, key.summary)
+    columns: dict[str, Any] = dict(zip(IDENTITY, identity(point, key), strict=True))
+    return Measurement(
         **columns,
         estimate=estimate.value,
         std_error=estimate.std_error,
@@ -184,5 +185,5 @@ def _point(
         n_replicates=estimate.n_replicates,
         reference=None if exact is None else exact.value,
         reference_error=None if exact is None else exact.error,
-        row_id=row_id(condition, key),
+        row_id=row_id(point, key),
     )

@@ -6,46 +6,46 @@ import itertools
 import numpy as np
 import pytest
 
-from montecarlo.sampling.conditions import (
+from montecarlo.sampling.design_points import (
     LARGE,
     MOST_QUERIES,
     PAIR_BLOCK,
     ROW_BLOCK,
     STREAMS,
-    Condition,
-    condition_key,
+    DesignPoint,
+    point_key,
     stream,
 )
 
-BASE = Condition("gaussian", "laplace", 64, 128)
-SETUP = "init(kind=he_normal,norm=rms,shape=full,width=64)"
+BASE = DesignPoint("gaussian", "laplace", 64, 128)
+INITIALISATION = "init(kind=he_normal,norm=rms,shape=full,width=64)"
 
 
-def numbers(seed=1, condition=BASE, index=0, which="q"):
+def numbers(seed=1, point=BASE, index=0, which="q"):
     """The first draws of a stream."""
-    return stream(seed, condition, index, which).random(8).tobytes()
+    return stream(seed, point, index, which).random(8).tobytes()
 
 
 def test_name_holds_all_that_is_sampled():
-    """Conditions that differ in any field have different names."""
+    """Points that differ in any field have different names."""
     fields = {
-        "law_q": ("gaussian", "gaussian(mean=0.5)", "gaussian(std=2.0)"),
-        "law_k": ("gaussian(std=3.0)", "gaussian"),
+        "distribution_q": ("gaussian", "gaussian(mean=0.5)", "gaussian(std=2.0)"),
+        "distribution_k": ("gaussian(std=3.0)", "gaussian"),
         "d_k": (64, 6),
         "n_keys": (128, 12, None),
         "dependence": ("none", "pairs(0.5)", "planted(0.5)", "planted(1.0)"),
-        "setup": ("", SETUP, SETUP.replace("64", "65")),
+        "initialisation": ("", INITIALISATION, INITIALISATION.replace("64", "65")),
     }
-    conditions = []
+    points = []
     for values in itertools.product(*fields.values()):
         try:
-            conditions.append(Condition(**dict(zip(fields, values, strict=True))))
+            points.append(DesignPoint(**dict(zip(fields, values, strict=True))))
         except ValueError:  # a dependence that has no meaning there
             continue
 
-    assert len({condition.name for condition in conditions}) == len(conditions) > 100
+    assert len({point.name for point in points}) == len(points) > 100
     for name, values in fields.items():
-        assert {getattr(condition, name) for condition in conditions} == set(values)
+        assert {getattr(point, name) for point in points} == set(values)
     assert set(fields) | {"formats"} == {f.name for f in dataclasses.fields(BASE)}
 
 
@@ -54,18 +54,18 @@ def test_number_formats_draw_nothing():
     more = dataclasses.replace(BASE, formats=True)
 
     assert more.name == BASE.name
-    assert numbers(condition=more) == numbers()
+    assert numbers(point=more) == numbers()
     assert more != BASE
 
 
 def test_name_is_canonical():
-    """Two ways to write a law are one condition, with one name and one stream."""
-    written = Condition("gaussian(std=2,mean=0)", "laplace(std=1)", 64, 128)
-    canonical = Condition("gaussian(std=2.0)", "laplace", 64, 128)
+    """Two ways to write a distribution are one point, with one name and one stream."""
+    written = DesignPoint("gaussian(std=2,mean=0)", "laplace(std=1)", 64, 128)
+    canonical = DesignPoint("gaussian(std=2.0)", "laplace", 64, 128)
 
     assert written == canonical
     assert written.name == canonical.name
-    assert numbers(condition=written) == numbers(condition=canonical)
+    assert numbers(point=written) == numbers(point=canonical)
 
 
 def test_names_are_pinned():
@@ -73,28 +73,30 @@ def test_names_are_pinned():
     assert BASE.name == (
         "law_q=gaussian;law_k=laplace;dependence=none;setup=;d_k=64;n_keys=128"
     )
-    assert Condition("gaussian", "gaussian", 4).name == (
+    assert DesignPoint("gaussian", "gaussian", 4).name == (
         "law_q=gaussian;law_k=gaussian;dependence=none;setup=;d_k=4;pairs"
     )
-    assert Condition("gaussian", "gaussian", 4, 8, "planted(0.5)").name == (
+    assert DesignPoint("gaussian", "gaussian", 4, 8, "planted(0.5)").name == (
         "law_q=gaussian;law_k=gaussian;dependence=planted(0.5);setup=;d_k=4;n_keys=8"
     )
-    assert Condition("gaussian", "gaussian", 4, setup=SETUP).name == (
-        f"law_q=gaussian;law_k=gaussian;dependence=none;setup={SETUP};d_k=4;pairs"
+    assert DesignPoint(
+        "gaussian", "gaussian", 4, initialisation=INITIALISATION
+    ).name == (
+        f"law_q=gaussian;law_k=gaussian;dependence=none;setup={INITIALISATION};d_k=4;pairs"
     )
 
 
 def test_key_is_pinned():
     """The key of a name is the start of its SHA-256, on every machine."""
     # printf abc | sha256sum: ba7816bf 8f01cfea 414140de 5dae2223 ..., words reversed
-    assert condition_key("abc") == (0xBF1678BA, 0xEACF018F, 0xDE404141, 0x2322AE5D)
+    assert point_key("abc") == (0xBF1678BA, 0xEACF018F, 0xDE404141, 0x2322AE5D)
 
 
 @pytest.mark.parametrize("n_keys", [2, 32, 2047, 2048, 4096, 2**17, 2**18, 2**20])
 @pytest.mark.parametrize("d_k", [1, 4096])
 def test_shape_of_rows(n_keys, d_k):
     """A block of rows is bounded, has at least one query, and does not know d_k."""
-    n_queries, n = Condition("gaussian", "gaussian", d_k, n_keys).shape
+    n_queries, n = DesignPoint("gaussian", "gaussian", d_k, n_keys).shape
 
     assert n == n_keys
     assert 1 <= n_queries <= MOST_QUERIES
@@ -104,7 +106,7 @@ def test_shape_of_rows(n_keys, d_k):
 @pytest.mark.parametrize("n_keys", [2, 32, 128, 2048, 2**18, 2**19])
 def test_shape_with_planted_keys(n_keys):
     """Each query has a key of its own: there are no more queries than keys."""
-    plain = Condition("gaussian", "gaussian", 4, n_keys)
+    plain = DesignPoint("gaussian", "gaussian", 4, n_keys)
     planted = dataclasses.replace(plain, dependence="planted(0.5)")
 
     assert planted.shape == (min(plain.shape[0], n_keys), n_keys)
@@ -112,7 +114,7 @@ def test_shape_with_planted_keys(n_keys):
 
 def test_shape_of_pairs():
     """Pairs come in square blocks."""
-    assert Condition("gaussian", "gaussian", 64).shape == (PAIR_BLOCK, PAIR_BLOCK)
+    assert DesignPoint("gaussian", "gaussian", 64).shape == (PAIR_BLOCK, PAIR_BLOCK)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_shape_of_pairs():
 )
 def test_is_large(d_k, n_keys, large):
     """A replicate is large by its d_k or its number of keys."""
-    assert Condition("gaussian", "gaussian", d_k, n_keys).is_large is large
+    assert DesignPoint("gaussian", "gaussian", d_k, n_keys).is_large is large
 
 
 @pytest.mark.parametrize(
@@ -137,12 +139,15 @@ def test_is_large(d_k, n_keys, large):
         ({"d_k": True}, "d_k must be an integer of at least 1, got True"),
         ({"n_keys": 1}, "n_keys must be an integer of at least 2, got 1"),
         ({"n_keys": "8"}, "n_keys must be an integer of at least 2, got '8'"),
-        ({"law_q": "gausian"}, "Did you mean 'gaussian'"),
-        ({"law_k": "gausian"}, "Did you mean 'gaussian'"),
+        ({"distribution_q": "gausian"}, "Did you mean 'gaussian'"),
+        ({"distribution_k": "gausian"}, "Did you mean 'gaussian'"),
         ({"dependence": "some"}, "dependence must be none, pairs(rho) or planted(rho)"),
         ({"dependence": "planted(1.5)"}, "got 'planted(1.5)'"),
-        ({"setup": "init(kind=x)"}, "setup must be empty or init("),
-        ({"setup": SETUP}, "setup must be of the law gaussian"),
+        ({"initialisation": "init(kind=x)"}, "initialisation must be empty or init("),
+        (
+            {"initialisation": INITIALISATION},
+            "initialisation must be of the distribution gaussian",
+        ),
     ],
 )
 def test_errors(changed, message):
@@ -154,10 +159,10 @@ def test_errors(changed, message):
 
 
 def test_same_key_gives_same_numbers():
-    """A stream is a pure function of seed, condition, index and matrix."""
-    equal = Condition("gaussian", "laplace", 64, 128)
+    """A stream is a pure function of seed, point, index and matrix."""
+    equal = DesignPoint("gaussian", "laplace", 64, 128)
 
-    assert numbers() == numbers(condition=equal)
+    assert numbers() == numbers(point=equal)
 
 
 @pytest.mark.parametrize(
@@ -168,12 +173,16 @@ def test_same_key_gives_same_numbers():
         {"index": 1},
         {"which": "k"},
         {"which": "v"},
-        {"condition": dataclasses.replace(BASE, d_k=65)},
-        {"condition": dataclasses.replace(BASE, n_keys=129)},
-        {"condition": dataclasses.replace(BASE, n_keys=None)},
-        {"condition": dataclasses.replace(BASE, law_q="uniform")},
-        {"condition": dataclasses.replace(BASE, law_k="gaussian")},
-        {"condition": dataclasses.replace(BASE, law_k="gaussian", setup=SETUP)},
+        {"point": dataclasses.replace(BASE, d_k=65)},
+        {"point": dataclasses.replace(BASE, n_keys=129)},
+        {"point": dataclasses.replace(BASE, n_keys=None)},
+        {"point": dataclasses.replace(BASE, distribution_q="uniform")},
+        {"point": dataclasses.replace(BASE, distribution_k="gaussian")},
+        {
+            "point": dataclasses.replace(
+                BASE, distribution_k="gaussian", initialisation=INITIALISATION
+            )
+        },
         {"which": "copy"},
         {"which": "tail"},
     ],

@@ -3,17 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from montecarlo.claims.verdicts import Verdict, all_of, reading_verdict
+from montecarlo.claims.verdicts import Verdict, all_of, interpretation_verdict
 from montecarlo.observation.claims_here import CheckHere
 
 
 @dataclass(frozen=True, slots=True)
-class ReadingHere:
-    """A reading of a claim, judged on all heads of a model.
+class InterpretationHere:
+    """An interpretation of a claim, judged on all heads of a model.
 
     Attributes
     ----------
-    claim, reading : str
+    claim, interpretation : str
     verdict : Verdict
         Of all heads together.
     counts : mapping
@@ -21,17 +21,17 @@ class ReadingHere:
     """
 
     claim: str
-    reading: str
+    interpretation: str
     verdict: Verdict
     counts: Mapping[str, int]
 
 
-def judge_readings(
+def judge_interpretations(
     checks: Sequence[CheckHere],
     outcomes: Sequence[Sequence[Verdict]],
     broken: Sequence[bool],
-) -> list[ReadingHere]:
-    """Join the outcomes of checks on heads to verdicts on readings.
+) -> list[InterpretationHere]:
+    """Join the outcomes of checks on heads to verdicts on interpretations.
 
     Parameters
     ----------
@@ -43,13 +43,13 @@ def judge_readings(
     """
     places: dict[tuple[str, str], list[int]] = {}
     for number, one in enumerate(checks):
-        places.setdefault((one.claim, one.reading), []).append(number)
+        places.setdefault((one.claim, one.interpretation), []).append(number)
     judged = []
-    for (claim, reading), numbers in places.items():
+    for (claim, interpretation), numbers in places.items():
         heads = [all_of(head[number] for number in numbers) for head in outcomes]
         counts = {str(v): heads.count(v) for v in Verdict if v in heads}
         verdict = _join(checks[numbers[0]], heads, broken)
-        judged.append(ReadingHere(claim, reading, verdict, counts))
+        judged.append(InterpretationHere(claim, interpretation, verdict, counts))
     return judged
 
 
@@ -61,7 +61,7 @@ def _join(
     What is said under a premise is not refuted by heads that do not meet it.
     """
     votes = set(heads)
-    verdict = reading_verdict(check.quantifier, heads, check.share)
+    verdict = interpretation_verdict(check.quantifier, heads, check.share)
     fails = Verdict.REFUTED in votes and Verdict.SUPPORTED not in votes
     if fails and check.quantifier != "can":
         verdict = Verdict.REFUTED

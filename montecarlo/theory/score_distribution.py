@@ -1,9 +1,9 @@
-"""The exact law of q·k for Gaussian entries, at every d_k, far into its tails.
+"""The exact distribution of q·k for Gaussian entries, at every d_k, far into its tails.
 
-Given q the score is normal with standard deviation |q|, and |q| has the chi law with
-d_k degrees of freedom: distribution and tails are integrals over |q| of a normal one.
-In logarithms, so that nothing over- or underflows; no Bessel function is needed,
-though the density is one (the variance-gamma law).
+Given q the score is normal with standard deviation |q|, and |q| has the chi
+distribution with d_k degrees of freedom: distribution and tails are integrals over |q|
+of a normal one. In logarithms, so that nothing over- or underflows; no Bessel function
+is needed, though the density is one (the variance-gamma distribution).
 """
 
 import math
@@ -76,7 +76,7 @@ def _lengths(d_k: int, peak: float) -> tuple[Array, Array]:
     return radius, weight
 
 
-def law_gap(x: float, d_k: int) -> float:
+def distribution_gap(x: float, d_k: int) -> float:
     """Return P(q·k <= x sqrt(d_k)) - Φ(x): how far the score is from normal at x."""
     return score_distribution(x * math.sqrt(d_k), d_k) - float(ndtr(x))
 

@@ -8,7 +8,7 @@ import pytest
 
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.measure import main
-from montecarlo.point import measure
+from montecarlo.measurement import measure
 from montecarlo.report.__main__ import main as report
 from montecarlo.results.folder import write_run
 from montecarlo.results.table import COLUMNS
@@ -107,7 +107,10 @@ def test_budget_is_kept():
         ("--row r0 --d-k 8", "--row must stand without --d-k, got '8'"),
         ("--quantity score_variance --d-k 0", "at least 1, got 0"),
         ("--quantity score_variance --d-k x", "whole number, got 'x'"),
-        ("--quantity score_variance --law cauchy", "law must be one of"),
+        (
+            "--quantity score_variance --distribution cauchy",
+            "distribution must be one of",
+        ),
         ("--quantity score_variance --relative-error 2", "between 0 and 1, got 2.0"),
         ("--row r0 --from nowhere", "run.json"),
         ("", "--quantity must be given"),
@@ -121,12 +124,14 @@ def test_bad_input_is_one_line(arguments, message, capsys):
     assert error.count("\n") == 1
 
 
-def test_law_without_an_interval_is_told_at_once(capsys):
-    """A law that lacks moments gives a value, no interval, and why; sampling stops."""
-    wanted = ["--law", "student_t3", "--d-k", "4", "--divisor", "none"]
+def test_distribution_without_an_interval_is_told_at_once(capsys):
+    """A distribution that lacks moments gives a value, no interval, and why; sampling
+    stops.
+    """
+    wanted = ["--distribution", "student_t3", "--d-k", "4", "--divisor", "none"]
     assert main([*wanted, "--quantity", "score_variance", "--seed", "7"]) == 0
     text = capsys.readouterr().out
-    assert "none: the law lacks the moments that it needs" in text
+    assert "none: the distribution lacks the moments that it needs" in text
     assert "±" not in text
     assert "nan" not in text
     assert "replicates 128," in text
@@ -134,7 +139,16 @@ def test_law_without_an_interval_is_told_at_once(capsys):
 
 def test_mean_of_rare_replicates_has_no_interval(capsys):
     """An estimate that hangs on a few replicates says so, in words and as null."""
-    wanted = ["--law", "gaussian", "--d-k", "256", "--keys", "32", "--divisor", "none"]
+    wanted = [
+        "--distribution",
+        "gaussian",
+        "--d-k",
+        "256",
+        "--keys",
+        "32",
+        "--divisor",
+        "none",
+    ]
     wanted += ["--dependence", "planted(0.5)", "--quantity", "weight_max"]
     assert main([*wanted, "--relative-error", "0.01", "--seed", "7"]) == 0
     assert f"fewer than {FEWEST_BEHIND_A_MEAN} replicates" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Cells: which places of a grid a check is decided in, and what it looks at there."""
+"""Cases: which places of a grid a check is decided in, and what it looks at there."""
 
 import dataclasses
 import math
@@ -8,57 +8,63 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.cells import (
+from montecarlo.claims.cases import (
     Place,
-    canonical_laws,
-    cells_of,
+    canonical_distributions,
+    cases_of,
     estimate_in,
     is_applicable,
+    region_in,
     row_key,
     statistic_of,
-    window_in,
 )
+from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.presets import PRESETS, Block, Grid
-from montecarlo.sampling.conditions import Condition
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import find_reference
 
 ALL = tuple(DIVISORS)
 GRID = Grid(
     d_k=(1, 64, 256, 2048),
     n_keys=(8, 128, 512),
-    laws=("laplace", "student_t3"),
-    law_d_k=(64, 256),
-    law_n_keys=(128,),
-).conditions()
+    distributions=("laplace", "student_t3"),
+    distribution_d_k=(64, 256),
+    distribution_n_keys=(128,),
+).points()
 ROWS = Check("effective_keys", "at_least", low=0.0)
 PAIRS = Check("score_variance", "at_least", "value", low=0.0)
 
 
 def places(check, divisors=ALL, grid=GRID):
     """Where a check is decided."""
-    return [cell.place for cell in cells_of(check, grid, divisors)]
+    return [case.place for case in cases_of(check, grid, divisors)]
 
 
 def test_default_domain():
     """Without a domain a check speaks of the sizes of practice, d_k 64 to 256 and n 128
-    to 16384, and of all laws.
+    to 16384, and of all distributions.
     """
     assert set(places(ROWS)) == {
         *(Place("gaussian", n, d) for n in (128, 512) for d in (64, 256)),
-        *(Place(law, 128, d) for law in ("laplace", "student_t3") for d in (64, 256)),
+        *(
+            Place(distribution, 128, d)
+            for distribution in ("laplace", "student_t3")
+            for d in (64, 256)
+        ),
     }
     assert {place.d_k for place in places(PAIRS)} == {64, 256}
-    edges = [Condition("gaussian", "gaussian", 64, n) for n in (127, 128, 16384, 16385)]
+    edges = [
+        DesignPoint("gaussian", "gaussian", 64, n) for n in (127, 128, 16384, 16385)
+    ]
     assert [place.n_keys for place in places(ROWS, grid=edges)] == [128, 16384]
     assert {place.n_keys for place in places(PAIRS)} == {None}
 
 
 def test_domain_holds_both_ends():
-    """A domain holds its ends, and its laws are those named."""
+    """A domain holds its ends, and its distributions are those named."""
     domain = Domain((1, 64), (8, 128), ("gaussian",))
     check = Check("entropy", "at_least", low=0.0, domain=domain)
 
@@ -66,7 +72,7 @@ def test_domain_holds_both_ends():
 
 
 def test_order_does_not_depend_on_the_grid():
-    """Cells come by law, n and d_k, whatever the order of the grid."""
+    """Cases come by distribution, n and d_k, whatever the order of the grid."""
     found = places(ROWS)
 
     assert found == sorted(found)
@@ -74,21 +80,21 @@ def test_order_does_not_depend_on_the_grid():
 
 
 def test_series_run_along_d_k():
-    """A check along d_k has one cell for each law and n, with rising d_k, and none
-    where there is a single d_k.
+    """A check along d_k has one case for each distribution and n, with rising d_k, and
+    none where there is a single d_k.
     """
     check = Check("entropy", "slope_between", low=0.0)
-    cells = cells_of(check, GRID[::-1], ALL)
+    cases = cases_of(check, GRID[::-1], ALL)
 
-    assert len(cells) == 4
-    for cell in cells:
-        assert cell.place.d_k is None
-        assert [c.d_k for c in cell.conditions] == [64, 256]
+    assert len(cases) == 4
+    for case in cases:
+        assert case.place.d_k is None
+        assert [c.d_k for c in case.points] == [64, 256]
     narrow = Check("entropy", "slope_between", low=0.0, domain=Domain((64, 255)))
-    assert cells_of(narrow, GRID, ALL) == []
+    assert cases_of(narrow, GRID, ALL) == []
 
 
-def test_divisors_that_are_not_sampled_have_no_cells():
+def test_divisors_that_are_not_sampled_have_no_cases():
     """A check under a divisor, or a pair of them, needs all of it sampled."""
     ratio = Check("effective_keys", "at_most", divisor="none/sqrt", high=1.0)
 
@@ -101,20 +107,22 @@ def test_quantities_of_gaussian_keys():
     """A quantity that means something for Gaussian keys only is decided there only."""
     check = Check("entropy_identity", "at_least", low=-1.0, divisor="sqrt")
 
-    assert {place.law for place in places(check)} == {"gaussian"}
+    assert {place.distribution for place in places(check)} == {"gaussian"}
 
 
-def test_mixed_laws_are_no_cells():
-    """Where queries and keys have different laws, only a domain that says so speaks."""
-    mixed = [Condition("rademacher", "gaussian", 64, 128)]
+def test_mixed_distributions_are_no_cases():
+    """Where queries and keys have different distributions, only a domain that says so
+    speaks.
+    """
+    mixed = [DesignPoint("rademacher", "gaussian", 64, 128)]
 
     assert places(ROWS, grid=mixed) == []
 
 
 @pytest.mark.parametrize(
-    ("law", "quantity", "expected"),
+    ("distribution", "quantity", "expected"),
     [
-        ("student_t3", "score_law_gap", True),
+        ("student_t3", "score_distribution_gap", True),
         ("student_t3", "score_abs", False),
         ("student_t5", "score_abs", True),
         ("student_t5", "score_variance", False),
@@ -125,22 +133,25 @@ def test_mixed_laws_are_no_cells():
         ("gaussian", "score_excess_kurtosis", True),
     ],
 )
-def test_moments_that_an_interval_needs(law, quantity, expected):
-    """Whether an interval is valid depends on law and quantity together."""
+def test_moments_that_an_interval_needs(distribution, quantity, expected):
+    """Whether an interval is valid depends on distribution and quantity together."""
     summary = "value" if quantity.startswith("score") else "mean"
     check = Check(quantity, "at_least", summary, low=0.0)
-    grid = [Condition(law, law, 64), Condition(law, law, 64, 128)]
-    (cell,) = cells_of(check, grid, ALL)
+    grid = [
+        DesignPoint(distribution, distribution, 64),
+        DesignPoint(distribution, distribution, 64, 128),
+    ]
+    (case,) = cases_of(check, grid, ALL)
 
-    assert is_applicable(check, cell) is expected
+    assert is_applicable(check, case) is expected
 
 
 def statistics(*checks):
     """The different statistics that checks look at on the grid."""
     return {
-        statistic_of(check, cell)
+        statistic_of(check, case)
         for check in checks
-        for cell in cells_of(check, GRID, ALL)
+        for case in cases_of(check, GRID, ALL)
     }
 
 
@@ -158,10 +169,10 @@ def test_known_factors_make_no_new_statistic():
 
 
 def test_relations_along_d_k_have_budgets_of_their_own():
-    """A value in each cell, a slope, a ratio of ends and a limit are different
+    """A value in each case, a slope, a ratio of ends and a limit are different
     estimates: none is paid for by the share of another, whatever they have in common.
     """
-    domain = Domain(d_k=(64, 256), n_keys=(128, 128), laws=("gaussian",))
+    domain = Domain(d_k=(64, 256), n_keys=(128, 128), distributions=("gaussian",))
     checks = [
         Check("jacobian_trace", "at_most", high=1.0, domain=domain),
         Check("jacobian_trace", "slope_between", high=0.0, domain=domain),
@@ -173,14 +184,14 @@ def test_relations_along_d_k_have_budgets_of_their_own():
 
 
 def test_statistic_is_what_is_estimated():
-    """A statistic names its relation, its row and all conditions of its cell."""
+    """A statistic names its relation, its row and all points of its case."""
     for relation in ("at_least", "slope_between", "ratio_of_ends_between"):
         check = Check("entropy", relation, divisor="sqrt", low=0.0)
-        for cell in cells_of(check, GRID, ALL):
-            kind, key, conditions = dataclasses.astuple(statistic_of(check, cell))
+        for case in cases_of(check, GRID, ALL):
+            kind, key, points = dataclasses.astuple(statistic_of(check, case))
             assert kind == ("value" if relation == "at_least" else relation)
             assert key == tuple(row_key(check))
-            assert len(conditions) == len(cell.conditions)
+            assert len(points) == len(case.points)
 
 
 def test_rows_under_another_divisor_are_another_statistic():
@@ -194,14 +205,14 @@ def test_rows_under_another_divisor_are_another_statistic():
     for other in others:
         assert not statistics(other) & statistics(ROWS)
     bounds = Check("effective_keys", "between", low=0.0, high=3.0)
-    assert statistics(bounds) == statistics(ROWS)  # another window, the same estimate
+    assert statistics(bounds) == statistics(ROWS)  # another region, the same estimate
 
 
 class Fixed:
-    """Summaries that answer with a number of the condition's d_k."""
+    """Summaries that answer with a number of the point's d_k."""
 
-    def __init__(self, condition):
-        self.d_k = condition.d_k
+    def __init__(self, point):
+        self.d_k = point.d_k
 
     def estimate(self, key):
         """Return d_k, and for ratios of divisors 0.5."""
@@ -212,12 +223,12 @@ class Fixed:
     ("relation", "expected"),
     [("at_least", 64.0), ("slope_between", 1.0), ("ratio_of_ends_between", 4.0)],
 )
-def test_estimate_in_a_cell(relation, expected):
-    """A cell's estimate is the row's, or the slope or ratio of its series."""
+def test_estimate_in_a_case(relation, expected):
+    """A case's estimate is the row's, or the slope or ratio of its series."""
     check = Check("entropy", relation, low=0.0)
-    cell = cells_of(check, GRID, ALL)[0]
+    case = cases_of(check, GRID, ALL)[0]
 
-    assert estimate_in(check, cell, Fixed).value == pytest.approx(expected)
+    assert estimate_in(check, case, Fixed).value == pytest.approx(expected)
 
 
 def test_row_key():
@@ -230,14 +241,14 @@ def test_row_key():
     assert row_key(check) == ("none", "format_error", "mean", "float16", "naive")
 
 
-def exact(condition, key):
+def exact(point, key):
     """Exact values as theory would give them: none for d_k = 256."""
     del key
-    return None if condition.d_k == 256 else 3.0
+    return None if point.d_k == 256 else 3.0
 
 
 @pytest.mark.parametrize(
-    ("check", "window"),
+    ("check", "region"),
     [
         (Check("entropy", "at_least", low=0.5), (0.5, math.inf)),
         (Check("entropy", "at_most", high=0.5), (-math.inf, 0.5)),
@@ -252,27 +263,27 @@ def exact(condition, key):
         (Check("entropy", "slope_between", low=0.5), (0.5, math.inf)),
     ],
 )
-def test_windows(check, window):
-    """A window has the bounds of the relation, or the expected value with a tolerance
+def test_regions(check, region):
+    """A region has the bounds of the relation, or the expected value with a tolerance
     that is relative unless 0 is expected.
     """
-    cell = cells_of(check, GRID, ALL)[0]
-    assert cell.conditions[0].d_k == 64
-    assert cell.place.n_keys == 128
+    case = cases_of(check, GRID, ALL)[0]
+    assert case.points[0].d_k == 64
+    assert case.place.n_keys == 128
 
-    assert window_in(check, cell, exact) == pytest.approx(window)
+    assert region_in(check, case, exact) == pytest.approx(region)
 
 
-def test_no_reference_no_window():
-    """Where there is no exact value a check against it has no window."""
+def test_no_reference_no_region():
+    """Where there is no exact value a check against it has no region."""
     check = Check("entropy", "equals", expected="reference", tolerance=0.1)
-    windows = [window_in(check, cell, exact) for cell in cells_of(check, GRID, ALL)]
+    regions = [region_in(check, case, exact) for case in cases_of(check, GRID, ALL)]
 
-    assert windows.count(None) == len(windows) / 2
+    assert regions.count(None) == len(regions) / 2
 
 
 #: Checks that need what the small quick preset leaves to the others: scores at other
-#: d_k and n, under other laws, and number formats of long rows.
+#: d_k and n, under other distributions, and number formats of long rows.
 LEFT_OUT_OF_QUICK = {
     ("product-variance", "score_row_variance"),
     ("score-reaches-dimension", "score_max"),
@@ -286,16 +297,20 @@ LEFT_OUT_OF_QUICK = {
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_readings_and_self_checks_have_cells(preset):
+def test_readings_and_self_checks_have_cases(preset):
     """No check by which a claim or the simulator is judged is left out by a preset, but
     for those of the quick one that are named above, and each of these.
     """
     catalogue = read_catalogue()
-    conditions = PRESETS[preset].conditions()
+    points = PRESETS[preset].points()
     owners = {
         **{one.id: one.check for one in catalogue.self_check},
         **{
-            claim.id: [c for reading in claim.reading for c in reading.check]
+            claim.id: [
+                c
+                for interpretation in claim.interpretation
+                for c in interpretation.check
+            ]
             for claim in catalogue.claim
         },
     }
@@ -303,69 +318,82 @@ def test_readings_and_self_checks_have_cells(preset):
         (owner, check.quantity)
         for owner, checks in owners.items()
         for check in checks
-        if not cells_of(check, conditions, ALL)
+        if not cases_of(check, points, ALL)
     }
     assert left_out == (LEFT_OUT_OF_QUICK if preset == "quick" else set())
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_comparison_with_theory_has_a_reference(preset):
-    """Where a check compares with an exact value, theory has it in some cells."""
-    conditions = PRESETS[preset].conditions()
+    """Where a check compares with an exact value, theory has it in some cases."""
+    points = PRESETS[preset].points()
     for check in read_catalogue().checks():
-        cells = cells_of(check, conditions, ALL)
-        if check.expected == "reference" and cells:
-            windows = [window_in(check, cell, reference_of) for cell in cells]
-            assert any(window is not None for window in windows), check
+        cases = cases_of(check, points, ALL)
+        if check.expected == "reference" and cases:
+            regions = [region_in(check, case, reference_of) for case in cases]
+            assert any(region is not None for region in regions), check
 
 
-def reference_of(condition, key):
+def reference_of(point, key):
     """The exact value of a row, as a study knows it."""
-    found = find_reference(condition, key)
+    found = find_reference(point, key)
     return None if found is None else found.value
 
 
-#: What breaks the texts' premise: shifted laws, a planted key, pairs, a projection.
+#: What breaks the texts' premise: shifted distributions, a planted key, pairs, a
+#: projection.
 PROJECTED = "init(kind=lecun_normal,norm=rms,shape=full,width=64)"
 BROKEN = Grid(
     d_k=(64, 256),
     n_keys=(128,),
-    laws=("gaussian(std=2.0)",),
-    law_d_k=(64, 256),
-    law_n_keys=(128,),
+    distributions=("gaussian(std=2.0)",),
+    distribution_d_k=(64, 256),
+    distribution_n_keys=(128,),
     blocks=(
-        Block((64, 256), (128,), law_q="gaussian(mean=0.5)", law_k="gaussian"),
-        Block((64, 256), (128,), law_q="gaussian", law_k="gaussian(mean=0.5)"),
+        Block(
+            (64, 256),
+            (128,),
+            distribution_q="gaussian(mean=0.5)",
+            distribution_k="gaussian",
+        ),
+        Block(
+            (64, 256),
+            (128,),
+            distribution_q="gaussian",
+            distribution_k="gaussian(mean=0.5)",
+        ),
         Block((64, 256), (128,), pairs=False, dependence="planted(0.5)"),
         Block((256,), dependence="pairs(1.0)"),
-        Block((64, 256), setup=PROJECTED),
+        Block((64, 256), initialisation=PROJECTED),
         Block((128,), (256,), pairs=False, formats=True),
     ),
-).conditions()
+).points()
 SHIFTED_Q = "gaussian(mean=0.5) * gaussian"
 
 
 def test_the_premise_is_what_no_domain_says():
-    """Without a word on laws, dependence and setup a check looks at none of what breaks
-    the premise.
+    """Without a word on distributions, dependence and initialisation a check looks at
+    none of what breaks the premise.
     """
     for check in (ROWS, PAIRS):
-        found = {(p.law, p.context) for p in places(check, grid=BROKEN)}
+        found = {(p.distribution, p.context) for p in places(check, grid=BROKEN)}
         assert found == {("gaussian", "")}
 
 
 @pytest.mark.parametrize("check", [ROWS, PAIRS])
-def test_pairs_of_laws(check):
-    """``q * k`` names a pair of laws, in this order, beside single laws."""
-    domain = Domain(laws=(SHIFTED_Q, "gaussian(std=2.0)"))
+def test_pairs_of_distributions(check):
+    """``q * k`` names a pair of distributions, in this order, beside single
+    distributions.
+    """
+    domain = Domain(distributions=(SHIFTED_Q, "gaussian(std=2.0)"))
     found = places(msgspec.structs.replace(check, domain=domain), grid=BROKEN)
 
-    assert {place.law for place in found} == {SHIFTED_Q, "gaussian(std=2.0)"}
-    for cell in cells_of(msgspec.structs.replace(check, domain=domain), BROKEN, ALL):
-        (condition,) = cell.conditions
-        if cell.place.law == SHIFTED_Q:
-            assert condition.law_q == "gaussian(mean=0.5)"
-            assert condition.law_k == "gaussian"
+    assert {place.distribution for place in found} == {SHIFTED_Q, "gaussian(std=2.0)"}
+    for case in cases_of(msgspec.structs.replace(check, domain=domain), BROKEN, ALL):
+        (point,) = case.points
+        if case.place.distribution == SHIFTED_Q:
+            assert point.distribution_q == "gaussian(mean=0.5)"
+            assert point.distribution_k == "gaussian"
 
 
 @pytest.mark.parametrize(
@@ -378,22 +406,24 @@ def test_pairs_of_laws(check):
         ("gaussian(std=2) * gaussian(std=2.0)", "gaussian(std=2.0)"),
     ],
 )
-def test_canonical_laws(named, canonical):
-    """A pair of one law is that law, and parameters are written one way."""
-    assert canonical_laws(named) == canonical
-    assert canonical_laws(canonical) == canonical
+def test_canonical_distributions(named, canonical):
+    """A pair of one distribution is that distribution, and parameters are written one
+    way.
+    """
+    assert canonical_distributions(named) == canonical
+    assert canonical_distributions(canonical) == canonical
 
 
 @pytest.mark.parametrize("named", ["gaussian * laplace * gaussian", "gaussian *", "*"])
-def test_what_is_no_pair_of_laws(named):
-    """Three laws, or half a pair, are refused."""
+def test_what_is_no_pair_of_distributions(named):
+    """Three distributions, or half a pair, are refused."""
     with pytest.raises(ValueError, match="must be"):
-        canonical_laws(named)
+        canonical_distributions(named)
 
 
-def test_dependence_and_setup():
-    """A domain names the dependence and the setup that it speaks of; its places say so,
-    and series do not run across them.
+def test_dependence_and_initialisation():
+    """A domain names the dependence and the initialisation that it speaks of; its
+    places say so, and series do not run across them.
     """
     planted = Domain(dependence=("planted(0.5)",))
     check = Check("planted_weight", "at_least", low=0.0, domain=planted)
@@ -406,19 +436,19 @@ def test_dependence_and_setup():
         *(Place("gaussian", None, d) for d in (64, 256)),
         Place("gaussian", None, 256, "pairs(1.0)"),
     ]
-    both = Domain(setup=("", PROJECTED))
+    both = Domain(initialisation=("", PROJECTED))
     check = Check("score_variance", "slope_between", "value", low=0.0, domain=both)
-    cells = cells_of(check, BROKEN, ALL)
-    assert [cell.place for cell in cells] == [
+    cases = cases_of(check, BROKEN, ALL)
+    assert [case.place for case in cases] == [
         Place("gaussian", None, None),
         Place("gaussian", None, None, PROJECTED),
     ]
-    for cell in cells:
-        assert [c.d_k for c in cell.conditions] == [64, 256]
+    for case in cases:
+        assert [c.d_k for c in case.points] == [64, 256]
 
 
 def test_planted_quantities_need_a_planted_key():
-    """What looks at a query's own key has no cell where none is planted."""
+    """What looks at a query's own key has no case where none is planted."""
     anywhere = Domain(dependence=("none", "planted(0.5)"))
     check = Check("planted_weight", "at_least", low=0.0, domain=anywhere)
 
@@ -426,7 +456,7 @@ def test_planted_quantities_need_a_planted_key():
 
 
 def test_formats_are_decided_where_they_are_computed():
-    """A quantity of number formats has a cell only in conditions that compute them, and
+    """A quantity of number formats has a case only in points that compute them, and
     there the quantities of rows have theirs as well; a place says which format it is,
     so that checks of two formats are no places of one.
     """
@@ -455,8 +485,8 @@ def test_formats_and_ways_are_statistics_of_their_own():
         for softmax in SOFTMAXES
     ]
     found = {
-        statistic_of(check, cell)
+        statistic_of(check, case)
         for check in checks
-        for cell in cells_of(check, BROKEN, ALL)
+        for case in cases_of(check, BROKEN, ALL)
     }
     assert len(found) == len(checks) == 2 * 4 * 4

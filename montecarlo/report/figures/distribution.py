@@ -1,4 +1,4 @@
-"""The law of the scaled score against the normal law: exact curves, measured gaps."""
+"""The distribution of the scaled score against the normal one: curves, gaps."""
 
 from dataclasses import replace
 
@@ -18,15 +18,15 @@ from montecarlo.report.figures.drawing import (
 )
 from montecarlo.report.figures.palette import (
     BLUE,
+    DISTRIBUTION_LOOKS,
     GAUSSIAN_LOOK,
     GREEN,
     INK,
-    LAW_LOOKS,
     PURPLE,
     Dash,
 )
 from montecarlo.report.figures.rows import FEWEST_POINTS, plain_rows, with_interval
-from montecarlo.results.table import SCORE_LAW
+from montecarlo.results.table import SCORE_DISTRIBUTION
 
 #: Colour and dash of the exact curves, by d_k.
 CURVES: dict[int, tuple[str, Dash]] = {
@@ -35,34 +35,41 @@ CURVES: dict[int, tuple[str, Dash]] = {
     16: (PURPLE, (0, (5, 1.6, 1.2, 1.6))),
     64: (BLUE, (0, (1.4, 1.2))),
 }
-LAWS = {"gaussian": GAUSSIAN_LOOK, **LAW_LOOKS}
+DISTRIBUTIONS = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
 MARK = 4.5
 
 
 def gap_rows(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the gaps from the normal law that are drawn, of q and k of one law."""
-    rows = plain_rows(measurements, quantity="score_law_gap")
-    rows = rows[rows["law_q"].eq(rows["law_k"]) & rows["law_q"].isin(LAWS)]
+    """Return the gaps that are drawn, of q and k of one distribution."""
+    rows = plain_rows(measurements, quantity="score_distribution_gap")
+    rows = rows[
+        rows["distribution_q"].eq(rows["distribution_k"])
+        & rows["distribution_q"].isin(DISTRIBUTIONS)
+    ]
     return with_interval(rows)
 
 
-def build_score_law(
+def build_score_distribution(
     measurements: pd.DataFrame,
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build distribution functions less the normal one, and gaps against d_k."""
     rows = gap_rows(measurements)
-    if rows[rows["law_q"].eq("gaussian")]["d_k"].nunique() < FEWEST_POINTS:
+    if rows[rows["distribution_q"].eq("gaussian")]["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
-    plot_curves(left, curves[curves["curve"].eq(SCORE_LAW)])
+    plot_curves(left, curves[curves["curve"].eq(SCORE_DISTRIBUTION)])
     plot_gaps(right, rows)
     powers_of_two(right, rows["d_k"], columns=2)
     lines = [
         Line2D([], [], color=colour, linestyle=dash, label=f"$d_k = {d_k}$")
         for d_k, (colour, dash) in CURVES.items()
     ]
-    present = [look for law, look in LAWS.items() if law in set(rows["law_q"])]
+    present = [
+        look
+        for distribution, look in DISTRIBUTIONS.items()
+        if distribution in set(rows["distribution_q"])
+    ]
     figure.legend(handles=lines, loc="outside upper center", ncols=len(lines))
     figure.legend(
         handles=[key_of(look) for look in present],
@@ -101,21 +108,21 @@ def plot_curves(axes: Axes, table: pd.DataFrame) -> Axes:
 
 
 def plot_gaps(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw the size of the measured gap at one place against d_k, for several laws.
+    """Draw the size of the measured gap at one place against d_k.
 
     Parameters
     ----------
     axes : Axes
     table : DataFrame
-        Rows of ``score_law_gap`` with bounded intervals.
+        Rows of ``score_distribution_gap`` with bounded intervals.
 
     Returns
     -------
     Axes
     """
     level(axes, 0.0)
-    for law, look in LAWS.items():
-        rows = table[table["law_q"].eq(law)]
+    for distribution, look in DISTRIBUTIONS.items():
+        rows = table[table["distribution_q"].eq(distribution)]
         plot_reference(axes, rows)
         if len(rows):
             plot_estimates(axes, rows, replace(look, size=MARK))

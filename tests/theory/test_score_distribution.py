@@ -1,4 +1,6 @@
-"""The law of q·k for Gaussian entries, against its density and against the normal."""
+"""The distribution of q·k for Gaussian entries, against its density and against the
+normal.
+"""
 
 import math
 from itertools import pairwise
@@ -11,9 +13,9 @@ import scipy.special
 import scipy.stats
 
 from montecarlo.theory.references import GAP_AT
-from montecarlo.theory.score_law import (
+from montecarlo.theory.score_distribution import (
+    distribution_gap,
     expected_maximum,
-    law_gap,
     log_score_tail,
     score_distribution,
 )
@@ -93,7 +95,7 @@ def test_far_tails(d_k, x):
 
 @pytest.mark.parametrize("x", [0.5, 11.09, 88.7, 600.0])
 def test_two_dimensions_are_laplace(x):
-    """At d_k = 2 the score has the Laplace law: P(s > x) = exp(-x)/2."""
+    """At d_k = 2 the score has the Laplace distribution: P(s > x) = exp(-x)/2."""
     assert log_score_tail(x, 2) == pytest.approx(-x - math.log(2.0), abs=1e-10)
 
 
@@ -150,12 +152,12 @@ def test_largest_gap_to_normal(d_k, largest):
     measured is where it lies for large d_k, and never exceeds it.
     """
     places = np.linspace(0.0, 3.0, 301)
-    found = max(abs(law_gap(float(x), d_k)) for x in places)
+    found = max(abs(distribution_gap(float(x), d_k)) for x in places)
 
     assert found == pytest.approx(largest, rel=6e-3)
-    assert 0.0 < law_gap(GAP_AT, d_k) <= found * (1.0 + 1e-6)
+    assert 0.0 < distribution_gap(GAP_AT, d_k) <= found * (1.0 + 1e-6)
     if d_k >= 64:
-        assert law_gap(GAP_AT, d_k) == pytest.approx(found, rel=1e-3)
+        assert distribution_gap(GAP_AT, d_k) == pytest.approx(found, rel=1e-3)
         assert d_k * found == pytest.approx(0.13765, rel=2e-3)
 
 

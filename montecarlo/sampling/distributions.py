@@ -1,7 +1,7 @@
-"""Laws of one entry of Q or K, of mean 0 and variance 1, with exact moments.
+"""Distributions of one entry of Q or K, of mean 0 and variance 1, with exact moments.
 
-A new law is one entry in `LAWS`.  ``gaussian(mean=0.5,std=2.0)`` names a law that was
-shifted and rescaled.
+A new distribution is one entry in `DISTRIBUTIONS`.  ``gaussian(mean=0.5,std=2.0)``
+names a distribution that was shifted and rescaled.
 """
 
 import math
@@ -19,15 +19,16 @@ Draw = Callable[[Generator, tuple[int, ...]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
-class Law:
-    """The law of one entry.
+class Distribution:
+    """The distribution of one entry.
 
     Attributes
     ----------
     name : str
         Canonical: parameters sorted, defaults dropped, ``repr`` of each float.
     draw : callable
-        (generator, shape) -> float32 array of the standardised law, mean 0, variance 1.
+        (generator, shape) -> float32 array of the standardised distribution, mean 0,
+        variance 1.
     kurtosis : float
         Exact fourth standardised moment; infinite where there is none.
     moments : float
@@ -44,11 +45,11 @@ class Law:
     std: float = 1.0
 
     def sample(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        """Draw entries of this law as float32, shape ``shape``."""
+        """Draw entries of this distribution as float32, shape ``shape``."""
         return self.rescale(self.draw(rng, shape))
 
     def rescale(self, standard: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Give standardised entries this law's mean and standard deviation."""
+        """Give standardised entries this distribution's mean and standard deviation."""
         if self.mean == 0.0 and self.std == 1.0:
             return standard
         return np.float32(self.mean) + np.float32(self.std) * standard
@@ -152,17 +153,17 @@ def _student_t(freedom: int) -> Draw:
 
 
 #: Kurtosis of Student's t is 3 + 6/(freedom - 4); of the others, textbook values.
-LAWS = {
-    law.name: law
-    for law in (
-        Law("gaussian", _gaussian, kurtosis=3.0),
-        Law("uniform", _uniform, kurtosis=1.8),
-        Law("laplace", _laplace, kurtosis=6.0),
-        Law("rademacher", _rademacher, kurtosis=1.0),
-        Law("logistic", _logistic, kurtosis=4.2),
-        Law("student_t10", _student_t(10), kurtosis=4.0, moments=10.0),
-        Law("student_t5", _student_t(5), kurtosis=9.0, moments=5.0),
-        Law("student_t3", _student_t(3), kurtosis=math.inf, moments=3.0),
+DISTRIBUTIONS = {
+    distribution.name: distribution
+    for distribution in (
+        Distribution("gaussian", _gaussian, kurtosis=3.0),
+        Distribution("uniform", _uniform, kurtosis=1.8),
+        Distribution("laplace", _laplace, kurtosis=6.0),
+        Distribution("rademacher", _rademacher, kurtosis=1.0),
+        Distribution("logistic", _logistic, kurtosis=4.2),
+        Distribution("student_t10", _student_t(10), kurtosis=4.0, moments=10.0),
+        Distribution("student_t5", _student_t(5), kurtosis=9.0, moments=5.0),
+        Distribution("student_t3", _student_t(3), kurtosis=math.inf, moments=3.0),
     )
 }
 
@@ -170,44 +171,54 @@ _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _SHIFTED = re.compile(rf"(\w+)\((mean|std)=({_NUMBER})(?:,(mean|std)=({_NUMBER}))?\)")
 
 
-def parse_law(name: str) -> Law:
-    """Return the law that a name stands for, under its canonical name.
+def parse_distribution(name: str) -> Distribution:
+    """Return the distribution that a name stands for, under its canonical name.
 
     Parameters
     ----------
     name : str
-        A key of `LAWS`, or one followed by ``(mean=…)``, ``(std=…)`` or
+        A key of `DISTRIBUTIONS`, or one followed by ``(mean=…)``, ``(std=…)`` or
         ``(mean=…,std=…)``.
 
     Returns
     -------
-    Law
+    Distribution
 
     Raises
     ------
     ValueError
-        If the law is not known or a parameter is out of range.
+        If the distribution is not known or a parameter is out of range.
     """
     match = _SHIFTED.fullmatch(name.replace(" ", ""))
     if match is None:
-        return look_up("law", name, LAWS)
+        return look_up("distribution", name, DISTRIBUTIONS)
     family, *rest = match.groups()
     given = {rest[0]: float(rest[1])}
     if rest[2] is not None:
         if rest[2] in given:
-            raise ValueError(f"law must give each parameter once, got {name!r}")
+            raise ValueError(
+                f"distribution must give each parameter once, got {name!r}"
+            )
         given[rest[2]] = float(rest[3])
     mean, std = given.get("mean", 0.0), given.get("std", 1.0)
     # Draws and products are float32: beyond these bounds they lose their variance.
     if not (1e-6 <= std <= 1e6 and abs(mean) <= 1e3 * std):
         raise ValueError(
-            f"law must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, got {name!r}"
+            f"distribution must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, "
+            f"got {name!r}"
         )
-    law = look_up("law", family, LAWS)
+    distribution = look_up("distribution", family, DISTRIBUTIONS)
     changed = [
         f"{key}={value!r}"
         for key, value, default in (("mean", mean, 0.0), ("std", std, 1.0))
         if value != default
     ]
     canonical = f"{family}({','.join(changed)})" if changed else family
-    return Law(canonical, law.draw, law.kurtosis, law.moments, mean, std)
+    return Distribution(
+        canonical,
+        distribution.draw,
+        distribution.kurtosis,
+        distribution.moments,
+        mean,
+        std,
+    )

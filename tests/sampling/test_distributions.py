@@ -1,9 +1,10 @@
-"""Laws have the moments they declare, and draws follow the laws.
+"""Distributions have the moments they declare, and draws follow the distributions.
 
 A declared moment is compared with the integral of SciPy's density.  Draws are compared
-with SciPy's distribution function by the Dvoretzky-Kiefer-Wolfowitz bound, which holds
-for every law and n: P(sup|F_n - F| > ε) ≤ 2 exp(-2nε²).  Where the eighth moment exists
-and is tame, mean and variance are tested by normal theory as well, which is sharper.
+with SciPy's density function by the Dvoretzky-Kiefer-Wolfowitz bound, which holds
+for every distribution and n: P(sup|F_n - F| > ε) ≤ 2 exp(-2nε²).  Where the eighth
+moment exists and is tame, mean and variance are tested by normal theory as well, which
+is sharper.
 
 FALSE_ALARM is the rate of one check; there are fewer than 80, so this file fails by
 chance less than once in 10⁵ seeds.
@@ -18,13 +19,17 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.sampling.laws import LAWS, Law, parse_law
+from montecarlo.sampling.distributions import (
+    DISTRIBUTIONS,
+    Distribution,
+    parse_distribution,
+)
 
 FALSE_ALARM = 1e-7
 N_DRAWS = 1_000_000
 #: Two-sided normal quantile of FALSE_ALARM: 5.33.
 Z_LIMIT = float(-scipy.stats.norm.ppf(FALSE_ALARM / 2.0))
-#: The largest distance of distribution functions that chance may make.
+#: The largest distance of density functions that chance may make.
 DISTANCE_LIMIT = math.sqrt(math.log(2.0 / FALSE_ALARM) / (2.0 * N_DRAWS))
 #: A variance that is off by this factor must be seen.
 PLANTED_VARIANCE = 1.1
@@ -38,35 +43,37 @@ STANDARD = {
     "student_t5": scipy.stats.t(5, scale=math.sqrt(0.6)),
     "student_t3": scipy.stats.t(3, scale=math.sqrt(1.0 / 3.0)),
 }
-#: Laws whose squares are tame enough for normal theory at 5 standard errors: with a
-#: skewness of at most 7 and 10⁶ draws the tail is off by less than a factor 1.2.
+#: Distributions whose squares are tame enough for normal theory at 5 standard errors:
+#: with a skewness of at most 7 and 10⁶ draws the tail is off by less than a factor 1.2.
 TAME = ("gaussian", "uniform", "laplace", "logistic")
 
 
 @pytest.fixture(scope="module")
 def draws():
-    """A million draws of each law."""
+    """A million draws of each distribution."""
     return {
-        name: law.sample(np.random.default_rng((31, i)), (N_DRAWS,)).astype(np.float64)
-        for i, (name, law) in enumerate(LAWS.items())
+        name: distribution.sample(np.random.default_rng((31, i)), (N_DRAWS,)).astype(
+            np.float64
+        )
+        for i, (name, distribution) in enumerate(DISTRIBUTIONS.items())
     }
 
 
-def integral(distribution, function):
+def integral(density, function):
     """Expectation of a function by quadrature."""
-    low, high = distribution.support()
+    low, high = density.support()
     halves = ((low, 0.0), (0.0, high))
     return sum(
         scipy.integrate.quad(
-            lambda x: function(x) * distribution.pdf(x), *half, epsabs=0, epsrel=1e-10
+            lambda x: function(x) * density.pdf(x), *half, epsabs=0, epsrel=1e-10
         )[0]
         for half in halves
     )
 
 
-def distance(sample, distribution):
-    """Largest distance between a sample's distribution function and the law's."""
-    return scipy.stats.ks_1samp(sample, distribution.cdf, mode="asymp").statistic
+def distance(sample, density):
+    """Largest distance between a sample's density function and the distribution's."""
+    return scipy.stats.ks_1samp(sample, density.cdf, mode="asymp").statistic
 
 
 def z_score(sample, expected, variance):
@@ -74,9 +81,9 @@ def z_score(sample, expected, variance):
     return (sample.mean() - expected) / math.sqrt(variance / len(sample))
 
 
-def test_every_law_is_tested():
-    """A new law needs a distribution to be held against."""
-    assert set(LAWS) == {*STANDARD, "rademacher"}
+def test_every_distribution_is_tested():
+    """A new distribution needs a density to be held against."""
+    assert set(DISTRIBUTIONS) == {*STANDARD, "rademacher"}
 
 
 class AllOnes:
@@ -93,57 +100,63 @@ class AllOnes:
 
 def test_the_normal_tail_ends_where_it_is_said():
     """The farthest draw is that of a uniform of 24 bits: 5.77 standard deviations."""
-    farthest = LAWS["gaussian"].sample(AllOnes(), (4,)).max()
+    farthest = DISTRIBUTIONS["gaussian"].sample(AllOnes(), (4,)).max()
     assert farthest == pytest.approx(math.sqrt(48.0 * math.log(2.0)), rel=1e-5)
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
-def test_record(law):
-    """A law of the table is standardised and stands under its own canonical name."""
-    assert LAWS[law.name] is law
-    assert parse_law(law.name) is law
-    assert (law.mean, law.std) == (0.0, 1.0)
-    assert (law.kurtosis < math.inf) == (law.moments > 4.0)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
+def test_record(distribution):
+    """A distribution of the table is standardised and stands under its own canonical
+    name.
+    """
+    assert DISTRIBUTIONS[distribution.name] is distribution
+    assert parse_distribution(distribution.name) is distribution
+    assert (distribution.mean, distribution.std) == (0.0, 1.0)
+    assert (distribution.kurtosis < math.inf) == (distribution.moments > 4.0)
 
 
 @pytest.mark.parametrize("name", STANDARD)
 def test_declared_moments(name):
-    """Mean 0, variance 1 and the declared kurtosis are those of the law's density."""
-    law, distribution = LAWS[name], STANDARD[name]
+    """Mean 0, variance 1 and the declared kurtosis are those of the distribution's
+    density.
+    """
+    distribution, density = DISTRIBUTIONS[name], STANDARD[name]
 
-    assert integral(distribution, lambda x: x**2) == pytest.approx(1.0, rel=1e-7)
-    assert distribution.pdf(0.3) == pytest.approx(distribution.pdf(-0.3))  # so mean 0
-    if law.moments > 4.0:
-        fourth = integral(distribution, lambda x: x**4)
-        assert law.kurtosis == pytest.approx(fourth, rel=1e-6)
+    assert integral(density, lambda x: x**2) == pytest.approx(1.0, rel=1e-7)
+    assert density.pdf(0.3) == pytest.approx(density.pdf(-0.3))  # so mean 0
+    if distribution.moments > 4.0:
+        fourth = integral(density, lambda x: x**4)
+        assert distribution.kurtosis == pytest.approx(fourth, rel=1e-6)
     else:
-        assert not math.isfinite(distribution.moment(4))
+        assert not math.isfinite(density.moment(4))
 
 
 @pytest.mark.parametrize("name", STANDARD)
 def test_declared_highest_moment(name):
     """The highest finite moment is given by the power with which a density falls."""
-    law, distribution = LAWS[name], STANDARD[name]
+    distribution, density = DISTRIBUTIONS[name], STANDARD[name]
 
-    if math.isinf(law.moments):
-        assert distribution.pdf(1e4) == 0.0
+    if math.isinf(distribution.moments):
+        assert density.pdf(1e4) == 0.0
     else:  # density ~ x^-(1 + moments)
-        fall = distribution.logpdf(1e4) - distribution.logpdf(1e5)
-        assert fall / math.log(10.0) - 1.0 == pytest.approx(law.moments, rel=1e-3)
+        fall = density.logpdf(1e4) - density.logpdf(1e5)
+        assert fall / math.log(10.0) - 1.0 == pytest.approx(
+            distribution.moments, rel=1e-3
+        )
 
 
 @pytest.mark.parametrize("name", STANDARD)
-def test_draws_follow_the_law(draws, name):
-    """The draws' distribution function is the law's, to what chance may do."""
+def test_draws_follow_the_distribution(draws, name):
+    """The draws' density function is the distribution's, to what chance may do."""
     assert distance(draws[name], STANDARD[name]) < DISTANCE_LIMIT
 
 
 @pytest.mark.parametrize("name", STANDARD)
 def test_power_of_the_distance(name):
-    """The test above must see a variance that is off by a tenth, for each law."""
-    distribution = STANDARD[name]
-    x = distribution.ppf(np.linspace(1e-4, 1.0 - 1e-4, 2001))
-    off = distribution.cdf(x) - distribution.cdf(x / math.sqrt(PLANTED_VARIANCE))
+    """The test above must see a variance that is off by a tenth, for each."""
+    density = STANDARD[name]
+    x = density.ppf(np.linspace(1e-4, 1.0 - 1e-4, 2001))
+    off = density.cdf(x) - density.cdf(x / math.sqrt(PLANTED_VARIANCE))
 
     assert np.abs(off).max() > 2.0 * DISTANCE_LIMIT
 
@@ -162,13 +175,13 @@ def test_mean_and_variance(draws, name):
     sample = draws[name]
 
     assert abs(z_score(sample, 0.0, 1.0)) < Z_LIMIT
-    assert abs(z_score(sample**2, 1.0, LAWS[name].kurtosis - 1.0)) < Z_LIMIT
+    assert abs(z_score(sample**2, 1.0, DISTRIBUTIONS[name].kurtosis - 1.0)) < Z_LIMIT
 
 
 @pytest.mark.parametrize("name", TAME)
 def test_power_of_mean_and_variance(draws, name):
     """These checks see a variance off by 2.5 %, and a planted 1.1 fails them."""
-    noise = LAWS[name].kurtosis - 1.0
+    noise = DISTRIBUTIONS[name].kurtosis - 1.0
     planted = draws[name] ** 2 * PLANTED_VARIANCE
 
     assert 2.0 * Z_LIMIT * math.sqrt(noise / N_DRAWS) < 0.025
@@ -179,9 +192,9 @@ def test_power_of_mean_and_variance(draws, name):
 @pytest.mark.parametrize("name", TAME)
 def test_variance_sharply(name):
     """With 50 times the draws, an error of half a percent would be seen."""
-    noise, n_blocks = LAWS[name].kurtosis - 1.0, 50
+    noise, n_blocks = DISTRIBUTIONS[name].kurtosis - 1.0, 50
     rng = np.random.default_rng(36)
-    blocks = [LAWS[name].sample(rng, (N_DRAWS,)) for _ in range(n_blocks)]
+    blocks = [DISTRIBUTIONS[name].sample(rng, (N_DRAWS,)) for _ in range(n_blocks)]
     squares = [np.square(block, dtype=np.float64).mean() for block in blocks]
     std_error = math.sqrt(noise / (n_blocks * N_DRAWS))
 
@@ -196,12 +209,12 @@ def standard_t(freedom):
 
 
 def standard_power(shape):
-    """The law of density exp(-|x|**shape), of variance 1."""
+    """The distribution of density exp(-|x|**shape), of variance 1."""
     scale = math.exp(0.5 * (math.lgamma(1.0 / shape) - math.lgamma(3.0 / shape)))
     return scipy.stats.gennorm(shape, scale=scale)
 
 
-#: Laws of variance 1 that are nearly those of the table.
+#: Distributions of variance 1 that are nearly those of the table.
 NEIGHBOURS = [
     ("gaussian", standard_power(1.95)),
     ("gaussian", standard_power(2.05)),
@@ -218,10 +231,10 @@ NEIGHBOURS = [
 ]
 
 
-def moments_of_ratio(ratio, distribution):
-    """Mean and standard error of a ratio over as many draws of a distribution."""
+def moments_of_ratio(ratio, density):
+    """Mean and standard error of a ratio over as many draws of a density."""
     x, step = np.linspace(-60.0, 60.0, 240_001, retstep=True)
-    density, values = np.exp(distribution.logpdf(x)), ratio(x)
+    density, values = np.exp(density.logpdf(x)), ratio(x)
     mean = (density * values).sum() * step
     square = (density * values**2).sum() * step
     return mean, math.sqrt((square - mean**2) / N_DRAWS)
@@ -229,8 +242,9 @@ def moments_of_ratio(ratio, distribution):
 
 @pytest.mark.parametrize(("name", "neighbour"), NEIGHBOURS)
 def test_draws_are_not_those_of_a_neighbour(draws, name, neighbour):
-    """The likelihood ratio, the sharpest test there is of one law against another,
-    speaks for the law as much as it should; draws of the neighbour would not.
+    """The likelihood ratio, the sharpest test there is of one distribution against
+    another, speaks for the distribution as much as it should; draws of the neighbour
+    would not.
     """
 
     def ratio(x):
@@ -246,12 +260,12 @@ def test_draws_are_not_those_of_a_neighbour(draws, name, neighbour):
 @pytest.mark.parametrize("name", ["gaussian", "uniform"])
 def test_kurtosis_of_draws(draws, name):
     """The fourth moment of the draws is the declared one to five standard errors."""
-    law = LAWS[name]
+    distribution = DISTRIBUTIONS[name]
     eighth = {"gaussian": 105.0, "uniform": 9.0}[name]  # E x⁸: 7!!, 3⁴/9
-    noise = eighth - law.kurtosis**2
+    noise = eighth - distribution.kurtosis**2
 
-    assert abs(z_score(draws[name] ** 4, law.kurtosis, noise)) < Z_LIMIT
-    assert abs(z_score(draws[name] ** 4, 1.05 * law.kurtosis, noise)) > Z_LIMIT
+    assert abs(z_score(draws[name] ** 4, distribution.kurtosis, noise)) < Z_LIMIT
+    assert abs(z_score(draws[name] ** 4, 1.05 * distribution.kurtosis, noise)) > Z_LIMIT
 
 
 def test_rademacher(draws):
@@ -262,12 +276,13 @@ def test_rademacher(draws):
     assert abs(z_score(sample, 0.0, 1.0)) < Z_LIMIT
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_neighbours_are_uncorrelated(draws, name):
     """Draws next to each other, and half the array apart, do not know each other.
 
     Half the array apart are the two values of one Box-Muller pair.  Signs and ranks
-    around the middle are bounded, so that the normal limit holds for every law.
+    around the middle are bounded, so that the normal limit holds for every
+    distribution.
     """
     half = N_DRAWS // 2
     sign = np.sign(draws[name])
@@ -288,11 +303,11 @@ def test_correlated_pairs_are_seen():
     assert abs(z_score(agree, 0.0, 1.0)) > Z_LIMIT
 
 
-@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 @pytest.mark.parametrize("shape", [(1,), (7,), (3, 5), (2, 3, 5)])
-def test_shape_and_type(law, shape):
+def test_shape_and_type(distribution, shape):
     """Any shape can be drawn, odd sizes too; entries are float32."""
-    sample = law.sample(np.random.default_rng(33), shape)
+    sample = distribution.sample(np.random.default_rng(33), shape)
 
     assert sample.shape == shape
     assert sample.dtype == np.float32
@@ -323,24 +338,30 @@ class ExtremeUniforms:
 @pytest.mark.parametrize("name", [*TAME, "rademacher"])
 def test_extreme_uniforms_give_finite_draws(name, largest):
     """The least and the largest uniform that can be drawn give a finite entry."""
-    sample = LAWS[name].draw(ExtremeUniforms(largest), (4,))
+    sample = DISTRIBUTIONS[name].draw(ExtremeUniforms(largest), (4,))
 
     assert np.isfinite(sample).all()
     assert np.abs(sample).max() < 40.0
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_shifted_and_rescaled_law(name):
-    """``law(mean=a,std=b)`` is a + b times the law, from the same draws."""
-    law = parse_law(f"{name}(mean=0.5,std=2.0)")
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_shifted_and_rescaled_distribution(name):
+    """``distribution(mean=a,std=b)`` is a + b times the distribution, from the same
+    draws.
+    """
+    distribution = parse_distribution(f"{name}(mean=0.5,std=2.0)")
     drawn, base = (
-        which.sample(np.random.default_rng(34), (1000,)) for which in (law, LAWS[name])
+        which.sample(np.random.default_rng(34), (1000,))
+        for which in (distribution, DISTRIBUTIONS[name])
     )
 
     assert drawn.dtype == np.float32
     assert drawn == pytest.approx(0.5 + 2.0 * base, rel=1e-6, abs=1e-6)
-    assert (law.mean, law.std) == (0.5, 2.0)
-    assert (law.kurtosis, law.moments) == (LAWS[name].kurtosis, LAWS[name].moments)
+    assert (distribution.mean, distribution.std) == (0.5, 2.0)
+    assert (distribution.kurtosis, distribution.moments) == (
+        DISTRIBUTIONS[name].kurtosis,
+        DISTRIBUTIONS[name].moments,
+    )
 
 
 @pytest.mark.parametrize(
@@ -359,21 +380,21 @@ def test_shifted_and_rescaled_law(name):
 )
 def test_canonical_names(written, canonical):
     """Parameters are sorted, defaults dropped, floats written as ``repr`` does."""
-    assert parse_law(written).name == canonical
+    assert parse_distribution(written).name == canonical
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(
-    family=st.sampled_from(sorted(LAWS)),
+    family=st.sampled_from(sorted(DISTRIBUTIONS)),
     mean=st.floats(-1.0, 1.0),
     std=st.floats(1e-2, 1e2),
 )
 def test_canonical_names_are_fixed_points(family, mean, std):
-    """A canonical name names the same law again, with the same parameters."""
-    law = parse_law(f"{family}(mean={mean!r},std={std!r})")
+    """A canonical name names the same distribution again, with the same parameters."""
+    distribution = parse_distribution(f"{family}(mean={mean!r},std={std!r})")
 
-    assert (law.mean, law.std) == (mean, std)
-    assert parse_law(law.name) == law
+    assert (distribution.mean, distribution.std) == (mean, std)
+    assert parse_distribution(distribution.name) == distribution
 
 
 @pytest.mark.parametrize(
@@ -382,43 +403,47 @@ def test_canonical_names_are_fixed_points(family, mean, std):
         ("gausian", "Did you mean 'gaussian'"),
         ("gausian(std=2)", "Did you mean 'gaussian'"),
         ("student_t4", "Did you mean 'student_t"),
-        ("zipf", "law must be one of gaussian, uniform, laplace"),
-        ("", "law must be one of"),
+        ("zipf", "distribution must be one of gaussian, uniform, laplace"),
+        ("", "distribution must be one of"),
         ("gaussian(std=0)", "std <= 1e6"),
         ("gaussian(std=-1)", "std <= 1e6"),
         ("gaussian(mean=1e7)", "mean"),
         ("gaussian(mean=1,mean=2)", "each parameter once"),
-        ("gaussian(variance=2)", "law must be one of"),
-        ("gaussian(std=nan)", "law must be one of"),
-        ("gaussian(std=1", "law must be one of"),
+        ("gaussian(variance=2)", "distribution must be one of"),
+        ("gaussian(std=nan)", "distribution must be one of"),
+        ("gaussian(std=1", "distribution must be one of"),
     ],
 )
 def test_errors(name, message):
     """An unknown name is answered with the known ones and the nearest of them."""
-    with pytest.raises(ValueError, match="law must") as caught:
-        parse_law(name)
+    with pytest.raises(ValueError, match="distribution must") as caught:
+        parse_distribution(name)
 
     assert message in str(caught.value)
     assert name.partition("(")[0] in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["gaussian(std=1e-30)", "gaussian(mean=1e6,std=1e-3)"])
-def test_laws_that_float32_cannot_hold_are_refused(name):
-    """A law whose float32 draws would not have its variance is refused, not drawn."""
-    with pytest.raises(ValueError, match="law must"):
-        parse_law(name)
+def test_distributions_that_float32_cannot_hold_are_refused(name):
+    """A distribution whose float32 draws would not have its variance is refused, not
+    drawn.
+    """
+    with pytest.raises(ValueError, match="distribution must"):
+        parse_distribution(name)
 
 
 def test_draws_depend_on_nothing_but_the_generator():
     """Equal generators give equal draws, byte for byte."""
-    for law in LAWS.values():
-        one, other = (law.sample(np.random.default_rng(35), (50, 3)) for _ in range(2))
+    for distribution in DISTRIBUTIONS.values():
+        one, other = (
+            distribution.sample(np.random.default_rng(35), (50, 3)) for _ in range(2)
+        )
         assert one.tobytes() == other.tobytes()
 
 
-def test_law_is_immutable():
-    """A law cannot be changed in place."""
-    law = LAWS["gaussian"]
+def test_distribution_is_immutable():
+    """A distribution cannot be changed in place."""
+    distribution = DISTRIBUTIONS["gaussian"]
     with pytest.raises(AttributeError):
-        law.std = 2.0
-    assert isinstance(law, Law)
+        distribution.std = 2.0
+    assert isinstance(distribution, Distribution)

@@ -2,7 +2,7 @@
 
 Q = X W_Q and K = Y W_K for one head, with weights as common initialisations draw them
 and tokens after a normalisation.  A new initialisation is one entry in
-`INITIALISATIONS`.
+`WEIGHT_KINDS`.
 """
 
 import math
@@ -15,11 +15,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from montecarlo.names import look_up
-from montecarlo.sampling.laws import LAWS
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 Floats = NDArray[np.float32]
-#: (fan in, fan out) -> variance of a weight, and the law it is drawn from.
-INITIALISATIONS: dict[str, tuple[Callable[[int, int], float], str]] = {
+#: (fan in, fan out) -> variance of a weight, and the distribution it is drawn from.
+WEIGHT_KINDS: dict[str, tuple[Callable[[int, int], float], str]] = {
     "xavier_uniform": (lambda i, o: 2.0 / (i + o), "uniform"),
     "xavier_normal": (lambda i, o: 2.0 / (i + o), "gaussian"),
     "kaiming_linear": (lambda i, o: 1.0 / (3.0 * i), "uniform"),
@@ -36,13 +36,13 @@ _NAME = re.compile(r"init\(kind=(\w+),norm=(\w+),shape=(\w+),width=(\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class Initialisation:
     """Projections at initialisation.
 
     Attributes
     ----------
     kind : str
-        A key of `INITIALISATIONS`.
+        A key of `WEIGHT_KINDS`.
     norm : {"layer", "rms"}
         What tokens have been through.
     shape : {"head", "full", "fused"}
@@ -67,39 +67,42 @@ class Setup:
     def weight_variance(self, d_k: int) -> float:
         """Return the variance of a weight of the projection to heads of size d_k."""
         fan_out = {"head": d_k, "full": self.width, "fused": 3 * self.width}[self.shape]
-        variance, _ = INITIALISATIONS[self.kind]
+        variance, _ = WEIGHT_KINDS[self.kind]
         return variance(self.width, fan_out)
 
 
-def parse_setup(name: str) -> Setup | None:
-    """Return the setup that a name stands for, None for the empty name.
+def parse_initialisation(name: str) -> Initialisation | None:
+    """Return the initialisation that a name stands for, None for the empty name.
 
     Raises
     ------
     ValueError
-        If the name is no setup, or one of its parameters is not known.
+        If the name is no initialisation, or one of its parameters is not known.
     """
     if not name:
         return None
     match = _NAME.fullmatch(name.replace(" ", ""))
     if match is None or not 1 <= int(match[4]) <= 2**20:
         raise ValueError(
-            "setup must be empty or init(kind=...,norm=...,shape=...,width=N), "
+            "initialisation must be empty or "
+            "init(kind=...,norm=...,shape=...,width=N), "
             f"got {name!r}"
         )
     kind, norm, shape = match[1], match[2], match[3]
-    look_up("initialisation", kind, INITIALISATIONS)
+    look_up("initialisation", kind, WEIGHT_KINDS)
     look_up("norm", norm, dict.fromkeys(NORMS))
     look_up("shape of a projection", shape, dict.fromkeys(SHAPES))
-    return Setup(kind, norm, shape, int(match[4]))
+    return Initialisation(kind, norm, shape, int(match[4]))
 
 
-def project(setup: Setup, n_tokens: int, d_k: int, rng: Generator) -> Floats:
+def project(
+    initialisation: Initialisation, n_tokens: int, d_k: int, rng: Generator
+) -> Floats:
     """Draw tokens and a projection, and return queries or keys of one head.
 
     Parameters
     ----------
-    setup : Setup
+    initialisation : Initialisation
     n_tokens : int
     d_k : int
     rng : Generator
@@ -109,13 +112,15 @@ def project(setup: Setup, n_tokens: int, d_k: int, rng: Generator) -> Floats:
     -------
     ndarray of float32, shape (n_tokens, d_k)
     """
-    tokens = LAWS["gaussian"].draw(rng, (n_tokens, setup.width))
-    if setup.norm == "layer":
+    tokens = DISTRIBUTIONS["gaussian"].draw(rng, (n_tokens, initialisation.width))
+    if initialisation.norm == "layer":
         tokens -= tokens.mean(axis=1, keepdims=True)
     length = np.sqrt(np.vecdot(tokens, tokens))[:, np.newaxis]
-    _, law = INITIALISATIONS[setup.kind]
-    weights = LAWS[law].draw(rng, (setup.width, d_k))
-    weights *= np.float32(math.sqrt(setup.width * setup.weight_variance(d_k)))
+    _, distribution = WEIGHT_KINDS[initialisation.kind]
+    weights = DISTRIBUTIONS[distribution].draw(rng, (initialisation.width, d_k))
+    weights *= np.float32(
+        math.sqrt(initialisation.width * initialisation.weight_variance(d_k))
+    )
     projected = tokens @ weights
     projected /= length  # a normalised token has the length sqrt(width)
     return projected

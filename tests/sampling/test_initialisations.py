@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.sampling import setups
-from montecarlo.sampling.conditions import LARGE, Condition
-from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.replicates import mean_columns, sample
-from montecarlo.sampling.setups import (
-    INITIALISATIONS,
+from montecarlo.sampling import initialisations
+from montecarlo.sampling.design_points import LARGE, DesignPoint
+from montecarlo.sampling.initialisations import (
     NORMS,
     SHAPES,
-    Setup,
-    parse_setup,
+    WEIGHT_KINDS,
+    Initialisation,
+    parse_initialisation,
     project,
 )
+from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory.references import reference
 
 N = 24
@@ -30,7 +30,7 @@ WIDTH, D_K = 96, 16
 
 
 def named(kind="lecun_normal", norm="layer", shape="full", width=WIDTH):
-    """The canonical name of a setup."""
+    """The canonical name of an initialisation."""
     return f"init(kind={kind},norm={norm},shape={shape},width={width})"
 
 
@@ -49,34 +49,34 @@ FAN_OUT = {"head": D_K, "full": WIDTH, "fused": 3 * WIDTH}
 
 def test_tables_are_complete():
     """Every initialisation and shape of the package is held against its definition."""
-    assert set(VARIANCES) == set(INITIALISATIONS)
+    assert set(VARIANCES) == set(WEIGHT_KINDS)
     assert set(FAN_OUT) == set(SHAPES)
     assert set(NORMS) == {"layer", "rms"}
 
 
-@pytest.mark.parametrize("kind", INITIALISATIONS)
+@pytest.mark.parametrize("kind", WEIGHT_KINDS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_weight_variance(kind, shape):
     """The variance of a weight is what the library's definition gives."""
     expected = VARIANCES[kind](WIDTH, FAN_OUT[shape])
 
-    found = Setup(kind, "rms", shape, WIDTH).weight_variance(D_K)
+    found = Initialisation(kind, "rms", shape, WIDTH).weight_variance(D_K)
     assert found == pytest.approx(expected, rel=1e-15)
 
 
-@pytest.mark.parametrize("kind", INITIALISATIONS)
+@pytest.mark.parametrize("kind", WEIGHT_KINDS)
 @pytest.mark.parametrize("norm", NORMS)
 def test_variances_of_entries_and_scores(kind, norm):
     """Entries have variance width · variance of a weight, and scores d times its
     square; with a tenth more they have not.
     """
     shape = "fused" if kind.startswith("xavier") else "full"
-    condition = Condition(
-        "gaussian", "gaussian", D_K, setup=named(kind, norm, shape, WIDTH)
+    point = DesignPoint(
+        "gaussian", "gaussian", D_K, initialisation=named(kind, norm, shape, WIDTH)
     )
     weight = VARIANCES[kind](WIDTH, FAN_OUT[shape])
-    names = [name for _, name in mean_columns(condition, ("none",))]
-    means = sample(condition, 7, 0, N, ("none",)).means
+    names = [name for _, name in mean_columns(point, ("none",))]
+    means = sample(point, 7, 0, N, ("none",)).means
     expected = {
         "q2": WIDTH * weight,
         "k2": WIDTH * weight,
@@ -89,24 +89,24 @@ def test_variances_of_entries_and_scores(kind, norm):
         assert abs(values.mean() - value) < limit, name
         if name in ("q2", "k2"):
             assert abs(1.1 * values.mean() - value) > 1.1 * limit, name
-    assert reference("entry_variance_q", condition, "none", "value").value == (
+    assert reference("entry_variance_q", point, "none", "value").value == (
         pytest.approx(expected["q2"], rel=1e-12)
     )
-    assert reference("score_variance", condition, "sqrt", "value").value == (
+    assert reference("score_variance", point, "sqrt", "value").value == (
         pytest.approx(expected["s2"] / D_K, rel=1e-12)
     )
 
 
 def tokens_of(norm, monkeypatch):
     """The normalised tokens that `project` makes: the projection is the identity."""
-    law = setups.LAWS["gaussian"]
+    distribution = initialisations.DISTRIBUTIONS["gaussian"]
     rng = np.random.default_rng(8)
-    drawn = law.draw(rng, (50, WIDTH)) * np.float32(3.0) + np.float32(2.0)
+    drawn = distribution.draw(rng, (50, WIDTH)) * np.float32(3.0) + np.float32(2.0)
     draws = iter([drawn.copy(), np.eye(WIDTH, dtype=np.float32)])
-    fixed = type(law)("gaussian", lambda rng, shape: next(draws), 3.0)
-    monkeypatch.setattr(setups, "LAWS", {"gaussian": fixed})
-    setup = Setup("lecun_normal", norm, "full", WIDTH)
-    return drawn, project(setup, 50, WIDTH, rng) * math.sqrt(WIDTH)
+    fixed = type(distribution)("gaussian", lambda rng, shape: next(draws), 3.0)
+    monkeypatch.setattr(initialisations, "DISTRIBUTIONS", {"gaussian": fixed})
+    initialisation = Initialisation("lecun_normal", norm, "full", WIDTH)
+    return drawn, project(initialisation, 50, WIDTH, rng) * math.sqrt(WIDTH)
 
 
 def test_layer_norm(monkeypatch):
@@ -139,9 +139,11 @@ def test_tokens_have_the_length_of_the_width(norm, monkeypatch):
 
 def test_a_replicate_has_one_projection_for_all_its_tokens():
     """Queries of one replicate lie in the span of one W_Q, not of W_K or another's."""
-    condition = Condition("gaussian", "gaussian", 32, setup=named(norm="rms", width=4))
-    q, k = draw_matrices(condition, 1, 0)
-    again, _ = draw_matrices(condition, 1, 1)
+    point = DesignPoint(
+        "gaussian", "gaussian", 32, initialisation=named(norm="rms", width=4)
+    )
+    q, k = draw_matrices(point, 1, 0)
+    again, _ = draw_matrices(point, 1, 1)
 
     for one, rank in ((q, 4), (k, 4), (np.concatenate([q, k]), 8)):
         assert np.linalg.matrix_rank(one, tol=1e-3) == rank
@@ -150,19 +152,19 @@ def test_a_replicate_has_one_projection_for_all_its_tokens():
 
 @pytest.mark.parametrize("name", ["", named(), named("normal_002", "rms", "fused", 1)])
 def test_canonical_names(name):
-    """A canonical name stands for itself, the empty one for no setup."""
-    found = parse_setup(name)
+    """A canonical name stands for itself, the empty one for no initialisation."""
+    found = parse_initialisation(name)
 
     assert found is None if name == "" else found.name == name
 
 
-def test_other_ways_to_write_a_setup():
-    """Blanks and leading zeros are no other setup."""
+def test_other_ways_to_write_a_initialisation():
+    """Blanks and leading zeros are no other initialisation."""
     written = "init(kind=he_normal, norm=rms, shape=head, width=0512)"
 
-    assert parse_setup(written).name == named("he_normal", "rms", "head", 512)
-    one = Condition("gaussian", "gaussian", 8, setup=written)
-    assert one.setup == named("he_normal", "rms", "head", 512)
+    assert parse_initialisation(written).name == named("he_normal", "rms", "head", 512)
+    one = DesignPoint("gaussian", "gaussian", 8, initialisation=written)
+    assert one.initialisation == named("he_normal", "rms", "head", 512)
 
 
 @pytest.mark.parametrize(
@@ -171,17 +173,20 @@ def test_other_ways_to_write_a_setup():
         (named("he_nromal"), "Did you mean 'he_normal'"),
         (named(norm="batch"), "norm must be one of layer, rms"),
         (named(shape="whole"), "shape of a projection must be one of"),
-        (named(width=0), "setup must be empty or init("),
-        (named(width=2**20 + 1), "setup must be empty or init("),
-        ("he_normal", "setup must be empty or init("),
-        ("init(norm=rms,kind=he_normal,shape=full,width=8)", "setup must be empty"),
-        (named() + ")", "setup must be empty"),
+        (named(width=0), "initialisation must be empty or init("),
+        (named(width=2**20 + 1), "initialisation must be empty or init("),
+        ("he_normal", "initialisation must be empty or init("),
+        (
+            "init(norm=rms,kind=he_normal,shape=full,width=8)",
+            "initialisation must be empty",
+        ),
+        (named() + ")", "initialisation must be empty"),
     ],
 )
 def test_errors(name, said):
-    """What is no setup is refused, with what it must be and the nearest name."""
+    """What is none is refused, with what it must be and the nearest name."""
     with pytest.raises(ValueError, match="must be") as caught:
-        parse_setup(name)
+        parse_initialisation(name)
 
     assert said in str(caught.value)
 
@@ -190,5 +195,7 @@ def test_a_wide_model_is_large():
     """A replicate is large by its width as well."""
     sizes = {LARGE - 1: False, LARGE: True}
     for width, large in sizes.items():
-        condition = Condition("gaussian", "gaussian", 64, setup=named(width=width))
-        assert condition.is_large is large
+        point = DesignPoint(
+            "gaussian", "gaussian", 64, initialisation=named(width=width)
+        )
+        assert point.is_large is large

@@ -1,7 +1,7 @@
-"""What is sampled: a condition, its name, its shape and its random streams.
+"""What is sampled: a point, its name, its shape and its random streams.
 
-The streams depend on the seed, the condition's name and the replicate's index and on
-nothing else, so a condition gives the same numbers alone, in any grid, on any workers.
+The streams depend on the seed, the point's name and the replicate's index and on
+nothing else, so a point gives the same numbers alone, in any grid, on any workers.
 """
 
 import hashlib
@@ -13,8 +13,8 @@ from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
 from montecarlo.sampling.dependence import parse_dependence
-from montecarlo.sampling.laws import parse_law
-from montecarlo.sampling.setups import parse_setup
+from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.initialisations import parse_initialisation
 
 #: Queries and keys of a block of pairs: best standard error per second (measured).
 PAIR_BLOCK = 256
@@ -30,41 +30,45 @@ LARGE = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class DesignPoint:
     """What is sampled.
 
     Attributes
     ----------
-    law_q, law_k : str
-        Canonical names of the laws of the entries.
+    distribution_q, distribution_k : str
+        Canonical names of the distributions of the entries.
     d_k : int
         Length of a query or key, at least 1.
     n_keys : int or None
         Keys of a row; None for pairs, drawn in blocks of 256 by 256.
     dependence : str
         How K is drawn given Q; ``none``: independently.
-    setup : str
+    initialisation : str
         What stands before q and k; empty: nothing.
     formats : bool
         Whether rows are also computed in number formats.  Not part of the name: the
         draws are the same.
     """
 
-    law_q: str
-    law_k: str
+    distribution_q: str
+    distribution_k: str
     d_k: int
     n_keys: int | None = None
     dependence: str = "none"
-    setup: str = ""
+    initialisation: str = ""
     formats: bool = False
 
     def __post_init__(self) -> None:
-        for field in ("law_q", "law_k"):
-            object.__setattr__(self, field, parse_law(getattr(self, field)).name)
+        for field in ("distribution_q", "distribution_k"):
+            object.__setattr__(
+                self, field, parse_distribution(getattr(self, field)).name
+            )
         dependence = parse_dependence(self.dependence)
         object.__setattr__(self, "dependence", dependence.name)
-        setup = parse_setup(self.setup)
-        object.__setattr__(self, "setup", setup.name if setup else "")
+        initialisation = parse_initialisation(self.initialisation)
+        object.__setattr__(
+            self, "initialisation", initialisation.name if initialisation else ""
+        )
         self._require_consistent(dependence.kind)
         for field, least in (("d_k", 1), ("n_keys", 2)):
             value = getattr(self, field)
@@ -83,39 +87,44 @@ class Condition:
             )
         if kind == "planted" and self.n_keys is None:
             raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
-        if self.setup and {self.law_q, self.law_k} != {"gaussian"}:
+        if self.initialisation and {self.distribution_q, self.distribution_k} != {
+            "gaussian"
+        }:
             raise ValueError(
-                "setup must be of the law gaussian, which projections leave aside, got "
-                f"{self.law_q} and {self.law_k}"
+                "initialisation must be of the distribution gaussian, which "
+                "projections leave aside, got "
+                f"{self.distribution_q} and {self.distribution_k}"
             )
-        if kind != "none" and (self.setup or self.family_q != self.family_k):
+        if kind != "none" and (self.initialisation or self.family_q != self.family_k):
             raise ValueError(
-                f"dependence {self.dependence} must have q and k of one law and no "
-                f"setup, got {self.law_q}, {self.law_k} and {self.setup!r}"
+                f"dependence {self.dependence} must have q and k of one "
+                f"distribution and no initialisation, got {self.distribution_q}, "
+                f"{self.distribution_k} and {self.initialisation!r}"
             )
 
     @property
     def family_q(self) -> str:
-        """The law of q without its mean and standard deviation."""
-        return self.law_q.partition("(")[0]
+        """The distribution of q without its mean and standard deviation."""
+        return self.distribution_q.partition("(")[0]
 
     @property
     def family_k(self) -> str:
-        """The law of k without its mean and standard deviation."""
-        return self.law_k.partition("(")[0]
+        """The distribution of k without its mean and standard deviation."""
+        return self.distribution_k.partition("(")[0]
 
     @property
     def name(self) -> str:
-        """Canonical name: what the random streams are keyed by."""
+        """Canonical name: what the random streams are keyed by, in its first words."""
         keys = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
         return (
-            f"law_q={self.law_q};law_k={self.law_k};dependence={self.dependence};"
-            f"setup={self.setup};d_k={self.d_k};{keys}"
+            f"law_q={self.distribution_q};law_k={self.distribution_k};"
+            f"dependence={self.dependence};setup={self.initialisation};"
+            f"d_k={self.d_k};{keys}"
         )
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Queries and keys of one replicate; a function of the condition alone."""
+        """Queries and keys of one replicate; a function of the point alone."""
         if self.n_keys is None:
             return PAIR_BLOCK, PAIR_BLOCK
         n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys))
@@ -126,19 +135,19 @@ class Condition:
     @property
     def is_large(self) -> bool:
         """Whether its sizes make a replicate expensive."""
-        setup = parse_setup(self.setup)
-        width = setup.width if setup else 0
+        initialisation = parse_initialisation(self.initialisation)
+        width = initialisation.width if initialisation else 0
         return max(self.d_k, self.n_keys or 0, width) >= LARGE
 
 
-def stream(seed: int, condition: Condition, index: int, which: str) -> Generator:
+def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
     """Return the generator of one matrix of one replicate.
 
     Parameters
     ----------
     seed : int
         The study's seed, at least 0.
-    condition : Condition
+    point : DesignPoint
     index : int
         The replicate's index, at least 0.
     which : {"q", "k", "v", "copy", "tail"}
@@ -147,7 +156,7 @@ def stream(seed: int, condition: Condition, index: int, which: str) -> Generator
     -------
     numpy.random.Generator
     """
-    child = (*condition_key(condition.name), index, STREAMS.index(which))
+    child = (*point_key(point.name), index, STREAMS.index(which))
     return Generator(SFC64(SeedSequence(_words(seed, child))))
 
 
@@ -162,7 +171,7 @@ def _words(seed: int, child: tuple[int, ...]) -> NDArray[np.uint32]:
 
 
 @lru_cache(maxsize=4096)
-def condition_key(name: str) -> tuple[int, ...]:
+def point_key(name: str) -> tuple[int, ...]:
     """Turn a canonical name into four 32-bit words by SHA-256."""
     digest = hashlib.sha256(name.encode()).digest()[:16]
     return tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))
