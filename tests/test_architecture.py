@@ -28,7 +28,7 @@ STAGES = (
     "run_record",
     "tails",
     "replay",
-    "point",
+    "measurement",
     "point_query",
     "study",
     "recording",

@@ -413,7 +413,7 @@ def test_claims_that_nobody_can_sample_are_refused(domain, message, file, capsys
 def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
     """The same for a study of one's own."""
     path = tmp_path / "study.toml"
-    path.write_text(f"[grid]\n{grid}\nlaws = []\n", encoding="utf-8")
+    path.write_text(f"[grid]\n{grid}\ndistributions = []\n", encoding="utf-8")
     output = tmp_path / "output"
     assert report.main(["--config", str(path), "--output", str(output)]) == 2
     assert "GiB" in told(capsys)

@@ -7,7 +7,7 @@ import pytest
 from montecarlo import small_files
 from montecarlo.observation import arrays, numpy_files, safetensors_files
 from montecarlo.report import author_texts, claims_record
-from montecarlo.results import columns, interpretation
+from montecarlo.results import columns, reading
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 LIMITS = [
@@ -24,7 +24,7 @@ LIMITS = [
     ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
     ("| `--text`", author_texts.MOST_BYTES),
     ("characters of a line", author_texts.MOST_LINE),
-    ("| `run.json`", interpretation.MOST_RUN),
+    ("| `run.json`", reading.MOST_RUN),
     ("| `claims.json`", claims_record.MOST_CLAIMS),
     ("| `measurements.csv`, `curves.csv`", columns.MOST_TABLE),
 ]

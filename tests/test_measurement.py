@@ -23,7 +23,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("report")
     grid = path / "grid.toml"
     grid.write_text(
-        "seed = 5\n[grid]\nd_k = [4, 16]\nn_keys = [8]\nlaws = []\n"
+        "seed = 5\n[grid]\nd_k = [4, 16]\nn_keys = [8]\ndistributions = []\n"
         "first = 8\nmost = 8\n"
     )
     output = path / "output"

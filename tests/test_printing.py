@@ -149,7 +149,8 @@ def test_a_home_is_expanded_before_anything_is_made(tmp_path, monkeypatch, capfd
     monkeypatch.chdir(here)
     study = (
         'output = "~/rep"\nlang = ["en"]\njobs = 1\nonly = ["linear-variance"]\n'
-        "[grid]\nd_k = [16, 64]\nn_keys = [8]\nlaws = []\nfirst = 4\nmost = 4\n"
+        "[grid]\nd_k = [16, 64]\nn_keys = [8]\ndistributions = []\n"
+        "first = 4\nmost = 4\n"
     )
     path = here / "study.toml"
     path.write_text(study, encoding="utf-8")

@@ -51,26 +51,17 @@ def projected_variance(initialisation: Initialisation, d_k: int) -> float | None
     return PROJECTED[initialisation.kind](width, fan_outs[initialisation.shape])
 
 
-def score_mean(
-    distribution_q: Distribution, distribution_k: Distribution, d_k: int
-) -> float:
+def score_mean(q: Distribution, k: Distribution, d_k: int) -> float:
     """Return E q·k = d m_q m_k."""
-    return d_k * distribution_q.mean * distribution_k.mean
+    return d_k * q.mean * k.mean
 
 
-def score_second_moment(
-    distribution_q: Distribution, distribution_k: Distribution, d_k: int
-) -> float:
+def score_second_moment(q: Distribution, k: Distribution, d_k: int) -> float:
     """Return E (q·k)²."""
-    return (
-        score_variance(distribution_q, distribution_k, d_k)
-        + score_mean(distribution_q, distribution_k, d_k) ** 2
-    )
+    return score_variance(q, k, d_k) + score_mean(q, k, d_k) ** 2
 
 
-def score_variance(
-    distribution_q: Distribution, distribution_k: Distribution, d_k: int
-) -> float:
+def score_variance(q: Distribution, k: Distribution, d_k: int) -> float:
     """Return Var(q·k) over independent queries and keys.
 
     Notes
@@ -78,13 +69,11 @@ def score_variance(
     d (σ_q² σ_k² + m_q² σ_k² + m_k² σ_q²): the products q_i k_i are independent, and
     E q² k² - (m_q m_k)² with E q² = σ_q² + m_q².
     """
-    invisible = (distribution_k.mean * distribution_q.std) ** 2
-    return score_row_variance(distribution_q, distribution_k, d_k) + d_k * invisible
+    invisible = (k.mean * q.std) ** 2
+    return score_row_variance(q, k, d_k) + d_k * invisible
 
 
-def score_row_variance(
-    distribution_q: Distribution, distribution_k: Distribution, d_k: int
-) -> float:
+def score_row_variance(q: Distribution, k: Distribution, d_k: int) -> float:
     """Return the expected variance of q·k within a row, which is what softmax sees.
 
     Notes
@@ -92,25 +81,15 @@ def score_row_variance(
     d (σ_q² + m_q²) σ_k²: given q the variance is |q|² σ_k².  The rest of
     `score_variance` is that of q·m_k, which is the same for all keys of a row.
     """
-    return (
-        d_k * (distribution_q.std**2 + distribution_q.mean**2) * distribution_k.std**2
-    )
+    return d_k * (q.std**2 + q.mean**2) * k.std**2
 
 
-def score_variance_ratio(
-    distribution_q: Distribution, distribution_k: Distribution
-) -> float:
+def score_variance_ratio(q: Distribution, k: Distribution) -> float:
     """Return Var(q·k) over d times the entry variances: 1 where the means are 0."""
-    return (
-        1.0
-        + (distribution_q.mean / distribution_q.std) ** 2
-        + (distribution_k.mean / distribution_k.std) ** 2
-    )
+    return 1.0 + (q.mean / q.std) ** 2 + (k.mean / k.std) ** 2
 
 
-def score_excess_kurtosis(
-    distribution_q: Distribution, distribution_k: Distribution, d_k: int
-) -> float | None:
+def score_excess_kurtosis(q: Distribution, k: Distribution, d_k: int) -> float | None:
     """Return the excess kurtosis of q·k.
 
     Returns
@@ -123,15 +102,13 @@ def score_excess_kurtosis(
     (κ_q κ_k - 3)/d: that of one product q_i k_i is κ_q κ_k - 3, and of a sum of d
     independent ones it is a d-th.
     """
-    kurtosis = distribution_q.kurtosis * distribution_k.kurtosis
-    if distribution_q.mean != 0.0 or distribution_k.mean != 0.0 or math.isinf(kurtosis):
+    kurtosis = q.kurtosis * k.kurtosis
+    if q.mean != 0.0 or k.mean != 0.0 or math.isinf(kurtosis):
         return None
     return (kurtosis - 3.0) / d_k
 
 
-def score_abs(
-    distribution_q: Distribution, distribution_k: Distribution, d_k: int
-) -> float | None:
+def score_abs(q: Distribution, k: Distribution, d_k: int) -> float | None:
     """Return E |q·k|.
 
     Returns
@@ -147,10 +124,10 @@ def score_abs(
     Both Rademacher: a simple random walk after d steps, 2 h C(2h, h)/4^h with h =
     ceil(d/2).
     """
-    if distribution_q.mean != 0.0 or distribution_k.mean != 0.0:
+    if q.mean != 0.0 or k.mean != 0.0:
         return None
-    scale = distribution_q.std * distribution_k.std
-    match sorted((family(distribution_q), family(distribution_k))):
+    scale = q.std * k.std
+    match sorted((family(q), family(k))):
         case ["gaussian", "gaussian"]:
             # poch(x, 1/2) = Γ(x + 1/2)/Γ(x)
             return scale * 2.0 * float(poch(d_k / 2, 0.5)) / math.sqrt(math.pi)
