@@ -85,16 +85,9 @@ class Judge:
 
     def judge_claim(self, claim: Claim) -> ClaimOutcome:
         """Judge a claim: as all texts say it, and as each does."""
-        evidence = self.evidence.get(claim.kind, self.evidence["measured"])
         asked, claim = claim, with_facts(claim)
         voting = claim.admitted()
-        premises = any(source.premises for source in claim.source)
-        interpretations = tuple(
-            self.judge_interpretation(
-                one, evidence, votes=one.id in voting, premises=premises
-            )
-            for one in claim.interpretation
-        )
+        interpretations = self.judge_meanings(claim)
         verdicts = {one.id: one.verdict for one in interpretations}
         keys = dict.fromkeys(source.text for source in claim.source)
 
@@ -123,6 +116,19 @@ class Judge:
             ),
             right=say(None if right is None else right.as_sentence()),
             concedes=say(claim.concedes),
+        )
+
+    def judge_meanings(self, claim: Claim) -> tuple[InterpretationOutcome, ...]:
+        """Judge the interpretations of a claim."""
+        voting = claim.admitted()
+        return tuple(
+            self.judge_interpretation(
+                one,
+                self.evidence.get(claim.kind, self.evidence["measured"]),
+                votes=one.id in voting,
+                premises=any(source.premises for source in claim.source),
+            )
+            for one in claim.interpretation
         )
 
     def judge_interpretation(

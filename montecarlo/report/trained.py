@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from montecarlo.claims.schema import Catalogue
-from montecarlo.observation.claims_here import label_here
+from montecarlo.observation.evidence import label_here
 from montecarlo.study import StudyResults
 
 TRAINED_FILE = "trained_model.json"

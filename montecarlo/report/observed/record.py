@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from montecarlo.claims.outcomes import CheckOutcome
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.observation.diagnosis import Diagnosis
 from montecarlo.observation.head_quantities import FEWEST, HeadEstimate
@@ -68,18 +70,13 @@ def record_of(observation: Observation) -> Record:
     ]
     interpretations = [
         {
-            "claim": one.claim,
-            "interpretation": one.interpretation,
-            "verdict": str(one.verdict),
-            "heads": dict(one.counts),
-            "checks": [
-                _check(observation, number)
-                for number, check in enumerate(observation.checks)
-                if (check.claim, check.interpretation)
-                == (one.claim, one.interpretation)
-            ],
+            "claim": claim,
+            "interpretation": one.id,
+            "verdict": one.verdict,
+            "heads": Counter(case.outcome for case in one.cases),
+            "checks": [_check(observation, check) for check in one.checks],
         }
-        for one in observation.interpretations
+        for claim, one in observation.interpretations
     ]
     return {
         "d_k": model.d_k,
@@ -114,25 +111,23 @@ def _diagnosis(diagnosis: Diagnosis) -> Record:
     }
 
 
-def _check(observation: Observation, number: int) -> Record:
-    check = observation.checks[number]
-    rate = observation.error_rate
+def _check(observation: Observation, check: CheckOutcome) -> Record:
+    first = check.cases[0]
     return {
-        "quantity": check.check.quantity,
-        "summary": check.check.summary,
-        "divisor": check.check.divisor,
-        "region": [_finite(end) for end in check.region],
+        "quantity": check.quantity,
+        "summary": check.summary,
+        "divisor": check.divisor,
+        "region": [first.region_low, first.region_high],
         "heads": [
             {
                 "layer": view.head.layer,
                 "head": view.head.head,
-                "outcome": str(outcomes[number][0]),
-                "value": _finite(outcomes[number][1].value),
-                **_ends(outcomes[number][1], rate),
+                "outcome": case.outcome,
+                "value": case.estimate,
+                "low": case.simultaneous_low,
+                "high": case.simultaneous_high,
             }
-            for view, outcomes in zip(
-                observation.heads, observation.outcomes, strict=True
-            )
+            for view, case in zip(observation.heads, check.cases, strict=True)
         ],
     }
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.observation.claims_here import label_here
 from montecarlo.observation.diagnosis import LEAST, STATES
+from montecarlo.observation.evidence import label_here
 from montecarlo.observation.head_quantities import COMPARED, FACTORS, PARTS
 from montecarlo.observation.observing import ALL
 from montecarlo.report.observed.record import Observed

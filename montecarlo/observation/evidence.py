@@ -1,12 +1,12 @@
-"""The texts' claims, judged on a model: each head is a place.
+"""A model as evidence: each head is a case.
 
 Of the catalogue's checks those that one model can decide: at one d_k, on rows and pairs
 as they are.  A quantile against a bound is judged as a share of rows against its rank,
 which is a mean over sequences.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -14,14 +14,12 @@ import numpy as np
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.checks import UNBOUNDED, Check, Domain, Level
-from montecarlo.claims.schema import Claim, Interpretation
-from montecarlo.claims.verdicts import (
-    Verdict,
-    decide,
-)
-from montecarlo.observation.head_quantities import HeadEstimate, Stacks, estimate
+from montecarlo.claims.checks import Check, Domain, Level, region_of
+from montecarlo.claims.evidence import Found
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.observation.head_quantities import Stacks, estimate
 from montecarlo.observation.row_values import ROW_FUNCTIONS, RowSum
 
 #: Quantities of pairs, and the power of the divisor that divides each.
@@ -41,16 +39,11 @@ ERROR_RATE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class CheckHere:
-    """A check of the catalogue, as it is judged on heads.
+class HeadCheck:
+    """A check, as it is decided on heads.
 
     Attributes
     ----------
-    claim, interpretation, quantifier : str
-    share : float
-        As in `Interpretation`.
-    premises : bool
-        Whether texts say it under a premise, which a model need not meet.
     check : Check
     sums : tuple of RowSum
         What it needs of rows; two for a ratio of divisors, none for pairs.
@@ -58,17 +51,25 @@ class CheckHere:
         Of the quantity, of its power of n taken off, or of the share of rows.
     """
 
-    claim: str
-    interpretation: str
-    quantifier: str
-    share: float
-    premises: bool
     check: Check
     sums: tuple[RowSum, ...]
     region: tuple[float, float]
 
-    def value(self, found: Stacks, d_k: int) -> Array:
-        """Return its quantity, with all sequences and with some left out."""
+    def estimate(self, found: Stacks, d_k: int) -> Estimate | None:
+        """Return its quantity in a head; None for one without rows of so many keys.
+
+        Parameters
+        ----------
+        found : dict
+            Quantities of the head, with all sequences and with some left out.
+        d_k : int
+        """
+        if any(np.isnan(found[one.name][0]) for one in self.sums):
+            return None
+        made = estimate(self._value(found, d_k))
+        return Estimate(made.value, made.std_error, made.n_groups, bounds=made.interval)
+
+    def _value(self, found: Stacks, d_k: int) -> Array:
         if not self.sums:
             power = PAIRS[self.check.quantity]
             divisor = DIVISORS[self.check.divisor].value(d_k)
@@ -79,32 +80,75 @@ class CheckHere:
         with np.errstate(divide="ignore", invalid="ignore"):
             return values[0] / values[1]
 
-    def applies(self, found: Stacks) -> bool:
-        """Tell whether the head has rows with so many keys."""
-        return not any(np.isnan(found[one.name][0]) for one in self.sums)
+
+@dataclass(slots=True)
+class Heads:
+    """The heads of a model: `montecarlo.claims.evidence.Evidence`.
+
+    Attributes
+    ----------
+    checks : mapping
+        Those that can be decided, as they are on heads.
+    found : dict
+        Case to the estimate of each check; filled head by head.
+    unmet : set
+        Cases in which what texts assume of entries fails.
+    """
+
+    checks: Mapping[Check, HeadCheck]
+    found: dict[Located, Mapping[Check, Estimate | None]] = field(default_factory=dict)
+    unmet: set[Located] = field(default_factory=set)
+
+    @property
+    def complete(self) -> bool:
+        """A model has no more heads."""
+        return True
+
+    def cases(self, check: Check) -> list[Located]:
+        """Return the heads, in the model's order."""
+        return list(self.found) if check in self.checks else []
+
+    def find(self, check: Check, case: Located) -> Found:
+        """Return what a head has for a check."""
+        return Found(self.checks[check].region, self.found[case][check])
+
+    def meets_premises(self, case: Located) -> bool:
+        """Tell whether a head's entries are as texts assume."""
+        return case not in self.unmet
 
 
-def checks_here(d_k: int) -> tuple[CheckHere, ...]:
-    """Pick the checks that a model of this d_k can decide.
+def tellable(catalogue: Catalogue, d_k: int) -> tuple[Claim, ...]:
+    """Return the claims that a model of this d_k can decide, with what it can decide.
 
     Interpretations are taken whole: where one check of an interpretation cannot be
     told, none is.
     """
-    picked: list[CheckHere] = []
-    for claim in read_catalogue().claim:
+    found = []
+    for claim in catalogue.claim:
+        kept = tuple(
+            one
+            for one in claim.interpretation
+            if all(head_check(check, d_k) for check in one.check)
+        )
+        if kept:
+            found.append(msgspec.structs.replace(claim, interpretation=kept))
+    return tuple(found)
+
+
+def head_checks(claims: Sequence[Claim], d_k: int) -> dict[Check, HeadCheck]:
+    """Return the checks of claims as they are decided on heads."""
+    found = {}
+    for claim in claims:
         for interpretation in claim.interpretation:
-            made = [
-                _check_here(claim, interpretation, check, d_k)
-                for check in interpretation.check
-            ]
-            if all(one is not None for one in made):
-                picked += [one for one in made if one is not None]
-    return tuple(picked)
+            for check in interpretation.check:
+                made = head_check(check, d_k)
+                if made is not None:
+                    found[check] = made
+    return found
 
 
-def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
-    claim: Claim, interpretation: Interpretation, check: Check, d_k: int
-) -> CheckHere | None:
+def head_check(check: Check, d_k: int) -> HeadCheck | None:  # noqa: PLR0911 - one line for each reason to leave it out
+    """Return a check as it is decided on heads, None for one that cannot be."""
     domain = _domain_here(check)
     plain = Domain(d_k=domain.d_k, n_keys=domain.n_keys)
     if domain != plain or check.along_d_k or check.number_format != "float64":
@@ -113,20 +157,12 @@ def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
         return None
     levels = [x for x in (check.low, check.high, check.expected) if x is not None]
     powers = {x.n_keys_power if isinstance(x, Level) else 0.0 for x in levels}
-    if len(powers) != 1:
+    region = region_of(check, d_k, 1)  # without the power of n, which is taken off
+    if len(powers) != 1 or region is None:
         return None
     (power,) = powers
-    region = _region(check, d_k)
-    said = (
-        claim.id,
-        interpretation.id,
-        interpretation.quantifier,
-        interpretation.share,
-        any(source.premises for source in claim.source),
-        check,
-    )
     if check.quantity in PAIRS:
-        return CheckHere(*said, (), region)
+        return HeadCheck(check, (), region)
     if check.quantity not in ROW_FUNCTIONS:
         return None
     below = None
@@ -150,7 +186,7 @@ def _check_here(  # noqa: PLR0911 - one line for each reason to leave it out
         )
         for divisor in check.divisor.split("/")
     )
-    return CheckHere(*said, sums, region)
+    return HeadCheck(check, sums, region)
 
 
 def _domain_here(check: Check) -> Domain:
@@ -169,21 +205,6 @@ def _domain_here(check: Check) -> Domain:
     )
 
 
-def _region(check: Check, d_k: int) -> tuple[float, float]:
-    """Return a check's region at a d_k, without the power of n."""
-
-    def at(level: object, default: float) -> float:
-        if level is None:
-            return default
-        return level.at(d_k, 1) if isinstance(level, Level) else float(str(level))
-
-    if check.relation == "equals":
-        expected, tolerance = at(check.expected, 0.0), check.tolerance or 0.0
-        half = tolerance * abs(expected) if expected else tolerance
-        return expected - half, expected + half
-    return at(check.low, UNBOUNDED[0]), at(check.high, UNBOUNDED[1])
-
-
 def _name(
     quantity: str,
     divisor: str,
@@ -197,30 +218,6 @@ def _name(
     if below is not None:
         name += f"<{below:g}"
     return name if n_keys == LONG_ROWS else f"{name}[{n_keys[0]},{n_keys[1]}]"
-
-
-def outcomes_of_head(
-    checks: Sequence[CheckHere], found: Stacks, d_k: int, error_rate: float
-) -> list[tuple[Verdict, HeadEstimate]]:
-    """Judge every check on one head.
-
-    Parameters
-    ----------
-    checks : sequence of CheckHere
-    found : dict
-        From `quantities`.
-    d_k : int
-    error_rate : float
-        One-sided, of each interval.
-    """
-    outcomes = []
-    for one in checks:
-        made = estimate(one.value(found, d_k))
-        verdict = Verdict.NOT_APPLICABLE
-        if one.applies(found):
-            verdict = decide(made.interval(error_rate), one.region)
-        outcomes.append((verdict, made))
-    return outcomes
 
 
 def label_here(claim: Claim, name: str) -> str | None:
@@ -249,6 +246,7 @@ def label_here(claim: Claim, name: str) -> str | None:
     return str(chosen.label) if others and chosen.label is not None else None
 
 
-def error_rate_of(n_checks: int, n_heads: int) -> float:
+def error_rate_of(claims: Sequence[Claim], n_heads: int) -> float:
     """Return the error rate of each interval on each of its sides."""
+    n_checks = sum(len(one.check) for claim in claims for one in claim.interpretation)
     return ERROR_RATE / (2 * max(1, n_checks * n_heads))
