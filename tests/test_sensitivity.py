@@ -23,7 +23,7 @@ from montecarlo.claims.records import claim_records
 from montecarlo.estimation.executors import make_executor
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.recording import write_results
-from montecarlo.report.sensitivity import fingerprint, read_sensitivity
+from montecarlo.report.content.sensitivity import fingerprint, read_sensitivity
 from montecarlo.results.folder import write_json
 from montecarlo.results.table import row_id
 from montecarlo.study import Study, error_rates_of, exact_value, run_study
