@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 import pytest
+from montecarlo.claims.records import claim_records
 
 from benchmarks import sensitivity as command
 from benchmarks.sensitivity import (
@@ -19,7 +20,6 @@ from benchmarks.sensitivity import (
 )
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.records import claim_records
 from montecarlo.estimation.executors import make_executor
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.recording import write_results

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from fontTools.ttLib import TTFont
+from montecarlo.observation.claims_here import checks_here, label_here
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.observation.claims_here import checks_here, label_here
 from montecarlo.observe import main
 from montecarlo.report.content.observed import trained as trained_model
 from montecarlo.report.content.observed.record import RECORD, TABLE
