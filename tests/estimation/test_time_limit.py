@@ -6,10 +6,10 @@ import pytest
 from montecarlo.estimation.engine import LEAST, Budget, Plan, run, run_to
 from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.samples import SampleStore
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
-POINTS = tuple(DesignPoint("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
+POINTS = tuple(parse_point("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
 DIVISORS = ("sqrt",)
 PLAN = Plan(dict.fromkeys(POINTS, Budget(8, 16)), 1, DIVISORS, batch=3, limited=True)
 
