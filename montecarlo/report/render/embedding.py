@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from montecarlo.report.figures.svg.decimals import with_comma
+from montecarlo.report.figures.drawing.decimals import with_comma
 
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
