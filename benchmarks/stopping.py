@@ -12,6 +12,7 @@ import csv
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
@@ -19,9 +20,10 @@ from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import ClaimOutcome, Judge
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import Plan, run_to
-from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.execution.executors import make_executor
+from montecarlo.execution.tasks import finish
 from montecarlo.presets import PRESETS
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import (
@@ -76,7 +78,7 @@ def compare(study: Study) -> Iterator[Way]:
                 for point, budget in budgets.items()
             }
             started = time.process_time()
-            run_to(plan, store, executor, wanted)
+            run_to(plan, store, partial(finish, executor), wanted)
             used += time.process_time() - started
             once = dict.fromkeys(budgets, 1)
             rates = split_error_rate(

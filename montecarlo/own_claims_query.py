@@ -13,7 +13,7 @@ from montecarlo.arguments import named_list
 from montecarlo.calibration.card import Counted, counted, read_card
 from montecarlo.claims.records import failed_self_checks
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.names import decimal_number, jobs_number, named_folder, seed_number
 from montecarlo.own_claims import find_unjudged, most_seconds, own_study

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from montecarlo.estimation import engine
-from montecarlo.estimation.executors import ROOM
+from montecarlo.execution.executors import ROOM
 from montecarlo.report import making
 from montecarlo.report.__main__ import main
 from montecarlo.results.folder import (

@@ -30,8 +30,8 @@ from montecarlo.calibration.rates import (
 from montecarlo.calibration.series import all_series, measure_series
 from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.executors import available_cores, make_executor
-from montecarlo.estimation.fingerprint import cpu_kernel
+from montecarlo.execution.executors import available_cores, make_executor
+from montecarlo.execution.fingerprint import cpu_kernel
 from montecarlo.names import jobs_number, named_folder, seed_number
 from montecarlo.presets import PRESETS
 from montecarlo.recording import LIBRARIES

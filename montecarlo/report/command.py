@@ -11,8 +11,8 @@ from pathlib import Path
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import PROCESSES, make_executor
-from montecarlo.estimation.workers import Workers
+from montecarlo.execution.executors import PROCESSES, make_executor
+from montecarlo.execution.workers import Workers
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
 from montecarlo.report.author_texts import read_author_texts, require_erratum

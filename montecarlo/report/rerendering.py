@@ -8,7 +8,7 @@ from typing import Any
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import PROCESSES, make_executor
+from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.names import look_up, named_folder
 from montecarlo.report.author_texts import require_erratum
 from montecarlo.report.command import Make, Show

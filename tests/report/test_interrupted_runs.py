@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import montecarlo.report.command as report_command
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.report import rerendering
 from montecarlo.report.__main__ import main
 from montecarlo.results.folder import JOURNAL, TIMING_FILE, files_of

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from montecarlo.arguments import named_list
-from montecarlo.estimation.fingerprint import cpu_kernel
+from montecarlo.execution.fingerprint import cpu_kernel
 from montecarlo.names import named_folder, seed_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
