@@ -30,7 +30,7 @@ from montecarlo.results.folder import (
     open_staging,
     write_json,
 )
-from montecarlo.results.journal import locked
+from montecarlo.results.journal import open_journal
 from montecarlo.run_record import DATA_FILES, read_report_run
 
 #: What `finish_staging` adds to a record.
@@ -85,7 +85,7 @@ def render_again(
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
-    with claimed(output), locked(output):
+    with claimed(output), open_journal(output):
         staging = open_staging(output)
         try:
             for name, content in held.items():

@@ -34,7 +34,7 @@ from montecarlo.results.folder import (
     open_staging,
     write_json,
 )
-from montecarlo.results.journal import locked
+from montecarlo.results.journal import open_journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
     started = time.perf_counter()
     request, output = read_request(arguments), named_folder("output", arguments.output)
     require_complete(read_language(code) for code in request.languages)
-    with claimed(output), locked(output):
+    with claimed(output), open_journal(output):
         staging = open_staging(output)
         try:
             with tempfile.TemporaryDirectory(dir=staging) as scratch:
