@@ -16,7 +16,7 @@ report: ## Write the report to output/
 	python -m montecarlo.report --output output
 
 messages: ## Bring the language catalogues up to date with the templates
-	python -m montecarlo.report.messages
+	python -m montecarlo.report.language.messages
 
 readme: report ## Make the README's figure and verdict table again
 	python docs/make_readme.py output

@@ -3,8 +3,8 @@
 Run as ``python -m benchmarks.sensitivity [--folder DIR] [--second DIR]``: results of
 the standard preset, of one seed and of another.  A folder that is not given is sampled,
 which takes a few minutes of one core.  In: intervals of claims.json, held against other
-regions; nothing is sampled for that.  Out: ``montecarlo/report/sensitivity.json``,
-which the evidence shows, and the same on the terminal.
+regions; nothing is sampled for that.  Out: `FILE`, which the evidence shows, and the
+same on the terminal.
 
 The share of rows whose largest weight is at least t is at least 0.1 where its 90 %
 quantile is at least t: so shares of saturated rows are judged at a threshold t that was
@@ -36,7 +36,7 @@ from montecarlo.estimation.intervals import Interval, t_quantile
 from montecarlo.execution.executors import make_executor
 from montecarlo.presets import PRESETS
 from montecarlo.recording import write_results
-from montecarlo.report.sensitivity import FILE, fingerprint
+from montecarlo.report.content.sensitivity import FILE, fingerprint
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, run_study
 

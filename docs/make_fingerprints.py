@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.report.author_texts import (
+from montecarlo.report.content.texts.author_texts import (
     KnownText,
     know_text,
     read_author_file,

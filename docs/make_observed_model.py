@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 
 from montecarlo.observation.head_quantities import PARTS
+from montecarlo.report.content.observed.trained import TRAINED_FILE
 from montecarlo.report.figures.observed import heads_of
-from montecarlo.report.trained import TRAINED_FILE
 from montecarlo.results.folder import write_json
 
 DOCS = Path(__file__).parent
@@ -209,7 +209,10 @@ def main() -> None:
     ]
     kept = {"d_k": record["d_k"], "n_heads": len(record["heads"])}
     kept |= {"n_sequences": record["n_sequences"], "interpretations": interpretations}
-    write_json(DOCS.parent / "montecarlo" / "report" / TRAINED_FILE, kept)
+    write_json(
+        DOCS.parent / "montecarlo" / "report" / "content" / "observed" / TRAINED_FILE,
+        kept,
+    )
     for name in FIGURES:
         shutil.copyfile(folder / "figures" / f"{name}.svg", DOCS / f"{name}.svg")
 

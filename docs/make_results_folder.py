@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from montecarlo.observation.observing import COLUMNS as OBSERVED_COLUMNS
-from montecarlo.report.claims_record import ClaimsRecord
+from montecarlo.report.content.claims_record import ClaimsRecord
 from montecarlo.results.columns import CurveLine, MeasurementLine
 from montecarlo.results.folder import SCHEMA
 from montecarlo.run_record import ObservationRun, ReportRun, Timing

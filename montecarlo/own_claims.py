@@ -14,10 +14,11 @@ import msgspec
 
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.claims.cases import distributions_label, lacks, points_of
 from montecarlo.claims.checks import Check
+from montecarlo.claims.domains import distributions_label, lacks, points_of
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.unjudged import unjudged
 from montecarlo.grid import Block, Dimension, Grid, Keys
 from montecarlo.names import look_up
@@ -116,8 +117,9 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
 
 def find_unjudged(study: Study) -> Iterator[str]:
     """Yield what a user's claims ask and cannot be judged: where, of what, and why."""
-    points = study.grid.points()
-    yield from unjudged(study.catalogue, points, study.grid.divisors, exact_value)
+    budgets = dict.fromkeys(study.grid.points(), 0)
+    simulation = Simulation(budgets, study.grid.divisors, exact_value)
+    yield from unjudged(study.catalogue, simulation)
 
 
 def most_seconds(study: Study) -> float:

@@ -20,8 +20,8 @@ from montecarlo.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.failing import FAIL_ON
+from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.report.options import choose_languages, configured
-from montecarlo.report.own_words import read_own_claims
 from montecarlo.study import run_study
 
 #: From this length on, a run of powers of two is printed by its ends.

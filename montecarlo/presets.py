@@ -3,6 +3,7 @@
 from montecarlo.grid import Block, Grid
 
 __all__ = [
+    "ERROR_RATE",
     "INITIAL",
     "PRACTICE_D_K",
     "PRACTICE_N_KEYS",
@@ -11,6 +12,9 @@ __all__ = [
     "Block",
     "Grid",
 ]
+
+#: The nominal error rate of all verdicts together, where nobody says another.
+ERROR_RATE = 0.01
 
 
 def _powers(base: int, low: int, high: int) -> tuple[int, ...]:

@@ -3,24 +3,22 @@
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import msgspec
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from montecarlo.claims.cases import cases_of
 from montecarlo.claims.error_rates import ErrorRates, split_error_rate
-from montecarlo.claims.judging import ClaimOutcome, Judge
-from montecarlo.claims.records import (
-    claim_records,
-    self_check_records,
-    sentence_record,
-    threshold_curves,
-)
+from montecarlo.claims.evidence import Evidence
+from montecarlo.claims.facts import KINDS, Facts
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import ClaimOutcome, Judgement
+from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.simulation import Simulation, cases_of
+from montecarlo.claims.thresholds import threshold_curves
 from montecarlo.claims.undecided import undecided_points
 from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.estimation.engine import Budget, Plan, run, run_to
@@ -33,7 +31,6 @@ from montecarlo.results.table import (
     CURVE_COLUMNS,
     curves_by_rank,
     distribution_curves,
-    row_id,
     tabulate,
 )
 from montecarlo.sampling.design_points import DesignPoint
@@ -86,7 +83,8 @@ class StudyResults:
     ----------
     study : Study
     measurements, curves : DataFrame
-    claims : dict
+    claims : ClaimsRecord
+        What claims.json will hold.
     replicates : dict
         Name of each point to how many were taken.
     time_limit_reached : bool
@@ -96,7 +94,7 @@ class StudyResults:
     study: Study
     measurements: pd.DataFrame
     curves: pd.DataFrame
-    claims: dict[str, Any]
+    claims: ClaimsRecord
     replicates: dict[str, int] = field(default_factory=dict)
     time_limit_reached: bool = False
 
@@ -142,20 +140,27 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     rates = error_rates_of(study)
     alpha = rates.simultaneous_error
     most = {point: budget.looks()[-1] for point, budget in budgets.items()}
-    judge = Judge(study.catalogue, most, divisors, exact_value, alpha)
     store, cache = store or SampleStore(), _Cache(divisors)
 
+    def judge(simulation: Simulation) -> Judgement:
+        facts = dict.fromkeys(KINDS, Facts(study.catalogue))
+        evidence: dict[str, Evidence] = {"measured": simulation, **facts}
+        return Judge(evidence, alpha, rates.claims).judge(study.catalogue)
+
+    def sampled_on(there: Mapping[DesignPoint, int], store: SampleStore) -> Simulation:
+        return Simulation(
+            there, divisors, exact_value, lambda c: cache.summaries(store, c)
+        )
+
     def undecided(store: SampleStore) -> set[DesignPoint]:
-        # a point that failed may not have come to its first look
+        # a point that failed may not have come to its first analysis
         there = {
             point: most[point]
             for point, budget in budgets.items()
             if store.n_replicates(point) >= budget.first
         }
-        judged = replace(judge, budgets=there).judge(
-            lambda c: cache.summaries(store, c)
-        )
-        return undecided_points(judged, most)
+        simulation = sampled_on(there, store)
+        return undecided_points(judge(simulation), simulation)
 
     plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
     work = partial(finish, executor)
@@ -171,31 +176,22 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))
     sampled()
-    judged = judge.judge(lambda c: cache.summaries(store, c))
+    judged = judge(sampled_on(most, store))
     summaries = [cache.summaries(store, point) for point in budgets]
     measurements = tabulate(summaries, find_reference, rare)
     return StudyResults(
         study,
         measurements,
         _curves(study.seed, summaries, judged.claims),
-        {
-            "error_rate": study.error_rate,
-            "simultaneous_error": alpha,
-            "looks": rates.looks,
-            "claims": claim_records(
-                study.catalogue, judged.claims, rates.claims, row_id
-            ),
-            "passages": [
-                {"id": passage.id, **sentence_record(one, row_id)}
-                for passage, one in zip(
-                    study.catalogue.passage, judged.passages, strict=True
-                )
-            ],
-            "self_checks": self_check_records(judged.self_checks, row_id),
-            "z_scores": judge_z_scores(measurements),
-            "models": msgspec.to_builtins(study.catalogue.model),
-            "records": msgspec.to_builtins(study.catalogue.record),
-        },
+        ClaimsRecord(
+            **msgspec.structs.asdict(judged),
+            error_rate=study.error_rate,
+            simultaneous_error=alpha,
+            analyses=rates.analyses,
+            z_scores=judge_z_scores(measurements),
+            models=study.catalogue.model,
+            records=study.catalogue.record,
+        ),
         {point.name: store.n_replicates(point) for point in budgets},
         limited,
     )
@@ -215,8 +211,8 @@ def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
     needed = {
         point
         for check in (catalogue.checks() if own else catalogue.claim_checks())
-        for case in cases_of(check, budgets, study.grid.divisors)
-        for point in case.points
+        for points in cases_of(check, budgets, study.grid.divisors).values()
+        for point in points
     }
     return {c: budget for c, budget in budgets.items() if c in needed}
 
@@ -244,9 +240,8 @@ def error_rates_of(study: Study) -> ErrorRates:
     """Return how the error rate of a study is split over intervals and claims."""
     budgets = needed_budgets(study)
     looks = {point: len(budget.looks()) for point, budget in budgets.items()}
-    return split_error_rate(
-        study.catalogue, looks, study.grid.divisors, exact_value, study.error_rate
-    )
+    simulation = Simulation(looks, study.grid.divisors, exact_value)
+    return split_error_rate(study.catalogue, simulation, looks, study.error_rate)
 
 
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
@@ -279,7 +274,7 @@ class _Cache:
 
 
 def _curves(
-    seed: int, summaries: list[Summaries], claims: list[ClaimOutcome]
+    seed: int, summaries: list[Summaries], claims: tuple[ClaimOutcome, ...]
 ) -> pd.DataFrame:
     rows = [*curves_by_rank(summaries), *distribution_curves(), *example_curves(seed)]
     rows += [

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,10 @@ STAGES = (
     "own_claims",
     "calibration",
     "observation",
+    "report.language",
+    "report.content",
+    "report.figures",
+    "report.render",
     "report",
     "own_claims_query",
 )
@@ -49,24 +54,33 @@ PRESENTATION = {"matplotlib", "mpl_toolkits", "jinja2"}
 CLUSTER = {"dask", "distributed"}
 DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "urandom"}
 MOST_LINES = 300
+#: In one folder of report/: what is looked for is found by looking.
+MOST_FILES = 12
 #: Where a command imports: what takes long within its work, which can be interrupted.
 PLACES = (("main",), ("main", "work"))
 #: The one function beside a command's main() that imports, and what: it needs an extra.
 OPTIONAL = ("execution.executors", "make_executor", "montecarlo.execution.cluster")
 
 
+def stage_of(name: str) -> str:
+    """Return the stage of a module: the longest beginning of its name that is one."""
+    room = ".".join(name.split(".")[:2])
+    return room if room in STAGES else name.split(".", maxsplit=1)[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module: its dotted name without the package's, its source, its tree."""
+    """A module: its dotted name without the package's, its path, source and tree."""
 
     name: str
+    path: Path
     source: str
     tree: ast.Module
 
     @property
     def stage(self) -> str:
-        """The folder or root module it belongs to."""
-        return self.name.split(".")[0]
+        """The folder or root module it belongs to; in report/, the room of it."""
+        return stage_of(self.name)
 
     @property
     def is_command(self) -> bool:
@@ -87,10 +101,11 @@ def read_modules(package: Path) -> dict[str, Module]:
     """Parse every module of a package; the package itself is called ``""``."""
     modules = {}
     for path in sorted(package.rglob("*.py")):
-        parts = path.relative_to(package).with_suffix("").parts
+        inside = path.relative_to(package)
+        parts = inside.with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         source = path.read_text(encoding="utf-8")
-        modules[name] = Module(name, source, ast.parse(source))
+        modules[name] = Module(name, inside, source, ast.parse(source))
     return modules
 
 
@@ -139,7 +154,7 @@ def order(modules: dict[str, Module]) -> Iterator[str]:
         if module.is_command:
             continue
         for target, line in own_imports(module, modules).items():
-            stage = target.split(".")[0]
+            stage = stage_of(target)
             below = STAGES[STAGES.index(module.stage) + 1 :]
             if stage in below or stage == "":
                 yield f"{module.name}:{line} imports {target or 'the package'}"
@@ -169,7 +184,7 @@ def presentation(modules: dict[str, Module]) -> Iterator[str]:
     for module in modules.values():
         for item in imports_of(module):
             library = item.target.split(".")[0]
-            if library in PRESENTATION and module.stage != "report":
+            if library in PRESENTATION and module.name.split(".")[0] != "report":
                 yield f"{module.name}:{item.line} imports {library}"
 
 
@@ -230,6 +245,18 @@ def length(modules: dict[str, Module]) -> Iterator[str]:
             yield f"{module.name} has {lines} lines"
 
 
+def folders(modules: dict[str, Module]) -> Iterator[str]:
+    """No folder of report/ holds more than 12 modules."""
+    found = Counter(
+        module.path.parent
+        for module in modules.values()
+        if module.name.split(".")[0] == "report"
+    )
+    for folder, n_files in found.items():
+        if n_files > MOST_FILES:
+            yield f"{folder} holds {n_files} modules"
+
+
 def names(modules: dict[str, Module]) -> Iterator[str]:
     """No module or folder has a name that says nothing."""
     for module in modules.values():
@@ -258,6 +285,7 @@ RULES: dict[str, Rule] = {
         drawing,
         late_imports,
         length,
+        folders,
         names,
         relative,
     )
@@ -278,10 +306,16 @@ GOOD = {
     "tails": "from montecarlo.sampling import streams",
     "study": "import montecarlo.tails\nfrom montecarlo.sampling.streams import rng",
     "report/__init__": "",
-    "report/pages": "import jinja2\nfrom matplotlib.figure import Figure",
-    "report/__main__": "def main():\n    from montecarlo.report import pages",
+    "report/content/__init__": "",
+    "report/content/views": "from montecarlo import names",
+    "report/figures/__init__": "from matplotlib.figure import Figure",
+    "report/render/__init__": "",
+    "report/render/pages": "import jinja2\nfrom montecarlo.report.content import views",
+    "report/__main__": "def main():\n    from montecarlo.report.render import pages",
     "judge": "def main():\n    from montecarlo import study",
 }
+#: As many as one folder may hold.
+GOOD |= {f"report/figures/figure{i}": "" for i in range(1, MOST_FILES)}
 
 #: What breaks which rule, and what the report of it must hold.
 BAD = [
@@ -289,7 +323,11 @@ BAD = [
     ("order", "sampling/x", "from montecarlo import study", "x:1 imports study"),
     ("order", "estimation/x", "import montecarlo.execution.tasks", "execution.tasks"),
     ("order", "names", "import montecarlo.attention.softmax", "attention.softmax"),
-    ("order", "study", "from montecarlo.report.pages import jinja2", "report.pages"),
+    ("order", "study", "import montecarlo.report.render.pages", "render.pages"),
+    ("order", "report/content/x", "import montecarlo.report.figures", "report.figures"),
+    ("order", "report/figures/x", "import montecarlo.report.render.pages", "x:1"),
+    ("order", "report/language/x", "import montecarlo.report.content.views", "views"),
+    ("order", "report/render/x", "import montecarlo.report.options", "imports report"),
     ("order", "study", "import montecarlo", "the package"),
     ("order", "tails", "from montecarlo import study", "tails:1 imports study"),
     ("order", "presets", "import montecarlo.tails", "presets:1 imports tails"),
@@ -341,6 +379,7 @@ BAD = [
     ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),
     ("late_imports", "study", "from importlib import import_module", "study:1"),
     ("length", "study", "x = 1\n" * 301, "301 lines"),
+    ("folders", "report/figures/x", "", "13 modules"),
     ("names", "attention/utils", "", "called utils"),
     ("names", "attention/row_helpers", "", "called helpers"),
     ("names", "sampling/core/x", "", "called core"),

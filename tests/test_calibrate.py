@@ -6,7 +6,7 @@ from montecarlo.calibrate import main
 from montecarlo.calibration import making
 from montecarlo.calibration.card import actual_over_nominal, by_quantity, read_card
 from montecarlo.exits import DONE, INPUT_ERROR
-from montecarlo.report.report_card import view_card
+from montecarlo.report.content.report_card import view_card
 
 
 @pytest.mark.slow

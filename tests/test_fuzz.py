@@ -23,8 +23,9 @@ import numpy as np
 import pytest
 
 from montecarlo import exits
-from montecarlo.report import making, rerendering
+from montecarlo.report import rerendering
 from montecarlo.report.__main__ import main as report_main
+from montecarlo.report.render import making
 from montecarlo.results.folder import file_hash
 from montecarlo.results.sealing import seal
 

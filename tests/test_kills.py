@@ -16,8 +16,8 @@ import pytest
 
 from montecarlo.estimation import engine
 from montecarlo.execution.executors import ROOM
-from montecarlo.report import making
 from montecarlo.report.__main__ import main
+from montecarlo.report.render import making
 from montecarlo.results.folder import (
     JOURNAL,
     RUN_FILE,

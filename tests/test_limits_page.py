@@ -6,7 +6,8 @@ import pytest
 
 from montecarlo import small_files
 from montecarlo.observation import arrays, numpy_files, safetensors_files
-from montecarlo.report import author_texts, claims_record
+from montecarlo.report.content import claims_record
+from montecarlo.report.content.texts import author_texts
 from montecarlo.results import columns, reading
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"

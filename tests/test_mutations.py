@@ -79,8 +79,8 @@ def test_an_error_without_a_place_of_its_own_is_refused(checkout, text):
 
 def test_the_nearest_tests_come_first():
     """First the module, then its folders from the inside, then the pipeline."""
-    found = targets_of("montecarlo/report/figures/svg.py", ROOT)
-    nearest = ["tests/report/figures/test_svg.py", "tests/report/figures"]
+    found = targets_of("montecarlo/report/language/formulas.py", ROOT)
+    nearest = ["tests/report/language/test_formulas.py", "tests/report/language"]
     assert found == [*nearest, "tests/report", *mutations.PIPELINE]
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.report.__main__ import main
+from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.figures import FIGURES, render_svg
-from montecarlo.report.findings import gather, read_results
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

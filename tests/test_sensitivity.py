@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 import pytest
+from montecarlo.claims.records import claim_records
 
 from benchmarks import sensitivity as command
 from benchmarks.sensitivity import (
@@ -19,11 +20,10 @@ from benchmarks.sensitivity import (
 )
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
-from montecarlo.claims.records import claim_records
 from montecarlo.execution.executors import make_executor
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.recording import write_results
-from montecarlo.report.sensitivity import fingerprint, read_sensitivity
+from montecarlo.report.content.sensitivity import fingerprint, read_sensitivity
 from montecarlo.results.folder import write_json
 from montecarlo.results.table import row_id
 from montecarlo.study import Study, error_rates_of, exact_value, run_study

@@ -6,7 +6,7 @@ the same draws.  The truth of a statistic is its mean over all studies.
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,8 @@ import numpy as np
 
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.outcomes import CaseOutcome
+from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import decide
 from montecarlo.estimation.intervals import Interval
 from montecarlo.presets import PRESETS, Grid
@@ -106,32 +108,22 @@ def judged_study(seed: int, grid: Grid) -> dict[float, Judged]:
     return found
 
 
-def _collect(claims: Mapping[str, Any]) -> Judged:
+def _collect(claims: ClaimsRecord) -> Judged:
     cases = list(_cases(claims))
-
-    def numbers(name: str, missing: float) -> Array:
-        return np.array([missing if c[name] is None else c[name] for c in cases])
-
-    region = [numbers("region_low", -math.inf), numbers("region_high", math.inf)]
     return Judged(
-        numbers("estimate", math.nan),
-        numbers("simultaneous_low", -math.inf),
-        numbers("simultaneous_high", math.inf),
-        np.stack(region, axis=1),
-        np.array([OUTCOMES.index(case["outcome"]) for case in cases]),
+        np.array([math.nan if c.estimate is None else c.estimate for c in cases]),
+        np.array([case.interval[0] for case in cases]),
+        np.array([case.interval[1] for case in cases]),
+        np.array([case.region for case in cases]),
+        np.array([OUTCOMES.index(case.outcome) for case in cases]),
     )
 
 
-def _cases(claims: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _cases(claims: ClaimsRecord) -> Iterator[CaseOutcome]:
     """Yield every case of claims, of what is said of them, and of self-checks."""
-    judged = [*claims["passages"], *claims["self_checks"]]
-    for claim in claims["claims"]:
-        judged += [*claim["interpretations"], *claim["findings"]]
-        judged += [claim[name] for name in ("right", "concedes") if claim[name]]
-    for one in judged:
-        for check in one["checks"]:
-            if check["relation"] != "tends_to":  # decided by theory
-                yield from check["cases"]
+    for check in (*claims.judged_checks(), *claims.said_checks()):
+        if check.relation != "tends_to":  # decided by theory
+            yield from check.cases
 
 
 def judge_studies(

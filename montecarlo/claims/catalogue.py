@@ -10,7 +10,7 @@ from typing import Any, get_args
 import msgspec
 
 from montecarlo.claims.checks import Relation
-from montecarlo.claims.facts import FACT_CHECKS
+from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.rules import (
     CatalogueError,
     placed,
@@ -245,9 +245,9 @@ _NEEDED = {
 
 def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
     """Require what a claim of its kind must have, and nothing else."""
-    if claim.kind in ("shape", "record"):
+    if claim.kind in KINDS:
         with placed(where, "id"):
-            look_up(f"claim of kind {claim.kind}", claim.id, FACT_CHECKS)
+            look_up(f"claim of kind {claim.kind}", claim.id, FACTS)
     for field, needed in _NEEDED[claim.kind].items():
         given = bool(getattr(claim, field))
         if given != needed and not (own and field == "finding"):

@@ -98,16 +98,41 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True):
         return self.relation in ("slope_between", "ratio_of_ends_between", "tends_to")
 
 
-def level_at(
-    level: float | Level | None, default: float, d_k: int | None, n_keys: int | None
-) -> float:
-    """Return a bound for a case; ``default`` where there is none."""
-    if level is None:
-        return default
+def region_of(
+    check: Check, d_k: int | None, n_keys: int | None, exact: float | None = None
+) -> tuple[float, float] | None:
+    """Return the equivalence region of a check, both ends included.
+
+    Parameters
+    ----------
+    check : Check
+    d_k, n_keys : int or None
+        Sizes of the case; None: it has none.
+    exact : float, optional
+        What ``expected = "reference"`` stands for.
+
+    Returns
+    -------
+    (low, high), or None
+        None where the check compares with a reference that does not exist.  Where it
+        speaks of a limit, of the slope at the far end, which theory decides.
+    """
+    if check.relation != "equals":
+        low, high = (_level_at(x, d_k, n_keys) for x in (check.low, check.high))
+        return (-math.inf if low is None else low, math.inf if high is None else high)
+    expected = exact
+    if check.expected != "reference":
+        expected = _level_at(check.expected, d_k, n_keys) or 0.0
+    if expected is None:
+        return None
+    margin = (check.tolerance or 0.0) * (abs(expected) or 1.0)
+    return expected - margin, expected + margin
+
+
+def _level_at(
+    level: float | str | Level | None, d_k: int | None, n_keys: int | None
+) -> float | None:
+    """Return a bound for a case; None where there is none."""
     if isinstance(level, Level):
         return level.at(d_k, n_keys)
-    return float(level)
-
-
-#: What a missing bound means.
-UNBOUNDED = (-math.inf, math.inf)
+    return None if level is None else float(level)

@@ -1,81 +1,180 @@
-"""Claims about shapes and the record: judged on arrays and on what was published."""
+"""Arrays and the published record as evidence: nothing is sampled, nothing is estimated.
 
-import math
-from collections.abc import Callable, Sequence
+Claims about shapes and dates have no interpretation in the catalogue, as they need no
+words: what each means is a row of `FACTS` here.
+"""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
 import numpy as np
 from scipy.special import softmax
 
-from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.checks import Check, Level, region_of
+from montecarlo.claims.evidence import Found
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation
+from montecarlo.estimation.estimates import Estimate
 
+#: Kinds of claims that are decided here.
+KINDS = ("shape", "record")
 #: Numbers of queries and keys, and d_k, that a product is formed for.
 SIZES = ((3, 5, 4), (8, 8, 2), (4, 6, 16))
 #: What a text calls common sizes of d_k, and from where on any is.
 COMMON, LARGE = (64, 128), 128
-#: What is added to all scores of a row, nothing first.
-SHIFTS = (0.0, 1.5, -40.0)
+#: What is added to all scores of a row.
+SHIFTS = (1.5, -40.0)
 #: When a text says that the divisor was introduced.
 INTRODUCED = 2017
+#: Scores from 0 to 1, the range that a text asks for.
+SCORES = np.linspace(0.0, 1.0, 5)
+#: These numbers are exact, but for rounding.
+EXACT = 1e-9
+
+Values = dict[Located, float]
 
 
-def _verdict(outcomes: Sequence[bool]) -> Verdict:
-    """Return supported if all hold, refuted if none does, else conditional."""
-    if all(outcomes):
-        return Verdict.SUPPORTED
-    return Verdict.CONDITIONAL if any(outcomes) else Verdict.REFUTED
-
-
-def _recorded(agrees: bool) -> Verdict:  # noqa: FBT001 - what the record says
-    return Verdict.DOCUMENTED if agrees else Verdict.CONTRADICTED_BY_RECORD
-
-
-def product_shape(catalogue: Catalogue) -> Verdict:
-    """Judge whether q·k, or QKᵀ, has shape (d_k, d_k)."""
+def count_rows(catalogue: Catalogue) -> Values:
+    """Return the rows of QKᵀ for some sizes."""
     del catalogue
-    shapes = []
-    for n_queries, n_keys, d_k in SIZES:
-        q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
-        shapes += [((q @ k.T).shape, d_k), ((q[0] @ k[0]).shape, d_k)]
-    return _verdict([shape == (d_k, d_k) for shape, d_k in shapes])
+    return {_product(*size): float(_scores(*size).shape[0]) for size in SIZES}
 
 
-def input_dimension(catalogue: Catalogue) -> Verdict:
-    """Judge whether d_k is the model's input dimension, on published models' sizes."""
-    return _verdict([model.d_k == model.d_model for model in catalogue.model])
-
-
-def scores_need_range(catalogue: Catalogue) -> Verdict:
-    """Judge whether softmax needs scores from 0 to 1, and what a limit to them does.
-
-    Others give the same weights; and with scores that differ by at most w, no weight
-    is more than exp(w) times another.
-    """
+def count_columns(catalogue: Catalogue) -> Values:
+    """Return the columns of QKᵀ for some sizes."""
     del catalogue
-    scores = np.linspace(0.0, 1.0, 5)
-    weights = [softmax(scores + shift) for shift in SHIFTS]
-    needed = not any(np.allclose(weights[0], other) for other in weights[1:])
-    limited = bool(np.isclose(weights[0].max() / weights[0].min(), math.e))
-    return _verdict([needed, limited])
+    return {_product(*size): float(_scores(*size).shape[1]) for size in SIZES}
 
 
-def head_dimensions(catalogue: Catalogue) -> Verdict:
-    """Judge whether published models have a d_k that the texts call common."""
-    sizes = [model.d_k for model in catalogue.model]
-    agrees = bool(sizes) and all(d in COMMON or d >= LARGE for d in sizes)
-    return _recorded(agrees)
+def count_score(catalogue: Catalogue) -> Values:
+    """Return how many numbers q·k is, for some sizes."""
+    del catalogue
+    return {_product(1, 1, d_k): float(_scores(1, 1, d_k).size) for *_, d_k in SIZES}
 
 
-def introduced_2017(catalogue: Catalogue) -> Verdict:
-    """Judge whether the paper of record is of the year that the texts name."""
-    years = [r.year for r in catalogue.record if r.claim == "introduced-2017"]
-    return _recorded(bool(years) and min(years) == INTRODUCED)
+def relate_width(catalogue: Catalogue) -> Values:
+    """Return the input dimension over d_k of each published model."""
+    return {
+        Located(part=model.name, d_k=model.d_k): model.d_model / model.d_k
+        for model in catalogue.model
+    }
 
 
-FACT_CHECKS: dict[str, Callable[[Catalogue], Verdict]] = {
-    "product-shape": product_shape,
-    "input-dimension": input_dimension,
-    "scores-need-range": scores_need_range,
-    "head-dimensions": head_dimensions,
-    "introduced-2017": introduced_2017,
+def know_size(catalogue: Catalogue) -> Values:
+    """Return 1 for each published model whose d_k is one that the texts call common."""
+    return {
+        Located(part=model.name, d_k=model.d_k): float(
+            model.d_k in COMMON or model.d_k >= LARGE
+        )
+        for model in catalogue.model
+    }
+
+
+def shift_weights(catalogue: Catalogue) -> Values:
+    """Return by how much weights change when a number is added to all scores."""
+    del catalogue
+    weights = softmax(SCORES)
+    return {
+        Located(part=f"{shift:+g}"): float(
+            np.abs(softmax(SCORES + shift) - weights).max()
+        )
+        for shift in SHIFTS
+    }
+
+
+def relate_weights(catalogue: Catalogue) -> Values:
+    """Return how many times the largest weight is the smallest, for limited scores."""
+    del catalogue
+    weights = softmax(SCORES)
+    return {Located(part="0 to 1"): float(weights.max() / weights.min())}
+
+
+def date_record(catalogue: Catalogue) -> Values:
+    """Return the year of the earliest publication on record."""
+    years = [one.year for one in catalogue.record if one.claim == "introduced-2017"]
+    return {Located(part="record"): float(min(years))} if years else {}
+
+
+QUANTITIES: dict[str, Callable[[Catalogue], Values]] = {
+    "product_rows": count_rows,
+    "product_columns": count_columns,
+    "score_size": count_score,
+    "width_over_d_k": relate_width,
+    "common_d_k": know_size,
+    "weights_moved": shift_weights,
+    "weights_ratio": relate_weights,
+    "year": date_record,
 }
+
+
+def _equals(quantity: str, expected: float | Level) -> Check:
+    return Check(quantity, "equals", "value", expected=expected, tolerance=EXACT)
+
+
+D_K = Level(d_k_power=1.0)
+#: Claim to its interpretations: all vote.
+FACTS: dict[str, tuple[Interpretation, ...]] = {
+    # q·k, or QKᵀ, has shape (d_k, d_k)
+    "product-shape": (
+        Interpretation(
+            "matrix", (_equals("product_rows", D_K), _equals("product_columns", D_K))
+        ),
+        Interpretation("number", (_equals("score_size", Level(d_k_power=2.0)),)),
+    ),
+    "input-dimension": (Interpretation("same", (_equals("width_over_d_k", 1.0),)),),
+    # softmax needs scores from 0 to 1: others would give other weights; and what a
+    # limit to scores does, which is so
+    "scores-need-range": (
+        Interpretation("needed", (Check("weights_moved", "at_least", low=EXACT),)),
+        Interpretation("limits", (_equals("weights_ratio", float(np.e)),)),
+    ),
+    "head-dimensions": (Interpretation("common", (_equals("common_d_k", 1.0),)),),
+    "introduced-2017": (Interpretation("year", (_equals("year", INTRODUCED),)),),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is exact or published: `montecarlo.claims.evidence.Evidence`."""
+
+    catalogue: Catalogue
+
+    @property
+    def complete(self) -> bool:
+        """There is no more to be had."""
+        return True
+
+    def cases(self, check: Check) -> list[Located]:
+        """Return the arrays, or models of the record, that there are."""
+        return list(QUANTITIES[check.quantity](self.catalogue))
+
+    def find(self, check: Check, case: Located) -> Found:
+        """Return a number without error."""
+        value = QUANTITIES[check.quantity](self.catalogue)[case]
+        region = region_of(check, case.d_k, case.n_keys)
+        if region is None:
+            raise LookupError(f"{check.quantity} has nothing to be held against")
+        return Found(region, Estimate(value, 0.0, 2), exact=value)
+
+    def meets_premises(self, case: Located) -> bool:
+        """Nothing is assumed."""
+        del case
+        return True
+
+
+def with_facts(claim: Claim) -> Claim:
+    """Return a claim with its interpretations; as it is where the catalogue has them."""
+    if claim.kind not in KINDS:
+        return claim
+    return msgspec.structs.replace(claim, interpretation=FACTS[claim.id])
+
+
+def _product(n_queries: int, n_keys: int, d_k: int) -> Located:
+    return Located(part=f"{n_queries} by {n_keys}", d_k=d_k)
+
+
+def _scores(n_queries: int, n_keys: int, d_k: int) -> np.ndarray:
+    """Return q·k, of vectors and not of matrices where there is one of each."""
+    q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
+    return np.asarray(q[0] @ k[0]) if n_queries == n_keys == 1 else q @ k.T

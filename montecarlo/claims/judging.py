@@ -1,227 +1,316 @@
-"""Judging a whole catalogue on what has been sampled, at one error rate for all."""
+"""Judging a catalogue on evidence of any kind, at one error rate for all.
 
-from collections.abc import Callable, Iterator, Mapping
+In: a catalogue, and evidence.  Out: how everything came out, as claims.json has it.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from montecarlo.claims.cases import (
-    Case,
-    Place,
-    cases_of,
-    estimate_in,
-    exact_in,
-    is_applicable,
-    region_in,
-    row_key,
-)
+import msgspec
+
 from montecarlo.claims.checks import Check
-from montecarlo.claims.facts import FACT_CHECKS
-from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
-from montecarlo.claims.saying import SentenceOutcome, judge_sentence
+from montecarlo.claims.evidence import Evidence, Found
+from montecarlo.claims.facts import with_facts
+from montecarlo.claims.outcomes import (
+    Border,
+    CaseOutcome,
+    CheckOutcome,
+    ClaimOutcome,
+    InterpretationOutcome,
+    JointOutcome,
+    Judgement,
+    LimitOutcome,
+    Located,
+    PassageOutcome,
+    SelfCheckOutcome,
+    SentenceOutcome,
+    located,
+)
+from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.claims.sentences import Sentence
 from montecarlo.claims.verdicts import (
+    DECIDED,
     Verdict,
     all_of,
     claim_verdict,
     decide,
-    find_borders,
     interpretation_verdict,
     replicates_needed,
 )
-from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.theory.limits import limit_of
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimOutcome:
-    """A claim, or a self-check, with its verdict.
-
-    Attributes
-    ----------
-    id : str
-    verdict : Verdict
-    interpretations : tuple of InterpretationOutcome
-    texts : mapping
-        Key of each text that makes the claim to the verdict on what it says.
-    findings : tuple of SentenceOutcome
-        One for each that the catalogue has.
-    right, concedes : SentenceOutcome or None
-    """
-
-    id: str
-    verdict: Verdict
-    interpretations: tuple[InterpretationOutcome, ...]
-    texts: Mapping[str, Verdict] = field(default_factory=dict)
-    findings: tuple[SentenceOutcome, ...] = ()
-    right: SentenceOutcome | None = None
-    concedes: SentenceOutcome | None = None
-
-    def sentences(self) -> Iterator[SentenceOutcome]:
-        """Yield all that a page may say of it."""
-        yield from self.findings
-        yield from (one for one in (self.right, self.concedes) if one is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """How everything in a catalogue came out, in its order."""
-
-    claims: list[ClaimOutcome]
-    passages: list[SentenceOutcome]
-    self_checks: list[ClaimOutcome]
+from montecarlo.estimation.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Everything that judging needs beside the samples.
+    """What judges, and on what.
 
     Attributes
     ----------
-    catalogue : Catalogue
-    budgets : mapping
-        Point to the most replicates it may get: the grid.
-    divisors : tuple of str
-        Those that are sampled.
-    reference : callable
-        (point, row) -> exact value or None.
+    evidence : mapping
+        Kind of a claim to what it is decided on; of ``measured``, everything else is.
     simultaneous_error : float
         One-sided error rate of each simultaneous interval.
+    error_rates : mapping
+        Id of each claim to its own nominal rate; 0 for one that has none.
     """
 
-    catalogue: Catalogue
-    budgets: Mapping[DesignPoint, int]
-    divisors: tuple[str, ...]
-    reference: Callable[[DesignPoint, RowKey], float | None]
+    evidence: Mapping[str, Evidence]
     simultaneous_error: float
+    error_rates: Mapping[str, float] = field(default_factory=dict)
 
-    def judge(self, summaries: Callable[[DesignPoint], Summaries]) -> Judgement:
-        """Judge all claims, passages and self-checks.
-
-        Parameters
-        ----------
-        summaries : callable
-            Point -> its estimates.
-        """
-
-        def check(one: Check) -> CheckOutcome:
-            return self._check(one, summaries)
-
-        claims = [self._claim(claim, check) for claim in self.catalogue.claim]
-        passages = [judge_sentence(p.sentence, check) for p in self.catalogue.passage]
+    def judge(self, catalogue: Catalogue) -> Judgement:
+        """Judge all claims, passages and self-checks."""
+        measured = self.evidence["measured"]
         self_checks = []
-        for entry in self.catalogue.self_check:
-            interpretation = self._interpretation(
-                Interpretation(entry.id, entry.check), check
-            )
+        for entry in catalogue.self_check:
+            alone = Interpretation(entry.id, entry.check)
+            one = self.judge_interpretation(alone, measured)
             self_checks.append(
-                ClaimOutcome(entry.id, interpretation.verdict, (interpretation,))
+                SelfCheckOutcome(id=entry.id, verdict=one.verdict, checks=one.checks)
             )
-        return Judgement(claims, passages, self_checks)
-
-    def _claim(
-        self, claim: Claim, check: Callable[[Check], CheckOutcome]
-    ) -> ClaimOutcome:
-        interpretations = tuple(
-            self._interpretation(interpretation, check)
-            for interpretation in claim.interpretation
+        return Judgement(
+            claims=tuple(self.judge_claim(claim) for claim in catalogue.claim),
+            passages=tuple(
+                PassageOutcome(
+                    id=passage.id,
+                    **msgspec.structs.asdict(self._say(passage.sentence)),
+                )
+                for passage in catalogue.passage
+            ),
+            self_checks=tuple(self_checks),
         )
-        verdicts = {
-            interpretation.id: interpretation.verdict
-            for interpretation in interpretations
-        }
-        verdict = self._verdict(claim, [verdicts[name] for name in claim.admitted()])
-        keys = dict.fromkeys(source.text for source in claim.source)
-        texts = {
-            key: self._verdict(claim, [verdicts[name] for name in claim.admitted(key)])
-            for key in keys
-        }
 
-        def say(sentence: Sentence) -> SentenceOutcome:
-            return judge_sentence(sentence, check, interpretations, verdict)
+    def judge_claim(self, claim: Claim) -> ClaimOutcome:
+        """Judge a claim: as all texts say it, and as each does."""
+        asked, claim = claim, with_facts(claim)
+        voting = claim.admitted()
+        interpretations = self.judge_meanings(claim)
+        verdicts = {one.id: one.verdict for one in interpretations}
+        keys = dict.fromkeys(source.text for source in claim.source)
+
+        def joined(names: Iterable[str]) -> Verdict:
+            return verdict_of(claim, [verdicts[name] for name in names])
+
+        verdict = joined(voting)
+
+        def say(sentence: Sentence | None) -> SentenceOutcome | None:
+            if sentence is None:
+                return None
+            return self._say(sentence, interpretations, verdict)
 
         right = claim.right
         return ClaimOutcome(
-            claim.id,
-            verdict,
-            interpretations,
-            texts,
-            tuple(map(say, claim.finding)),
-            None if right is None else say(right.as_sentence()),
-            None if claim.concedes is None else say(claim.concedes),
+            id=claim.id,
+            kind=claim.kind,
+            topic=claim.topic,
+            sources=claim.source,
+            verdict=verdict,
+            error_rate=shortened(self.error_rates.get(claim.id, 0.0)) or 0.0,
+            texts={key: joined(claim.admitted(key)) for key in keys},
+            interpretations=interpretations if asked.interpretation else (),
+            findings=tuple(
+                self._say(one, interpretations, verdict) for one in claim.finding
+            ),
+            right=say(None if right is None else right.as_sentence()),
+            concedes=say(claim.concedes),
         )
 
-    def _verdict(self, claim: Claim, interpretations: list[Verdict]) -> Verdict:
-        """Join interpretations; the rest is judged on arrays and on records."""
-        if claim.kind == "assumption":
-            return Verdict.NOT_APPLICABLE
-        if claim.kind in ("shape", "record"):
-            return FACT_CHECKS[claim.id](self.catalogue)
-        return (
-            claim_verdict(interpretations) if interpretations else Verdict.NOT_MEASURED
+    def judge_meanings(self, claim: Claim) -> tuple[InterpretationOutcome, ...]:
+        """Judge the interpretations of a claim."""
+        voting = claim.admitted()
+        return tuple(
+            self.judge_interpretation(
+                one,
+                self.evidence.get(claim.kind, self.evidence["measured"]),
+                votes=one.id in voting,
+                premises=any(source.premises for source in claim.source),
+            )
+            for one in claim.interpretation
         )
 
-    def _interpretation(
+    def judge_interpretation(
         self,
         interpretation: Interpretation,
-        judge_check: Callable[[Check], CheckOutcome],
+        evidence: Evidence,
+        *,
+        votes: bool = True,
+        premises: bool = False,
     ) -> InterpretationOutcome:
-        checks = tuple(map(judge_check, interpretation.check))
-        joined: dict[Place, list[Verdict]] = {}
-        for check in checks:
-            for case in check.cases:
-                joined.setdefault(case.case.place, []).append(case.verdict)
-        # checks may differ in their domains, so the places come in no order
-        ordered = sorted(
-            joined, key=lambda p: (p.distribution, p.context, p.n_keys or 0, p.d_k or 0)
+        """Judge an interpretation: its checks together, in each of their cases.
+
+        Parameters
+        ----------
+        interpretation : Interpretation
+        evidence : Evidence
+        votes : bool
+            Whether a text says it so.
+        premises : bool
+            Whether texts say it under a premise: where that is broken, what fails is
+            no refutation.
+        """
+        checks = tuple(
+            self.judge_check(check, evidence) for check in interpretation.check
         )
-        places = tuple((place, all_of(joined[place])) for place in ordered)
-        outcomes = [verdict for _, verdict in places]
+        cases = tuple(join_cases(checks))
+        outcomes = [case.outcome for case in cases]
         verdict = interpretation_verdict(
-            interpretation.quantifier, outcomes, interpretation.share
+            interpretation.quantifier,
+            outcomes,
+            interpretation.share,
+            complete=evidence.complete,
         )
         if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
-            verdict = Verdict.INCONCLUSIVE  # a check that the grid has no place for
-        borders = tuple(find_borders(places))
-        return InterpretationOutcome(interpretation, verdict, checks, places, borders)
-
-    def _check(
-        self, check: Check, summaries: Callable[[DesignPoint], Summaries]
-    ) -> CheckOutcome:
-        outcomes = []
-        for case in cases_of(check, self.budgets, self.divisors):
-            region = region_in(check, case, self.reference)
-            if region is not None:
-                outcomes.append(self._case(check, case, region, summaries))
-        return CheckOutcome(check, tuple(outcomes))
-
-    def _case(
-        self,
-        check: Check,
-        case: Case,
-        region: tuple[float, float],
-        summaries: Callable[[DesignPoint], Summaries],
-    ) -> CaseOutcome:
-        key = row_key(check)
-        if not is_applicable(check, case):
-            return CaseOutcome(case, key, None, None, region, Verdict.NOT_APPLICABLE)
-        estimate = estimate_in(check, case, summaries)
-        if check.relation == "tends_to":
-            limit = limit_of(check.quantity, check.summary, case.place.n_keys or 0)
-            verdict = Verdict.NOT_APPLICABLE
-            if limit is not None:
-                agrees = limit.tends_to == check.to
-                verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
-            return CaseOutcome(case, key, estimate, None, region, verdict, limit=limit)
-        exact = exact_in(check, case, self.reference)
-        interval = estimate.interval(self.simultaneous_error)
-        verdict = decide(interval, region)
-        needed = None
-        if verdict == Verdict.INCONCLUSIVE:
-            budget = min(self.budgets[c] for c in case.points)
-            needed = replicates_needed(
-                estimate, region, self.simultaneous_error, budget
-            )
-        return CaseOutcome(
-            case, key, estimate, interval, region, verdict, exact, needed=needed
+            verdict = Verdict.INCONCLUSIVE  # a check that there is no case for
+        if premises and verdict in (Verdict.REFUTED, Verdict.CONDITIONAL):
+            against = [case for case in cases if case.outcome == Verdict.REFUTED]
+            if not any(map(evidence.meets_premises, against)):
+                verdict = Verdict.PREMISE_NOT_MET
+        return InterpretationOutcome(
+            id=interpretation.id,
+            quantifier=interpretation.quantifier,
+            form=interpretation.form,
+            share=interpretation.share,
+            votes=votes,
+            verdict=verdict,
+            cases=cases,
+            borders=tuple(find_borders(cases)),
+            checks=checks,
         )
+
+    def judge_check(self, check: Check, evidence: Evidence) -> CheckOutcome:
+        """Judge a check in each of its cases."""
+        asked = {name: getattr(check, name) for name in Check.__struct_fields__}
+        cases = tuple(
+            self._decide(check, case, evidence.find(check, case))
+            for case in evidence.cases(check)
+        )
+        return CheckOutcome(**asked, cases=cases)
+
+    def _say(
+        self,
+        sentence: Sentence,
+        interpretations: Sequence[InterpretationOutcome] = (),
+        verdict: Verdict | None = None,
+    ) -> SentenceOutcome:
+        measured = self.evidence["measured"]
+        return judge_sentence(
+            sentence,
+            lambda check: self.judge_check(check, measured),
+            interpretations,
+            verdict,
+        )
+
+    def _decide(self, check: Check, case: Located, found: Found) -> CaseOutcome:
+        estimate, region = found.estimate, found.region
+        verdict, interval, needed = Verdict.NOT_APPLICABLE, None, None
+        if check.relation == "tends_to":  # theory decides
+            if found.limit is not None:
+                agrees = found.limit.tends_to == check.to
+                verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
+        elif estimate is not None:
+            interval = estimate.interval(self.simultaneous_error)
+            verdict = decide(interval, region)
+            if verdict == Verdict.INCONCLUSIVE and found.most is not None:
+                needed = replicates_needed(
+                    estimate, region, self.simultaneous_error, found.most
+                )
+        low, high = _ends(interval, region)
+        return CaseOutcome(
+            **msgspec.structs.asdict(case),
+            d_k_range=found.d_k,
+            rows=found.rows,
+            estimate=None if estimate is None else _finite(estimate.value),
+            std_error=None if estimate is None else shortened(estimate.std_error),
+            n_replicates=None if estimate is None else estimate.n_replicates,
+            simultaneous_low=low,
+            simultaneous_high=high,
+            region_low=_finite(region[0]),
+            region_high=_finite(region[1]),
+            exact=found.exact,
+            limit=None if found.limit is None else LimitOutcome.of(found.limit),
+            outcome=verdict,
+            replicates_needed=needed,
+        )
+
+
+def verdict_of(claim: Claim, interpretations: Sequence[Verdict]) -> Verdict:
+    """Join the interpretations of a claim, by its kind.
+
+    What is held against the published record is documented, or contradicted by it.
+    """
+    if claim.kind == "assumption":
+        return Verdict.NOT_APPLICABLE
+    if not interpretations:
+        return Verdict.NOT_MEASURED
+    verdict = claim_verdict(interpretations)
+    if claim.kind == "record":
+        agrees = verdict == Verdict.SUPPORTED
+        return Verdict.DOCUMENTED if agrees else Verdict.CONTRADICTED_BY_RECORD
+    return verdict
+
+
+def join_cases(checks: Sequence[CheckOutcome]) -> Iterator[JointOutcome]:
+    """Yield each case of some checks, with how all of them came out there."""
+    joined: dict[Located, list[Verdict]] = {}
+    for check in checks:
+        for found in check.cases:
+            joined.setdefault(located(found), []).append(found.outcome)
+
+    # checks may differ in their domains, so the cases come in no order
+    def order(case: Located) -> tuple[object, ...]:
+        return case.distribution, case.context, case.n_keys or 0, case.d_k or 0
+
+    for case in sorted(joined, key=order):
+        yield JointOutcome(**msgspec.structs.asdict(case), outcome=all_of(joined[case]))
+
+
+def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:
+    """Yield neighbouring d_k between which the outcome changes, all else equal.
+
+    Parameters
+    ----------
+    cases : sequence of JointOutcome
+        By distribution, context, number of keys and d_k.
+    """
+    decided = [c for c in cases if c.outcome in DECIDED and c.d_k is not None]
+    for before, after in pairwise(decided):
+        where, other = (
+            msgspec.structs.replace(located(case), d_k=None) for case in (before, after)
+        )
+        if where == other and before.outcome != after.outcome:
+            yield Border(
+                **msgspec.structs.asdict(where),
+                between=(before.d_k or 0, after.d_k or 0),
+                outcomes=(before.outcome, after.outcome),
+            )
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity: an open end is null."""
+    return value if math.isfinite(value) else None
+
+
+def shortened(value: float) -> float | None:
+    """Keep six digits of what is itself an estimate of an error."""
+    return _finite(float(f"{value:.6g}"))
+
+
+def _ends(
+    interval: Interval | None, region: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """Keep six digits of an interval's ends, or as many as compare as they do."""
+    if interval is None:
+        return None, None
+    return _end(interval.low, region), _end(interval.high, region)
+
+
+def _end(value: float, region: tuple[float, float]) -> float | None:
+    kept = (float(f"{value:.{digits}g}") for digits in range(6, 17))
+    sides = [(value > end) - (value < end) for end in region]
+    for short in kept:
+        if [(short > end) - (short < end) for end in region] == sides:
+            return _finite(short)
+    return _finite(value)

@@ -1,67 +1,243 @@
-"""How checks and interpretations came out, as typed records."""
+"""How everything came out: what the judge writes, claims.json holds and pages read."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from typing import Annotated
 
-from montecarlo.claims.cases import Case, Place
-from montecarlo.claims.checks import Check
-from montecarlo.claims.schema import Interpretation
-from montecarlo.claims.verdicts import Border, Verdict
-from montecarlo.estimation.estimates import Estimate
-from montecarlo.estimation.intervals import Interval
-from montecarlo.estimation.summaries import RowKey
+from msgspec import Struct
+
+from montecarlo.claims.checks import Check, Limiting
+from montecarlo.claims.schema import Form, Quantifier, Source, Topic
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.results.columns import Finite
+from montecarlo.results.validating import about
 from montecarlo.theory.limits import Limit
 
-
-@dataclass(frozen=True, slots=True)
-class CaseOutcome:
-    """How a check came out in one case.
-
-    Attributes
-    ----------
-    case : Case
-    key : RowKey
-    estimate, interval : Estimate and Interval, or None
-        None where the check is not applicable; no interval where theory decides.
-    region : (float, float)
-    verdict : Verdict
-    exact : float or None
-        What theory gives for the estimate.
-    limit : Limit or None
-        What theory gives for growing d_k, where the check speaks of that.
-    needed : int or None
-        Replicates that would decide it.
-    """
-
-    case: Case
-    key: RowKey
-    estimate: Estimate | None
-    interval: Interval | None
-    region: tuple[float, float]
-    verdict: Verdict
-    exact: float | None = None
-    limit: Limit | None = None
-    needed: int | None = None
+Size = Annotated[int, about("", ge=1, le=2**24)]
+Outcome = Annotated[Verdict, about("how it came out")]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
-    """A check with its cases."""
-
-    check: Check
-    cases: tuple[CaseOutcome, ...]
+class _Record(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A part of claims.json."""
 
 
-@dataclass(frozen=True, slots=True)
-class InterpretationOutcome:
-    """An interpretation: its checks, the joint outcomes, and the borders."""
+class Located(_Record, frozen=True, kw_only=True):
+    """Where something was decided; a field that has no meaning there is empty."""
 
-    interpretation: Interpretation
-    verdict: Verdict
-    checks: tuple[CheckOutcome, ...]
-    places: tuple[tuple[Place, Verdict], ...]
-    borders: tuple[Border, ...]
+    distribution: Annotated[str, about("of Q and K, or `q * k`")] = ""
+    dependence: Annotated[str, about("how K is drawn given Q")] = "none"
+    initialisation: Annotated[
+        str, about("what stands before q and k; empty: nothing")
+    ] = ""
+    arithmetic: Annotated[
+        str, about("number format and softmax, where these are compared")
+    ] = ""
+    part: Annotated[
+        str, about("what nothing is sampled for: an array, a published model")
+    ] = ""
+    n_keys: Annotated[Size | None, about("keys of a row; null: pairs")] = None
+    d_k: Annotated[Size | None, about("null: a series over all of them")] = None
 
     @property
-    def id(self) -> str:
-        """The interpretation's."""
-        return self.interpretation.id
+    def context(self) -> str:
+        """What there is beside distribution and sizes; empty: nothing."""
+        dependence = "" if self.dependence == "none" else self.dependence
+        return self.arithmetic or dependence or self.initialisation or self.part
+
+
+def located(case: Located, **changed: None) -> Located:
+    """Return where something was decided, without how it came out."""
+    fields = {name: getattr(case, name) for name in Located.__struct_fields__}
+    return Located(**(fields | changed))
+
+
+class JointOutcome(Located, frozen=True, kw_only=True):
+    """A case that an interpretation looks at, and how all its checks came out there."""
+
+    outcome: Outcome
+
+
+class Border(Located, frozen=True, kw_only=True):
+    """Two neighbouring d_k between which the outcome changes, all else equal."""
+
+    between: Annotated[tuple[Size, Size], about("d_k before and after")]
+    outcomes: Annotated[tuple[Verdict, Verdict], about("likewise")]
+
+
+class LimitOutcome(_Record, frozen=True, kw_only=True):
+    """What becomes of a row as d_k grows without bound, exactly."""
+
+    tends_to: Annotated[Limiting, about("what it tends to")]
+    kind: Annotated[str, about("how fast: a power, or an exponential")]
+    exponent: Annotated[Finite | None, about("of that power")]
+    constant: Annotated[Finite | None, about("what stands before it, or the limit")]
+
+    @classmethod
+    def of(cls, limit: Limit) -> "LimitOutcome":
+        """Return the record of a limit."""
+        return cls(
+            tends_to=limit.tends_to,
+            kind=limit.kind,
+            exponent=limit.exponent,
+            constant=limit.constant,
+        )
+
+
+class CaseOutcome(Located, frozen=True, kw_only=True):
+    """A check in one case: an estimate, its interval, the region, the outcome."""
+
+    d_k_range: Annotated[
+        tuple[Size, Size] | None, about("smallest and largest d_k; null: has none")
+    ] = None
+    rows: Annotated[
+        tuple[str, ...], about("row_id of its lines in measurements.csv")
+    ] = ()
+    estimate: Annotated[Finite | None, about("null: none", "the quantity's")] = None
+    std_error: Annotated[
+        Finite | None, about("its standard error", "the quantity's")
+    ] = None
+    n_replicates: Annotated[int | None, about("replicates it is made of")] = None
+    simultaneous_low: Annotated[
+        Finite | None, about("lower end; null: none or infinite")
+    ] = None
+    simultaneous_high: Annotated[Finite | None, about("upper end; null likewise")] = (
+        None
+    )
+    region_low: Annotated[
+        Finite | None, about("of the equivalence region; null: open")
+    ] = None
+    region_high: Annotated[Finite | None, about("likewise")] = None
+    exact: Annotated[Finite | None, about("exact value; null: none known")] = None
+    limit: Annotated[LimitOutcome | None, about("null: none known")] = None
+    outcome: Outcome
+    replicates_needed: Annotated[
+        int | None, about("to decide it, about; null: decided, or too close to call")
+    ] = None
+
+    @property
+    def row(self) -> str:
+        """Name of its line; empty where the estimate is of several: a slope, a ratio."""
+        return self.rows[0] if len(self.rows) == 1 else ""
+
+    @property
+    def region(self) -> tuple[float, float]:
+        """The values that count as agreement, both ends included."""
+        low, high = self.region_low, self.region_high
+        return (
+            -math.inf if low is None else low,
+            math.inf if high is None else high,
+        )
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The simultaneous interval; without bounds where there is none."""
+        low, high = self.simultaneous_low, self.simultaneous_high
+        return (
+            -math.inf if low is None else low,
+            math.inf if high is None else high,
+        )
+
+
+class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A check, as the catalogue has it, and its cases."""
+
+    cases: Annotated[tuple[CaseOutcome, ...], about("where it was decided")] = ()
+
+    @property
+    def asked(self) -> Check:
+        """The check alone."""
+        return Check(*(getattr(self, name) for name in Check.__struct_fields__))
+
+    def count(self, outcome: str) -> int:
+        """Count the cases that came out so."""
+        return sum(case.outcome == outcome for case in self.cases)
+
+
+class InterpretationOutcome(_Record, frozen=True, kw_only=True):
+    """One precise meaning of a claim, and how it came out."""
+
+    id: Annotated[str, about("of the catalogue")]
+    quantifier: Annotated[Quantifier, about("how it is said")]
+    form: Annotated[Form, about("outright, or as an implication")]
+    share: Annotated[Finite, about("of the cases, that `usually` asks for")]
+    votes: Annotated[bool, about("whether a text says it so")]
+    verdict: Outcome
+    cases: Annotated[tuple[JointOutcome, ...], about("where it was looked at")]
+    borders: Annotated[tuple[Border, ...], about("where the outcome changes")]
+    checks: Annotated[tuple[CheckOutcome, ...], about("what must hold", min_length=1)]
+
+
+class NumberOutcome(_Record, frozen=True, kw_only=True):
+    """A number of a sentence."""
+
+    value: Annotated[Finite, about("the number", "the quantity's")]
+    std_error: Annotated[Finite | None, about("null: a count or an exact value")]
+    row: Annotated[str, about("row_id of its line; empty: of none, or of several")]
+    percent: Annotated[bool, about("whether it is shown in per cent")]
+
+
+class SentenceOutcome(_Record, frozen=True, kw_only=True):
+    """Whether a sentence of the catalogue may be said, and its numbers."""
+
+    holds: Annotated[bool, about("whether all that it asserts came out so")]
+    numbers: Annotated[dict[str, NumberOutcome], about("by name; none unless it holds")]
+    checks: Annotated[tuple[CheckOutcome, ...], about("what it rests on")]
+
+
+class PassageOutcome(SentenceOutcome, frozen=True, kw_only=True):
+    """The same, of a sentence that belongs to no claim."""
+
+    id: Annotated[str, about("of the catalogue")]
+
+
+class ClaimOutcome(_Record, frozen=True, kw_only=True):
+    """A claim, and how it came out."""
+
+    id: Annotated[str, about("of the catalogue")]
+    kind: Annotated[str, about("`measured`, or why not")]
+    topic: Annotated[Topic, about("what it is about")]
+    sources: Annotated[tuple[Source, ...], about("where texts say it, and how")]
+    verdict: Outcome
+    error_rate: Annotated[float, about("nominal, of all its checks")]
+    texts: Annotated[dict[str, Verdict], about("by key: as each text says it")]
+    interpretations: Annotated[tuple[InterpretationOutcome, ...], about("its meanings")]
+    findings: Annotated[tuple[SentenceOutcome, ...], about("what may be said of it")]
+    right: Annotated[SentenceOutcome | None, about("what would be right; null: none")]
+    concedes: Annotated[SentenceOutcome | None, about("what is right in it")]
+
+    def sentences(self) -> Iterator[SentenceOutcome]:
+        """Yield all that a page may say of it."""
+        yield from self.findings
+        yield from (one for one in (self.right, self.concedes) if one is not None)
+
+
+class SelfCheckOutcome(_Record, frozen=True, kw_only=True):
+    """A self-check, and how it came out."""
+
+    id: Annotated[str, about("of the catalogue")]
+    verdict: Outcome
+    checks: Annotated[tuple[CheckOutcome, ...], about("what must hold")]
+
+
+class Judgement(_Record, frozen=True, kw_only=True):
+    """How everything in a catalogue came out, in its order."""
+
+    claims: Annotated[tuple[ClaimOutcome, ...], about("in the catalogue's order")]
+    passages: Annotated[tuple[PassageOutcome, ...], about("likewise")]
+    self_checks: Annotated[tuple[SelfCheckOutcome, ...], about("likewise")]
+
+    def judged_checks(self) -> Iterator[CheckOutcome]:
+        """Yield every check that a verdict is made of."""
+        for claim in self.claims:
+            for interpretation in claim.interpretations:
+                yield from interpretation.checks
+        for self_check in self.self_checks:
+            yield from self_check.checks
+
+    def said_checks(self) -> Iterator[CheckOutcome]:
+        """Yield every check that a sentence rests on."""
+        for claim in self.claims:
+            for sentence in claim.sentences():
+                yield from sentence.checks
+        for passage in self.passages:
+            yield from passage.checks

@@ -13,8 +13,8 @@ from montecarlo.attention.number_formats import (
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.claims.cases import canonical_distributions
 from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
+from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.estimation.summaries import SPREAD, summaries_of

@@ -5,44 +5,18 @@ exact theory.  Where theory knows the answer it decides: a sentence that contrad
 is never said, and one that agrees with it need not wait for the sample.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    CheckOutcome,
+    InterpretationOutcome,
+    NumberOutcome,
+    SentenceOutcome,
+)
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.claims.verdicts import Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number of a sentence.
-
-    Attributes
-    ----------
-    value : float
-    std_error : float or None
-        None for a count and for an exact value.
-    case : CaseOutcome or None
-        Where it comes from; None for a count.
-    percent : bool
-        Whether to show it in per cent.
-    """
-
-    value: float
-    std_error: float | None
-    case: CaseOutcome | None
-    percent: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceOutcome:
-    """Whether a sentence holds; if it does, its numbers."""
-
-    holds: bool
-    numbers: Mapping[str, Number]
-    checks: tuple[CheckOutcome, ...]
 
 
 def judge_sentence(
@@ -80,12 +54,12 @@ def judge_sentence(
     found = {n: _number(v, checks, by_id) for n, v in sentence.value.items()}
     numbers = {name: number for name, number in found.items() if number is not None}
     holds = holds and len(numbers) == len(found)
-    return SentenceOutcome(holds, numbers if holds else {}, checks)
+    return SentenceOutcome(holds=holds, numbers=numbers if holds else {}, checks=checks)
 
 
 def check_holds(check: CheckOutcome) -> bool:
     """Tell whether a check holds at every point of its domain that can be judged."""
-    judged = [c for c in check.cases if c.verdict != Verdict.NOT_APPLICABLE]
+    judged = [c for c in check.cases if c.outcome != Verdict.NOT_APPLICABLE]
     return bool(judged) and all(map(_case_holds, judged))
 
 
@@ -95,9 +69,9 @@ def _case_holds(case: CaseOutcome) -> bool:
     By exact theory, if the sample does not say otherwise; else by the sample.
     """
     if case.exact is None:
-        return case.verdict == Verdict.SUPPORTED
+        return case.outcome == Verdict.SUPPORTED
     within = case.region[0] <= case.exact <= case.region[1]
-    return within and case.verdict != Verdict.REFUTED
+    return within and case.outcome != Verdict.REFUTED
 
 
 def contradicts_theory(case: CaseOutcome) -> bool:
@@ -105,26 +79,22 @@ def contradicts_theory(case: CaseOutcome) -> bool:
     if case.exact is None:
         return False
     within = case.region[0] <= case.exact <= case.region[1]
-    return case.verdict == (Verdict.REFUTED if within else Verdict.SUPPORTED)
+    return case.outcome == (Verdict.REFUTED if within else Verdict.SUPPORTED)
 
 
 def _number(
     value: Value,
     checks: Sequence[CheckOutcome],
     interpretations: Mapping[str, InterpretationOutcome],
-) -> Number | None:
-    """Find a number; None where the sample has no such place."""
+) -> NumberOutcome | None:
+    """Find a number; None where the sample has no such case."""
     if value.count is not None:
-        outcomes = [
-            verdict for _, verdict in interpretations[value.interpretation or ""].places
-        ]
-        return Number(float(_count(outcomes, value.count)), None, None)
-    found = (
-        checks
-        if value.interpretation is None
-        else interpretations[value.interpretation].checks
-    )
-    cases = found[value.check].cases if value.check < len(found) else ()
+        joint = interpretations[value.interpretation or ""].cases
+        count = float(_count([case.outcome for case in joint], value.count))
+        return NumberOutcome(value=count, std_error=None, row="", percent=False)
+    if value.interpretation is not None:
+        checks = interpretations[value.interpretation].checks
+    cases = checks[value.check].cases if value.check < len(checks) else ()
     numbers = [_read(case, value) for case in cases if _is_at(case, value)]
     there = [number for number in numbers if number is not None]
     if value.pick == "only":
@@ -133,27 +103,26 @@ def _number(
     return pick(there, key=lambda number: number.value, default=None)
 
 
-def _read(case: CaseOutcome, value: Value) -> Number | None:
+def _read(case: CaseOutcome, value: Value) -> NumberOutcome | None:
     """Read what a number is of; None where the case has no such thing."""
-    if value.of == "limit":
-        limit = None if case.limit is None else case.limit.constant
-        return None if limit is None else Number(limit, None, case, value.percent)
+    found, error = case.estimate, case.std_error
     if value.of == "exact":
-        exact = case.exact
-        return None if exact is None else Number(exact, None, case, value.percent)
-    estimate = case.estimate
-    if estimate is None or math.isnan(estimate.value):
+        found, error = case.exact, None
+    elif value.of == "limit":
+        found, error = (None if case.limit is None else case.limit.constant), None
+    if found is None:
         return None
-    return Number(estimate.value, estimate.std_error, case, value.percent)
+    return NumberOutcome(
+        value=found, std_error=error, row=case.row, percent=value.percent
+    )
 
 
 def _is_at(case: CaseOutcome, value: Value) -> bool:
-    place = case.case.place
     return (
-        value.d_k in (None, place.d_k)
-        and value.n_keys in (None, place.n_keys)
-        and value.distribution in ("", place.distribution)
-        and value.context in ("", place.context)
+        value.d_k in (None, case.d_k)
+        and value.n_keys in (None, case.n_keys)
+        and value.distribution in ("", case.distribution)
+        and value.context in ("", case.context)
     )
 
 

@@ -1,9 +1,14 @@
 """What is worth sampling on: the points of cases that are still open."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
-from montecarlo.claims.judging import Judgement
-from montecarlo.claims.outcomes import CaseOutcome
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    CheckOutcome,
+    Judgement,
+    located,
+)
+from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.sampling.design_points import DesignPoint
 
@@ -11,16 +16,14 @@ from montecarlo.sampling.design_points import DesignPoint
 HOPELESS = 4
 
 
-def undecided_points(
-    judged: Judgement, budgets: Mapping[DesignPoint, int]
-) -> set[DesignPoint]:
+def undecided_points(judged: Judgement, simulation: Simulation) -> set[DesignPoint]:
     """Return the points of all undecided cases that the budget may still decide.
 
     Parameters
     ----------
     judged : Judgement
-    budgets : mapping
-        Point to the most replicates it may get.
+    simulation : Simulation
+        On which it was judged.
 
     Notes
     -----
@@ -28,29 +31,24 @@ def undecided_points(
     inconclusive, which it would end as anyhow, and makes no decision wrong.  What a
     sentence asserts and theory knows does not wait for the sample.
     """
-    checks = [
-        check
-        for outcome in (*judged.claims, *judged.self_checks)
-        for interpretation in outcome.interpretations
-        for check in interpretation.checks
-    ]
-    said = [one for claim in judged.claims for one in claim.sentences()]
-    cases = [case for check in checks for case in check.cases]
-    cases += [
-        case
-        for sentence in (*said, *judged.passages)
-        for check in sentence.checks
-        for case in check.cases
-        if case.exact is None
-    ]
-    return {
-        point
-        for case in cases
-        if case.verdict == Verdict.INCONCLUSIVE and _has_hope(case, budgets)
-        for point in case.case.points
-    }
+    found: set[DesignPoint] = set()
+    for check, case in _open_cases(judged):
+        points = simulation.points(check.asked, located(case))
+        budget = min(simulation.budgets[point] for point in points)
+        if (case.replicates_needed or 0) <= HOPELESS * budget:
+            found.update(points)
+    return found
 
 
-def _has_hope(case: CaseOutcome, budgets: Mapping[DesignPoint, int]) -> bool:
-    budget = min(budgets[point] for point in case.case.points)
-    return case.needed is not None and case.needed <= HOPELESS * budget
+def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, CaseOutcome]]:
+    """Yield what more replicates would decide, with its check."""
+    for check in judged.judged_checks():
+        yield from ((check, case) for case in check.cases if _is_open(case))
+    for check in judged.said_checks():
+        for case in check.cases:
+            if _is_open(case) and case.exact is None:
+                yield check, case
+
+
+def _is_open(case: CaseOutcome) -> bool:
+    return case.outcome == Verdict.INCONCLUSIVE and case.replicates_needed is not None

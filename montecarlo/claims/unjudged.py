@@ -5,27 +5,20 @@ on the grid, nothing to compare with, or distributions without the moments of an
 interval.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterator
 from itertools import product
 
-from montecarlo.claims.cases import (
-    Case,
-    cases_of,
-    distributions_label,
-    is_applicable,
-    region_in,
-)
 from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.design_points import DesignPoint
-
-Exact = Callable[[DesignPoint, RowKey], float | None]
+from montecarlo.claims.simulation import Simulation, cases_of, is_applicable
 
 
 def gate_checks(catalogue: Catalogue) -> Iterator[tuple[str, Check]]:
     """Yield the checks whose outcome is a verdict, each with its place in the file."""
     for claim in catalogue.claim:
+        if claim.kind != "measured":
+            continue
         for interpretation in claim.interpretation:
             for check in interpretation.check:
                 yield f"claim {claim.id!r}, interpretation {interpretation.id!r}", check
@@ -34,33 +27,23 @@ def gate_checks(catalogue: Catalogue) -> Iterator[tuple[str, Check]]:
             yield f"self_check {self_check.id!r}", check
 
 
-def unjudged(
-    catalogue: Catalogue,
-    points: Iterable[DesignPoint],
-    divisors: Collection[str],
-    reference: Exact,
-) -> Iterator[str]:
+def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
     """Yield what is asked and will not be judged: where, of what, and why.
 
     Parameters
     ----------
     catalogue : Catalogue
-    points : iterable of DesignPoint
-        The grid.
-    divisors : collection of str
-        The divisors that are sampled.
-    reference : callable
-        (point, row) -> exact value or None.
+    simulation : Simulation
+        A grid, before it is sampled.
 
     Notes
     -----
     Each distribution, dependence and initialisation that a domain names has to be
-    judged at all of its places; of the distributions of a domain that names none, one
+    judged in all of its cases; of the distributions of a domain that names none, one
     has to be.
     """
-    points = list(points)
     for where, check in gate_checks(catalogue):
-        cases = cases_of(check, points, divisors)
+        cases = cases_of(check, simulation.budgets, simulation.divisors)
         domain = check.domain
         for distribution, dependence, initialisation in product(
             domain.distributions or ("",), domain.dependence, domain.initialisation
@@ -70,26 +53,29 @@ def unjudged(
             mine = [
                 case
                 for case in cases
-                if (c := case.points[0]).dependence == dependence
-                and c.initialisation == initialisation
-                and distribution in ("", distributions_label(c))
+                if (case.dependence, case.initialisation)
+                == (dependence, initialisation)
+                and distribution in ("", case.distribution)
             ]
-            if why := _reason(check, mine, reference, all_of_them=bool(distribution)):
+            why = _reason(check, mine, simulation, all_of_them=bool(distribution))
+            if why:
                 yield f"{where}: {check.quantity} is not judged for {named}: {why}"
     if all(claim.kind in ("practice", "assumption") for claim in catalogue.claim):
         yield "nothing is judged: no claim is of a kind that can be"
 
 
 def _reason(
-    check: Check, cases: list[Case], reference: Exact, *, all_of_them: bool
+    check: Check, cases: list[Located], simulation: Simulation, *, all_of_them: bool
 ) -> str:
     """Tell why cases cannot be judged; empty where they can."""
     if not cases:
-        return "there is no such place"
-    compared = [c for c in cases if region_in(check, c, reference) is not None]
+        return "there is no such case"
+    there = set(simulation.cases(check))
+    compared = [case for case in cases if case in there]
     if not compared or (all_of_them and len(compared) < len(cases)):
         lacking = len(cases) - len(compared)
-        return f"theory has no exact value at {lacking} of {len(cases)} places"
-    if not any(is_applicable(check, case) for case in compared):
+        return f"theory has no exact value in {lacking} of {len(cases)} cases"
+    points = (simulation.points(check, case) for case in compared)
+    if not any(is_applicable(check, some) for some in points):
         return "the entries lack the moments that an interval needs"
     return ""

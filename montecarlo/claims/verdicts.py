@@ -6,11 +6,8 @@ the region that matters, refuted where it lies outside, undecided across an end.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 
-from montecarlo.claims.cases import Place
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
 
@@ -33,17 +30,6 @@ class Verdict(StrEnum):
 
 
 DECIDED = frozenset({Verdict.SUPPORTED, Verdict.REFUTED, Verdict.CONDITIONAL})
-
-
-@dataclass(frozen=True, slots=True)
-class Border:
-    """Neighbouring places between which the outcome changes, all else equal."""
-
-    distribution: str
-    n_keys: int | None
-    context: str
-    d_k: tuple[int, int]
-    outcomes: tuple[Verdict, Verdict]
 
 
 def decide(interval: Interval, region: tuple[float, float]) -> Verdict:
@@ -72,19 +58,26 @@ def all_of(outcomes: Iterable[Verdict]) -> Verdict:
 
 
 def interpretation_verdict(
-    quantifier: str, outcomes: Sequence[Verdict], share: float = 0.5
+    quantifier: str,
+    outcomes: Sequence[Verdict],
+    share: float = 0.5,
+    *,
+    complete: bool = False,
 ) -> Verdict:
-    """Join the places of one interpretation, as it is said.
+    """Join the cases of one interpretation, as it is said.
 
     Parameters
     ----------
     quantifier : {"always", "usually", "can", "limit"}
-        ``can`` asks for one place, ``usually`` for a share of them, ``always`` and
-        ``limit`` (whose places are numbers of keys) for all.
+        ``can`` asks for one case, ``usually`` for a share of them, ``always`` and
+        ``limit`` (whose cases are numbers of keys) for all.
     outcomes : sequence of Verdict
-        One per place; places that are not applicable do not vote.
+        One per case; those that are not applicable do not vote.
     share : float
-        What part ``usually`` asks for, each place of the same weight.
+        What part ``usually`` asks for, each case of the same weight.
+    complete : bool
+        Whether nothing more can be had on these cases: then one that is against it
+        refutes what is said of all, if none is for it, though others stay open.
     """
     votes = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
     if not outcomes:
@@ -93,6 +86,8 @@ def interpretation_verdict(
         return Verdict.NOT_APPLICABLE
     if quantifier == "can" and Verdict.SUPPORTED in votes:
         return Verdict.SUPPORTED
+    if complete and set(votes) == {Verdict.REFUTED, Verdict.INCONCLUSIVE}:
+        return Verdict.INCONCLUSIVE if quantifier == "can" else Verdict.REFUTED
     if quantifier == "usually":
         return _usual(votes, share)
     return _agree(set(votes))
@@ -136,26 +131,6 @@ def _agree(votes: set[Verdict]) -> Verdict:
     if len(decided) > 1 or Verdict.CONDITIONAL in decided:
         return Verdict.CONDITIONAL
     return Verdict.INCONCLUSIVE
-
-
-def find_borders(outcomes: Sequence[tuple[Place, Verdict]]) -> list[Border]:
-    """Find neighbouring d_k between which the outcome changes.
-
-    Parameters
-    ----------
-    outcomes : sequence of (Place, Verdict)
-        By distribution, number of keys and d_k, as `cases_of` sorts them.
-    """
-    decided = [
-        (place, verdict)
-        for place, verdict in outcomes
-        if verdict in DECIDED and place.d_k is not None
-    ]
-    return [
-        Border(a.distribution, a.n_keys, a.context, (a.d_k, b.d_k), (before, after))
-        for (a, before), (b, after) in pairwise(decided)
-        if a._replace(d_k=b.d_k) == b and before != after and a.d_k and b.d_k
-    ]
 
 
 def replicates_needed(

@@ -16,7 +16,7 @@ then is compared with a chi-square of N²/(ρ Σ n²) degrees of freedom.
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -28,6 +28,8 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.failures import OVERFLOW
+from montecarlo.results.columns import Finite
+from montecarlo.results.validating import about
 
 #: Probability that the z scores of a right simulator are called wrong: half of it is
 #: spent on the largest, half on the root mean squares of all groups, both sides.
@@ -146,9 +148,44 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def judge_z_scores(
-    measurements: pd.DataFrame, counts: Counts | None = None
-) -> dict[str, Any]:
+class ZGroup(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The z scores of a family of quantities, of a distribution, or all."""
+
+    kind: Annotated[str, about("`all`, `family` or `distribution`")]
+    name: Annotated[str, about("of the family or distribution; empty: all")]
+    number: Annotated[int, about("of z scores")]
+    points: Annotated[int, about("design points that they are of")]
+    rms: Annotated[Finite, about("root mean square")]
+    rms_low: Annotated[Finite, about("the least that a right simulator has")]
+    rms_high: Annotated[Finite, about("the largest")]
+    largest: Annotated[Finite, about("the largest of them")]
+    verdict: Annotated[Verdict, about("how it came out")]
+
+
+class ZSeeds(Struct, frozen=True, forbid_unknown_fields=True):
+    """How many clean seeds the limits of z scores were counted on, of which preset."""
+
+    preset: Annotated[str, about("what was sampled")]
+    seeds: Annotated[int, about("how often")]
+
+
+class ZScores(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How the distances to exact values came out, as a self-check of its own."""
+
+    verdict: Annotated[Verdict, about("how it came out")]
+    false_alarm: Annotated[Finite, about("how often a right simulator is refuted")]
+    largest_limit: Annotated[
+        Finite | None, about("of all z scores; null: there are none")
+    ]
+    counted: Annotated[ZSeeds, about("what the limits rest on")]
+    groups: Annotated[tuple[ZGroup, ...], about("that of all z scores first")]
+
+    def count(self, verdict: str) -> int:
+        """Count the groups that came out so."""
+        return sum(group.verdict == verdict for group in self.groups)
+
+
+def judge_z_scores(measurements: pd.DataFrame, counts: Counts | None = None) -> ZScores:
     """Judge the z scores of a finished study.
 
     Parameters
@@ -160,9 +197,7 @@ def judge_z_scores(
 
     Returns
     -------
-    dict
-        For claims.json: the verdict, the limit of the largest, the false-alarm rate,
-        what it rests on, and one record for each group, the first of all z scores.
+    ZScores
     """
     counts = counts or read_counts()
     scores = z_scores(measurements)
@@ -170,15 +205,15 @@ def judge_z_scores(
     limit = largest_limit(len(scores), counts) if groups else None
     each = FALSE_ALARM / 2.0 / max(1, len(groups))
     found = [_judge(*group, each, limit or 0.0, counts) for group in groups]
-    failing = [one for one in found if one["verdict"] == Verdict.REFUTED.value]
+    failing = [one for one in found if one.verdict == Verdict.REFUTED]
     verdict = Verdict.REFUTED if failing else Verdict.SUPPORTED
-    return {
-        "verdict": (verdict if groups else Verdict.NOT_MEASURED).value,
-        "false_alarm": FALSE_ALARM,
-        "largest_limit": limit,
-        "counted": {"preset": counts.preset, "seeds": len(counts.seeds)},
-        "groups": found,
-    }
+    return ZScores(
+        verdict=verdict if groups else Verdict.NOT_MEASURED,
+        false_alarm=FALSE_ALARM,
+        largest_limit=limit,
+        counted=ZSeeds(counts.preset, len(counts.seeds)),
+        groups=tuple(found),
+    )
 
 
 def groups_of(scores: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
@@ -236,7 +271,7 @@ def _judge(  # noqa: PLR0913, PLR0917 - a group, and what it is held against
     error_rate: float,
     limit: float,
     counts: Counts,
-) -> dict[str, Any]:
+) -> ZGroup:
     sizes = scores.groupby("point").size().to_numpy(dtype=np.float64)
     scatter = scatter_of(name, counts.scatter)
     low, high = rms_limits(sizes, scatter, error_rate)
@@ -244,14 +279,14 @@ def _judge(  # noqa: PLR0913, PLR0917 - a group, and what it is held against
     largest = float(scores["z"].abs().max())
     inside = low <= rms <= high and largest <= limit
     numbers = {"rms": rms, "rms_low": low, "rms_high": high, "largest": largest}
-    return {
-        "kind": kind,
-        "name": name,
-        "number": len(scores),
-        "points": len(sizes),
+    return ZGroup(
+        kind=kind,
+        name=name,
+        number=len(scores),
+        points=len(sizes),
         **{key: float(f"{value:.6g}") for key, value in numbers.items()},
-        "verdict": (Verdict.SUPPORTED if inside else Verdict.REFUTED).value,
-    }
+        verdict=Verdict.SUPPORTED if inside else Verdict.REFUTED,
+    )
 
 
 def scatter_of(name: str, scatter: Mapping[str, Scatter]) -> Scatter:

@@ -15,16 +15,18 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import InterpretationOutcome, Located
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.names import look_up
-from montecarlo.observation.claims_here import (
-    CheckHere,
-    checks_here,
-    error_rate_of,
-    outcomes_of_head,
-)
 from montecarlo.observation.diagnosis import Diagnosis, diagnose
+from montecarlo.observation.evidence import (
+    Heads,
+    error_rate_of,
+    head_checks,
+    tellable,
+)
 from montecarlo.observation.head_quantities import (
     HeadEstimate,
     Stacks,
@@ -33,10 +35,6 @@ from montecarlo.observation.head_quantities import (
     row_sums,
 )
 from montecarlo.observation.head_sums import Plan, sum_head
-from montecarlo.observation.interpretations_here import (
-    InterpretationHere,
-    judge_interpretations,
-)
 from montecarlo.observation.opening import Head, Model, open_arrays
 
 COLUMNS = (
@@ -79,10 +77,8 @@ class Observation:
     heads : tuple of HeadView
     overall : dict
         Quantities averaged over heads.
-    checks : tuple of CheckHere
-    outcomes : tuple of tuple of (Verdict, HeadEstimate)
-        For each head, one a check.
-    interpretations : tuple of InterpretationHere
+    interpretations : tuple of (str, InterpretationOutcome)
+        Id of the claim, and how a meaning of it came out; its cases are the heads.
     """
 
     model: Model
@@ -90,14 +86,7 @@ class Observation:
     seed: int
     heads: tuple[HeadView, ...]
     overall: dict[str, HeadEstimate]
-    checks: tuple[CheckHere, ...]
-    outcomes: tuple[tuple[tuple[Verdict, HeadEstimate], ...], ...]
-    interpretations: tuple[InterpretationHere, ...]
-
-    @property
-    def error_rate(self) -> float:
-        """Error rate of each interval that a check is decided by, on each side."""
-        return error_rate_of(len(self.checks), len(self.heads))
+    interpretations: tuple[tuple[str, InterpretationOutcome], ...]
 
     @property
     def n_sequences(self) -> int:
@@ -187,15 +176,15 @@ def observe_model(
     ValueError
         If an entry is not finite, or a head's queries or keys do not vary.
     """
-    checks = checks_here(model.d_k)
+    claims = tellable(read_catalogue(), model.d_k)
+    evidence = Heads(head_checks(claims, model.d_k))
     asked = {one.name: one for one in row_sums(divisor)}
-    asked |= {one.name: one for check in checks for one in check.sums}
+    asked |= {one.name: one for made in evidence.checks.values() for one in made.sums}
     if len(model.sequences) == 1:
         asked = {name: one for name, one in asked.items() if not one.permuted}
     plan = Plan(tuple(asked.values()), seed)
     heads = model.heads()
-    rate = error_rate_of(len(checks), len(heads))
-    views, outcomes = [], []
+    views = []
     overall: Stacks = {}
     with threadpool_limits(limits=1, user_api="blas"):
         for done, head in enumerate(heads, start=1):
@@ -204,22 +193,24 @@ def observe_model(
                 overall[name] = overall.get(name, 0.0) + stack / len(heads)
             estimates = {name: estimate(stack) for name, stack in found.items()}
             views.append(HeadView(head, estimates, diagnose(estimates)))
-            outcomes.append(tuple(outcomes_of_head(checks, found, model.d_k, rate)))
+            case = Located(part=f"layer {head.layer}, head {head.head}", d_k=model.d_k)
+            evidence.found[case] = {
+                check: made.estimate(found, model.d_k)
+                for check, made in evidence.checks.items()
+            }
+            if views[-1].diagnosis.failing:
+                evidence.unmet.add(case)
             progress(done)
-    interpretations = judge_interpretations(
-        checks,
-        [[v for v, _ in head] for head in outcomes],
-        [bool(view.diagnosis.failing) for view in views],
-    )
+    judge = Judge({"measured": evidence}, error_rate_of(claims, len(heads)))
     return Observation(
         model,
         divisor,
         seed,
         tuple(views),
         {name: estimate(stack) for name, stack in overall.items()},
-        checks,
-        tuple(outcomes),
-        tuple(interpretations),
+        tuple(
+            (claim.id, one) for claim in claims for one in judge.judge_meanings(claim)
+        ),
     )
 
 

@@ -15,18 +15,21 @@ from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.execution.workers import Workers
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
-from montecarlo.report.author_texts import read_author_texts, require_erratum
-from montecarlo.report.findings import Results, gather, read_results
-from montecarlo.report.language import read_language
-from montecarlo.report.making import FORMATS, import_all, make_report
-from montecarlo.report.messages import require_complete
+from montecarlo.report.content.findings import Results, gather, read_results
+from montecarlo.report.content.observed.trained import with_trained
+from montecarlo.report.content.report_card import with_card
+from montecarlo.report.content.sensitivity import with_sensitivity
+from montecarlo.report.content.texts.author_texts import (
+    read_author_texts,
+    require_erratum,
+)
+from montecarlo.report.content.views import Findings
+from montecarlo.report.language.catalogues import read_language
+from montecarlo.report.language.messages import require_complete
+from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.options import read_options, repeated_options
-from montecarlo.report.own_words import OWN_FILE
-from montecarlo.report.report_card import with_card
-from montecarlo.report.sensitivity import with_sensitivity
+from montecarlo.report.render.making import FORMATS, import_all, make_report
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
-from montecarlo.report.trained import with_trained
-from montecarlo.report.views import Findings
 from montecarlo.results.journal import JournaledStore
 from montecarlo.results.publishing import Edition, publishing
 from montecarlo.study import Study, require_replicates, run_study

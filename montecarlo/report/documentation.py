@@ -12,17 +12,17 @@ from pathlib import Path
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up, whole_number
 from montecarlo.printing import print_lines
-from montecarlo.report.by_text import with_verdicts
 from montecarlo.report.command import Make
+from montecarlo.report.content.findings import Results
+from montecarlo.report.content.views import Findings
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.files import FORMATS, THEMES, draw_files
-from montecarlo.report.findings import Results
-from montecarlo.report.language import Language, read_language
-from montecarlo.report.making import gather_contents
-from montecarlo.report.markdown import Node, read_html, to_markdown
-from montecarlo.report.pages import Contents, render_captions
+from montecarlo.report.figures.judging.by_text import with_verdicts
+from montecarlo.report.language.catalogues import Language, read_language
+from montecarlo.report.render.making import gather_contents
+from montecarlo.report.render.markdown import Node, read_html, to_markdown
+from montecarlo.report.render.pages import Contents, render_captions
 from montecarlo.report.terminal import print_list
-from montecarlo.report.views import Findings
 
 LEAST_DPI, MOST_DPI = 50, 1200
 DECIMALS = ("point", "comma")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from montecarlo.names import look_up
-from montecarlo.report.views import Findings
+from montecarlo.report.content.views import Findings
 
 #: What ``--fail-on`` of a report names.
 FAIL_ON: dict[str, Callable[[Findings], bool]] = {

@@ -26,8 +26,8 @@ from montecarlo.names import (
     named_folder,
     seed_number,
 )
-from montecarlo.presets import PRESETS, Grid
-from montecarlo.report.language import LANGUAGES
+from montecarlo.presets import ERROR_RATE, PRESETS, Grid
+from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.reading import read_record
 from montecarlo.small_files import read_small
 
@@ -46,7 +46,7 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
     output: str = "output"
     jobs: Jobs | None = None
     executor: str | None = None
-    error_rate: Rate = 0.01
+    error_rate: Rate = ERROR_RATE
     grid: Grid | None = None
 
 

@@ -9,16 +9,16 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.names import look_up, named_folder
-from montecarlo.report.author_texts import require_erratum
 from montecarlo.report.command import Make, Show
-from montecarlo.report.findings import gather, read_results
-from montecarlo.report.fitting import require_catalogue
-from montecarlo.report.language import read_language
-from montecarlo.report.messages import require_complete
+from montecarlo.report.content.findings import gather, read_results
+from montecarlo.report.content.fitting import require_catalogue
+from montecarlo.report.content.texts.author_texts import require_erratum
+from montecarlo.report.content.views import Findings
+from montecarlo.report.language.catalogues import read_language
+from montecarlo.report.language.messages import require_complete
+from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.options import choose_languages
-from montecarlo.report.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.terminal import print_outcome
-from montecarlo.report.views import Findings
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.publishing import publishing
 from montecarlo.run_record import DATA_FILES, read_report_run

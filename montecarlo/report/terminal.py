@@ -15,9 +15,9 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
 from montecarlo.printing import print_lines, printable
+from montecarlo.report.content.views import Findings
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.language import LANGUAGES
-from montecarlo.report.views import Findings
+from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS

@@ -15,7 +15,7 @@ from montecarlo.calibration.card import (
 from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, changed, probe
 from montecarlo.calibration.rates import RowName
 from montecarlo.calibration.studies import studies_recipe
-from montecarlo.report.report_card import view_card
+from montecarlo.report.content.report_card import view_card
 from montecarlo.sampling.design_points import DesignPoint
 
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))

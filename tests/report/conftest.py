@@ -26,24 +26,27 @@ from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
-from montecarlo.report import making
-from montecarlo.report.errata import make_errata
-from montecarlo.report.facts import threshold_panels
-from montecarlo.report.findings import gather, read_results
-from montecarlo.report.language import SOURCE, Language, read_language
-from montecarlo.report.observed.making import gather_contents, render_observed
-from montecarlo.report.observed.record import read_observation, write_observation
-from montecarlo.report.own_words import OWN_FILE, read_own_claims
-from montecarlo.report.pages import (
+from montecarlo.report.content.findings import gather, read_results
+from montecarlo.report.content.observed.record import (
+    read_observation,
+    write_observation,
+)
+from montecarlo.report.content.observed.trained import with_trained
+from montecarlo.report.content.report_card import with_card
+from montecarlo.report.content.sensitivity import with_sensitivity
+from montecarlo.report.content.texts.errata import make_errata
+from montecarlo.report.figures.captions.facts import threshold_panels
+from montecarlo.report.language.catalogues import SOURCE, Language, read_language
+from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
+from montecarlo.report.render import making
+from montecarlo.report.render.observed import gather_contents, render_observed
+from montecarlo.report.render.pages import (
     Contents,
     render_erratum,
     render_evidence,
     render_index,
     render_page,
 )
-from montecarlo.report.report_card import with_card
-from montecarlo.report.sensitivity import with_sensitivity
-from montecarlo.report.trained import with_trained
 from montecarlo.results.folder import write_json, write_run
 from montecarlo.study import Study, run_study
 from tests.conftest import skip_or_fail

@@ -22,9 +22,9 @@ from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import CatalogueError, read_catalogue
 from montecarlo.estimation import engine
 from montecarlo.presets import PRESETS
-from montecarlo.report import language
 from montecarlo.report.__main__ import main
-from montecarlo.report.language import LANGUAGES
+from montecarlo.report.language import catalogues
+from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.folder import (
     JOURNAL,
     STAGING,
@@ -275,11 +275,11 @@ def test_malformed_catalogue_is_refused(refused, config, tmp_path, monkeypatch):
 def test_incomplete_language_is_refused(refused, config, tmp_path, monkeypatch):
     """A language that lacks a message is found before anything is sampled."""
     path = tmp_path / "de.po"
-    whole = language.catalogue_path("de").read_text(encoding="utf-8")
+    whole = catalogues.catalogue_path("de").read_text(encoding="utf-8")
     entry = whole.index('msgid "Glossary"')
     rest = whole[whole.index("\n\n", entry) :]
     path.write_text(whole[:entry].rpartition("\n\n")[0] + rest, encoding="utf-8")
-    monkeypatch.setattr(language, "catalogue_path", lambda code: path)
+    monkeypatch.setattr(catalogues, "catalogue_path", lambda code: path)
     line = refused("--lang", "de", *config())
     assert "'de'" in line
     assert "Glossary" in line

@@ -10,7 +10,7 @@ from PIL import Image
 
 from montecarlo import figures as figures_command
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
+from montecarlo.report.figures.drawing.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
 from tests.report.conftest import CODES
 
 

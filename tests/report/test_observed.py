@@ -10,19 +10,24 @@ import numpy as np
 import pandas as pd
 import pytest
 from fontTools.ttLib import TTFont
-
-import montecarlo.report.trained
-from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.observation.claims_here import checks_here, label_here
+
+from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.observe import main
-from montecarlo.report.figures import palette, render_svg
+from montecarlo.report.content.observed import trained as trained_model
+from montecarlo.report.content.observed.record import RECORD, TABLE
+from montecarlo.report.content.observed.trained import (
+    TRAINED_FILE,
+    read_trained,
+    view_trained,
+)
+from montecarlo.report.figures import render_svg
+from montecarlo.report.figures.drawing.panels import palette
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
-from montecarlo.report.language import LANGUAGES, Language
-from montecarlo.report.messages import source_messages
+from montecarlo.report.language.catalogues import LANGUAGES, Language
+from montecarlo.report.language.messages import source_messages
+from montecarlo.report.language.templates import template_folder
 from montecarlo.report.observed import command
-from montecarlo.report.observed.record import RECORD, TABLE
-from montecarlo.report.templates import template_folder
-from montecarlo.report.trained import TRAINED_FILE, read_trained, view_trained
 from montecarlo.results.folder import STAGING
 from montecarlo.results.reading import read_run
 from montecarlo.results.validating import validate
@@ -338,7 +343,7 @@ def test_what_was_kept_fits_the_catalogue():
     Those that a text says are shown.
     """
     trained = view_trained(read_catalogue())
-    path = Path(montecarlo.report.trained.__file__).with_name(TRAINED_FILE)
+    path = Path(trained_model.__file__).with_name(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
     kept = {(one["claim"], one["interpretation"]) for one in record["interpretations"]}
     assert kept == {(one.claim, one.interpretation) for one in checks_here(trained.d_k)}

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from montecarlo.report.facts import figure_facts
+from montecarlo.report.content.tables.topics import audit_rows
 from montecarlo.report.figures import FIGURES, render_svg
-from montecarlo.report.language import LANGUAGES
-from montecarlo.report.reproduce import canonical_command
-from montecarlo.report.symbols import decimal, level_formula
-from montecarlo.report.tables import audit_rows
+from montecarlo.report.figures.captions.facts import figure_facts
+from montecarlo.report.language.catalogues import LANGUAGES
+from montecarlo.report.language.symbols import decimal, level_formula
+from montecarlo.report.render.reproduce import canonical_command
 
 
 def words(element):

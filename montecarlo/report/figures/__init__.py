@@ -6,16 +6,16 @@ A new figure is one builder and one entry in `FIGURES`.
 
 from montecarlo.report.figures.attention import build_attention
 from montecarlo.report.figures.audit import build_audit
-from montecarlo.report.figures.card import build_report_card
 from montecarlo.report.figures.distribution import build_score_distribution
-from montecarlo.report.figures.drawing import FigureSpec, render_svg
+from montecarlo.report.figures.drawing.panels import FigureSpec, render_svg
 from montecarlo.report.figures.formats import build_formats
 from montecarlo.report.figures.gradients import build_gradient_ratio, build_gradients
-from montecarlo.report.figures.judgement import build_thresholds, build_z_scores
+from montecarlo.report.figures.judging.card import build_report_card
+from montecarlo.report.figures.judging.judgement import build_thresholds, build_z_scores
+from montecarlo.report.figures.judging.texts import build_texts
 from montecarlo.report.figures.maps import build_entropy, build_saturation
 from montecarlo.report.figures.planted import build_planted
 from montecarlo.report.figures.scores import build_largest_score, build_variance
-from montecarlo.report.figures.texts import build_texts
 from montecarlo.report.figures.weights import (
     build_effective_keys,
     build_weight_max,

@@ -10,14 +10,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from montecarlo.report.figures.drawing import (
-    WIDTH,
-    key_of,
-    plot_estimates,
-    plot_line,
-    powers_of_two,
+from montecarlo.report.content.tables.rows import (
+    gaussian_rows,
+    key_counts,
+    with_interval,
 )
-from montecarlo.report.figures.palette import (
+from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     INK,
     LIGHT_PAGE,
@@ -25,8 +23,14 @@ from montecarlo.report.figures.palette import (
     SHADES,
     Dash,
 )
-from montecarlo.report.figures.rows import gaussian_rows, key_counts, with_interval
-from montecarlo.report.figures.shades import plot_cells, rectangles, shade_bar
+from montecarlo.report.figures.drawing.panels import (
+    WIDTH,
+    key_of,
+    plot_estimates,
+    plot_line,
+    powers_of_two,
+)
+from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
 from montecarlo.results.example import EXAMPLE
 
 Weights = NDArray[np.float64]

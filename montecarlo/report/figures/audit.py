@@ -4,9 +4,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from montecarlo.report.figures.drawing import WIDTH, key_of, legend_above, letters
-from montecarlo.report.figures.palette import BLUE, INK, MUTED, Look
-from montecarlo.report.tables import audit_table
+from montecarlo.report.content.tables.topics import audit_table
+from montecarlo.report.figures.drawing.palette import BLUE, INK, MUTED, Look
+from montecarlo.report.figures.drawing.panels import (
+    WIDTH,
+    key_of,
+    legend_above,
+    letters,
+)
 
 ENTRY_LOOK = Look(INK, "o", symbol=r"$\mathrm{Var}(q_m)$", filled=False)
 SCORE_LOOK = Look(BLUE, "s", symbol=r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})$")

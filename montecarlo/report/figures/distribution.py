@@ -7,16 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from montecarlo.report.figures.drawing import (
-    in_percent,
-    key_of,
-    level,
-    panels,
-    plot_estimates,
-    plot_reference,
-    powers_of_two,
+from montecarlo.report.content.tables.rows import (
+    FEWEST_POINTS,
+    plain_rows,
+    with_interval,
 )
-from montecarlo.report.figures.palette import (
+from montecarlo.report.figures.drawing.palette import (
     BLUE,
     DISTRIBUTION_LOOKS,
     GAUSSIAN_LOOK,
@@ -25,7 +21,15 @@ from montecarlo.report.figures.palette import (
     PURPLE,
     Dash,
 )
-from montecarlo.report.figures.rows import FEWEST_POINTS, plain_rows, with_interval
+from montecarlo.report.figures.drawing.panels import (
+    in_percent,
+    key_of,
+    level,
+    panels,
+    plot_estimates,
+    plot_reference,
+    powers_of_two,
+)
 from montecarlo.results.table import SCORE_DISTRIBUTION
 
 #: Colour and dash of the exact curves, by d_k.

@@ -15,9 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.typing import ColorType
 
-from montecarlo.report.figures.decimals import write_commas
-from montecarlo.report.figures.drawing import FigureSpec, house_style
-from montecarlo.report.figures.palette import (
+from montecarlo.report.figures.drawing.palette import (
     DARK,
     DARK_PAGE,
     GRID,
@@ -25,7 +23,9 @@ from montecarlo.report.figures.palette import (
     LIGHT_PAGE,
     MUTED,
 )
-from montecarlo.report.figures.svg import compact
+from montecarlo.report.figures.drawing.panels import FigureSpec, house_style
+from montecarlo.report.figures.svg.decimals import write_commas
+from montecarlo.report.figures.svg.document import compact
 
 #: What each theme exchanges; on paper, letters are black (matplotlib does not write a
 #: pure one, which is what an SVG has without being told).

@@ -7,7 +7,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from montecarlo.report.figures.drawing import (
+from montecarlo.report.content.tables.rows import nearest, with_interval
+from montecarlo.report.figures.drawing.palette import (
+    DIVISOR_LOOKS,
+    GREEN,
+    INK,
+    OCHRE,
+    Look,
+)
+from montecarlo.report.figures.drawing.panels import (
     key_of,
     logarithmic,
     panels,
@@ -16,14 +24,6 @@ from montecarlo.report.figures.drawing import (
     plot_reference,
     powers_of_two,
 )
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    GREEN,
-    INK,
-    OCHRE,
-    Look,
-)
-from montecarlo.report.figures.rows import nearest, with_interval
 
 #: Formats by the power of 2 that their rounding is: 11 bits of a number in float16.
 ROUNDOFF = {"bfloat16": -8, "float16": -11, "float32": -24}

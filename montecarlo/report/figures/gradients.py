@@ -7,7 +7,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from montecarlo.report.figures.drawing import (
+from montecarlo.report.content.tables.rows import (
+    gaussian_rows,
+    key_counts,
+    nearest,
+    with_interval,
+)
+from montecarlo.report.figures.drawing.palette import (
+    DIVISOR_LOOKS,
+    GRADIENT_LOOKS,
+    INK,
+    Dash,
+    Look,
+)
+from montecarlo.report.figures.drawing.panels import (
     WIDTH,
     key_of,
     label_edges,
@@ -20,19 +33,6 @@ from montecarlo.report.figures.drawing import (
     plot_reference,
     powers_of_two,
     symbol_of,
-)
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    GRADIENT_LOOKS,
-    INK,
-    Dash,
-    Look,
-)
-from montecarlo.report.figures.rows import (
-    gaussian_rows,
-    key_counts,
-    nearest,
-    with_interval,
 )
 
 QUANTITIES = tuple(GRADIENT_LOOKS)

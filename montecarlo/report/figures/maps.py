@@ -9,21 +9,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
-from montecarlo.report.figures.drawing import (
+from montecarlo.report.content.tables.rows import entropy_cells, saturation_cells
+from montecarlo.report.figures.drawing.palette import (
+    DIVISOR_LOOKS,
+    INK,
+    LIGHT_PAGE,
+    SHADES,
+)
+from montecarlo.report.figures.drawing.panels import (
     MOST_TICKS,
     legend_above,
     limit_key,
     panels,
     plot_limit,
 )
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    INK,
-    LIGHT_PAGE,
-    SHADES,
-)
-from montecarlo.report.figures.rows import entropy_cells, saturation_cells
-from montecarlo.report.figures.shades import plot_cells, rectangles, shade_bar
+from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
 
 #: Inches of a row of cells, and of what stands above and below the rows of a panel.
 ROW, AROUND = 0.33, 0.45

@@ -15,13 +15,7 @@ from numpy.typing import NDArray
 
 from montecarlo.observation.head_quantities import PARTS
 from montecarlo.observation.observing import ALL
-from montecarlo.report.figures.drawing import (
-    WIDTH,
-    FigureSpec,
-    logarithmic,
-    panels,
-)
-from montecarlo.report.figures.palette import (
+from montecarlo.report.figures.drawing.palette import (
     BLUE,
     GREEN,
     INK,
@@ -32,7 +26,13 @@ from montecarlo.report.figures.palette import (
     SHADES,
     VERMILLION,
 )
-from montecarlo.report.figures.shades import plot_cells, rectangles, shade_bar
+from montecarlo.report.figures.drawing.panels import (
+    WIDTH,
+    FigureSpec,
+    logarithmic,
+    panels,
+)
+from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
 
 #: Quantity, its symbol, and whether its scale is logarithmic; else it is a part of 1.
 MAPS = (

@@ -6,7 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from montecarlo.report.figures.drawing import (
+from montecarlo.report.content.tables.rows import FEWEST_POINTS, with_interval
+from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS
+from montecarlo.report.figures.drawing.panels import (
     key_of,
     label_edges,
     legend_above,
@@ -16,8 +18,6 @@ from montecarlo.report.figures.drawing import (
     powers_of_two,
     symbol_of,
 )
-from montecarlo.report.figures.palette import DIVISOR_LOOKS
-from montecarlo.report.figures.rows import FEWEST_POINTS, with_interval
 from montecarlo.sampling.dependence import parse_dependence
 
 QUANTITIES = ("planted_weight", "planted_rank_first")

@@ -9,7 +9,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from montecarlo.report.figures.drawing import (
+from montecarlo.report.content.tables.rows import (
+    FEWEST_POINTS,
+    gaussian_rows,
+    largest_scores,
+    plain_rows,
+    with_interval,
+)
+from montecarlo.report.figures.drawing.palette import (
+    DISTRIBUTION_LOOKS,
+    DIVISOR_LOOKS,
+    GAUSSIAN_LOOK,
+    MUTED,
+)
+from montecarlo.report.figures.drawing.panels import (
     WIDTH,
     key_of,
     legend_above,
@@ -20,19 +33,6 @@ from montecarlo.report.figures.drawing import (
     plot_limit,
     plot_reference,
     powers_of_two,
-)
-from montecarlo.report.figures.palette import (
-    DISTRIBUTION_LOOKS,
-    DIVISOR_LOOKS,
-    GAUSSIAN_LOOK,
-    MUTED,
-)
-from montecarlo.report.figures.rows import (
-    FEWEST_POINTS,
-    gaussian_rows,
-    largest_scores,
-    plain_rows,
-    with_interval,
 )
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.references import reference

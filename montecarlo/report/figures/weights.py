@@ -8,7 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from montecarlo.report.figures.drawing import (
+from montecarlo.report.content.tables.rows import (
+    gaussian_rows,
+    key_counts,
+    nearest,
+    with_interval,
+)
+from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS, INK, MUTED, Look
+from montecarlo.report.figures.drawing.panels import (
     LIMIT_DASH,
     LIMIT_WIDTH,
     key_of,
@@ -20,13 +27,6 @@ from montecarlo.report.figures.drawing import (
     plot_estimates,
     plot_line,
     powers_of_two,
-)
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, MUTED, Look
-from montecarlo.report.figures.rows import (
-    gaussian_rows,
-    key_counts,
-    nearest,
-    with_interval,
 )
 
 Plot = Callable[[Axes, pd.DataFrame], Axes]

@@ -1,1 +1,1 @@
-"""The report of a model observed: record, views, figures, pages, terminal."""
+"""The command that reports on a model observed, and what it says on the terminal."""

@@ -17,12 +17,15 @@ from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
 from montecarlo.recording import LIBRARIES
-from montecarlo.report.language import read_language
-from montecarlo.report.messages import require_complete
-from montecarlo.report.observed.making import make_observed_report
-from montecarlo.report.observed.record import read_observation, write_observation
+from montecarlo.report.content.observed.record import (
+    read_observation,
+    write_observation,
+)
+from montecarlo.report.language.catalogues import read_language
+from montecarlo.report.language.messages import require_complete
 from montecarlo.report.observed.terminal import heads_bar, print_observed
 from montecarlo.report.options import choose_languages
+from montecarlo.report.render.observed import make_observed_report
 from montecarlo.results.ownership import file_hash
 from montecarlo.results.publishing import publishing
 

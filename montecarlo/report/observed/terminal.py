@@ -9,7 +9,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from montecarlo.printing import print_lines, printable
-from montecarlo.report.observed.views import ObservedView
+from montecarlo.report.content.observed.views import ObservedView
 from montecarlo.report.terminal import open_console
 
 #: Heads that the terminal lists.

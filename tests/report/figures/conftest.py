@@ -8,11 +8,11 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.execution.executors import make_executor
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
-from montecarlo.report.by_text import with_verdicts
+from montecarlo.report.content.findings import read_results
+from montecarlo.report.content.report_card import with_card
 from montecarlo.report.figures import FIGURES, render_svg
-from montecarlo.report.figures.drawing import house_style
-from montecarlo.report.findings import read_results
-from montecarlo.report.report_card import with_card
+from montecarlo.report.figures.drawing.panels import house_style
+from montecarlo.report.figures.judging.by_text import with_verdicts
 from montecarlo.study import Study, run_study
 
 INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"

@@ -10,19 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
-from montecarlo.report.figures.attention import (
-    example_weights,
-    plot_saturated,
-    plot_weights,
-    saturated_rows,
-)
-from montecarlo.report.figures.drawing import house_style
-from montecarlo.report.figures.gradients import plot_gradient_ratio
-from montecarlo.report.figures.judgement import plot_outcomes, plot_z_scores
-from montecarlo.report.figures.maps import percent, plot_saturation
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, MUTED, SHADES
-from montecarlo.report.figures.rows import (
+from montecarlo.report.content.tables.rows import (
     gaussian_rows,
     key_counts,
     largest_scores,
@@ -30,6 +18,18 @@ from montecarlo.report.figures.rows import (
     plain_rows,
     saturation_cells,
 )
+from montecarlo.report.figures import FIGURES, FigureSpec, render_svg
+from montecarlo.report.figures.attention import (
+    example_weights,
+    plot_saturated,
+    plot_weights,
+    saturated_rows,
+)
+from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS, MUTED, SHADES
+from montecarlo.report.figures.drawing.panels import house_style
+from montecarlo.report.figures.gradients import plot_gradient_ratio
+from montecarlo.report.figures.judging.judgement import plot_outcomes, plot_z_scores
+from montecarlo.report.figures.maps import percent, plot_saturation
 from montecarlo.report.figures.scores import (
     plot_largest_score,
     plot_relative_largest_score,

@@ -1,0 +1,109 @@
+"""Which design points of a grid lie in the domain that a check speaks of."""
+
+from collections.abc import Iterable
+
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.claims.checks import Check
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
+from montecarlo.sampling.replicates import format_combinations, row_quantities
+
+
+def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
+    """Return the points of a check's domain that a grid has.
+
+    Parameters
+    ----------
+    check : Check
+    points : iterable of DesignPoint
+        The grid.
+
+    Returns
+    -------
+    list of DesignPoint
+        By distribution, number of keys and d_k.
+    """
+    pairs = check.quantity in PAIR_QUANTITIES
+    return sorted(
+        (
+            point
+            for point in points
+            if (point.n_keys is None) == pairs and _contains(check, point)
+        ),
+        key=lambda c: (
+            c.distribution_q,
+            c.distribution_k,
+            c.dependence,
+            c.initialisation,
+            c.n_keys or 0,
+            c.d_k,
+        ),
+    )
+
+
+def distributions_label(point: DesignPoint) -> str:
+    """Name the distributions of a point: one name where q and k share it."""
+    if point.distribution_q == point.distribution_k:
+        return point.distribution_k
+    return f"{point.distribution_q} * {point.distribution_k}"
+
+
+def canonical_distributions(named: str) -> str:
+    """Return the canonical form of a distribution, or of a pair ``q * k``.
+
+    Raises
+    ------
+    ValueError
+        If a distribution is not known, or there are more than two.
+    """
+    names = [parse_distribution(part.strip()).name for part in named.split("*")]
+    if len(names) > 2:
+        raise ValueError(
+            f"distributions must be one distribution or a pair 'q * k', got {named!r}"
+        )
+    return names[0] if names[0] == names[-1] else " * ".join(names)
+
+
+def _contains(check: Check, point: DesignPoint) -> bool:
+    domain = check.domain
+    if point.dependence not in domain.dependence:
+        return False
+    if point.initialisation not in domain.initialisation or not _has_distribution(
+        domain.distributions, point
+    ):
+        return False
+    if lacks(check, point):
+        return False
+    if not domain.d_k[0] <= point.d_k <= domain.d_k[1]:
+        return False
+    n_keys = point.n_keys
+    return n_keys is None or domain.n_keys[0] <= n_keys <= domain.n_keys[1]
+
+
+def lacks(check: Check, point: DesignPoint) -> str:
+    """Tell why a point has no row of a check's quantity; empty where it has one."""
+    if check.quantity in FORMAT_QUANTITIES:
+        computed = {(f.name, way) for f, way in format_combinations(point)}
+        if (check.number_format, check.softmax) in computed:
+            return ""
+        return (
+            f"is not computed in {check.number_format} with the softmax "
+            f"{check.softmax} at {point.n_keys} keys"
+        )
+    if point.n_keys is None or check.quantity in row_quantities(point):
+        return ""
+    needed = "planted keys: a dependence planted(rho)"
+    if not ROW_QUANTITIES[check.quantity].planted:
+        needed = "Gaussian keys, without dependence or initialisation"
+    return f"needs {needed}, got {distributions_label(point)}, {point.dependence!r}"
+
+
+def _has_distribution(distributions: tuple[str, ...], point: DesignPoint) -> bool:
+    label = distributions_label(point)
+    if (
+        not distributions
+    ):  # the premise of the texts: one distribution of mean 0 and variance 1
+        return label in DISTRIBUTIONS
+    return label in {canonical_distributions(named) for named in distributions}

@@ -1,0 +1,68 @@
+"""What a check is decided on: the one way by which evidence reaches the judge.
+
+Simulation, an observed model, arrays and the published record each answer the same
+three questions: in which cases a check can be looked at, what was found in one, and
+whether what texts assume holds there.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import Located
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.theory.limits import Limit
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What evidence has for a check in a case.
+
+    Attributes
+    ----------
+    region : (float, float)
+        The values that count as agreement, both ends included.
+    estimate : Estimate or None
+        None where the check is not applicable, or `limit` decides.
+    exact : float or None
+        What theory gives for the estimate.
+    limit : Limit or None
+        What theory gives for growing d_k, where the check speaks of that.
+    d_k : (int, int) or None
+        The smallest and largest that it is made of.
+    rows : tuple of str
+        Names of its lines in the table of measurements.
+    most : int or None
+        Replicates at most; None where no more can be had.
+    """
+
+    region: tuple[float, float]
+    estimate: Estimate | None
+    exact: float | None = None
+    limit: Limit | None = None
+    d_k: tuple[int, int] | None = None
+    rows: tuple[str, ...] = ()
+    most: int | None = None
+
+
+class Evidence(Protocol):
+    """Something that checks can be decided on.
+
+    Attributes
+    ----------
+    complete : bool
+        Whether nothing more can be had of it, so that open cases stay open.
+    """
+
+    @property
+    def complete(self) -> bool: ...
+
+    def cases(self, check: Check) -> Sequence[Located]:
+        """Return the cases in which a check can be looked at, in a fixed order."""
+
+    def find(self, check: Check, case: Located) -> Found:
+        """Return what there is for a check in one of its cases."""
+
+    def meets_premises(self, case: Located) -> bool:
+        """Tell whether what texts assume of entries holds in a case."""

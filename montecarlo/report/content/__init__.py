@@ -1,0 +1,1 @@
+"""What a page shows, as typed records: no words, no HTML."""

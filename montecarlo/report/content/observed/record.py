@@ -1,0 +1,142 @@
+"""What an observation leaves on disk: a tidy table, and a record of what it says."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from montecarlo.claims.outcomes import CheckOutcome
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.observation.diagnosis import Diagnosis
+from montecarlo.observation.head_quantities import FEWEST, HeadEstimate
+from montecarlo.observation.head_sums import MOST_ROWS
+from montecarlo.observation.observing import Observation, tidy
+from montecarlo.observation.row_values import SPECTRAL_ROWS
+from montecarlo.results.folder import write_json
+
+TABLE, RECORD = "observation.csv", "observation.json"
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """An observation as it stands on disk.
+
+    Attributes
+    ----------
+    table : DataFrame
+        observation.csv; layer and head as text.
+    record : dict
+        observation.json.
+    run : dict
+        run.json.
+    """
+
+    table: pd.DataFrame
+    record: Record
+    run: Record
+
+
+def write_observation(observation: Observation, folder: Path) -> None:
+    """Write table and record into an existing folder."""
+    table = tidy(observation)
+    table.to_csv(folder / TABLE, index=False, lineterminator="\n")
+    write_json(folder / RECORD, record_of(observation))
+
+
+def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
+    """Read what `write_observation` wrote."""
+    kinds = {"layer": str, "head": str}
+    table = pd.read_csv(folder / TABLE, dtype=kinds)
+    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    return Observed(table, record, dict(run))
+
+
+def record_of(observation: Observation) -> Record:
+    """Return what an observation says, as data."""
+    model = observation.model
+    heads = [
+        {
+            "layer": view.head.layer,
+            "head": view.head.head,
+            **_diagnosis(view.diagnosis),
+        }
+        for view in observation.heads
+    ]
+    interpretations = [
+        {
+            "claim": claim,
+            "interpretation": one.id,
+            "verdict": one.verdict,
+            "heads": Counter(case.outcome for case in one.cases),
+            "checks": [_check(observation, check) for check in one.checks],
+        }
+        for claim, one in observation.interpretations
+    ]
+    return {
+        "d_k": model.d_k,
+        "layers": list(model.layers),
+        "heads_per_layer": len(model.head_labels),
+        "key_heads_per_layer": len(model.key_heads),
+        "n_sequences": observation.n_sequences,
+        "intervals": observation.n_sequences >= FEWEST,
+        "most_keys": model.most_tokens,
+        "most_rows": MOST_ROWS,
+        "spectral_rows": SPECTRAL_ROWS,
+        "causal": model.causal,
+        "divisor": observation.divisor,
+        "seed": observation.seed,
+        "heads": heads,
+        "interpretations": interpretations,
+    }
+
+
+def _diagnosis(diagnosis: Diagnosis) -> Record:
+    return {
+        "state": diagnosis.state,
+        "assumptions": [
+            {
+                "name": fault.name,
+                "verdict": str(fault.verdict),
+                "factor": fault.factor.value,
+                **_ends(fault.factor, POINTWISE),
+            }
+            for fault in diagnosis.faults
+        ],
+    }
+
+
+def _check(observation: Observation, check: CheckOutcome) -> Record:
+    first = check.cases[0]
+    return {
+        "quantity": check.quantity,
+        "summary": check.summary,
+        "divisor": check.divisor,
+        "region": [first.region_low, first.region_high],
+        "heads": [
+            {
+                "layer": view.head.layer,
+                "head": view.head.head,
+                "outcome": case.outcome,
+                "value": case.estimate,
+                "low": case.simultaneous_low,
+                "high": case.simultaneous_high,
+            }
+            for view, case in zip(observation.heads, check.cases, strict=True)
+        ],
+    }
+
+
+def _ends(estimate: HeadEstimate, error_rate: float) -> Record:
+    low, high = estimate.interval(error_rate)
+    return {"low": _finite(low), "high": _finite(high)}
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity and no NaN."""
+    return value if math.isfinite(value) else None

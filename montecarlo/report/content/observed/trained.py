@@ -1,0 +1,97 @@
+"""How the claims come out on a trained model, beside the verdicts of the report.
+
+The data are small and committed: the example observes the model, and
+``docs/make_observed_model.py`` keeps what it says of the claims.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from montecarlo.claims.schema import Catalogue
+from montecarlo.observation.evidence import label_here
+from montecarlo.study import StudyResults
+
+TRAINED_FILE = "trained_model.json"
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedReading:
+    """An interpretation on the model: its verdict, and in how many heads it holds."""
+
+    label: str | None
+    verdict: str
+    holds: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedModel:
+    """What the table of claims shows of a trained model.
+
+    Attributes
+    ----------
+    d_k, n_heads, n_sequences : int
+    interpretations : mapping
+        Claim to its interpretations that one model can decide.
+    """
+
+    d_k: int
+    n_heads: int
+    n_sequences: int
+    interpretations: Mapping[str, Sequence[TrainedReading]]
+
+
+def with_trained(results: StudyResults) -> StudyResults:
+    """Put a trained model into results: numbers of pages come from results files.
+
+    Parameters
+    ----------
+    results : StudyResults
+
+    Returns
+    -------
+    StudyResults
+        With ``trained_model`` in the claims.
+    """
+    record = msgspec.to_builtins(view_trained(results.study.catalogue))
+    return replace(results, claims={**results.claims, "trained_model": record})
+
+
+def read_trained(claims: Mapping[str, Any]) -> TrainedModel | None:
+    """Return the model that claims.json holds, None where it has none."""
+    record = claims.get("trained_model")
+    return None if record is None else msgspec.convert(record, TrainedModel)
+
+
+def view_trained(catalogue: Catalogue) -> TrainedModel:
+    """Return what was observed, with the labels of a catalogue.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    """
+    path = files("montecarlo.report.content.observed").joinpath(TRAINED_FILE)
+    record = json.loads(path.read_text(encoding="utf-8"))
+    interpretations = {}
+    for claim in catalogue.claim:
+        known = {
+            interpretation.id
+            for interpretation in claim.interpretation
+            if not interpretation.beyond
+        }
+        interpretations[claim.id] = [
+            TrainedReading(
+                label_here(claim, one["interpretation"]),
+                one["verdict"],
+                one["heads"].get("supported", 0),
+            )
+            for one in record["interpretations"]
+            if one["claim"] == claim.id and one["interpretation"] in known
+        ]
+    return TrainedModel(
+        record["d_k"], record["n_heads"], record["n_sequences"], interpretations
+    )

@@ -1,0 +1,1 @@
+"""Tables of a page: a few rows of the results, picked and never changed."""

@@ -1,0 +1,79 @@
+"""Which case stands for a verdict: the one that a reader is shown first."""
+
+import math
+from collections.abc import Sequence
+
+from montecarlo.report.content.views import CaseView, CheckView, InterpretationView
+
+
+def smallest_refuted(
+    interpretations: Sequence[InterpretationView],
+) -> tuple[CheckView, CaseView] | None:
+    """Return the smallest place that was measured to be otherwise than claimed.
+
+    None where there is none; what theory says of a limit is not measured at a place.
+    """
+    found = _smallest(interpretations, "refuted")
+    return None if found is None or found[1].limit is not None else found
+
+
+def telling(
+    verdict: str, interpretations: Sequence[InterpretationView]
+) -> tuple[CheckView, CaseView] | None:
+    """Return the case that stands for a verdict.
+
+    Of a claim that fails somewhere, the smallest counterexample; of one that is open,
+    the smallest place that is; of one that holds, the place that it holds by the least
+    among those that are known well.
+    """
+    if verdict in ("refuted", "conditional"):
+        found = _smallest(interpretations, "refuted")
+        if found is not None:
+            return found
+    if verdict in ("conditional", "inconclusive"):
+        found = _smallest(interpretations, "inconclusive")
+        if found is not None:
+            return found
+    held = [pair for pair in _cases(interpretations) if pair[1].outcome == "supported"]
+    return min(held, key=lambda p: (_is_vague(p[1]), _margin(p[1])), default=None)
+
+
+def _smallest(
+    interpretations: Sequence[InterpretationView], outcome: str
+) -> tuple[CheckView, CaseView] | None:
+    """Return the case of an outcome with the smallest d_k and n, and its check."""
+    return min(
+        (
+            (check, case)
+            for check, case in _cases(interpretations)
+            if case.outcome == outcome
+        ),
+        key=lambda found: (found[1].d_k_range[1], found[1].n_keys or 0),
+        default=None,
+    )
+
+
+def _cases(
+    interpretations: Sequence[InterpretationView],
+) -> list[tuple[CheckView, CaseView]]:
+    return [(c, case) for r in interpretations for c in r.checks for case in c.cases]
+
+
+def _is_vague(case: CaseView) -> bool:
+    """Tell whether the error of a positive quantity is over a third of its value."""
+    low = case.region[0]
+    if low is None or low <= 0.0 or not case.estimate or not case.std_error:
+        return False
+    return case.std_error > abs(case.estimate) / 3.0
+
+
+def _margin(case: CaseView) -> float:
+    """Return how many standard errors an interval stays away from its region's ends."""
+    gaps = [
+        abs(end - limit)
+        for end, limit in zip(case.decision, case.region, strict=True)
+        if end is not None and limit is not None
+    ]
+    if not gaps or not case.std_error:
+        return math.inf
+    return min(gaps) / case.std_error

@@ -1,0 +1,242 @@
+"""Errata: for each text, in its own language, what does not hold as it is said.
+
+In: each claim as one text says it, with the verdict of what that text's words admit,
+and the author's file, where there is one.  Out: entries in the order of the text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from montecarlo.claims.schema import Catalogue
+from montecarlo.report.content.telling import smallest_refuted
+from montecarlo.report.content.texts.author_texts import AuthorText
+from montecarlo.report.content.texts.sources import section_number
+from montecarlo.report.content.views import (
+    FAILING,
+    CaseView,
+    CheckView,
+    ClaimView,
+    Findings,
+)
+
+#: Verdicts of what is right as it is said.
+HOLDING = ("supported", "documented")
+#: Sections that have no number.
+INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a text says something.
+
+    Attributes
+    ----------
+    section : str
+        Its number, or a name of `INTRODUCTION` or `SUMMARY`.
+    point : int
+        Within the section; 0 for none.
+    line : int
+        Of the text's file, from 1; 0 where it is not known.
+    sentences : tuple of int
+        Within the line, from 1.
+    """
+
+    section: str
+    point: int = 0
+    line: int = 0
+    sentences: tuple[int, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """``introduction``, ``summary``, or the section's number in our digits."""
+        if self.section in INTRODUCTION:
+            return "introduction"
+        if self.section in SUMMARY:
+            return "summary"
+        return section_number(self.section)
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """A claim as one text says it, and how that came out.
+
+    Attributes
+    ----------
+    claim : ClaimView
+    verdict : str
+        Of the interpretations that the text's words admit.
+    places : tuple of Place
+    telling : (CheckView, CaseView) or None
+        What it gives at the smallest telling case, and what was measured there.
+    """
+
+    claim: ClaimView
+    verdict: str
+    places: tuple[Place, ...]
+    telling: tuple[CheckView, CaseView] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What an erratum says of one claim.
+
+    Attributes
+    ----------
+    said : Assertion
+        Its places in the order of the text.
+    quotations : tuple of str
+        What the author's file has there, as far as it was found.
+    changed : tuple of Place
+        Those whose sentences are not in the author's file as they were.
+    """
+
+    said: Assertion
+    quotations: tuple[str, ...] = ()
+    changed: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Erratum:
+    """The erratum of one text.
+
+    Attributes
+    ----------
+    key : str
+    text : str
+        Its name, a message.
+    language : str
+    entries : tuple of Entry
+        In the order of the text.
+    right : tuple of (str, tuple of int)
+        Parts of the text with those of their points, if they have any, of which all
+        that was judged is right as it is said.
+    differs : bool
+        Whether the author's file is another than the one that was judged.
+    """
+
+    key: str
+    text: str
+    language: str
+    entries: tuple[Entry, ...]
+    right: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    differs: bool = False
+
+    @property
+    def changed(self) -> tuple[Place, ...]:
+        """Cited places that are not in the author's file as they were, each once."""
+        cited = (place for entry in self.entries for place in entry.changed)
+        return tuple(dict.fromkeys(sorted(cited, key=_position)))
+
+
+def compose_entries(
+    said: Iterable[Assertion], language: str, author: AuthorText | None = None
+) -> tuple[Entry, ...]:
+    """Return an entry for each claim that fails, in the order of the text.
+
+    Parameters
+    ----------
+    said : iterable of Assertion
+        What one text claims.
+    language : str
+        That of the text.
+    author : AuthorText, optional
+        The author's file.
+    """
+    failing = [one for one in said if one.verdict in FAILING]
+    failing.sort(key=lambda one: [_position(place) for place in _ordered(one.places)])
+    return tuple(_entry(one, language, author) for one in failing)
+
+
+def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return the parts of a text, with points, whose claims all hold as they are said.
+
+    A point that has an entry as well is left out: it would be called right and wrong.
+    So is one whose claim fails as another text says it: what is only hedged here is
+    not to be called right.
+
+    Parameters
+    ----------
+    said : iterable of Assertion
+        What one text claims.
+    """
+    outcomes: dict[tuple[str, int], set[str]] = {}
+    by_verdict = [
+        (place, {one.verdict, one.claim.verdict})
+        for one in said
+        for place in one.places
+    ]
+    for place, verdicts in sorted(by_verdict, key=lambda pair: _position(pair[0])):
+        outcomes.setdefault((place.part, place.point), set()).update(verdicts)
+    failing = {key for key, verdicts in outcomes.items() if verdicts & set(FAILING)}
+    parts: dict[str, list[int]] = {}
+    for (part, point), verdicts in outcomes.items():
+        # a part as a whole is not right while one of its points is wrong
+        if point == 0 and any(name == part for name, _ in failing):
+            continue
+        if verdicts <= set(HOLDING):
+            parts.setdefault(part, []).extend([point] * (point > 0))
+    return tuple((part, tuple(sorted(points))) for part, points in parts.items())
+
+
+def make_errata(
+    findings: Findings,
+    catalogue: Catalogue,
+    languages: Sequence[str],
+    authors: Mapping[str, AuthorText] | None = None,
+) -> list[Erratum]:
+    """Return the errata of the texts whose languages are written; none of a user's.
+
+    Parameters
+    ----------
+    findings : Findings
+    catalogue : Catalogue
+        Its texts.
+    languages : sequence of str
+        Codes of languages.
+    authors : mapping, optional
+        Key of a text to its author's file.
+    """
+    errata = []
+    for text in catalogue.text:
+        if text.language not in languages or findings.own:
+            continue
+        said = [one for c in findings.claims for one in _said(c, text.key)]
+        author = (authors or {}).get(text.key)
+        entries = compose_entries(said, text.language, author)
+        differs = author is not None and author.differs
+        right = places_right(said)
+        name = str(text.name)
+        errata.append(Erratum(text.key, name, text.language, entries, right, differs))
+    return errata
+
+
+def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
+    """Yield a claim as a text says it, if it does."""
+    sources = [source for source in claim.sources if source.key == key]
+    if not sources:
+        return
+    places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
+    admitted = {name for source in sources for name in source.admits}
+    interpretations = [r for r in claim.voting if not admitted or r.id in admitted]
+    yield Assertion(claim, claim.texts[key], places, smallest_refuted(interpretations))
+
+
+def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
+    """Return the entry of a claim, with what the author's file has in its places."""
+    places = _ordered(said.places)
+    ordered = replace(said, places=places)
+    if author is None:
+        return Entry(ordered)
+    cited = [place for place in places if place.line and place.sentences]
+    found = {p: author.quotation(p.line, p.sentences, language) for p in cited}
+    quotations = [text for text in found.values() if text is not None]
+    changed = tuple(place for place, text in found.items() if text is None)
+    return Entry(ordered, tuple(dict.fromkeys(quotations)), changed)
+
+
+def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(sorted(places, key=_position))
+
+
+def _position(place: Place) -> tuple[int, tuple[int, ...]]:
+    return place.line, place.sentences

@@ -1,0 +1,58 @@
+"""Who makes a claim and how: texts that say it alike stand together."""
+
+from dataclasses import dataclass
+
+from montecarlo.report.content.views import ClaimView
+from montecarlo.report.language.own_words import Shown
+
+#: Sections of the Chinese post, which pages count as the others do.
+_NUMERALS = {"一": "1", "二": "2", "三": "3", "四": "4", "五": "5"}
+
+
+@dataclass(frozen=True, slots=True)
+class Sayers:
+    """Texts that make a claim in the same sections and in the same way.
+
+    Attributes
+    ----------
+    texts : tuple of (Shown, str)
+        Their names and keys.
+    ways : tuple of (str, tuple of str)
+        How they say it, each with the sections where they do.
+    verdict : str
+        The verdict on what they say, empty where all texts have that of the claim.
+    """
+
+    texts: tuple[tuple[Shown, str], ...]
+    ways: tuple[tuple[str, tuple[str, ...]], ...]
+    verdict: str
+
+
+def sayers_of(claim: ClaimView) -> list[Sayers]:
+    """Group the sources of a claim by text, and texts that say it alike.
+
+    Parameters
+    ----------
+    claim : ClaimView
+    """
+    by_text: dict[str, dict[str, dict[str, None]]] = {}
+    names: dict[str, Shown] = {}
+    for source in claim.sources:
+        names[source.key] = source.name
+        ways = by_text.setdefault(source.key, {})
+        ways.setdefault(source.quantifier, {})[section_number(source.section)] = None
+    differ = len({claim.verdict, *claim.texts.values()}) > 1
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for key, ways in by_text.items():
+        shown = tuple((how, tuple(sections)) for how, sections in ways.items())
+        verdict = claim.texts.get(key, claim.verdict)
+        alike.setdefault((shown, verdict if differ else ""), []).append(key)
+    return [
+        Sayers(tuple((names[key], key) for key in keys), ways, verdict)  # type: ignore[arg-type]
+        for (ways, verdict), keys in alike.items()
+    ]
+
+
+def section_number(section: str) -> str:
+    """Return a section's number as pages write it: Chinese numerals as digits."""
+    return _NUMERALS.get(section, section)

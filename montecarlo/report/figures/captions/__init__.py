@@ -1,0 +1,1 @@
+"""What stands beside a figure: facts for alternative texts, names for legends."""

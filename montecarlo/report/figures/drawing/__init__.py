@@ -1,0 +1,1 @@
+"""What all figures are drawn with: panels, series, colours, shades."""

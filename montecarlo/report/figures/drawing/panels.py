@@ -1,0 +1,284 @@
+"""What all figures share: the specification, the style, panels, series and legends.
+
+Tables of results come in; a styled `Figure` without words goes out, and SVG text.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from string import ascii_lowercase
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+)
+from numpy.typing import NDArray
+
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look
+from montecarlo.report.figures.svg.document import compact
+
+Builder = Callable[[pd.DataFrame, pd.DataFrame], Figure | None]
+STYLE = Path(__file__).with_name("figures.mplstyle")
+#: Inches.  Shown 700 pixels wide, small print is then 16 pixels high; at 320, 7.
+WIDTH = 6.0
+#: Labels of d_k or ranks that fit a panel, by the number of panels beside each other.
+MOST_TICKS = {1: 8, 2: 5, 3: 4}
+#: What holds for large n only is dashed like this in every figure.
+LIMIT_DASH: Dash = (0, (4, 3))
+LIMIT_WIDTH = 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class FigureSpec:
+    """A figure of the report.
+
+    Attributes
+    ----------
+    id : str
+        Its name in pages and file names.
+    build : callable
+        (measurements, curves) -> Figure, or None where the results lack what it shows.
+    shows : str
+        What it shows, for a list on a terminal.
+    """
+
+    id: str
+    build: Builder
+    shows: str = ""
+
+
+def letters(n: int) -> list[str]:
+    """Return what marks panels or lines that a caption names: (a), (b) and so on."""
+    return [f"({ascii_lowercase[place]})" for place in range(n)]
+
+
+def render_svg(
+    spec: FigureSpec, measurements: pd.DataFrame, curves: pd.DataFrame
+) -> str | None:
+    """Return a figure as SVG for light and dark pages, or None without its data.
+
+    Parameters
+    ----------
+    spec : FigureSpec
+    measurements, curves : DataFrame
+        The tables of the results.
+
+    Returns
+    -------
+    str or None
+        Text as paths, transparent ground; equal tables give equal bytes.
+    """
+    with house_style(spec.id):
+        figure = spec.build(measurements, curves)
+        if figure is None:
+            return None
+        text = io.StringIO()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return compact(text.getvalue())
+
+
+@contextmanager
+def house_style(salt: str) -> Iterator[None]:
+    """Draw in the style of the report, whatever the user's own style is.
+
+    Parameters
+    ----------
+    salt : str
+        What ids inside the SVG are derived from.
+    """
+    style = mpl.rc_params_from_file(STYLE, use_default_template=True)
+    with mpl.rc_context({**style, "svg.hashsalt": salt}):
+        yield
+
+
+def panels(rows: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
+    """Return an empty figure and its panels, row by row.
+
+    Parameters
+    ----------
+    rows, columns : int
+    height : float
+        Inches of a row.
+    """
+    figure = Figure(figsize=(WIDTH, rows * height + 0.35), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False)
+    return figure, list(axes.flat)
+
+
+def panels_for(count: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
+    """Return panels for so many items: at most so many columns, none left empty."""
+    columns = min(columns, count)
+    figure, axes = panels(-(-count // columns), columns, height)
+    for spare in axes[count:]:
+        spare.remove()
+    return figure, axes[:count]
+
+
+def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k") -> Axes:
+    """Draw estimates with their intervals against d_k, or another column.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of measurements.csv: ``d_k``, ``estimate``, ``ci_low``, ``ci_high``.
+    look : Look
+    x : str
+
+    Returns
+    -------
+    Axes
+    """
+    table = table.sort_values(x)
+    value = table["estimate"].to_numpy()
+    # Rounding may put an interval of width 0 a hair beside its estimate.
+    low = np.maximum(value - table["ci_low"].to_numpy(), 0.0)
+    high = np.maximum(table["ci_high"].to_numpy() - value, 0.0)
+    axes.errorbar(
+        table[x],
+        value,
+        (low, high),
+        linestyle="none",
+        elinewidth=1.2,
+        **look.mark,
+    )
+    return axes
+
+
+def plot_line(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
+    """Join the estimates against d_k, to guide the eye; returns the axes."""
+    table = table.sort_values("d_k")
+    axes.plot(
+        table["d_k"],
+        table["estimate"],
+        color=look.colour,
+        linestyle=look.dash,
+        zorder=1.8,
+    )
+    return axes
+
+
+def plot_reference(axes: Axes, table: pd.DataFrame) -> Axes:
+    """Draw the exact values that theory gives, grey under the points.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of measurements.csv: ``d_k``, ``reference``.
+
+    Returns
+    -------
+    Axes
+    """
+    table = table[table["reference"].notna()].sort_values("d_k")
+    if len(table):
+        axes.plot(
+            table["d_k"], table["reference"], color=MUTED, linewidth=1.1, zorder=1.6
+        )
+    return axes
+
+
+def level(axes: Axes, value: float) -> None:
+    """Mark a level that estimates are to be compared with."""
+    axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
+
+
+def plot_limit(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+    """Draw what a quantity comes to for large n."""
+    axes.plot(x, y, color=INK, linewidth=LIMIT_WIDTH, linestyle=LIMIT_DASH, zorder=1.7)
+
+
+def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
+    """Make the x axis logarithmic with labels at powers of 2, as many as fit.
+
+    Parameters
+    ----------
+    axes : Axes
+    values : iterable of float
+        What stands on the axis.
+    columns : int
+        Panels beside each other.
+    """
+    shown = np.asarray(list(values), dtype=float)
+    low, high = np.log2(shown.min()), np.log2(shown.max())
+    first, last = int(np.ceil(low)), int(np.floor(high))
+    step = max(1, -(-(last - first + 1) // MOST_TICKS[columns]))
+    axes.set_xscale("log", base=2)
+    powers = [2.0**power for power in range(first, last + 1, step)]
+    axes.xaxis.set_major_locator(FixedLocator(powers or [shown.min()]))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+    margin = 0.05 * (high - low) + 0.2
+    axes.set_xlim(2.0 ** (low - margin), 2.0 ** (high + margin))
+
+
+def logarithmic(
+    axes: Axes, low: float | None = None, high: float | None = None
+) -> None:
+    """Make the y axis logarithmic with few labels, between limits where given."""
+    axes.set_yscale("log")
+    axes.set_ylim(low, high)
+    axes.yaxis.set_major_locator(LogLocator(numticks=5))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+def in_percent(axes: Axes) -> None:
+    """Write the values of the y axis in percent: few of them need a decimal sign."""
+    axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda y, _: f"{100.0 * y:g}".replace("-", "\N{MINUS SIGN}"))
+    )
+
+
+def label_edges(axes: list[Axes], columns: int, x: str, y: str) -> None:
+    """Label x under the lowest panel of each column, y at the left of each row.
+
+    All panels have the same scales.
+    """
+    for number, one in enumerate(axes):
+        if number + columns >= len(axes):
+            one.set_xlabel(x)
+        else:
+            one.tick_params(bottom=False, labelbottom=False)
+        if number % columns == 0:
+            one.set_ylabel(y)
+        else:
+            one.tick_params(left=False, labelleft=False)
+
+
+def key_of(look: Look, *, line: bool = False) -> Line2D:
+    """Return the legend's entry of a series."""
+    mark = {**look.mark, "markersize": None}  # the legend's own
+    dash = look.dash if line else "none"
+    return Line2D([], [], linestyle=dash, label=look.symbol, **mark)
+
+
+def limit_key(symbol: str) -> Line2D:
+    """Return the legend's entry of what `plot_limit` draws."""
+    return Line2D(
+        [], [], color=INK, linewidth=LIMIT_WIDTH, linestyle=LIMIT_DASH, label=symbol
+    )
+
+
+def legend_above(figure: Figure, keys: list[Line2D], columns: int = 0) -> None:
+    """Put one legend above all panels."""
+    figure.legend(handles=keys, loc="outside upper center", ncols=columns or len(keys))
+
+
+def symbol_of(quantity: str) -> str:
+    """Return a quantity's symbol in the part of LaTeX that mathtext knows."""
+    symbol = QUANTITIES[quantity].symbol
+    return symbol.replace(r"\lVert", r"\|").replace(r"\rVert", r"\|")

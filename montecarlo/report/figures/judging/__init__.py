@@ -1,0 +1,1 @@
+"""Figures of the judging itself: verdicts by text, thresholds, z-scores, the card."""

@@ -1,0 +1,42 @@
+"""Which text claims what: rows for the figure of verdicts by text."""
+
+from dataclasses import replace
+
+import pandas as pd
+
+from montecarlo.report.content.findings import Results
+from montecarlo.report.figures.judging.texts import PREFIX
+
+
+def with_verdicts(results: Results) -> Results:
+    """Put a row for each text and claim behind the curves, where there are texts.
+
+    Parameters
+    ----------
+    results : Results
+
+    Returns
+    -------
+    Results
+        The curve's name holds the text and the verdict on what it says; ``x`` is the
+        number of the claim.  Texts come in alphabetical order of their keys.
+    """
+    rows = {
+        (source["text"], float(number), claim["texts"][source["text"]])
+        for number, claim in enumerate(results.claims["claims"], start=1)
+        for source in claim["sources"]
+    }
+    if not rows:
+        return results
+    added = pd.DataFrame(
+        [{"curve": f"{PREFIX}{text}/{v}", "x": x} for text, x, v in sorted(rows)]
+    )
+    return replace(
+        results, curves=pd.concat([results.curves, added], ignore_index=True)
+    )
+
+
+def text_keys(results: Results) -> list[str]:
+    """Return the keys of the texts in the order of the figure."""
+    claims = results.claims["claims"]
+    return sorted({source["text"] for c in claims for source in c["sources"]})

@@ -1,0 +1,184 @@
+"""How the judging holds: outcomes over thresholds, and z-scores against theory."""
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from montecarlo.report.content.tables.rows import with_interval
+from montecarlo.report.figures.drawing.palette import (
+    BLUE,
+    INK,
+    LIGHT_PAGE,
+    MUTED,
+    REFUTED,
+    SUPPORTED,
+    UNDECIDED,
+    Look,
+)
+from montecarlo.report.figures.drawing.panels import WIDTH, letters, panels_for
+
+PREFIX = "threshold/"
+COLUMNS = 3
+#: Outcomes from below to above: colour, and the sign in the legend.
+OUTCOMES = (
+    ("supported", SUPPORTED, "✓"),
+    ("undecided", UNDECIDED, "?"),
+    ("refuted", REFUTED, "✗"),
+)
+#: So many z-scores at either end are all drawn; in between, so many evenly spaced.
+ENDS, BETWEEN = 25, 160
+Scores = NDArray[np.float64]
+#: Rows of one point share their draws.  These, one per point, do not.
+ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
+#: With fewer of these, the others are the same few draws over and over.
+FEWEST_ALONE = 10
+ALL_LOOK = Look(MUTED, "o", filled=False, size=4.0)
+ALONE_LOOK = Look(BLUE, "s", size=4.5)
+
+
+def build_thresholds(
+    measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+    curves: pd.DataFrame,
+) -> Figure | None:
+    """Build the outcomes as functions of the threshold of each vague word."""
+    rows = curves[curves["curve"].str.startswith(PREFIX)]
+    # The order of the table is that of the catalogue, and of the caption's letters.
+    names = rows["curve"].str.rsplit("/", n=1).str[0]
+    interpretations = [name for name in dict.fromkeys(names) if _is_drawn(rows, name)]
+    if not interpretations:
+        return None
+    figure, axes = panels_for(len(interpretations), COLUMNS, 1.7)
+    marks = letters(len(interpretations))
+    for place, (one, name) in enumerate(zip(axes, interpretations, strict=True)):
+        plot_outcomes(one, rows[names.eq(name)])
+        one.set_title(marks[place], loc="left")
+        one.tick_params(labelleft=place % COLUMNS == 0)
+    figure.supxlabel(r"$\tau$")
+    figure.legend(
+        handles=[Patch(color=colour, label=sign) for _, colour, sign in OUTCOMES],
+        loc="outside upper center",
+        ncols=len(OUTCOMES),
+        handlelength=1.2,
+    )
+    return figure
+
+
+def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
+    """Draw shares of cases supported, undecided and refuted, stacked, over thresholds.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of curves.csv of one interpretation: ``curve`` ends in ``supported``,
+        ``refuted`` or ``used``; ``x`` is the threshold, for ``used`` the one judged by.
+
+    Returns
+    -------
+    Axes
+    """
+    table = table.assign(ending=table["curve"].str.rsplit("/", n=1).str[-1])
+    outcomes = table[table["ending"].isin(("supported", "refuted"))]
+    wide = outcomes.pivot_table(index="x", columns="ending", values="estimate")
+    supported, refuted = wide["supported"], wide["refuted"]
+    edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
+    for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
+        axes.fill_between(
+            wide.index, low, high, facecolor=colour, edgecolor=LIGHT_PAGE, linewidth=0.8
+        )
+    for used in table.loc[table["ending"].eq("used"), "x"]:
+        axes.axvline(float(used), color=LIGHT_PAGE, linewidth=3.6)
+        axes.axvline(float(used), color=INK, linewidth=1.3)
+    axes.set_xlim(wide.index.min(), wide.index.max())
+    axes.set_ylim(0.0, 1.0)
+    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axes.set_yticks((0.0, 0.5, 1.0), ("0", "0.5", "1"))
+    axes.grid(visible=False)
+    return axes
+
+
+def _is_drawn(rows: pd.DataFrame, name: str) -> bool:
+    there = set(rows["curve"])
+    return {f"{name}/supported", f"{name}/refuted"} <= there
+
+
+def build_z_scores(
+    measurements: pd.DataFrame,
+    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
+) -> Figure | None:
+    """Build the z-scores of all estimates that theory knows, against normal ones."""
+    rows = measurements[
+        measurements["reference"].notna()
+        & measurements["std_error"].gt(0.0)
+        & measurements["summary"].isin(("mean", "value"))
+    ]
+    rows = with_interval(rows)  # of rare draws neither the mean nor its error is known
+    if len(rows) < 2 * ENDS or len(_one_each(rows)) < FEWEST_ALONE:
+        return None
+    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
+    plot_z_scores(figure.subplots(), rows)
+    return figure
+
+
+def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
+    """Draw ordered z-scores against normal quantiles, with the line of equality.
+
+    Parameters
+    ----------
+    axes : Axes
+    table : DataFrame
+        Rows of measurements.csv: ``estimate``, ``reference``, ``std_error``.
+
+    Returns
+    -------
+    Axes
+    """
+    limit = 0.0
+    for rows, look in ((table, ALL_LOOK), (_one_each(table), ALONE_LOOK)):
+        if rows.empty:
+            continue
+        normal, z = _ordered_scores(rows)
+        limit = max(limit, 1.05 * np.abs(z).max(), 1.05 * np.abs(normal).max())
+        shown = _thinned(normal)
+        axes.plot(
+            normal[shown],
+            z[shown],
+            linestyle="none",
+            label=f"$N = {len(rows)}$",
+            **look.mark,
+        )
+    axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1, zorder=1.5)
+    axes.legend(loc="upper left")
+    axes.set_aspect("equal")
+    axes.set_xlim(-limit, limit)
+    axes.set_ylim(-limit, limit)
+    axes.set_xlabel(r"$\Phi^{-1}$")
+    axes.set_ylabel("$z$")
+    return axes
+
+
+def _one_each(table: pd.DataFrame) -> pd.DataFrame:
+    """Pick about one estimate for each point: these share no draws."""
+    return pd.concat(
+        [table[table["quantity"].eq(q) & table["divisor"].eq(d)] for q, d in ONE_EACH]
+    )
+
+
+def _ordered_scores(table: pd.DataFrame) -> tuple[Scores, Scores]:
+    """Return normal quantiles and, in ascending order, the z-scores."""
+    error = table["estimate"] - table["reference"]
+    z = np.sort((error / table["std_error"]).to_numpy(dtype=np.float64))
+    return ndtri((np.arange(len(z)) + 0.5) / len(z)), z
+
+
+def _thinned(normal: Scores) -> list[int]:
+    """Return the places of all points at the ends and of even ones in between."""
+    size = len(normal)
+    even = np.searchsorted(normal, np.linspace(normal[0], normal[-1], BETWEEN))
+    ends = [*range(min(ENDS, size)), *range(max(size - ENDS, 0), size)]
+    return sorted({*ends, *(int(place) for place in even)})

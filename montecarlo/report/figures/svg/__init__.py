@@ -1,0 +1,1 @@
+"""What becomes of the SVG that matplotlib writes."""

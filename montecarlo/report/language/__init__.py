@@ -1,0 +1,1 @@
+"""Words and numbers: catalogues, number formats, formulas, symbols; of any result."""

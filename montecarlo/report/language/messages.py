@@ -1,0 +1,139 @@
+"""The messages that a language has to translate.
+
+``python -m montecarlo.report.language.messages`` brings the catalogues up to date.
+
+Messages stand in the templates, as ``_("…")`` and ``plain("…")``, and in the catalogue
+of claims.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources.abc import Traversable
+from io import BytesIO
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+from jinja2.ext import babel_extract
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.names import look_up
+from montecarlo.report.language.catalogues import (
+    LANGUAGES,
+    SOURCE,
+    Language,
+    catalogue_path,
+)
+from montecarlo.report.language.templates import template_folder
+
+KEYWORDS = ("_", "plain")
+#: Columns that a line of a catalogue may have.
+WIDTH = 88
+#: Lines that Babel adds: clocks, empty addresses, braces of LaTeX taken for formats.
+_NOISE = (
+    '"POT-Creation-Date',
+    '"PO-Revision-Date',
+    '"Generated-By',
+    '"Report-Msgid-Bugs-To',
+    '"Last-Translator',
+    '"Language-Team',
+    '"Project-Id-Version',
+    "#, python-",
+)
+
+
+def source_messages() -> dict[str, list[str]]:
+    """Return every message with the places where it stands."""
+    found: dict[str, list[str]] = {}
+    in_catalogue = [(str(words), place) for words, place in read_catalogue().words()]
+    for message, place in (*_in_templates(), *in_catalogue):
+        places = found.setdefault(message, [])
+        if place not in places:
+            places.append(place)
+    return found
+
+
+def require_complete(languages: Iterable[Language]) -> None:
+    """Make sure that languages have every message, before anything is sampled.
+
+    Parameters
+    ----------
+    languages : iterable of Language
+
+    Raises
+    ------
+    montecarlo.report.language.catalogues.LanguageError
+        If one is missing.
+    """
+    messages = source_messages()
+    for language in languages:
+        for message in messages:
+            language.translate(message)
+
+
+def _in_templates() -> Iterator[tuple[str, str]]:
+    for path in _template_files(template_folder()):
+        with BytesIO(path.read_bytes()) as file:
+            for _, _, found, _ in babel_extract(file, KEYWORDS, (), {}):
+                # a call with values gives a tuple, the message first
+                message = found[0] if isinstance(found, tuple) else found
+                if message is not None:  # of a variable: the catalogue's own message
+                    yield str(message), path.name
+
+
+def _template_files(folder: Traversable) -> Iterator[Traversable]:
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if entry.is_dir():
+            yield from _template_files(entry)
+        elif entry.name.endswith(".html.j2"):
+            yield entry
+
+
+def updated_catalogue(code: str, old: bytes) -> bytes:
+    """Return a language's catalogue with the messages of today.
+
+    Messages that are gone are dropped; new ones are empty, to be translated.
+
+    Parameters
+    ----------
+    code : str
+        A key of `LANGUAGES`.
+    old : bytes
+        The catalogue as it is; may be empty.
+    """
+    known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}
+    fresh = Catalog(locale=code, project="montecarlo", header_comment="", fuzzy=False)
+    for message, places in source_messages().items():
+        have = known.get(message)
+        fresh.add(message, have.string if have else "", user_comments=places)
+    out = BytesIO()
+    write_po(out, fresh, width=WIDTH, omit_header=False, no_location=True)
+    lines = out.getvalue().decode().splitlines()
+    kept = [line for line in lines if not line.startswith(_NOISE)]
+    return ("\n".join(kept).lstrip("\n") + "\n").encode()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Bring catalogues up to date; returns 1 if something is left to translate.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Codes of languages; all by default.
+    """
+    chosen = list(sys.argv[1:] if argv is None else argv)
+    left = 0
+    for code in chosen or [code for code in LANGUAGES if code != SOURCE]:
+        look_up("language", code, LANGUAGES)
+        path = Path(str(catalogue_path(code)))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = updated_catalogue(code, path.read_bytes() if path.exists() else b"")
+        path.write_bytes(fresh)
+        missing = [m for m in read_po(BytesIO(fresh)) if m.id and not m.string]
+        print(f"{path.name} ({code}): {len(missing)} messages to translate")
+        left += len(missing)
+    return 1 if left else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+r"""What a user wrote: read, checked, and set for pages as data, never as markup.
+
+A text is in one or several languages.  A page shows that of its own language, or else
+the first, marked as being in another.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from markupsafe import Markup
+
+from montecarlo.claims.catalogue import read_own_catalogue
+from montecarlo.claims.checks import Words
+from montecarlo.claims.rules import placed
+from montecarlo.claims.schema import Catalogue
+from montecarlo.names import look_up
+from montecarlo.report.language.catalogues import LANGUAGES, Language, localised
+from montecarlo.report.language.formulas import prose
+
+#: The user's file in the folder of a report, from where it can be rendered again.
+OWN_FILE = "claims.toml"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OwnWords:
+    """A text of a user's own: codes of languages with what stands in them."""
+
+    texts: tuple[tuple[str, str], ...]
+
+    def in_language(self, code: str) -> tuple[str, str]:
+        """Return code and text: of this language, or else the first."""
+        return next((pair for pair in self.texts if pair[0] == code), self.texts[0])
+
+
+#: A message, or what a user wrote.
+Shown = str | OwnWords
+
+
+def shown_words(words: Words, language: str | None) -> Shown:
+    """Return a text of a catalogue as pages show it.
+
+    Parameters
+    ----------
+    words : str or dict
+    language : str or None
+        As `Catalogue.language`: None for messages; otherwise that of a plain text, and
+        the first of several.
+    """
+    if isinstance(words, str):
+        return words if language is None else OwnWords(((language, words),))
+    # stable: without the file's language, the first is the one that is written first
+    return OwnWords(tuple(sorted(words.items(), key=lambda text: text[0] != language)))
+
+
+def set_own_words(code: str, text: str) -> Markup:
+    """Escape a user's text and set its formulas, with its language's decimal sign.
+
+    Parameters
+    ----------
+    code : str
+        That of the language.
+    text : str
+
+    Raises
+    ------
+    ValueError
+        If the language is not known, or a formula is not understood or not closed.
+    """
+    language = Language(code, *look_up("language", code, LANGUAGES), {})
+    found = prose(text, partial(localised, language))
+    # filled into a message, it is looked through for formulas again
+    return Markup(str(found).replace("$", "&#36;"))  # noqa: S704 - escaped by `prose`
+
+
+def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
+    """Read a user's file, and make sure that pages can show it.
+
+    Returns
+    -------
+    Catalogue, bytes
+        What the file says, and the file.
+
+    Raises
+    ------
+    montecarlo.claims.catalogue.CatalogueError
+        If it is no catalogue, or a text is in a language that there is not or has a
+        formula that is not understood; one line.
+    """
+    catalogue, content = read_own_catalogue(path)
+    with placed(path.name, "language"):
+        look_up("language", catalogue.language or "", LANGUAGES)
+    for words, place in catalogue.words():
+        own = shown_words(words, catalogue.language)
+        for code, text in own.texts if isinstance(own, OwnWords) else ():
+            with placed(f"{path.name}: {place}", code):
+                set_own_words(code, text)
+    return catalogue, content

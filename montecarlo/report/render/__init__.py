@@ -1,0 +1,1 @@
+"""From records and figures to pages, Markdown and errata."""

@@ -1,0 +1,73 @@
+r"""An erratum as Markdown that its author pastes: formulas as the text writes them.
+
+In: the erratum's page.  Out: the same words as Markdown, each formula between the
+signs of that text's own Markdown.
+"""
+
+import re
+from collections.abc import Callable
+
+from montecarlo.report.render.markdown import read_html, to_markdown
+
+#: Before and behind a formula, by key of the text; the notes' signs for all others.
+_SIGNS = {"zh-chat": ("$ ", " $"), "zh-post": ("$", "$")}
+_NOTES = (r"\\( ", r" \\)")
+#: What kramdown would take for its own in a formula that it does not know as one.
+_TAKEN = re.compile(
+    r"\\(?P<command>.)|(?P<sign>[*`'\"<>\[\]|]|(?<![A-Za-z0-9])_|\.(?=\.)|-(?=-))"
+)
+#: Signs that lose a backslash before them, doubled or not.
+_ESCAPABLE = set("\\.*_+`<>()[]{}#!:|\"'$=-~")
+#: What means the same between dollars, where nothing can be escaped.
+_BETWEEN_DOLLARS = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt "}
+
+
+def erratum_markdown(key: str, page: str, link: Callable[[str], str] = str) -> str:
+    """Return an erratum as Markdown.
+
+    Parameters
+    ----------
+    key : str
+        That of the text.
+    page : str
+        The erratum's page, with the LaTeX of each formula.
+    link : callable
+        What becomes of addresses.
+    """
+    text = to_markdown(read_html(page), link)
+    pieces = text.split("$$")  # any other dollar is written as a number
+    pieces[1::2] = [formula_in_text(key, latex) for latex in pieces[1::2]]
+    return "".join(pieces)
+
+
+def formula_in_text(key: str, latex: str) -> str:
+    r"""Return a formula as a text's own Markdown writes it.
+
+    Parameters
+    ----------
+    key : str
+        That of the text.
+    latex : str
+
+    Examples
+    --------
+    >>> formula_in_text("de", r"\{d_k\}")
+    '\\\\( \\\\{d_k\\\\} \\\\)'
+    """
+    before, behind = _SIGNS.get(key, _NOTES)
+    if before == _NOTES[0]:
+        latex = _TAKEN.sub(_kept, latex)
+    else:
+        for sign, command in _BETWEEN_DOLLARS.items():
+            latex = latex.replace(sign, command)
+    return f"{before}{latex}{behind}"
+
+
+def _kept(found: re.Match[str]) -> str:
+    """Return a command or sign so that kramdown hands it on as it is."""
+    command = found["command"]
+    if command is None:
+        return "\\" + found["sign"]
+    if command not in _ESCAPABLE:
+        return found.group()
+    return rf"\\\{command}" if command in "\\_*`'\"<>[]|" else rf"\\{command}"

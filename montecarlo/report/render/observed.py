@@ -1,0 +1,89 @@
+"""The figures and pages of an observation, from what stands on disk."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from montecarlo.report.content.observed.record import Observed
+from montecarlo.report.content.observed.views import ObservedView, view_of
+from montecarlo.report.figures import render_svg
+from montecarlo.report.figures.observed import OBSERVED_FIGURES
+from montecarlo.report.language.catalogues import (
+    LANGUAGES,
+    SOURCE,
+    Language,
+    read_language,
+)
+from montecarlo.report.render.embedding import Figure, make_figure
+from montecarlo.report.render.pages import render_template
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedContents:
+    """What the pages of all languages show.
+
+    Attributes
+    ----------
+    view : ObservedView
+    figures : mapping
+        Figure id to Figure.
+    languages : sequence of str
+        Codes of the pages that are written together.
+    """
+
+    view: ObservedView
+    figures: Mapping[str, Figure]
+    languages: Sequence[str]
+
+
+def make_observed_report(
+    observed: Observed, languages: Sequence[str], folder: Path
+) -> ObservedView:
+    """Write figures and pages into a folder; returns what they show.
+
+    Parameters
+    ----------
+    observed : Observed
+        Read from disk; the only source of numbers and verdicts.
+    languages : sequence of str
+        Codes of languages.
+    folder : Path
+        An existing folder.
+    """
+    contents = gather_contents(observed, languages, folder)
+    for code in languages:
+        page = render_observed(contents, read_language(code))
+        (folder / f"{code}.html").write_text(page, encoding="utf-8", newline="\n")
+    index = render_observed(contents, read_language(SOURCE), index=True)
+    (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
+    return contents.view
+
+
+def gather_contents(
+    observed: Observed, languages: Sequence[str], folder: Path
+) -> ObservedContents:
+    """Draw the figures into a folder and gather what pages show."""
+    (folder / "figures").mkdir(exist_ok=True)
+    figures = {}
+    for name, spec in OBSERVED_FIGURES.items():
+        svg = render_svg(spec, observed.table, pd.DataFrame())
+        if svg is not None:
+            path = folder / "figures" / f"{name}.svg"
+            path.write_text(svg, encoding="utf-8", newline="\n")
+            figures[name] = make_figure(name, svg)
+    return ObservedContents(view_of(observed), figures, languages)
+
+
+def render_observed(
+    contents: ObservedContents, language: Language, *, index: bool = False
+) -> str:
+    """Render the report in one language, or the index."""
+    return render_template(
+        "observed-index.html.j2" if index else "observed.html.j2",
+        language,
+        languages=[(code, *LANGUAGES[code]) for code in contents.languages],
+        view=contents.view,
+        figures=contents.figures,
+    )

@@ -1,0 +1,305 @@
+"""Errata: which entries, in which order, with what quoted, as a page and Markdown."""
+
+import re
+
+import html5lib
+import pytest
+
+from montecarlo.report.content.texts.author_texts import compare_text, know_text
+from montecarlo.report.content.texts.errata import (
+    Assertion,
+    Erratum,
+    Place,
+    compose_entries,
+    places_right,
+)
+from montecarlo.report.content.views import (
+    VERDICTS,
+    CaseView,
+    CheckView,
+    ClaimView,
+    RightView,
+    Said,
+)
+from montecarlo.report.language.catalogues import Language, read_language
+from montecarlo.report.language.quotations import set_quotation
+from montecarlo.report.render.errata_markdown import erratum_markdown, formula_in_text
+from montecarlo.report.render.pages import render_template
+
+TEXT = "# A\n\n- One is. Two is $x_1$.\n- Three **is** \\\\( y \\\\).\n\nFour.\n"
+PLACES = (
+    Place("1", 1, 3, (1,)),
+    Place("1", 1, 3, (2,)),
+    Place("1", 2, 4, (1,)),
+    Place("summary", 0, 6, (1,)),
+)
+
+
+class Untranslated(dict):
+    """Messages of a language that says everything in English."""
+
+    def __missing__(self, message):
+        return message
+
+
+def sentence(text):
+    """Return a sentence that holds and has no numbers."""
+    return None if text is None else Said(text, {}, ())
+
+
+def said(name, verdict, *places, finding=None, concedes=None, right=None, found=None):
+    """Return a claim as a text says it."""
+    if right is not None:
+        right = RightView(sentence(right), sentence("$1 + 1 = 2$"))
+    claim = ClaimView(
+        number=1,
+        id=name,
+        topic="variance",
+        kind="measured",
+        statement=f"statement of {name}",
+        sources=(),
+        verdict=verdict,
+        texts={},
+        finding=sentence(finding),
+        interpretations=(),
+        right=right,
+        concedes=sentence(concedes),
+        telling=found,
+    )
+    return Assertion(claim, verdict, places, found)
+
+
+def measured(formula):
+    """Return a check with the case that refutes it."""
+    bounds = ((0.1, 0.3), (1.0, None))
+    case = CaseView(
+        *("gaussian", "", 128, 64, (64, 64), "a-row", 0.2, 0.01),
+        *(*bounds, "refuted", None, None, None),
+    )
+    return CheckView(formula, (case,)), case
+
+
+def erratum(claims, author=None, key="de", **more):
+    """Compose an erratum of some claims."""
+    entries = compose_entries(claims, "en", author)
+    return Erratum(key, "A text", "en", entries, places_right(claims), **more)
+
+
+def page_of(found, language=None):
+    """Render it, parsed by the strict parser."""
+    language = language or read_language("en")
+    text = render_template("erratum.html.j2", language, quotable=True, erratum=found)
+    parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
+    return parser.parse(text), text
+
+
+def words(element):
+    """Return the text of an element with white space folded."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def test_entries_come_in_the_order_of_the_text():
+    """By line and sentence, whatever the order and weight of the claims."""
+    claims = [
+        said("d", "refuted", PLACES[3]),
+        said("b", "conditional", PLACES[3], PLACES[1]),
+        said("c", "refuted", PLACES[2]),
+        said("a", "contradicted_by_record", PLACES[0]),
+    ]
+    found = compose_entries(claims, "en")
+    assert [entry.said.claim.id for entry in found] == ["a", "b", "c", "d"]
+    assert found[1].said.places == (PLACES[1], PLACES[3])
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_only_what_fails_is_an_entry(verdict):
+    """What the words of a text support, or nobody measured, is held against nobody."""
+    found = compose_entries([said("a", verdict, PLACES[0])], "en")
+    failing = {"refuted", "conditional", "contradicted_by_record"}
+    assert bool(found) == (verdict in failing)
+
+
+def test_right_is_listed_without_what_has_an_entry():
+    """Parts with points; one with an entry, or undecided, is not called right."""
+    claims = [
+        said("a", "supported", PLACES[0], PLACES[2], Place("三", 2, 20, (1,))),
+        said("b", "refuted", PLACES[1]),
+        said("c", "documented", PLACES[3]),
+        said("d", "inconclusive", Place("5", 1, 30, (1,))),
+        said("e", "supported", Place("1", 0, 2, (1,))),
+    ]
+    assert places_right(claims) == (("1", (2,)), ("summary", ()), ("3", (2,)))
+
+
+def test_entry_says_what_it_has_to():
+    """Where, what is right, what is not, what was measured, what to put there."""
+    claim = said(
+        "some-claim",
+        "refuted",
+        PLACES[1],
+        Place("0", 0, 1, (1, 2)),
+        finding="It is $2.5$.",
+        concedes="It grows.",
+        found=measured("d_k = 1.5"),
+        right="It is $\\frac{1}{2.5}$ & less.",
+    )
+    other = said("other", "supported", PLACES[2])
+    root, text = page_of(erratum([claim, other]))
+    (article,) = root.iter("article")
+    heading, *paragraphs = (words(e) for e in article)
+    assert heading == (
+        "introduction, line 1, sentence 1, sentence 2; § 1, point 1, sentence 2"
+    )
+    started = ("In our words: ", "Right in it: ", "Not as it is said: ", "Checked: ")
+    assert all(p.startswith(s) for p, s in zip(paragraphs, started, strict=False))
+    assert "; measured: 0.200 ± 0.010 (" in paragraphs[3]
+    assert paragraphs[3].endswith("; Gaussian)")
+    raw = {e.get("data-value"): e.get("data-row") for e in article.iter("span")}
+    assert raw["0.2"] == "a-row"
+    assert paragraphs[4] == "To put in its place:"
+    assert paragraphs[6].startswith("By hand: ")
+    assert paragraphs[7:] == ["Evidence"]
+    (link,) = article.iter("a")
+    assert link.get("href") == "en.html#claim-some-claim"
+    assert "counterexample" not in text
+    assert "refuted" not in words(root.find("body"))
+    last = words(next(root.iter("main"))[-1])
+    assert last == "Supported as it is said, where it was judged: § 1, point 2"
+
+
+def test_words_that_are_not_there_leave_no_label():
+    """A claim without them has no empty paragraph."""
+    root, _ = page_of(erratum([said("a", "refuted", PLACES[0])]))
+    (article,) = root.iter("article")
+    assert [words(e) for e in article][1:] == [
+        "In our words: statement of a",
+        "Evidence",
+    ]
+
+
+def test_sentences_of_the_file_are_quoted():
+    """With the author's file each place has its sentence, and nothing is said to
+    differ.
+    """
+    author = compare_text(know_text(TEXT, "en"), TEXT, "en")
+    claims = [
+        said("a", "refuted", PLACES[1], PLACES[2]),
+        said("b", "refuted", PLACES[3]),
+    ]
+    found = erratum(claims, author, differs=author.differs)
+    root, text = page_of(found)
+    assert [words(q) for q in root.iter("blockquote")][1] == "Four."
+    quoted = [words(p) for p in next(root.iter("blockquote"))]
+    assert quoted[0].startswith("Two is")
+    assert quoted[1].startswith("Three is ")
+    assert "differs" not in text
+    assert "In our words" not in text
+
+
+def test_file_that_differs_is_said_to_differ():
+    """Sentences that are not found are named, and their entries stand."""
+    changed = TEXT.replace("One is.", "One was.")
+    author = compare_text(know_text(TEXT, "en"), changed, "en")
+    claims = [said("a", "refuted", PLACES[0]), said("b", "refuted", PLACES[1])]
+    found = erratum(claims, author, differs=author.differs)
+    root, _ = page_of(found)
+    assert found.changed == (PLACES[0],)
+    whole = words(root.find("body"))
+    assert "The file differs from the text that was judged." in whole
+    assert whole.count("Changed or removed in the file: § 1, point 1, sentence 1") == 2
+    assert len(list(root.iter("blockquote"))) == 1
+    assert len(list(root.iter("article"))) == 2
+
+
+MATH = "{http://www.w3.org/1998/Math/MathML}"
+#: Sentences that would be markup, a template, a formula or Markdown.
+HOSTILE = [
+    "<script>alert(1)</script> & <b>x</b>",
+    "{{ 7 * 7 }} {% raw %} %(name)s %s",
+    "$</math><script>x</script>$ and $5",
+    r"\\( \href{javascript:x}{y} \\) \( <i> \)",
+    r"$\unknown{x}$ and $x$ \$ \\$",
+    "[a](javascript:x) ![b](y) `c` *d* _e_ ~~f~~ <!-- g --> {: .h}",
+    "> # - 1. | a | b |",
+    "$" + "{" * 400 + "}" * 400 + "$",
+]
+
+
+@pytest.mark.parametrize("sentence", HOSTILE)
+def test_quotation_is_data(sentence, kramdown):
+    """What an author wrote comes out as it was written, on the page and in Markdown."""
+    place = Place("1", 1, 1, (1,))
+    author = type("Author", (), {"quotation": lambda *_: sentence})()
+    root, text = page_of(erratum([said("a", "refuted", place)], author))
+    (quotation,) = root.iter("blockquote")
+    plain = {e.tag for e in quotation.iter() if not e.tag.startswith(MATH)}
+    assert plain <= {"blockquote", "p", "span"}
+    made, warnings = kramdown(erratum_markdown("de", text))
+    assert warnings.strip() == ""
+    (again,) = html5lib.parse(made, namespaceHTMLElements=False).iter("blockquote")
+    assert {e.tag for e in again.iter()} == {"blockquote", "p"}
+    assert not re.search(r"\{[{%]", erratum_markdown("de", text))
+    if not any(e.tag.startswith(MATH) for e in quotation.iter()):
+        assert words(quotation) == " ".join(sentence.split())
+        # kramdown sets dashes, here as in the author's own text
+        assert words(again).replace("–", "--") == words(quotation)
+
+
+def test_emphasis_is_left_out_of_a_quotation():
+    """Marks of emphasis say nothing; a lone one may be what is left of a pair."""
+    assert str(set_quotation("**A** b** c")) == "A b c"
+
+
+FORMULAS = [
+    r"\frac{1}{\sqrt{d_k}}",
+    r"\{a\}_{1} + \{b\}_{2}",
+    r"K'J*v \| x*y_1_2",
+    r"a_{1}\,b\;c\!d \\ e",
+    "x < y > z [0, 1](2)",
+    r"\lVert J\rVert_{F} \mathrm{x}_{1}, ..., \mathrm{x}_{2}",
+]
+
+
+@pytest.mark.parametrize("latex", FORMULAS)
+def test_kramdown_hands_formulas_on(latex, kramdown):
+    """In the notes' Markdown a formula arrives between its signs as it is."""
+    made, _ = kramdown(f"See {formula_in_text('ja', latex)}, so.\n")
+    (paragraph,) = html5lib.parse(made, namespaceHTMLElements=False).iter("p")
+    assert words(paragraph) == " ".join(rf"See \( {latex} \), so.".split())
+
+
+@pytest.mark.parametrize(
+    ("key", "written"),
+    [
+        ("de", r"\\( d_k \\)"),
+        ("ja", r"\\( d_k \\)"),
+        ("zh-chat", "$ d_k $"),
+        ("zh-post", "$d_k$"),
+    ],
+)
+def test_formulas_are_written_as_the_text_writes_them(key, written, kramdown):
+    """Signs of the text's own Markdown, decimals of its language, blocks apart."""
+    words_ = {"finding": "It is $0.5$ of $d_k$.", "right": "- $d_k$ is * so."}
+    claims = [said("a", "refuted", p, **words_) for p in PLACES[:2]]
+    language = Language("de", "de", "Deutsch", Untranslated())
+    _, text = page_of(erratum(claims, key=key), language)
+    found = erratum_markdown(key, text)
+    assert written in found
+    assert "$$" not in found
+    assert "0{,}5" in found
+    lines = found.splitlines()
+    headings = [n for n, line in enumerate(lines) if line.startswith("#")]
+    assert [lines[n].split(" ")[0] for n in headings] == ["#", "##", "##"]
+    assert all(not lines[n + 1] and (n == 0 or not lines[n - 1]) for n in headings)
+    made, warnings = kramdown(found)
+    assert warnings.strip() == ""
+    tags = [e.tag for e in html5lib.parse(made, namespaceHTMLElements=False)[1].iter()]
+    assert {"ul", "li", "em", "table"}.isdisjoint(tags)
+    assert tags.count("h2") == 2
+    assert tags.count("p") == 2 * 6 + 1
+
+
+def test_links_can_be_written_otherwise():
+    """Beside a post an erratum points to the post."""
+    _, text = page_of(erratum([said("a", "refuted", PLACES[0])]))
+    assert "](x)" in erratum_markdown("de", text, lambda _: "x")

@@ -1,0 +1,372 @@
+"""Languages: complete catalogues, safe to show, and no page falls back to English."""
+
+import csv
+import io
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+from jinja2.ext import babel_extract
+from markupsafe import Markup
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.report.language import catalogues
+from montecarlo.report.language.catalogues import (
+    LANGUAGES,
+    Language,
+    LanguageError,
+    catalogue_path,
+    read_language,
+)
+from montecarlo.report.language.formulas import prose
+from montecarlo.report.language.messages import source_messages
+from montecarlo.report.language.templates import template_folder
+
+ROOT = Path(__file__).parents[3]
+GLOSSARY = ROOT / "report_templates" / "locale" / "glossary.csv"
+TRANSLATED = ("de", "zh", "ja", "es")
+FORMULA = re.compile(r"\$[^$]+\$")
+PLACEHOLDER = re.compile(r"%\(\w+\)s")
+#: As in the name of a claim of record.
+YEAR = re.compile(r"(?<!\d)20[0-2]\d(?!\d)")
+HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=utf-8\\n"\n\n'
+
+
+@pytest.fixture(scope="module")
+def sources():
+    """Every message, with the places where it stands."""
+    return source_messages()
+
+
+@pytest.fixture(params=TRANSLATED)
+def catalogue(request):
+    """The catalogue of each language but the source."""
+    text = catalogue_path(request.param).read_bytes()
+    return read_po(io.BytesIO(text), locale=request.param)
+
+
+def pairs(catalogue):
+    """Return messages with their translations, those that are translated."""
+    return [(str(m.id), str(m.string)) for m in catalogue if m.id and m.string]
+
+
+def is_filled(places):
+    """Tell whether numbers are put into a message, so that % signs are doubled.
+
+    Those of templates are, and the sentences of the catalogue of claims.
+    """
+    sentence = re.compile(r"passage |claim [\w-]+, (?!interpretation )")
+    return any(place.endswith(".j2") or sentence.match(place) for place in places)
+
+
+def without(text, *patterns):
+    """Return a text with formulas, placeholders and the like taken out."""
+    for pattern in patterns:
+        text = pattern.sub(" ", text)
+    return text
+
+
+def test_there_are_messages(sources):
+    """Messages of templates and of claims are found, with and without placeholders."""
+    assert len(sources) > 150
+    assert "supported" in sources
+    assert any("%(rate)s" in message for message in sources)
+    assert any(place.startswith("claim ") for p in sources.values() for place in p)
+    assert {True, False} == set(map(is_filled, sources.values()))
+
+
+def test_catalogue_is_complete(catalogue, sources):
+    """Every message has a translation, and none is left of yesterday."""
+    have = {source for source, _ in pairs(catalogue)}
+    assert sorted(set(sources) - have) == []
+    assert sorted(have - set(sources)) == []
+    assert list(catalogue.obsolete) == []
+
+
+def test_nothing_is_fuzzy(catalogue):
+    """No translation is a guess."""
+    assert [m.id for m in catalogue if m.id and m.fuzzy] == []
+
+
+def test_placeholders_and_formulas_are_kept(catalogue):
+    """A translation has each placeholder and percent sign as often, and each formula.
+
+    A formula may stand once more, as where a language repeats its noun.
+    """
+    for source, target in pairs(catalogue):
+        for pattern in (PLACEHOLDER, re.compile("%%"), FORMULA):
+            have, want = (Counter(pattern.findall(t)) for t in (target, source))
+            assert have >= want, target
+            assert have == want or (pattern is FORMULA and set(have) == set(want))
+
+
+def test_translation_holds_no_markup(catalogue):
+    """Nothing in a translation is HTML, and nothing runs out of its line."""
+    for _, target in pairs(catalogue):
+        assert not set("<>&\n\t") & set(target), target
+
+
+def test_no_message_holds_a_number(catalogue):
+    """Numbers come from the results: messages hold digits in formulas and years."""
+    for pair in pairs(catalogue):
+        for text in pair:
+            bare = without(text, FORMULA, PLACEHOLDER, YEAR)
+            assert not re.search(r"\d", bare), text
+
+
+def test_translation_really_formats(catalogue, sources):
+    """Filled in, a translation shows each value once and has its formulas set."""
+    for source, target in pairs(catalogue):
+        names = re.findall(r"%\((\w+)\)s", source)
+        if not is_filled(sources.get(source, ())):
+            assert not names
+            assert "%" not in FORMULA.sub("", target), target
+            prose(Markup(target))  # noqa: S704 - that it is safe is tested above
+            continue
+        values = {name: f"value-{name}" for name in names}
+        shown = Markup(target) % values  # noqa: S704 - likewise
+        assert all(shown.count(f"value-{name}") for name in names)
+        assert "%%" not in shown
+        if not any(
+            f"value-{name}" in f for f in FORMULA.findall(shown) for name in names
+        ):
+            prose(shown)
+
+
+def test_messages_of_attributes_hold_no_formula():
+    """What stands in attributes and titles is plain text: no formula would be set."""
+    plain = [text.name for text in read_catalogue().text]  # titles of errata
+    for path in Path(str(template_folder())).rglob("*.html.j2"):
+        with path.open("rb") as file:
+            for _, _, found, _ in babel_extract(file, ("plain",), (), {}):
+                message = found[0] if isinstance(found, tuple) else found
+                plain += [message] if message is not None else []
+    assert len(plain) > 10
+    assert [message for message in plain if "$" in message] == []
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_language_is_read(code, sources):
+    """What the pages are rendered with knows every message."""
+    found = read_language(code)
+    assert (found.code, (found.tag, found.name)) == (code, LANGUAGES[code])
+    for source in sources:
+        assert found.translate(source)
+
+
+def use_catalogue(monkeypatch, tmp_path, text):
+    """Let every language be read from a file of the test's own."""
+    path = tmp_path / "montecarlo.po"
+    path.write_text(HEADER + text, encoding="utf-8")
+    monkeypatch.setattr(catalogues, "catalogue_path", lambda code: path)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "<script>alert(1)</script>",
+        "<b>geschätzt</b>",
+        "a &amp; b",
+        "a > b",
+        r"\"><img src=x onerror=alert(1)>",
+    ],
+)
+def test_hostile_catalogue_is_refused(monkeypatch, tmp_path, target):
+    """Markup in a translation is refused when the catalogue is read."""
+    use_catalogue(monkeypatch, tmp_path, f'msgid "supported"\nmsgstr "{target}"\n')
+    with pytest.raises(LanguageError, match="markup"):
+        read_language("de")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'msgid "supported"\nmsgstr ""\n',
+        '#, fuzzy\nmsgid "supported"\nmsgstr "gestützt"\n',
+    ],
+)
+def test_guess_is_refused(monkeypatch, tmp_path, text):
+    """An empty or fuzzy translation is an error, not English."""
+    use_catalogue(monkeypatch, tmp_path, text)
+    with pytest.raises(LanguageError, match="fuzzy or empty"):
+        read_language("de")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "etwa %(zahl)s Wiederholungen",
+        "etwa viele Wiederholungen",
+        "etwa %(count)d Wiederholungen",
+        "etwa %(count)s %",
+        "etwa %s von %(count)s",
+        "etwa %(count)s, also %(count)s",
+    ],
+)
+def test_broken_placeholder_is_refused(monkeypatch, tmp_path, target):
+    """A placeholder that is gone, renamed, doubled or misspelt is an error."""
+    source = "about %(count)s replicates would decide"
+    use_catalogue(monkeypatch, tmp_path, f'msgid "{source}"\nmsgstr "{target}"\n')
+    with pytest.raises(LanguageError, match="placeholder"):
+        read_language("de")
+
+
+def test_broken_formula_is_refused(monkeypatch, tmp_path):
+    """A formula that a translation changes or loses is an error."""
+    text = 'msgid "at $d_k$"\nmsgstr "bei $d_v$"\n'
+    use_catalogue(monkeypatch, tmp_path, text)
+    with pytest.raises(LanguageError, match="formula"):
+        read_language("de")
+
+
+@pytest.mark.parametrize("text", ['msgid "a"\nmsgstr b\n', "no catalogue\n"])
+def test_malformed_catalogue_is_refused(monkeypatch, tmp_path, text):
+    """A file that is no catalogue is an error that names the language."""
+    use_catalogue(monkeypatch, tmp_path, text)
+    with pytest.raises(LanguageError, match="'de'"):
+        read_language("de")
+
+
+def test_missing_catalogue_is_refused(monkeypatch, tmp_path):
+    """A language without its file is an error that names it."""
+    monkeypatch.setattr(catalogues, "catalogue_path", lambda code: tmp_path / "none.po")
+    with pytest.raises(LanguageError, match="'de' must have a catalogue"):
+        read_language("de")
+
+
+def pseudo(sources):
+    """Return a language in which every message says that it was translated."""
+    messages = {source: f"⟦{source}⟧" for source in sources}
+    return Language("de", "de", "Deutsch", messages)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "How it was made",
+        "Why are attention scores divided by the root of the dimension?",
+    ],
+)
+def test_missing_message_is_an_error(report, sources, source):
+    """A page with a message that its catalogue lacks is not rendered."""
+    messages = {s: t for s, t in pseudo(sources).messages.items() if s != source}
+    with pytest.raises(LanguageError, match=re.escape(repr(source))):
+        report.render(report.contents, Language("de", "de", "Deutsch", messages))
+
+
+@pytest.fixture(scope="module")
+def marked(report, sources):
+    """The page in a language whose messages stand in brackets of their own."""
+    return report.render(report.contents, pseudo(sources))
+
+
+def untranslated(page, sections=("二",)):
+    """Return the words that stand outside of messages, formulas and code."""
+    named = re.compile(
+        "|".join(f"§\N{NO-BREAK SPACE}{re.escape(s)}(?!\\w)" for s in sections)
+    )
+    depth, found = 0, []
+    for text, element in page.texts():
+        tags = {e.tag.rpartition("}")[2] for e in page.above(element)}
+        allowed = (
+            bool(tags & {"math", "code", "abbr"})  # an abbreviation is a text's key
+            or element.get("lang") is not None
+            or element.get("href") == text
+        )
+        is_label = element.get("class") == "label"
+        for sign in named.sub("", text) if is_label else text:
+            depth += (sign == "⟦") - (sign == "⟧")
+            if sign.isalpha() and depth == 0 and not allowed:
+                found.append(text)
+                break
+    assert depth == 0
+    return found
+
+
+def test_every_word_is_a_message(marked, report):
+    """No word of a page stands in a template without being translated."""
+    sections = {
+        source["section"]
+        for claim in report.results.claims["claims"]
+        for source in claim["sources"]
+    }
+    assert untranslated(marked, sections) == []
+
+
+def test_every_attribute_is_a_message(marked):
+    """Alternative texts, labels and the title are translated as well."""
+    seen = Counter()
+    for element in marked.elements():
+        texts = [element.get(name) for name in ("alt", "aria-label", "title")]
+        if element.tag == "title":
+            texts.append(element.text)
+        for text in texts:
+            if text:
+                seen[element.tag] += 1
+                assert re.fullmatch("(⟦[^⟦⟧]+⟧)+[0-9]*", text), text
+    assert seen["img"] == len(list(marked.root.iter("img"))) > 3
+    assert seen["title"] == 1
+    assert seen["nav"] == 2
+
+
+def test_every_word_about_own_claims_is_a_message(own_report, sources):
+    """Nor does one of a page about a user's claims: the rest is what the user wrote."""
+    contents = own_report.with_words(lambda text: f"⟦{text}⟧")
+    page = own_report.render(contents, pseudo(sources))
+    assert untranslated(page, {"3.1"}) == []
+    assert any("⟦ (in Japanisch)⟧" in text for text, _ in page.texts())
+
+
+def test_untranslated_word_is_seen(report, sources):
+    """A word that a template says by itself would not pass."""
+    page = report.render(report.contents, pseudo(sources))
+    next(page.root.iter("h2")).tail = " stray "
+    assert untranslated(page) != []
+
+
+@pytest.fixture(scope="module")
+def glossary():
+    """Terms with their forms in each language, longest terms first."""
+    if not GLOSSARY.exists():
+        pytest.skip("report_templates/locale/glossary.csv is not written yet")
+    with GLOSSARY.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows
+    return sorted(rows, key=lambda row: -max(map(len, row["en"].split("|"))))
+
+
+def test_glossary_is_complete(glossary):
+    """Every term has a form in every language, and stands once."""
+    for row in glossary:
+        for code in LANGUAGES:
+            assert row[code].strip(), row
+            assert all(form.strip() for form in row[code].split("|")), row
+    terms = [form.strip().lower() for row in glossary for form in row["en"].split("|")]
+    assert len(set(terms)) == len(terms)
+
+
+def terms_in(message, glossary):
+    """Yield the terms of a message; a term inside of a longer one does not count."""
+    rest = without(message, FORMULA, PLACEHOLDER)
+    for row in glossary:
+        for form in sorted(row["en"].split("|"), key=len, reverse=True):
+            pattern = re.compile(rf"\b{re.escape(form.strip())}\b", re.IGNORECASE)
+            if pattern.search(rest):
+                rest = pattern.sub(" ", rest)
+                yield row
+
+
+def test_terms_are_translated_as_agreed(glossary, catalogue):
+    """Where English uses a term, the translation uses one of its agreed forms."""
+    wrong, used = [], set()
+    code = str(catalogue.locale)
+    for source, target in pairs(catalogue):
+        for row in terms_in(source, glossary):
+            used.add(row["en"])
+            forms = [form.strip().lower() for form in row[code].split("|")]
+            if not any(form in target.lower() for form in forms):
+                wrong.append((row["en"], row[code], source, target))
+    assert len(used) > 5
+    assert wrong == []

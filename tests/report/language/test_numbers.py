@@ -1,0 +1,296 @@
+"""Numbers as readers see them: the right digits, in any language, no false zero."""
+
+import math
+import re
+from decimal import Decimal
+
+import html5lib
+import pytest
+from babel import Locale
+from babel.numbers import get_decimal_symbol, parse_decimal
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from montecarlo.report.language.numbers import NumberFormat
+
+CODES = ("en", "de", "zh", "ja", "es")
+MINUS = "\N{MINUS SIGN}"
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+#: Dividing by a power of ten costs a float its last bits.
+ROUNDING = Decimal("1e-14")
+#: Numbers that a report may come to show.
+USUAL = st.builds(
+    lambda sign, mantissa, exponent: sign * mantissa * 10.0**exponent,
+    st.sampled_from((1.0, -1.0)),
+    st.floats(1.0, 10.0, exclude_max=True),
+    st.integers(-300, 300),
+)
+
+
+def numbers(code):
+    """Return the format of a language."""
+    return NumberFormat(Locale.parse(code))
+
+
+def read(markup, code):
+    """Read numbers back: raw value, shown value, half a unit of the last digit."""
+    root = html5lib.parseFragment(markup, namespaceHTMLElements=False)
+    found = []
+    for element in root.iter():
+        if not element.get("data-value"):
+            continue
+        outside = element.get("data-power") is not None
+        powers = [
+            e for e in (root if outside else element) if e.get("class") == "power"
+        ]
+        exponent = int(powers[0][0].text.replace(MINUS, "-")) if powers else 0
+        if outside:
+            assert element.get("data-power") == str(exponent)
+        written = element.text.replace(MINUS, "-")
+        locale = Locale.parse(code)
+        shown = parse_decimal(written, locale, strict=True).scaleb(exponent)
+        _, _, decimals = written.partition(get_decimal_symbol(locale))
+        half = Decimal(5).scaleb(exponent - len(decimals) - 1)
+        found.append((Decimal(element.get("data-value")), shown, half))
+    return found
+
+
+def text(markup):
+    """Return what a reader sees; no line breaks at its spaces."""
+    found = "".join(html5lib.parseFragment(markup).itertext())
+    assert " " not in found
+    return found.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (1.0326637, 0.0298, "1.033 ± 0.030"),
+        (16.0, 0.13, "16.00 ± 0.13"),
+        (256.117, 0.4258, "256.12 ± 0.43"),
+        (-0.25, 0.0075, f"{MINUS}0.2500 ± 0.0075"),
+        (12345.678, 1.5, "12,345.7 ± 1.5"),
+        (1024.0, 15.0, "1024 ± 15"),
+        (1024.0, 150.0, "1024 ± 150"),
+        (0.1, 2.0, "0.1 ± 2.0"),
+        (-0.04, 0.3, f"{MINUS}0.04 ± 0.30"),
+        (0.0, 0.012, "0.000 ± 0.012"),
+        (-0.0, 0.012, "0.000 ± 0.012"),
+        (1.5e-7, 2e-8, f"(1.50 ± 0.20)×10{MINUS}7"),
+        (3e-8, 2e-7, f"(0.3 ± 2.0)×10{MINUS}7"),
+        (2.5e8, 1e6, "(2.500 ± 0.010)×108"),
+        (1.0, 0.0, "1 ± 0"),
+        (1.0, math.inf, "1"),
+        (1.0, None, "1"),
+    ],
+)
+def test_error_sets_the_digits(value, error, shown):
+    """Both end where the second digit of the error does, whichever is larger."""
+    assert text(numbers("en").with_error(value, error)) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (-0.0, "0"),
+        (7, "7"),
+        (0.5, "0.5"),
+        (-1.0, f"{MINUS}1"),
+        (0.95, "0.95"),
+        (0.9753000000000001, "0.9753"),
+        (1 / 3, "0.3333"),
+        (1024, "1024"),
+        (9999, "9999"),
+        (10000, "10,000"),
+        (123456, "123,456"),
+        (0.001, "0.001"),
+        (0.0001, f"1×10{MINUS}4"),
+        (-1.25e-7, f"{MINUS}1.25×10{MINUS}7"),
+        (2e6, "2×106"),
+        (1e300, "1×10300"),
+        (1e-300, f"1×10{MINUS}300"),
+    ],
+)
+def test_number_alone_has_no_more_digits_than_it_needs(value, shown):
+    """Without an error, whole numbers stay whole and long ones get four decimals."""
+    assert text(numbers("en").number(value)) == shown
+
+
+@pytest.mark.parametrize(
+    ("code", "small", "large"),
+    [
+        ("en", "1234.5", "12,345.6"),
+        ("de", "1234,5", "12.345,6"),
+        ("es", "1234,5", "12.345,6"),
+        ("zh", "1234.5", "12,345.6"),
+        ("ja", "1234.5", "12,345.6"),
+    ],
+)
+def test_each_language_has_its_signs(code, small, large):
+    """Decimal comma and groups as the language has them; groups from five digits on."""
+    assert numbers(code).text(1234.5, 1) == small
+    assert numbers(code).text(12345.6, 1) == large
+    assert numbers(code).text(-12345.6, 1) == MINUS + large
+    assert numbers(code).plain(12345.6, 2.0) == large
+    assert text(numbers(code).number(12345.6)) == large
+
+
+@pytest.mark.parametrize("value", [-0.0, -1e-9, -0.004])
+def test_nothing_has_no_sign(value):
+    """What rounds to 0 has no minus."""
+    assert numbers("en").text(value, 2) == "0.00"
+
+
+def test_text_rounds_the_decimal_that_is_meant():
+    """Rounding is that of the number as written, half to even."""
+    english = numbers("en")
+    assert english.text(2.675, 2) == "2.68"
+    assert english.text(0.125, 2) == "0.12"
+    assert english.text(0.375, 2) == "0.38"
+
+
+def test_alternative_text_has_no_markup():
+    """In an attribute a power of ten is written in plain characters."""
+    assert numbers("de").plain(1.5e-7, 2e-8) == "1,50×10⁻⁷"
+    assert numbers("en").plain(0.25) == "0.25"
+
+
+def test_row_and_power_are_said():
+    """The row stands beside the raw value; a power outside is given to each number."""
+    found = str(numbers("en").with_error(1.5e-7, 2e-8, "r123"))
+    assert "data-value=1.5e-07 data-row=r123 data-power=-7" in found
+    assert "data-value=2e-08 data-power=-7" in found
+    assert "data-row" not in str(numbers("en").number(1.0))
+    assert "data-row=r123" in str(numbers("en").number(1.0, row="r123"))
+
+
+def test_row_cannot_break_out_of_its_attribute():
+    """Attributes have no quotes, so a row is of signs that need none."""
+    for row in ('"><b>', "a b", "a>b", "a=b"):
+        with pytest.raises(ValueError, match="need no quotes"):
+            numbers("en").number(1.0, row=row)
+
+
+def test_open_end_is_a_dash():
+    """An infinite end is no number."""
+    assert read(numbers("en").number(None), "en") == []
+    assert text(numbers("en").interval(None, 1.0, (0.0, None))) == "[–, 1]"
+
+
+def test_error_that_is_not_known_is_not_shown():
+    """A value whose error is infinite or missing stands alone."""
+    for error in (None, math.inf, math.nan):
+        assert len(read(numbers("en").with_error(2.0, error), "en")) == 1
+
+
+@given(value=FINITE, code=st.sampled_from(CODES))
+@example(5e-324, "en")
+@example(-2.2e-311, "de")
+@example(1.7976931348623157e308, "es")
+@example(999999.99999, "de")
+@example(9999.99996, "es")
+@settings(deadline=None)
+def test_number_alone_reads_back(value, code):
+    """Any number is shown to half a unit of its last digit, and only 0 as 0."""
+    ((raw, shown, half),) = read(numbers(code).number(value), code)
+    assert float(raw) == value
+    assert abs(shown - raw) <= half + abs(raw) * ROUNDING
+    assert (shown == 0) == (value == 0.0)
+
+
+@given(
+    value=USUAL | st.just(0.0),
+    error=USUAL.map(abs),
+    code=st.sampled_from(CODES),
+)
+@example(1.0, 1e-15, "en")
+@example(1e-5, 0.1, "de")
+@example(123456.7, 2e-9, "es")
+@settings(deadline=None, max_examples=200)
+def test_value_and_error_read_back(value, error, code):
+    """Both read back; an error is never 0, a value only where its error hides it."""
+    found = read(numbers(code).with_error(value, error), code)
+    assert [float(raw) for raw, _, _ in found] == [value, error]
+    for raw, shown, half in found:
+        assert abs(shown - raw) <= half + abs(raw) * ROUNDING
+    assert found[1][1] > 0
+    if abs(value) > error:
+        assert found[0][1] != 0
+
+
+@given(
+    value=st.floats(-1e5, 1e5),
+    digits=st.floats(1.0, 9.9),
+    place=st.integers(-6, 6),
+)
+@settings(deadline=None)
+def test_error_has_two_digits(value, digits, place):
+    """The error shows two digits, or all of its whole ones."""
+    error = digits * 10.0**place
+    shown = text(numbers("en").with_error(value, error))
+    _, _, written = shown.partition(" ± ")
+    figures = re.sub(r"\D", "", written.partition(")")[0]).lstrip("0")
+    assert len(figures) >= 2
+    if "." in written:
+        assert len(figures) <= 3  # 0.0996 is 0.100
+
+
+def outcome(low, high, least, most):
+    """Return the outcome that an interval and a region tell."""
+    if least <= low and high <= most:
+        return "supported"
+    return "refuted" if high < least or most < low else "inconclusive"
+
+
+#: How far an end of an interval lies from an end of its region.
+HAIR = st.floats(1e-7, 1e-3) | st.floats(-1e-3, -1e-7)
+
+
+@given(
+    least=st.floats(-10.0, 10.0),
+    width=st.floats(1e-2, 10.0),
+    scale=st.integers(-9, 9),
+    hairs=st.tuples(HAIR, HAIR),
+    ends=st.tuples(st.booleans(), st.booleans()),
+)
+@settings(deadline=None, max_examples=200)
+def test_shown_interval_tells_the_outcome(least, width, scale, hairs, ends):
+    """However near to an end of the region, the shown interval lies where it lies."""
+    size = 10.0**scale
+    region = (least * size, (least + width) * size)
+    low, high = sorted(
+        (region[last] + hair * size) for hair, last in zip(hairs, ends, strict=True)
+    )
+    found = read(numbers("en").interval(low, high, region), "en")
+    shown = [float(number) for _, number, _ in found]
+    assert outcome(*shown, *region) == outcome(low, high, *region)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "region", "shown"),
+    [
+        (0.867, 1.198, (0.95, 1.05), "[0.867, 1.198]"),
+        (0.971077, 1.0199988, (0.98, 1.02), "[0.971077, 1.019999]"),
+        (-0.019998, 0.0151, (-0.02, 0.02), f"[{MINUS}0.019998, 0.015100]"),
+        (1.0, 1.0, (0.9, 1.1), "[1.0, 1.0]"),
+        (0.0, 0.0, (0.0, 1.0), "[0.0, 0.0]"),
+        (0.497, 0.515, (0.0, None), "[0.4970, 0.5150]"),
+    ],
+)
+def test_interval_has_the_digits_that_tell(low, high, region, shown):
+    """An interval has the digits of its width, and more where its region asks."""
+    assert text(numbers("en").interval(low, high, region)) == shown
+
+
+@pytest.mark.parametrize(
+    ("region", "shown"),
+    [
+        ((0.95, 1.05), "0.95 … 1.05"),
+        ((None, 0.1), "≤ 0.1"),
+        ((1.0, None), "≥ 1"),
+    ],
+)
+def test_open_regions_are_bounds(region, shown):
+    """A region that is open to a side has no dash for it, which could be a minus."""
+    assert text(numbers("en").region(region, 0.3, 0.4)) == shown

@@ -1,0 +1,268 @@
+"""What a user wrote stands on pages as text: in its language, and never as HTML."""
+
+import html5lib
+import pytest
+from markupsafe import Markup
+
+from montecarlo.claims.catalogue import CatalogueError
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.language.own_words import (
+    OwnWords,
+    read_own_claims,
+    set_own_words,
+    shown_words,
+)
+from montecarlo.report.render import wording
+
+MATH = "{http://www.w3.org/1998/Math/MathML}"
+#: Texts without a formula: each must come out as it was typed.
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</h3></article><img src=x onerror=alert(1)>",
+    '" onclick="alert(1)" x="',
+    "' autofocus onfocus='alert(1)",
+    "<!-- ]]> --> <style>*{display:none}</style>",
+    "<a href='javascript:alert(1)'>x</a>",
+    "&lt;b&gt; &amp; &#60;b&#62; &#36;",
+    "{{ 7*7 }} {{ findings.run }} {% include 'report.css' %} {# x #}",
+    "%(sentence)s %(line)s %(sources)s %s %d 100 % %%",
+    r"{0} {x} `id` \ \n \u202e &#x202e;",
+    r"from \$5.5 to \$6.5, \$<b>\$",
+    "MATH_FONT </style><base href=//example.org>",
+)
+MARK = "⟦x⟧"
+#: Formulas that are no mathematics: refused, or shown as mathematics at most.
+FORMULAS = (
+    r"$\text{</mtext></math><img src=x onerror=alert(1)>}$",
+    r"$\$ 5 \text{\$<b>\$}$ \$ $x$",
+    "$a<b>c$ {{ 1 }} $d_k$",
+)
+
+
+def parse(markup):
+    """Parse a piece of a page; any error of syntax is raised."""
+    return html5lib.HTMLParser(strict=True).parseFragment(markup, container="div")
+
+
+def skeleton(page, *, formulas=True):
+    """Return every element of a page with its attributes, in order: all but words."""
+    return [
+        (e.tag, sorted(e.attrib.items()))
+        for e in page.elements()
+        if formulas or not any(a.tag == MATH + "math" for a in page.above(e))
+    ]
+
+
+def shown(page):
+    """Return all text of the body."""
+    return "".join(text for text, _ in page.texts())
+
+
+# --- Which language is shown --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "language", "texts"),
+    [
+        ("x", "de", [("de", "x")]),
+        ({"es": "y", "ja": "z"}, "de", [("es", "y"), ("ja", "z")]),
+        ({"es": "y", "de": "x", "ja": "z"}, "de", [("de", "x"), ("es", "y")]),
+    ],
+)
+def test_first_is_that_of_the_file(words, language, texts):
+    """The file's language goes first, or else what was written first."""
+    found = shown_words(words, language)
+    assert found.texts[: len(texts)] == tuple(texts)
+    for code, text in found.texts:
+        assert found.in_language(code) == (code, text)
+    assert found.in_language("zh") == texts[0]
+
+
+def test_messages_stay_messages():
+    """What stands in the catalogue of the five texts is translated as before."""
+    assert shown_words("supported", None) == "supported"
+
+
+#: Page, what it shows of a text in German, of one in Japanese and Spanish.
+MARKED = {
+    "en": ("(in German)", "(in Japanese)"),
+    "de": (None, "(auf Japanisch)"),
+    "zh": ("（德语）", "（日语）"),
+    "ja": ("（ドイツ語）", None),
+    "es": ("(en alemán)", None),
+}
+
+
+@pytest.mark.parametrize("code", MARKED)
+def test_text_in_another_language_is_marked(own_report, code):
+    """A page shows its own language's text bare, and another one's with its language,
+    for readers and, as an attribute, for their programs.
+    """
+    page = own_report.page(code)
+    for claim, mark, tag, text in (
+        ("scaled-variance-one", MARKED[code][0], "de", "ist mindestens"),
+        (
+            "unscaled-one-hot",
+            MARKED[code][1],
+            "ja",
+            "Los pesos" if code == "es" else "重み",
+        ),
+    ):
+        title = page.by_id[f"claim-{claim}"].find("h3")
+        assert text in "".join(title.itertext())
+        marks = [e.text.strip() for e in title.iter("small")]
+        assert marks == [mark] * (mark is not None)
+        tags = [e.get("lang") for e in title.iter("span") if e.get("lang")]
+        assert tags == [tag] * len(marks)
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_every_mark_has_its_text(own_report, code):
+    """Beside each text in another language stands which one, and nowhere else."""
+    page = own_report.page(code)
+    tags = [tag for tag, _ in LANGUAGES.values()]
+    main = page.by_id["main"]
+    foreign = [e for e in main.iter() if e.get("lang") is not None]
+    assert foreign
+    for element in foreign:
+        inside = list(page.parents[element])
+        after = inside[inside.index(element) + 1]
+        assert element.get("lang") in tags
+        assert element.get("lang") != LANGUAGES[code][0]
+        assert (element.tag, after.tag) == ("span", "small")
+    # other small print stands in no brackets
+    small = [(e.text or "").strip() for e in main.iter("small")]
+    assert sum(text.startswith(("(", "（")) for text in small) == len(foreign)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), [("en", "0.5"), ("de", "0,5"), ("zh", "0,5"), ("ja", "0,5")]
+)
+def test_decimal_sign_is_that_of_the_text(own_report, code, shown):
+    """A formula is written as its sentence's language does: German ones on all pages
+    but the English one, which has a sentence of its own.
+    """
+    article = own_report.page(code).by_id["claim-scaled-variance-one"]
+    (right,) = [e for e in article.iter("p") if e.get("class") == "right"]
+    signs = [e.text for e in right.iter() if e.tag in {MATH + "mn", MATH + "mo"}]
+    assert shown in "".join(signs)
+
+
+# --- Text is data -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tame(own_report):
+    """The pages of a user who wrote next to nothing, by language."""
+    contents = own_report.with_words(lambda _: MARK)
+    return {code: own_report.render(contents, code) for code in ("de", "zh")}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_text_comes_out_as_it_was_typed(text):
+    """A text becomes a text: no element, and not a character more or less."""
+    fragment = parse(set_own_words("en", text))
+    assert list(fragment) == []
+    assert fragment.text == text.replace(r"\$", "$")
+
+
+@pytest.mark.parametrize("code", ["de", "zh"])
+def test_no_element_comes_out_of_a_text(own_report, tame, code):
+    """Whatever a user writes, the page has the same elements with the same attributes,
+    and shows what was written, wherever a text can stand.
+    """
+    text = " ¦ ".join(HOSTILE)
+    page = own_report.render(own_report.with_words(lambda _: text), code)
+    html5lib.HTMLParser(strict=True).parse(page.text)
+    assert skeleton(page) == skeleton(tame[code])
+    written = text.replace(r"\$", "$")
+    assert shown(page).count(written) == shown(tame[code]).count(MARK) > 20
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_nothing_but_formulas_comes_out_of_a_text(own_report, tame, text):
+    """Of what stands between dollars, formulas come out and nothing else."""
+    page = own_report.render(own_report.with_words(lambda _: text), "de")
+    html5lib.HTMLParser(strict=True).parse(page.text)
+    bare = skeleton(page, formulas=False)
+    assert bare == skeleton(tame["de"], formulas=False)
+    for element in page.elements():
+        for name in element.attrib:
+            assert not str(name).startswith("on")
+
+
+def test_check_of_elements_can_fail(own_report, tame, monkeypatch):
+    """A text that is taken as markup would be seen."""
+    monkeypatch.setattr(wording, "set_own_words", lambda _, text: Markup(text))  # noqa: S704
+    page = own_report.render(own_report.with_words(lambda _: "<b>x</b>"), "de")
+    assert skeleton(page) != skeleton(tame["de"])
+
+
+@pytest.mark.parametrize("text", [r"\$5.5 and \$6.5", r"$\$ 5$", r"\$ $x$ \$"])
+def test_dollars_of_a_text_are_none_of_a_message(text):
+    """Filled into a message, a text is not looked through for formulas again."""
+    own = set_own_words("de", text)
+    message = "Right would be: %(sentence)s"
+    said = wording._say(read_language("de"), message, sentence=own)
+    assert str(said).endswith(str(own))
+    assert "".join(parse(own).itertext()).count("$") >= 1
+
+
+def test_text_keeps_its_points():
+    """Decimal points turn into commas in formulas alone."""
+    assert set_own_words("de", r"\$5.5 sind 5.5") == "&#36;5.5 sind 5.5"
+    formula = parse(set_own_words("de", "$5.5$"))
+    assert "5{,}5" in "".join(formula.itertext())
+
+
+def test_own_words_are_no_message():
+    """What a user wrote is never looked up among the messages."""
+    own = OwnWords((("en", "supported"),))
+    assert wording._translated(read_language("de"), own) == "supported"
+
+
+# --- What is refused ----------------------------------------------------------------
+
+CLAIM = '[[claim]]\nid = "a"\ntopic = "practice"\nkind = "practice"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f'language = "fr"\n{CLAIM}statement = "x"', "must be one of en, de, zh"),
+        (f'language = 7\n{CLAIM}statement = "x"', "language must be a text"),
+        (CLAIM + 'statement = { fr = "x" }', "claim a, field fr: language must be"),
+        (CLAIM + "statement = {}", "must be a text"),
+        (CLAIM + 'statement = { de = "" }', "length >= 1"),
+        (CLAIM + "statement = { de = 7 }", "str"),
+        (CLAIM + 'statement = { de = { en = "x" } }', "str"),
+        (CLAIM + 'statement = "costs $5"', "a dollar must have a partner"),
+        (CLAIM + r"statement = '$\frac{1$'", "not understood"),
+        (
+            CLAIM + r"statement = { en = 'x', ja = '$\href{a}{b}$' }",
+            "field ja: formula",
+        ),
+        (CLAIM + r"statement = '$\color{red} x$'", "must not hold"),
+        (CLAIM + 'statement = "$$"', "must not be empty"),
+        (CLAIM + r'statement = "a\u202eb"', r"'\u202e'"),
+        (CLAIM + r'statement = "a\u2067b"', r"'\u2067'"),
+        (CLAIM + r'statement = "a\u2028b"', r"'\u2028'"),
+        (CLAIM + r'statement = "a\u009bb"', r"'\x9b'"),
+        (CLAIM + r'statement = { de = "x", en = "a\u001b[31m" }', r"'\x1b'"),
+        (CLAIM + r'statement = "a\n"', r"'\n'"),
+        (CLAIM + 'statement = "x"\nsource = 7', "source"),
+        ("", "there must be a claim"),
+        ("x = " + "[" * 10_000, "TOML"),
+        ("x = " + "9" * 10_000, "TOML"),
+    ],
+)
+def test_file_that_pages_cannot_show_is_refused(text, said, tmp_path):
+    """What cannot be shown is found when the file is read: one line with the place."""
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(CatalogueError) as caught:
+        read_own_claims(path)
+    line = str(caught.value)
+    assert line.startswith("mine.toml")
+    assert said in line
+    assert line.isprintable()

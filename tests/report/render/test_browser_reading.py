@@ -1,0 +1,240 @@
+"""What a reader does with a page: keyboard, filter, values, print, without a script."""
+
+import re
+
+import pytest
+
+from montecarlo.report.language.catalogues import SOURCE, Language, read_language
+from montecarlo.report.language.messages import require_complete, source_messages
+
+pytestmark = pytest.mark.browser
+
+#: Where the focus is: the element's name and id, and whether it can be seen.
+FOCUS = """() => {
+  const e = document.activeElement, box = e.getBoundingClientRect();
+  const style = getComputedStyle(e);
+  return [e.localName, e.id, box.width > 0 && box.height > 0,
+    style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0];
+}"""
+CARDS = "[...document.querySelectorAll('article.claim')].filter(c => !c.hidden).length"
+#: Width of A4 paper without margins of 15 mm, in pixels.
+PAPER = {"width": 680, "height": 1000}
+CUT = """() => [...document.querySelectorAll("table, img, p, pre, h2, h3, math")]
+  .filter(e => {
+    const box = e.getBoundingClientRect();
+    return box.width > 0 && box.right > innerWidth + 1 && !e.closest(".unseen, .quiet");
+  }).map(e => e.localName + " " + (e.id || e.className))"""
+FOLDED = """() => [...document.querySelectorAll("details")].filter(d =>
+  [...d.children].slice(1).some(e => e.getBoundingClientRect().height === 0)).length"""
+
+
+@pytest.fixture
+def opened(browser, report):
+    """Open the English page, with or without its script."""
+    contexts = []
+
+    def open_page(name="en", **options):
+        report.page(name)
+        context = browser.new_context(
+            viewport={"width": 1280, "height": 900}, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.goto((report.folder / f"{name}.html").as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def test_keyboard_reaches_everything_in_order(opened):
+    """Tab goes through all that can be used, in the order of the page, and is seen."""
+    page = opened()
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = false)")
+    seen = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate(FOCUS))
+    assert seen[0][0] == "a"
+    assert all(visible for _, _, visible, _ in seen[1:])
+    assert all(outlined for *_, outlined in seen)
+    ids = [name for _, name, _, _ in seen]
+    assert [n for n in ids if n.startswith("filter-")] == [
+        "filter-verdict",
+        "filter-text",
+        "filter-topic",
+    ]
+    # the first link leads over the navigation
+    page.reload()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("location.hash") == "#main"
+
+
+def test_fold_opens_by_the_keyboard(opened):
+    """A closed part opens and closes with Enter and with the space bar."""
+    page = opened()
+    fold = "document.querySelector('article details')"
+    page.evaluate(f"{fold}.querySelector('summary').focus()")
+    for key, state in (("Enter", True), ("Space", False)):
+        page.keyboard.press(key)
+        assert page.evaluate(f"{fold}.open") is state
+
+
+def test_claims_are_filtered(opened, report):
+    """Choices cut the list down to what they name; the number is announced."""
+    page = opened()
+    claims = report.contents.findings.claims
+    assert page.evaluate(CARDS) == len(claims)
+    for verdict in {claim.verdict for claim in claims}:
+        page.select_option("#filter-verdict", f"v-{verdict}")
+        wanted = [claim for claim in claims if claim.verdict == verdict]
+        assert page.evaluate(CARDS) == len(wanted)
+        assert page.inner_text("#filter-shown") == str(len(wanted))
+        page.select_option("#filter-text", "s-de")
+        both = [c for c in wanted if any(source.key == "de" for source in c.sources)]
+        assert page.evaluate(CARDS) == len(both)
+        page.click("#filter button")
+        page.wait_for_timeout(50)  # a form is reset after its event
+        assert page.evaluate(CARDS) == len(claims)
+    assert page.get_attribute("#filter p", "role") == "status"
+    # a link to a claim that is not shown brings it back
+    page.select_option("#filter-topic", "t-weights")
+    page.evaluate("location.hash = 'claim-scaled-variance-one'")
+    page.wait_for_timeout(100)
+    assert page.evaluate(CARDS) == len(claims)
+
+
+def test_values_are_those_of_the_choice(opened, report):
+    """Of the tables of values the one for the chosen d_k and n is shown."""
+    page = opened("evidence-en")
+    explorer = report.contents.explorer
+    for n_keys, groups in explorer.tables:
+        for d_k, rows in groups:
+            page.select_option("#explore-n", str(n_keys))
+            page.select_option("#explore-d", str(d_k))
+            lines = page.locator("#values tbody tr:visible")
+            assert lines.count() == len(rows) == 4
+            case = rows[0].cells[0]
+            shown = lines.first.locator("td [data-value]").first
+            assert float(shown.get_attribute("data-value")) == case.value
+
+
+def test_page_is_whole_without_a_script(opened, report):
+    """Where scripts are off, every claim and value is there, and no dead control."""
+    page = opened(java_script_enabled=False)
+    assert page.locator("form:visible").count() == 0
+    cards = page.locator("article.claim:visible").count()
+    assert cards == len(report.contents.findings.claims)
+    page = opened("evidence-en", java_script_enabled=False)
+    assert page.locator("form:visible").count() == 0
+    summaries = page.locator("#values summary:visible").count()
+    assert summaries == len(report.contents.explorer.tables)
+
+
+@pytest.mark.parametrize("name", ["en", "de", "ja"])
+def test_print_cuts_nothing_and_folds_nothing(opened, name):
+    """On paper all that is folded or filtered is there, and nothing sticks out."""
+    page = opened(name)
+    page.select_option("#filter-verdict", "v-refuted")
+    page.set_viewport_size(PAPER)
+    assert page.evaluate(FOLDED) > 10
+    page.emulate_media(media="print")
+    assert page.evaluate(FOLDED) == 0
+    assert page.evaluate(CUT) == []
+    assert page.locator("article:visible").count() == page.locator("article").count()
+    broken = "getComputedStyle(document.querySelector('{}')).breakInside"
+    for selector in ("figure", "tr"):
+        assert page.evaluate(broken.format(selector)) == "avoid"
+    # a disc without its background is the ring of another verdict
+    badge = "getComputedStyle(document.querySelector('.verdict'), '::before')"
+    assert page.evaluate(f"{badge}.printColorAdjust") == "exact"
+    page.evaluate("document.querySelector('section h3').style.width = '900px'")
+    assert page.evaluate(CUT) != []
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+@pytest.mark.parametrize(("name", "least"), [("en", 6), ("zh", 6), ("evidence-en", 10)])
+def test_every_anchor_leads_to_what_can_be_seen(opened, name, least):
+    """Each link within a page arrives at its place, folded parts opening for it."""
+    page = opened(name)
+    targets = page.evaluate(
+        "[...new Set([...document.querySelectorAll('a[href^=\"#\"]')]"
+        ".map(a => a.hash.slice(1)))]"
+    )
+    assert len(targets) > least
+    lost = page.evaluate(
+        """targets => targets.filter(id => {
+          const e = document.getElementById(id);
+          if (!e) return true;
+          location.hash = "#" + id;
+          return e.getBoundingClientRect().height === 0;
+        })""",
+        targets,
+    )
+    assert lost == []
+
+
+def test_missing_caption_is_found(opened):
+    """A table without a caption, and a control without a name, would not pass."""
+    from axe_playwright_python.sync_playwright import Axe  # noqa: PLC0415
+
+    page = opened("evidence-en")
+    rules = ["table-fake-caption", "scrollable-region-focusable", "select-name"]
+    options = {"runOnly": {"type": "rule", "values": rules}}
+    assert Axe().run(page, options=options).response["violations"] == []
+    page.evaluate(
+        """() => {
+          const table = document.querySelector("#table-weights");
+          const words = table.caption.textContent;
+          table.deleteCaption();
+          const row = table.tHead.insertRow(0);
+          const cell = row.insertCell();
+          cell.colSpan = 5;
+          cell.textContent = words;
+          const label = document.querySelector("label[for=explore-n]");
+          label.replaceWith(label.querySelector("select"));
+        }"""
+    )
+    found = Axe().run(page, options=options).response["violations"]
+    assert {fault["id"] for fault in found} == {"table-fake-caption", "select-name"}
+
+
+def test_pseudo_language_marks_every_visible_word(browser, report, tmp_path):
+    """With every message in ⟦ ⟧, no letter is seen outside them, formulas and code."""
+    marked = {message: f"⟦{message}⟧" for message in source_messages()}
+    language = Language("de", "de", "Pseudo", marked)
+    text = report.render(report.contents, language).text
+    path = tmp_path / "pseudo.html"
+    path.write_text(text, encoding="utf-8")
+    page = browser.new_page()
+    page.goto(path.as_uri())
+    words = page.evaluate(
+        """() => {
+          for (const d of document.querySelectorAll("details")) d.open = true;
+          for (const e of document.querySelectorAll(
+            "abbr, math, code, pre, script, nav.languages, [hreflang], a[href$='.csv'],"
+            + " a[href$='.json'], .label"))
+            e.remove();
+          return document.body.innerText;
+        }"""
+    )
+    page.close()
+    bare = words
+    while re.search(r"⟦[^⟦⟧]*⟧", bare):
+        bare = re.sub(r"⟦[^⟦⟧]*⟧", "", bare)
+    assert "⟦" in words
+    assert re.findall(r"[^\W\d_]+", bare) == []
+
+
+def test_partial_sixth_language_fails_loudly():
+    """A language that lacks one message is refused, before anything is sampled."""
+    german = read_language("de")
+    whole = Language("fr", "fr", "Français", dict(german.messages))
+    require_complete([whole])
+    for message in list(source_messages())[::50]:
+        rest = {m: t for m, t in german.messages.items() if m != message}
+        with pytest.raises(ValueError, match="'fr' must have a translation"):
+            require_complete([Language("fr", "fr", "Français", rest)])
+    assert SOURCE == "en"

@@ -1,0 +1,484 @@
+"""Pages as documents: valid, linked, labelled, self-contained, and small."""
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
+
+import html5lib
+import pytest
+from markupsafe import Markup
+
+from montecarlo.report.figures.svg.decimals import with_comma
+from montecarlo.report.language.catalogues import LANGUAGES
+from montecarlo.report.language.own_words import OWN_FILE
+from montecarlo.report.render import wording
+from montecarlo.report.render.embedding import make_figure
+from tests.report.conftest import EVIDENCE
+
+#: What a page may weigh: a report, its evidence, any other.
+MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
+PICTURE = "data:image/svg+xml,"
+DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json", OWN_FILE}
+DATA_FILES |= {"observation.csv", "observation.json"}
+#: A page of nothing but what the checks below look for, each thing done wrong.
+FAULTY = """<!DOCTYPE html><html><head><title>x</title></head><body>
+<h1>a</h1><h3>b</h3><a href="#none">c</a><a href="none.html">d</a>
+<a href="de.html#none">d</a>
+<table><tr><th>e</th><td>f</td></tr></table><p id="g"></p><p id="g"></p>
+<figure><img src="data:,h" alt="i"><figcaption>i</figcaption></figure><img src="x.png">
+<table><caption> </caption><tr><th scope="col"></th></tr></table>
+<p style="color: red" onclick="j()">k</p><script>l</script>
+</body></html>"""
+
+
+@pytest.fixture(scope="module")
+def faulty(report):
+    """A page with every fault."""
+    return type(report.page("en"))(FAULTY, "en")
+
+
+def name_of(element):
+    """Return the name of an element without its namespace."""
+    return element.tag.rpartition("}")[2]
+
+
+def words(element):
+    """Return the words of an element; a formula counts by its annotation."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def bad_links(page, report):
+    """Return links that lead nowhere; other languages' pages are written as well."""
+    names = [
+        *LANGUAGES,
+        *(f"erratum-{e.key}" for e in getattr(report.contents, "errata", ())),
+    ]
+    texts = {f"{name}.md" for name in names if name not in LANGUAGES}
+    if page.name.partition("/")[0] not in {"own_report", "observed", "observed_few"}:
+        names += [f"{EVIDENCE}{code}" for code in LANGUAGES]
+    pages_by_file = {f"{name}.html": name for name in names}
+    bad = []
+    for link in page.elements():
+        target = link.get("href")
+        if target is None:
+            continue
+        file, _, place = target.partition("#")
+        if file in pages_by_file:
+            found = not place or place in report.page(pages_by_file[file]).by_id
+        elif file:
+            there = file in DATA_FILES and (report.folder / file).is_file()
+            found = (there or file in texts) and not place
+        else:
+            found = place in page.by_id
+        if not found:
+            bad.append(target)
+    return bad
+
+
+def bad_references(page):
+    """Return ids that labels and descriptions name and that are not there."""
+    return [
+        name
+        for element in page.elements()
+        for attribute in ("aria-labelledby", "aria-describedby", "headers", "for")
+        for name in (element.get(attribute) or "").split()
+        if name not in page.by_id
+    ]
+
+
+def repeated_ids(page):
+    """Return ids that stand more than once."""
+    ids = Counter(e.get("id") for e in page.elements() if e.get("id") is not None)
+    return [name for name, count in ids.items() if count > 1 or not name.strip()]
+
+
+def bad_tables(page):
+    """Return what tables lack: words above them, headers of a row or a column."""
+    bad = []
+    for table in page.root.iter("table"):
+        caption = table.find("caption")
+        if caption is None or not words(caption):
+            bad.append(("caption", words(table)[:60]))
+        for header in table.iter("th"):
+            within = {name_of(e) for e in page.above(header)}
+            wanted = "col" if "thead" in within else "row"
+            if header.get("scope") != wanted or not words(header):
+                bad.append(("scope", words(header)))
+        bad += [("td", words(e)) for e in table.findall("thead/tr/td")]
+        for line in table.findall("tbody/tr"):
+            if [name_of(e) for e in line].count("th") != 1 or name_of(line[0]) != "th":
+                bad.append(("row header", words(line)[:60]))
+    return bad
+
+
+def bad_images(page):
+    """Return images without words, with another source, or that repeat captions."""
+    bad = []
+    for image in page.root.iter("img"):
+        alt = (image.get("alt") or "").strip()
+        figure = page.parents[image]
+        caption = figure.find("figcaption")
+        if not alt or caption is None or alt == words(caption) or "$" in alt:
+            bad.append(alt)
+        if not image.get("src", "").startswith(PICTURE):
+            bad.append(image.get("src"))
+        if not (image.get("width", "").isdigit() and image.get("height", "").isdigit()):
+            bad.append((image.get("width"), image.get("height")))
+    return bad
+
+
+def bad_headings(page):
+    """Return jumps of more than one level, empty headings, and other than one h1."""
+    headings = [e for e in page.elements() if re.fullmatch("h[1-6]", name_of(e))]
+    levels = [int(e.tag[1]) for e in headings]
+    bad = [(one, two) for one, two in pairwise(levels) if two > one + 1]
+    bad += [words(e) for e in headings if not words(e)]
+    return bad if levels.count(1) == 1 and levels[0] == 1 else [*bad, "h1"]
+
+
+def bad_code(page):
+    """Return what the policy would block: scripts, styles and handlers of elements."""
+    bad = [name_of(e) for e in page.elements() if name_of(e) in {"script", "iframe"}]
+    return bad + [
+        name
+        for element in page.elements()
+        for name in element.attrib
+        if str(name) == "style" or str(name).startswith("on")
+    ]
+
+
+def test_page_is_valid(any_page):
+    """The page parses without any error of syntax."""
+    html5lib.HTMLParser(strict=True).parse(any_page.text)
+
+
+def test_no_template_is_left(any_page):
+    """No brace of a template, no dollar of a formula, no None stays in the text."""
+    for text, element in any_page.texts():
+        tags = {name_of(e) for e in any_page.above(element)}
+        if "annotation" not in tags:
+            assert not re.search(r"\{\{|\}\}|\{%|%\}|\$|%\(|\bNone\b|\bnan\b", text), (
+                text
+            )
+
+
+@pytest.mark.parametrize(
+    ("code", "tag"),
+    [("en", "en"), ("de", "de"), ("zh", "zh-Hans"), ("ja", "ja"), ("es", "es")],
+)
+@pytest.mark.parametrize("prefix", ["", EVIDENCE])
+def test_language_is_said(report, prefix, code, tag):
+    """The page says its language, and links to the others in theirs."""
+    page = report.page(f"{prefix}{code}")
+    assert page.root.get("lang") == tag
+    current = [e for e in page.elements() if e.get("aria-current") == "page"]
+    assert [e.get("lang") for e in current] == [tag]
+    links = {e.get("href"): e for e in page.root.iter("a") if e.get("hreflang")}
+    assert set(links) == {f"{prefix}{c}.html" for c in LANGUAGES if c != code}
+    for other, (other_tag, name) in LANGUAGES.items():
+        if other != code:
+            link = links[f"{prefix}{other}.html"]
+            assert link.get("lang") == link.get("hreflang") == other_tag
+            assert link.text == name
+
+
+def test_index_offers_every_language(report):
+    """The index is in English and links every page in its own language's name."""
+    page = report.page("index")
+    assert page.root.get("lang") == "en"
+    links = [e for e in page.root.iter("a") if e.get("hreflang")]
+    assert [e.text for e in links] == [name for _, name in LANGUAGES.values()]
+    assert len(list(page.root.iter("img"))) == 1
+
+
+def test_title_and_charset_are_said(any_page):
+    """The head names the charset first, a title, and what phones need."""
+    head = any_page.root.find("head")
+    assert head[0].get("charset") == "utf-8"
+    assert (head.find("title").text or "").strip()
+    names = {e.get("name"): e.get("content") for e in head.iter("meta")}
+    assert "width=device-width" in names["viewport"]
+    assert names["color-scheme"] == "light dark"
+    assert "\ufffd" not in any_page.text
+
+
+@pytest.mark.parametrize("prefix", ["", EVIDENCE])
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_ids_are_unique_and_the_same(report, prefix, code):
+    """Ids stand once; a link to a place works in every language."""
+    page = report.page(f"{prefix}{code}")
+    assert repeated_ids(page) == []
+    assert list(page.by_id) == list(report.page(f"{prefix}en").by_id)
+    for claim in report.catalogue.claim:
+        assert f"claim-{claim.id}" in page.by_id
+
+
+def test_claim_and_its_evidence_lead_to_each_other(page, evidence, report):
+    """Each claim of the report links its evidence, which links it back."""
+    for here, there in ((page, evidence), (evidence, page)):
+        if page.code != evidence.code:
+            continue
+        for claim in report.catalogue.claim:
+            place = f"#claim-{claim.id}"
+            article = here.by_id[place[1:]]
+            links = {e.get("href") for e in article.iter("a")}
+            assert f"{there.name}.html{place}" in links
+
+
+def test_figures_and_tables_are_numbered_through(page, report):
+    """Numbers rise by one through the report and then its evidence, and refer right."""
+    evidence = report.page(f"{EVIDENCE}{page.code}")
+    for kind in ("figure", "table"):
+        named = {}
+        for where in (page, evidence):
+            for element in where.root.iter(kind):
+                number = [e for e in element.iter("b") if e.get("class") == "which"]
+                if number:
+                    named[element.get("id")] = where.numbers(number[0])[0].value
+        assert list(named.values()) == list(range(1, len(named) + 1))
+        for where in (page, evidence):
+            for link in where.root.iter("a"):
+                _, _, place = (link.get("href") or "").partition("#")
+                if place in named:
+                    assert [n.value for n in where.numbers(link)] == [named[place]]
+
+
+def test_links_lead_somewhere(any_page):
+    """Every link leads to a file that is written or to a place of the page."""
+    assert bad_links(any_page, any_page.home) == []
+    assert bad_references(any_page) == []
+
+
+def test_tables_are_labelled(any_page):
+    """Tables have captions, and headers that say what they head."""
+    assert bad_tables(any_page) == []
+
+
+def test_images_have_words(any_page):
+    """Every figure has alternative text that its caption does not repeat."""
+    assert bad_images(any_page) == []
+
+
+def test_images_are_the_figures(any_page):
+    """Each picture is the file of its figure, to the last stroke.
+
+    Where the language writes commas, its numbers have them for decimal points.
+    """
+    for image in any_page.root.iter("img"):
+        name = any_page.parents[image].get("id").removeprefix("figure-")
+        file = any_page.home.folder / "figures" / f"{name}.svg"
+        drawn = file.read_text()
+        if any_page.root.get("lang") in {"de", "es"}:
+            drawn = with_comma(drawn)
+        assert plain_tree(picture(image.get("src"))) == plain_tree(drawn)
+
+
+def test_address_of_a_picture_holds_any_sign():
+    """Signs that end attributes, addresses or escapes come back as they were."""
+    svg = '<svg viewBox="0 0 1 1"><text>50% #1 &amp;lt; \'é\' "</text></svg>'
+    made = make_figure("x", svg)
+    found = html5lib.parseFragment(
+        Markup('<img src="{}">').format(made.source), namespaceHTMLElements=False
+    )
+    assert picture(found[0].get("src")) == svg.replace('"', "'")
+
+
+def picture(source):
+    """Return the SVG that a data URI holds, as a browser reads it."""
+    assert source.startswith(PICTURE)
+    assert "#" not in source  # what follows would not belong to it
+    return unquote(source.removeprefix(PICTURE), errors="strict")
+
+
+def plain_tree(svg):
+    """Return every element with its attributes and text, quotes and spaces alike."""
+    return [
+        (e.tag, e.attrib, " ".join((e.text or "").replace('"', "'").split()))
+        for e in ET.fromstring(svg).iter()  # noqa: S314 - our own
+    ]
+
+
+def test_alternative_texts_differ(page, report):
+    """No two figures of both pages are described by the same words."""
+    both = (page, report.page(f"{EVIDENCE}{page.code}"))
+    texts = [image.get("alt") for one in both for image in one.root.iter("img")]
+    assert len(set(texts)) == len(texts) > 5
+
+
+def test_headings_are_in_order(any_page):
+    """One heading of the first level, and none that skips a level."""
+    assert bad_headings(any_page) == []
+
+
+def sources_of(formula):
+    """Return the LaTeX that a formula can be quoted as."""
+    found = [e.text for e in formula.iter() if name_of(e) == "annotation"]
+    text = "".join(formula.itertext())
+    # one letter, or a whole number, is its own source
+    return found or [text] * bool(re.fullmatch(r"[A-Za-z]|\d+", text))
+
+
+def test_formulas_of_sentences_carry_their_source(page, report):
+    """A formula of a sentence can be quoted as LaTeX; those that tables repeat cannot.
+
+    The latter are the same in every language, apart from decimal signs.
+    """
+    formulas = [e for e in page.elements() if name_of(e) == "math"]
+    quoted = [source for e in formulas for source in sources_of(e)]
+    assert len(quoted) > 100
+    assert all(source and "$" not in source for source in quoted)
+    assert len(formulas) - len(quoted) == [
+        sources_of(e) for e in report.page("en").elements() if name_of(e) == "math"
+    ].count([])
+
+
+def test_only_formulas_that_the_program_made_have_no_source(report, monkeypatch):
+    """Without the formulas of tables and checks, every one left can be quoted once."""
+    bare = [e for e in report.page("en").elements() if name_of(e) == "math"]
+    count = [sources_of(e) for e in bare].count([])
+    mark = Markup("<var>x</var>")
+    monkeypatch.setattr(wording, "_tex", lambda language, latex: mark)
+    marked = report.render(report.contents)
+    assert len(list(marked.root.iter("var"))) >= count > 50
+    formulas = [e for e in marked.elements() if name_of(e) == "math"]
+    assert [len(sources_of(e)) for e in formulas] == [1] * len(formulas)
+
+
+def test_regions_that_scroll_can_be_reached(any_page):
+    """What scrolls takes the keyboard and has a name."""
+    for element in any_page.elements():
+        if element.get("class") == "scroll":
+            assert element.get("tabindex") == "0"
+            assert element.get("role") in {"region", "group"}
+            named = element.get("aria-labelledby")
+            name = words(any_page.by_id[named]) if named else element.get("aria-label")
+            assert (name or "").strip()
+
+
+def policy_of(page):
+    """Return the directives of a page's policy."""
+    (meta,) = [
+        e
+        for e in page.root.find("head")
+        if e.get("http-equiv") == "Content-Security-Policy"
+    ]
+    parts = (part.split() for part in meta.get("content").split(";") if part.strip())
+    return {name: sources for name, *sources in parts}
+
+
+def digest_of(text):
+    """Return the digest that a policy names a style or script by."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def test_policy_allows_this_style_alone(any_page):
+    """The policy allows no request, and of styles and scripts the page's own."""
+    (style,) = any_page.root.iter("style")
+    digest = digest_of(style.text)
+    scripts = [digest_of(script.text) for script in any_page.root.iter("script")]
+    assert policy_of(any_page) == {
+        "default-src": ["'none'"],
+        "img-src": ["data:"],
+        "font-src": ["data:"],
+        "style-src": [f"'sha256-{digest}'"],
+        "script-src": [f"'sha256-{found}'" for found in scripts] or ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'none'"],
+    }
+    # before the first style: a policy rules what comes after it
+    head = [name_of(e) for e in any_page.root.find("head")]
+    metas = [e.get("http-equiv") for e in any_page.root.find("head")]
+    assert metas.index("Content-Security-Policy") < head.index("style")
+
+
+def test_page_is_whole_without_its_script(any_page):
+    """One script at most, no handler; what only it can use is hidden, and no more."""
+    scripts = list(any_page.root.iter("script"))
+    name = any_page.name.rpartition("/")[2].removeprefix(EVIDENCE)
+    assert len(scripts) == (any_page.code == name)
+    assert bad_code(any_page) == ["script"] * len(scripts)
+    for script in scripts:
+        assert script.attrib == {}
+        assert len(script.text) < 4000
+        assert not re.search(r"fetch|XMLHttp|eval|innerHTML|https?:", script.text)
+    for element in any_page.elements():
+        only = "script-only" in (element.get("class") or "").split()
+        assert (element.get("hidden") is not None) == only
+        if only:
+            assert name_of(element) == "form"
+
+
+def test_nothing_is_fetched(any_page):
+    """No address stands on the page; in figures only names of namespaces do."""
+    sources = [image.get("src") for image in any_page.root.iter("img")]
+    assert len(set(sources)) == any_page.text.count(PICTURE)
+    bodies = [re.sub(f'"{re.escape(PICTURE)}[^"]*"', "", any_page.text)]
+    bodies += [re.sub(r"\sxmlns(:\w+)?='[^']*'", "", picture(s)) for s in sources]
+    for body in bodies:
+        assert not re.search(r"https?:|//[a-z0-9-]+\.[a-z]", body, re.IGNORECASE)
+        assert not re.search(r"@import|url\((?!.?data:|.?#)", body)
+
+
+def test_page_is_small(any_page):
+    """A page can be sent by mail; those of a small study are far below their limits."""
+    alone = any_page.name.startswith((EVIDENCE, "own_report", "observed"))
+    most = MOST_EVIDENCE if alone else MOST_BYTES
+    assert len(any_page.text.encode()) < most
+
+
+def test_same_contents_give_the_same_page(report):
+    """Rendering draws nothing from the clock, from addresses or from sets."""
+    assert report.render(report.contents, "en").text == report.page("en").text
+
+
+def test_seed_is_shown_in_full(report):
+    """A seed can be typed again: no digit is rounded away, and none is grouped."""
+    findings = report.contents.findings
+    seed = 2**63 - 1
+    run = {**findings.run, "seed": seed}
+    contents = replace(report.contents, findings=replace(findings, run=run))
+    page = report.render(contents, evidence=True)
+    facts = next(e for e in page.elements() if e.get("class") == "facts")
+    assert words(facts.findall("dd")[0]) == str(seed)
+    assert facts.find("dd/code") is not None
+
+
+def test_command_is_that_of_the_run(report, page):
+    """The command that makes the report again names its seed."""
+    codes = ["".join(e.itertext()) for e in page.root.iter("pre")]
+    assert any(
+        "python -m montecarlo.report" in code
+        and f"--seed {report.results.run['seed']}" in code
+        for code in codes
+    )
+
+
+def test_versions_are_code(report, evidence):
+    """Every library and its version stand in code."""
+    codes = ["".join(e.itertext()) for e in evidence.root.iter("code")]
+    for name, version in report.results.run["versions"].items():
+        assert f"{name} {version}" in codes
+    assert report.results.run["kernel"] in codes
+
+
+def test_faults_are_seen(faulty, report):
+    """Each check above finds the fault that was planted for it."""
+    with pytest.raises(html5lib.html5parser.ParseError):
+        html5lib.HTMLParser(strict=True).parse('<p aria-label="a <b title="c">d</b>">')
+    assert bad_links(faulty, report) == ["#none", "none.html", "de.html#none"]
+    assert repeated_ids(faulty) == ["g"]
+    assert [fault for fault, _ in bad_tables(faulty)] == [
+        "caption",
+        "scope",
+        "caption",
+        "scope",
+    ]
+    sizes = (None, None)
+    assert bad_images(faulty) == ["i", "data:,h", sizes, "", "x.png", sizes]
+    assert bad_headings(faulty) == [(1, 3)]
+    assert sorted(bad_code(faulty)) == ["onclick", "script", "style"]

@@ -1,0 +1,64 @@
+"""Figures and pages are made by worker processes, or here, to the same bytes."""
+
+from concurrent.futures import BrokenExecutor, Executor
+
+import pytest
+
+from montecarlo.execution.executors import PROCESSES, make_executor
+from montecarlo.report.render import making
+from montecarlo.results.folder import files_of
+
+
+class Dying(Executor):
+    """Workers of which none is left."""
+
+    def submit(self, *_):
+        """Take nothing."""
+        raise BrokenExecutor
+
+
+class Drawing(Executor):
+    """One worker that lasts, and counts."""
+
+    def __init__(self):
+        self.drawn = 0
+
+    def map(self, function, *tables):
+        """Work here."""
+        for arguments in zip(*tables, strict=False):
+            self.drawn += 1
+            yield function(*arguments)
+
+
+@pytest.mark.parametrize("workers", [None, Dying(), Drawing()])
+def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
+    """With workers, without, and with some that die: every figure and page is there."""
+    making.make_report(
+        report.results, report.catalogue, ["en", "ja"], tmp_path, executor=workers
+    )
+
+    drawn = {path.name: path.read_bytes() for path in tmp_path.glob("figures/*")}
+    before = {path.name: path.read_bytes() for path in report.folder.glob("figures/*")}
+    assert drawn == before
+    assert len(drawn) > 5
+    pages = {path.stem for path in tmp_path.glob("??.html")}
+    assert pages == {"en", "ja"}
+    pages |= {path.stem for path in tmp_path.glob("evidence-??.html")}
+    assert len(pages) == 4
+    if isinstance(workers, Drawing):
+        assert workers.drawn == len(drawn) + len(pages)
+
+
+def test_formats_are_the_same_whoever_makes_them(report, tmp_path):
+    """Posts and fragments too, in every language, by real processes."""
+    arguments = report.results, report.catalogue, ["de", "zh"]
+    here, there = tmp_path / "here", tmp_path / "there"
+    formats = tuple(making.FORMATS)
+    for folder in (here, there):
+        folder.mkdir()
+    making.make_report(*arguments, here, formats)
+    with make_executor(2, PROCESSES) as executor:
+        making.make_report(*arguments, there, formats, executor)
+    files = {p.relative_to(here): p.read_bytes() for p in files_of(here)}
+    assert files == {p.relative_to(there): p.read_bytes() for p in files_of(there)}
+    assert {path.suffix for path in files} == {".html", ".md", ".json", ".svg"}

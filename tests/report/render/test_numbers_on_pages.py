@@ -1,0 +1,729 @@
+"""What a reader reads off a page: numbers, their rows, and the verdicts beside them."""
+
+import json
+import math
+import random
+import re
+from collections import Counter
+from itertools import pairwise, zip_longest
+
+import pandas as pd
+import pytest
+from babel import Locale
+from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
+
+from montecarlo.report.content.texts.sources import section_number
+from montecarlo.report.content.views import FAILING
+from montecarlo.sampling.distributions import DISTRIBUTIONS
+from tests.report.conftest import CODES
+
+DIGIT = re.compile(r"\d")
+YEAR = re.compile(r"(?<!\d)20[0-2]\d(?!\d)")
+#: Elements whose digits are no measured numbers written in a language.
+ANNOTATION = "{http://www.w3.org/1998/Math/MathML}annotation"
+KEPT = {"math", "code", "pre", "svg", "script", "style"}
+
+
+def cases_shown(page, claim):
+    """Yield each case of a claim's record with what shows it.
+
+    That is its line, its column's header and its place in the page's matrices, of which
+    every check has its own, or shares one with an earlier check, or has none.
+    """
+    article = page.by_id[f"claim-{claim['id']}"]
+    for place, check in zip(matrices(page, article), checks_of(claim), strict=True):
+        if place is None:
+            assert check["cases"] == []
+        else:
+            yield from zip(check["cases"], in_order(page, place, check), strict=True)
+
+
+def checks_of(claim):
+    """Return the checks that stand behind a claim, in their order.
+
+    Those of its interpretations, and of the sentences that are said.
+    """
+    checks = [
+        check
+        for interpretation in claim["interpretations"]
+        for check in interpretation["checks"]
+    ]
+    finding = next((one for one in claim["findings"] if one["holds"]), None)
+    said = [finding]
+    if claim["verdict"] in FAILING:
+        said += [claim["right"], claim["concedes"]]
+    if not claim["interpretations"]:
+        return []
+    return checks + [
+        check for one in said if one and one["holds"] for check in one["checks"]
+    ]
+
+
+def matrices(page, article):
+    """Yield for each check of an article its matrix, or None where it has no case."""
+    details = article.find("details")
+    for element in [] if details is None else details:
+        tables = list(element.iter("table"))
+        if element.get("class") == "exceptions":
+            continue
+        if tables and tables[0].get("class") == "interpretations":
+            continue
+        links = [e for e in element.iter("a") if (e.get("href") or "").startswith("#")]
+        if tables:
+            (table,) = tables
+            assert table.get("class") == "cases"
+            yield table
+        elif links:
+            (link,) = links
+            table = page.by_id[link.get("href")[1:]]
+            assert table.get("class") == "cases"
+            assert formulas(table.find("caption")) == formulas(element)
+            yield table
+        elif element.tag == "p" and formulas(element):
+            yield None
+
+
+def local_name(element):
+    """Return the name of an element without its namespace; a comment has none."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def formulas(element):
+    """Return what the formulas of an element are drawn with, without their source."""
+    return [
+        [(local_name(e), e.text) for e in formula.iter() if e.tag != ANNOTATION]
+        for formula in element.iter()
+        if local_name(formula) == "math"
+    ]
+
+
+def in_order(page, table, check):
+    """Yield a matrix's header, line and entry for each case of a check.
+
+    Nothing else stands in the matrix.
+    """
+    heads = table.findall("thead/tr/th")
+    columns = {tuple(values(page, head)): number for number, head in enumerate(heads)}
+    lines = {}
+    for line in table.findall("tbody/tr"):
+        distribution, n_keys, *entries = line
+        names = tuple("".join(code.itertext()) for code in distribution.iter("code"))
+        assert len(entries) == len(heads) - 2
+        assert (names, *values(page, n_keys)) not in lines
+        lines[names, *values(page, n_keys)] = line
+    filled = [e for line in lines.values() for e in line[2:] if len(e)]
+    assert len(filled) == len(check["cases"])
+    for case in check["cases"]:
+        line = lines[names_of(case), *given(case["n_keys"])]
+        low, high = case["d_k_range"]
+        number = columns[(low,) if low == high else (low, high)]
+        yield line[number]
+
+
+def names_of(case):
+    """Return how a place is named: its distributions and its context, or its
+    initialisation alone.
+    """
+    if case["context"].startswith("init"):
+        return (case["context"],)
+    return tuple(name for name in (case["distribution"], case["context"]) if name)
+
+
+def values(page, element):
+    """Return the raw values of the numbers in an element."""
+    return [number.value for number in page.numbers(element)]
+
+
+def given(*numbers):
+    """Return the numbers that are there."""
+    return [number for number in numbers if number is not None]
+
+
+def entry(page, element, case):
+    """Return the numbers of a matrix's entry: estimate, interval, replicates needed.
+
+    They stand in this order below a badge.
+    """
+    assert [e.tag for e in element if e.tag in {"b", "small"}] in (
+        ["b"],
+        ["b", "small"],
+    )
+    needed = [number for e in element.iter("small") for number in page.numbers(e)]
+    found = page.numbers(element)
+    found = found[: len(found) - len(needed)]
+    count = len(given(case["estimate"], case["std_error"]))
+    return found[:count], found[count:], needed
+
+
+def contradictions(page, claims):
+    """Return the cases whose shown interval tells another outcome than their badge.
+
+    A matrix has no region: the raw one decides, and so does the one that is shown with
+    the smallest counterexample.
+    """
+    wrong = []
+    for claim in claims:
+        for case, element in cases_shown(page, claim):
+            if case["estimate"] is None:
+                continue
+            if None in (case["simultaneous_low"], case["simultaneous_high"]):
+                continue
+            _, interval, _ = entry(page, element, case)
+            low, high = (number.shown for number in interval)
+            region = (case["region_low"], case["region_high"])
+            if page.verdicts(element) != [told(low, high, *region)]:
+                wrong.append((case, low, high, region))
+    return wrong
+
+
+def told(low, high, least, most):
+    """Return the outcome that an interval and a region tell."""
+    least = float("-inf") if least is None else least
+    most = float("inf") if most is None else most
+    if least <= low and high <= most:
+        return "supported"
+    if high < least or most < low:
+        return "refuted"
+    return "inconclusive"
+
+
+def test_pages_are_about_something(report):
+    """The study has every figure, all kinds of outcomes, and hundreds of numbers."""
+    page, evidence = report.page("en"), report.page("evidence-en")
+    assert set(report.contents.figures) == set(report.facts)
+    assert len(evidence.numbers()) > 500
+    assert {"supported", "refuted", "inconclusive", "not_applicable"} <= set(
+        evidence.verdicts()
+    )
+    assert len(page.numbers()) > 300
+
+
+def test_shown_number_is_the_raw_one(any_page):
+    """Read back in its language, each number is its raw value, rounded."""
+    for number in any_page.numbers():
+        slack = 1e-12 * abs(number.value)
+        assert abs(number.shown - number.value) <= number.half_unit + slack, number
+
+
+def test_no_number_is_shown_as_nothing(any_page):
+    """What is not 0 is not shown as 0, unless a larger error stands beside it."""
+    found = any_page.numbers()
+    for number, after in zip_longest(found, found[1:]):
+        if number.shown != 0.0:
+            continue
+        beside = (number.element.tail or "").strip() == "±"
+        hidden = beside and abs(number.value) < after.value
+        assert number.value == 0.0 or hidden, number
+
+
+@pytest.mark.parametrize(("prefix", "least"), [("", 50), ("evidence-", 100)])
+@pytest.mark.parametrize("code", CODES)
+def test_number_is_the_row_it_names(report, prefix, least, code):
+    """A number that names a row is that row's estimate, to the last bit."""
+    table = report.results.measurements.set_index("row_id")["estimate"]
+    page = report.page(f"{prefix}{code}")
+    named = [number for number in page.numbers() if number.row]
+    assert len(named) > least
+    for number in named:
+        assert number.value == table[number.row], number
+
+
+def test_estimate_of_one_row_names_it(evidence, report):
+    """Each estimate that is a row of the table says which; a slope is none."""
+    for claim in report.results.claims["claims"]:
+        for case, element in cases_shown(evidence, claim):
+            if case["estimate"] is not None:
+                row = case["rows"][0] if len(case["rows"]) == 1 else None
+                estimate, _, _ = entry(evidence, element, case)
+                assert [number.row for number in estimate] in ([row, None], [row])
+
+
+def test_numbers_are_the_same_in_every_language(page, report):
+    """A translation changes no number and drops none."""
+    have = Counter(number.value for number in page.numbers())
+    assert have == Counter(number.value for number in report.page("en").numbers())
+
+
+def test_every_digit_has_its_place(any_page):
+    """Digits stand in formulas, in code, in labels, or in numbers with raw values.
+
+    Years stand in the text.
+    """
+    for text, element in any_page.texts():
+        if not DIGIT.search(YEAR.sub("", text)):
+            continue
+        assert any(
+            inner.tag.rpartition("}")[2] in KEPT
+            or inner.get("data-value")
+            or inner.get("class") in {"label", "power"}
+            for inner in any_page.above(element)
+        ), text
+
+
+def test_labels_are_section_numbers(page, report):
+    """What stands as a label, digits and all, is the sections of the sources."""
+    sections = {
+        section_number(source["section"])
+        for claim in report.results.claims["claims"]
+        for source in claim["sources"]
+    }
+    for element in page.elements():
+        if element.get("class") == "label":
+            text = "".join(element.itertext())
+            parts = {
+                part.strip(" \N{NO-BREAK SPACE}§") for part in re.split("[,、，]", text)
+            }
+            assert {part for part in parts if DIGIT.search(part)} <= sections
+
+
+def test_cases_are_those_of_the_record(evidence, report):
+    """Every case shows estimate, error, interval and outcome as in claims.json.
+
+    Its distribution, its context and its sizes are those of its line and its column.
+    """
+    kinds = Counter()
+    for claim in report.results.claims["claims"]:
+        for case, element in cases_shown(evidence, claim):
+            assert evidence.verdicts(element) == [case["outcome"]]
+            kinds[case["context"].partition("(")[0], case["d_k"] is None] += 1
+            estimate, interval, needed = entry(evidence, element, case)
+            if case["estimate"] is None:
+                assert evidence.numbers(element) == []
+                continue
+            wanted = given(case["estimate"], case["std_error"])
+            assert [number.value for number in estimate] == wanted
+            ends = given(case["simultaneous_low"], case["simultaneous_high"])
+            assert [number.value for number in interval] == ends
+            inconclusive = case["outcome"] == "inconclusive"
+            wanted = given(case["replicates_needed"]) if inconclusive else []
+            assert [number.value for number in needed] == wanted
+    assert {("", False), ("", True), ("planted", False), ("init", False)} <= set(kinds)
+
+
+def test_record_tells_its_outcomes(report):
+    """Whoever compares an interval of claims.json with its region gets its outcome."""
+    cases = [
+        case
+        for claim in report.results.claims["claims"]
+        for interpretation in (*claim["interpretations"], *given(claim["right"]))
+        for check in interpretation["checks"]
+        for case in check["cases"]
+        if None not in (case["simultaneous_low"], case["simultaneous_high"])
+    ]
+    assert len(cases) > 100
+    for case in cases:
+        ends = ("simultaneous_low", "simultaneous_high", "region_low", "region_high")
+        assert told(*(case[end] for end in ends)) == case["outcome"]
+
+
+def test_same_check_stands_once(evidence, report):
+    """A check of the same cases has one matrix; other checks have another one."""
+    checks, matrix_of = 0, {}
+    for claim in report.results.claims["claims"]:
+        article = evidence.by_id[f"claim-{claim['id']}"]
+        records = checks_of(claim)
+        for table, check in zip(matrices(evidence, article), records, strict=True):
+            if table is not None:
+                matrix_of.setdefault(report.key_of(check), set()).add(table.get("id"))
+                checks += 1
+    assert all(len(names) == 1 for names in matrix_of.values())
+    assert len({name for names in matrix_of.values() for name in names}) == len(
+        matrix_of
+    )
+    assert len(matrix_of) < checks  # some are shared
+    tables = [
+        table
+        for article in evidence.root.iter("article")
+        for table in article.iter("table")
+        if table.get("class") == "cases"
+    ]
+    assert len(tables) == len(matrix_of)
+
+
+def test_table_of_initialisations_shows_rows_of_the_table(evidence, report):
+    """Variances of entries and of scores, and what follows for the number of keys."""
+    rows = report.results.measurements.set_index("row_id")
+    initialisations = [
+        b["initialisation"]
+        for b in report.results.run["grid"]["blocks"]
+        if b["initialisation"]
+    ]
+    lines = evidence.by_id["table-audit"].findall("tbody/tr")
+    assert [
+        "".join(line.find("th/code").itertext()) for line in lines
+    ] == initialisations
+    wanted = (("entry_variance_q", "none"), ("score_variance", "sqrt"))
+    for line, initialisation in zip(lines, initialisations, strict=True):
+        for case, (quantity, divisor) in zip(line[1:3], wanted, strict=True):
+            row = row_of(evidence, case, rows)
+            assert (row["initialisation"], row["quantity"]) == (
+                initialisation,
+                quantity,
+            )
+            assert (row["d_k"], row["divisor"]) == (64, divisor)
+        assert values(evidence, line[3]) == [math.exp(0.5 * row["estimate"])]
+
+
+def row_of(page, element, rows):
+    """Return the row that an element shows: its estimate, error and exact value."""
+    first, *others = page.numbers(element)
+    row = rows.loc[first.row]
+    exact = [] if pd.isna(row["reference"]) else [row["reference"]]
+    shown = [first.value, *(number.value for number in others)]
+    assert shown == [row["estimate"], row["std_error"], *exact]
+    return row
+
+
+def test_table_of_overflows_shows_rows_of_the_table(evidence, report):
+    """Probabilities by d_k and number format are those of measurements.csv."""
+    rows = report.results.measurements.set_index("row_id")
+    table = evidence.by_id["table-tails"]
+    formats = [code.text for code in table.find("thead").iter("code")]
+    lines = table.findall("tbody/tr")
+    sizes = [d_k for d_k, _ in report.results.run["grid"]["tails"]]
+    assert [values(evidence, line[0]) for line in lines] == [[d_k] for d_k in sizes]
+    for line, d_k in zip(lines, sizes, strict=True):
+        for name, case in zip(formats, line[1:], strict=True):
+            row = row_of(evidence, case, rows)
+            assert row["quantity"] == "overflow_probability"
+            assert (row["number_format"], row["d_k"]) == (name, d_k)
+
+
+def test_table_of_models_shows_the_record(evidence, report):
+    """Sizes of published models are those of claims.json."""
+    lines = evidence.by_id["table-models"].findall("tbody/tr")
+    for line, model in zip(lines, report.results.claims["models"], strict=True):
+        assert line.find("th/code").text == model["name"]
+        sizes = [model["d_model"], model["heads"], model["d_k"]]
+        assert values(evidence, line) == sizes
+
+
+def test_readings_count_their_places(evidence, report):
+    """The table of interpretations counts places by outcome as claims.json has them."""
+    for claim in report.results.claims["claims"]:
+        article = evidence.by_id[f"claim-{claim['id']}"]
+        tables = [
+            t for t in article.iter("table") if t.get("class") == "interpretations"
+        ]
+        assert len(tables) == bool(claim["interpretations"])
+        for table in tables:
+            lines = table.findall("tbody/tr")
+            for line, interpretation in zip(
+                lines, claim["interpretations"], strict=True
+            ):
+                found = Counter(place["outcome"] for place in interpretation["places"])
+                outcomes = ("supported", "refuted", "inconclusive")
+                counts = [v for case in line[1:] for v in values(evidence, case)]
+                assert counts == [found[outcome] for outcome in outcomes]
+                assert evidence.verdicts(line[1]) == [interpretation["verdict"]]
+
+
+def test_self_checks_count_their_cases(evidence, report):
+    """The self-checks show verdict and counts of claims.json."""
+    for check in report.results.claims["self_checks"]:
+        line = evidence.by_id[f"self-check-{check['id']}"]
+        found = Counter(case["outcome"] for c in check["checks"] for case in c["cases"])
+        outcomes = ("supported", "refuted", "inconclusive")
+        assert values(evidence, line) == [found[outcome] for outcome in outcomes]
+        assert evidence.verdicts(line) == [check["verdict"]]
+
+
+def test_z_scores_are_those_of_the_record(evidence, report):
+    """The self-check of z-scores shows verdict, numbers and limits of claims.json."""
+    record = report.results.claims["z_scores"]
+    found = Counter(group["verdict"] for group in record["groups"])
+    line = evidence.by_id["self-check-z-scores"]
+    assert evidence.verdicts(line) == [record["verdict"]]
+    assert values(evidence, line) == [found["supported"], found["refuted"], 0]
+    shown = set(values(evidence, evidence.by_id["z-scores-judged"]))
+    names = ("number", "rms", "rms_low", "rms_high", "largest")
+    total = [record["groups"][0][name] for name in names]
+    rest = [record["largest_limit"], record["false_alarm"], record["counted"]["seeds"]]
+    assert shown == {*total, *rest}
+    table = evidence.by_id["table-z-scores"].findall("tbody/tr")
+    for cases, group in zip(table, record["groups"], strict=True):
+        assert evidence.verdicts(cases) == [group["verdict"]]
+        assert values(evidence, cases) == [group[name] for name in names]
+
+
+def test_borders_are_those_of_the_record(evidence, report):
+    """Each border names the sizes and the outcomes on both sides of it."""
+    some = 0
+    for claim in report.results.claims["claims"]:
+        article = evidence.by_id[f"claim-{claim['id']}"]
+        shown = [e for e in article.iter("span") if e.get("class") == "border"]
+        borders = [b for r in claim["interpretations"] for b in r["borders"]]
+        some += len(borders)
+        for element, border in zip(shown, borders, strict=True):
+            numbers = values(evidence, element)
+            sizes = given(border["n_keys"])
+            assert numbers[: len(sizes)] == sizes
+            assert numbers[-2:] == border["d_k"]
+            assert evidence.verdicts(element) == border["outcomes"]
+    assert some
+
+
+@pytest.mark.parametrize("name", ["en", "de", "zh", "ja", "es", "index"])
+def test_verdicts_are_counted(name, report):
+    """The list of verdicts counts the claims, and leaves out what no claim has."""
+    page = report.page(name)
+    (counts,) = [e for e in page.elements() if e.get("class") == "counts"]
+    found = Counter(claim["verdict"] for claim in report.results.claims["claims"])
+    shown = dict(zip(page.verdicts(counts), values(page, counts), strict=True))
+    assert shown == found
+
+
+def test_shown_interval_agrees_with_its_badge(evidence, report):
+    """Rounding contradicts no outcome: shown ends lie where the raw ones do."""
+    assert contradictions(evidence, report.results.claims["claims"]) == []
+
+
+def hard_claims(report, seed):
+    """Put intervals next to the ends of regions, where rounding would tell lies."""
+    rng = random.Random(seed)  # noqa: S311 - no secret
+    claims = json.loads(json.dumps(report.results.claims))
+    made = {}
+    for claim in claims["claims"]:
+        for interpretation in claim["interpretations"]:
+            for check in interpretation["checks"]:
+                same = report.key_of(check)  # shown once, so it stays the same
+                for case in check["cases"] if same not in made else ():
+                    if case["estimate"] is not None and case["limit"] is None:
+                        make_hard(case, rng)
+                check["cases"] = made.setdefault(same, check["cases"])
+    return claims
+
+
+def make_hard(case, rng):
+    """Give a case a region of any size, and ends a hair from the region's ends."""
+    size = 10.0 ** rng.uniform(-12.0, 8.0)
+    least = rng.choice((size, -size, 0.0))
+    most = least + size * 10.0 ** rng.uniform(-2.0, 1.0)
+    hairs = [rng.choice((-1, 1)) * size * 10.0 ** -rng.randint(2, 7) for _ in "12"]
+    ends = sorted(rng.choice((least, most)) + hair for hair in hairs)
+    case["region_low"], case["region_high"] = least, most
+    case["simultaneous_low"], case["simultaneous_high"] = ends
+    case["estimate"], case["std_error"] = sum(ends) / 2, (ends[1] - ends[0]) / 8
+    case["outcome"] = told(*ends, least, most)
+    case["replicates_needed"] = 7
+
+
+@pytest.mark.parametrize("code", ["en", "de"])
+def test_hard_interval_agrees_with_its_badge(report, code):
+    """Also a hair from the end of a region, of whatever size, rounding tells no lie."""
+    claims = hard_claims(report, seed=20)
+    page = report.render(report.with_claims(claims), code, evidence=True)
+    assert Counter(page.verdicts())["inconclusive"] > 20
+    assert contradictions(page, claims["claims"]) == []
+
+
+def test_contradiction_is_seen(report):
+    """A badge that its numbers do not bear out would not pass."""
+    claims = json.loads(json.dumps(report.results.claims))
+    claim = next(c for c in claims["claims"] if c["verdict"] == "supported")
+    claim["interpretations"][0]["checks"][0]["cases"][0]["outcome"] = "refuted"
+    page = report.render(report.with_claims(claims), evidence=True)
+    assert len(contradictions(page, [claim])) == 1
+
+
+def test_topic_tables_show_rows_of_the_table(evidence, report):
+    """Estimates, errors and exact values are those of measurements.csv."""
+    rows = report.results.measurements.set_index("row_id")
+    for topic in ("variance", "weights", "saturation", "gradients"):
+        table = evidence.by_id[f"table-{topic}"]
+        lines = table.findall("tbody/tr")
+        assert lines
+        for line in lines:
+            (d_k,) = values(evidence, line[0])
+            assert len(line) > (2 if topic == "saturation" else 3)
+            for case in line[1:]:
+                # a mean without an interval has no case in the map
+                if topic != "saturation" or case.text != "–":
+                    assert row_of(evidence, case, rows)["d_k"] == d_k
+
+
+def test_table_of_saturation_has_a_column_for_each_n(evidence, report):
+    """Its cases are mean largest weights of undivided rows, ordered by d_k and n."""
+    rows = report.results.measurements.set_index("row_id")
+    table = evidence.by_id["table-saturation"]
+    for line in table.findall("tbody/tr"):
+        assert len(line) == 3
+        for n_keys, case in zip([32, 128], line[1:], strict=True):
+            if case.text == "–":
+                continue  # its mean has no interval in this small study
+            row = row_of(evidence, case, rows)
+            assert row["n_keys"] == n_keys
+            kind = (
+                row["quantity"],
+                row["summary"],
+                row["divisor"],
+                row["distribution_k"],
+            )
+            assert kind == ("weight_max", "mean", "none", "gaussian")
+
+
+def test_table_of_largest_scores_sets_the_formula_beside_them(evidence, report):
+    """Mean and exact value are a row's; the formula and its ratio follow from n."""
+    rows = report.results.measurements.set_index("row_id")
+    lines = evidence.by_id["table-largest-score"].findall("tbody/tr")
+    assert [values(evidence, line[0]) for line in lines] == [[32], [128]]
+    for line in lines:
+        row = row_of(evidence, line[1], rows)
+        assert (row["quantity"], row["divisor"]) == ("score_max", "sqrt")
+        assert [row["d_k"], row["n_keys"]] == [64, *values(evidence, line[0])]
+        limit = math.sqrt(2.0 * math.log(row["n_keys"]))
+        assert values(evidence, line[2]) == [limit]
+        ratio, error = values(evidence, line[3])
+        assert ratio == limit / row["estimate"]
+        assert error == pytest.approx(ratio * row["std_error"] / row["estimate"])
+
+
+#: Powers of ten in plain text, as a parser reads them.
+RAISED = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+LOWERED = dict(zip(map(ord, RAISED), "-0123456789", strict=True))
+
+
+def figure_of(report, code, name):
+    """Return a figure, on whichever page of a language it stands."""
+    pages = (report.page(code), report.page(f"evidence-{code}"))
+    return next(p.by_id[f"figure-{name}"] for p in pages if f"figure-{name}" in p.by_id)
+
+
+@pytest.mark.parametrize("code", ["en", "de", "zh", "ja", "es"])
+def test_alternative_texts_name_the_facts(report, code):
+    """The numbers of an alternative text are those of its figure, in its language."""
+    locale = Locale.parse(code)
+    assert report.facts
+    for name, fact in report.facts.items():
+        (image,) = figure_of(report, code, name).iter("img")
+        bare = re.sub(r"d_k|√", "", image.get("alt"))
+        bare = re.sub(r"float\d+", "", bare)  # names of formats
+        bare = bare.translate(LOWERED)
+        pieces = re.findall(r"(\N{MINUS SIGN}?\d(?:[\d.,]*\d)?)(?:×10(-?\d+))?", bare)
+        shown = [
+            (
+                float(parse_decimal(p.replace("\N{MINUS SIGN}", "-"), locale))
+                * 10.0 ** int(power or 0),
+                p,
+                int(power or 0),
+            )
+            for p, power in pieces
+        ]
+        facts = {k: v for k, v in fact.items() if not k.endswith("_error")}
+        facts["saturated"] = 90.0  # per cent: what counts as saturated
+        for number, written, power in shown:
+            parts = re.split(r"[.,]", written)
+            decimals = len(parts[1]) if power or (number % 1 and len(parts) > 1) else 0
+            half = 0.5 * 10.0 ** (power - decimals) * (1.0 + 1e-9)
+            assert any(abs(number - value) <= half for value in facts.values()), written
+        for key in ("first", "second"):
+            assert any(
+                abs(number - fact[key])
+                # three digits, or two of the error, are shown
+                <= max(5e-3 * abs(fact[key]), 0.06 * fact.get(f"{key}_error", 0.0))
+                + 1e-12
+                for number, *_ in shown
+            ), (name, key)
+
+
+def plain(table):
+    """Return the rows of one distribution for queries and keys, with nothing before
+    them.
+    """
+    return table[
+        (table["distribution_q"] == table["distribution_k"])
+        & (table["dependence"] == "none")
+        & table["initialisation"].isna()
+    ]
+
+
+def test_facts_are_rows_of_the_results(report):
+    """Each fact about two rows is at the largest d_k that a domain has."""
+    table = report.results.measurements
+    rows = plain(table)
+    rows = rows[(rows["distribution_k"] == "gaussian") & (rows["d_k"] == 256)]
+    fact = report.facts["weight-max"]
+    wanted = rows[
+        (rows["quantity"] == "weight_max")
+        & (rows["summary"] == "median")
+        & (rows["n_keys"] == fact["n"])
+    ].set_index("divisor")
+    assert fact["d_k"] == 256
+    assert fact["first"] == wanted.loc["none", "estimate"]
+    assert fact["second"] == wanted.loc["sqrt", "estimate"]
+    part = report.facts["effective-keys"]
+    wanted = rows[
+        (rows["quantity"] == "effective_keys")
+        & (rows["summary"] == "mean")
+        & (rows["n_keys"] == part["n"])
+    ].set_index("divisor")
+    assert part["first"] == pytest.approx(wanted.loc["none", "estimate"] / part["n"])
+
+
+def test_facts_about_n_are_rows_of_the_results(report):
+    """The map tells both ends of an undivided line, the largest score its formula."""
+    table = plain(report.results.measurements)
+    rows = table[
+        (table["distribution_k"] == "gaussian")
+        & (table["summary"] == "mean")
+        & (table["n_keys"] == 128)
+    ].set_index(["quantity", "divisor", "d_k"])["estimate"]
+    line = report.facts["saturation"]
+    assert (line["n"], line["low"], line["d_k"]) == (128, 1, 256)
+    for key, d_k in (("first", 1), ("second", 256)):
+        assert line[key] == 100.0 * rows["weight_max", "none", d_k]
+    score = report.facts["largest-score"]
+    assert (score["n"], score["d_k"]) == (128, 64)
+    assert score["first"] == rows["score_max", "sqrt", 64]
+    assert score["second"] == pytest.approx(math.sqrt(2.0 * math.log(128)))
+
+
+def test_formulas_have_the_decimal_sign(evidence):
+    """Numbers in formulas are written as those beside them are."""
+    group = get_group_symbol(Locale.parse(evidence.code))
+    signs = Counter(s for e in evidence.elements() for s in decimal_signs(e, group))
+    assert set(signs) == {get_decimal_symbol(Locale.parse(evidence.code))}
+    assert sum(signs.values()) > 10
+
+
+def decimal_signs(element, group):
+    """Yield the decimal signs of a part of a formula; a comma in a list has a space.
+
+    The sign between groups of a long number is none.
+    """
+    if local_name(element) == "mn":
+        yield from re.findall(r"\d([.,])\d", element.text or "")
+    for before, sign, after in zip(element, element[1:], element[2:], strict=False):
+        names = [local_name(e) for e in (before, sign, after)]
+        if names == ["mn", "mo", "mn"] and sign.get("rspace") == "0":
+            sizes = (len(before.text), len(after.text))
+            if sign.text == group and sizes in {(2, 3), (3, 3)}:
+                continue
+            yield from re.findall("^[.,]$", sign.text or "")
+
+
+def test_sizes_rise_down_a_table(report):
+    """Lines of a topic's table are ordered by d_k, or by n."""
+    page = report.page("evidence-en")
+    for topic in ("variance", "weights", "saturation", "largest-score", "gradients"):
+        lines = page.by_id[f"table-{topic}"].findall("tbody/tr")
+        sizes = [values(page, line[0])[0] for line in lines]
+        assert all(one < two for one, two in pairwise(sizes))
+
+
+@pytest.mark.parametrize(
+    ("figure", "quantity"),
+    [("variance", "score_variance"), ("score-distribution", "score_distribution_gap")],
+)
+def test_legend_names_the_distributions_that_are_drawn(report, figure, quantity):
+    """The legend of distributions lists those that have measured values, each once."""
+    table = plain(report.results.measurements)
+    table = table[table["distribution_k"].isin(DISTRIBUTIONS)]
+    drawn = table[(table["quantity"] == quantity) & (table["divisor"] == "none")]
+    drawn = drawn.dropna(subset=["std_error"])
+    legends = [
+        e
+        for e in figure_of(report, "en", figure).iter("ul")
+        if e.get("class") == "legend"
+    ]
+    assert len(legends[-1]) == drawn["distribution_k"].nunique()

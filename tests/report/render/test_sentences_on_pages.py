@@ -1,0 +1,129 @@
+"""What the page asserts: sentences of the catalogue that hold, with their numbers."""
+
+import json
+import re
+from functools import partial
+
+import html5lib
+import pytest
+
+from montecarlo.report.language.catalogues import SOURCE, localised, read_language
+from montecarlo.report.language.formulas import prose
+
+PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
+#: What a number may be written with.
+WRITTEN = r"([^A-Za-z]*?)"
+COUNTS = (
+    "Supported in %(yes)s of %(all)s cases, refuted in %(no)s, undecided in %(open)s."
+)
+#: Paragraphs of a claim that assert something.
+ASSERTING = ("finding", "concedes", "right", "redo")
+
+
+def plain_text(element):
+    """Return what an element says, with single spaces."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def pattern_of(message):
+    """Return what a sentence reads like, whatever its numbers."""
+    language = read_language(SOURCE)
+    marked = PLACEHOLDER.sub(lambda p: "\N{BULLET}" if p[1] else "%", message)
+    said = html5lib.parseFragment(prose(marked, partial(localised, language)))
+    pieces = (re.escape(piece) for piece in plain_text(said).split("\N{BULLET}"))
+    return re.compile(WRITTEN.join(pieces))
+
+
+#: What is said of a claim without a finding that holds: a badge, and counts.
+COUNTED = re.compile(
+    f"^[a-z ]+( ?{pattern_of(COUNTS).pattern})?$",
+)
+
+
+def numbers_of(message, record):
+    """Return the numbers that a record has for a sentence, in their order."""
+    names = [found[1] for found in PLACEHOLDER.finditer(message) if found[1]]
+    values = [record["numbers"][name] for name in names]
+    return [
+        number
+        for one in values
+        for number in (one["value"], one["std_error"])
+        if number is not None
+    ]
+
+
+def sentences_of(report, claims):
+    """Yield each sentence that holds: claim, or passage, with its kind and record."""
+    catalogue = {claim.id: claim for claim in report.catalogue.claim}
+    for record in claims["claims"]:
+        claim = catalogue[record["id"]]
+        pairs = zip(claim.finding, record["findings"], strict=True)
+        texts = [("finding", one.text, said) for one, said in pairs]
+        if claim.right is not None:
+            texts.append(("right", claim.right.sentence, record["right"]))
+            texts.append(("redo", claim.right.arithmetic, record["right"]))
+        if claim.concedes is not None:
+            texts.append(("concedes", claim.concedes.text, record["concedes"]))
+        for kind, text, said in texts:
+            if said["holds"]:
+                yield f"claim-{claim.id}", kind, text, said
+    passages = {passage.id: passage for passage in report.catalogue.passage}
+    for record in claims["passages"]:
+        if record["holds"]:
+            text = passages[record["id"]].sentence.text
+            yield "passage", "passage", text, record
+
+
+def asserting(page):
+    """Yield each element that asserts something, with its claim and its kind."""
+    for article in page.root.iter("article"):
+        for element in article.iter("p"):
+            if element.get("class") in ASSERTING:
+                yield article.get("id"), element.get("class"), element
+    for element in page.elements():
+        if element.get("data-passage") is not None:
+            yield "passage", "passage", element
+
+
+def strays(page, report, claims):
+    """Return elements that assert what no sentence of the record does.
+
+    A claim without a finding that holds says how many cases came out how.
+    """
+    held = list(sentences_of(report, claims))
+    found = []
+    for place, kind, element in asserting(page):
+        said = [one for one in held if one[:2] == (place, kind)]
+        words = plain_text(element)
+        if kind == "finding" and not said and COUNTED.search(words):
+            continue
+        shown = [number.value for number in page.numbers(element)]
+        if not any(
+            re.search(pattern_of(text).pattern + "$", words)
+            and shown == numbers_of(text, record)
+            for *_, text, record in said
+        ):
+            found.append((place, kind, words))
+    return found
+
+
+def test_every_assertion_is_a_sentence_that_holds(report):
+    """Each sentence that is shown is one that holds, with the numbers of its record."""
+    page = report.page("en")
+    claims = report.results.claims
+    kinds = [kind for _, kind, _ in asserting(page)]
+    assert {"finding", "right", "redo", "passage"} <= set(kinds)
+    assert sum(1 for _ in sentences_of(report, claims)) > 30
+    assert strays(page, report, claims) == []
+
+
+@pytest.mark.parametrize("change", ["number", "holds"])
+def test_assertion_without_its_record_is_seen(report, change):
+    """A sentence with another number, or that does not hold, would be found."""
+    claims = json.loads(json.dumps(report.results.claims))
+    said = [one for *_, one in sentences_of(report, claims)]
+    for one in said:
+        one["holds"] = change != "holds"
+        for number in one["numbers"].values():
+            number["value"] += 1.0
+    assert len(strays(report.page("en"), report, claims)) > 10
