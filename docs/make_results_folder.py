@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from montecarlo.observation.observing import COLUMNS as OBSERVED_COLUMNS
-from montecarlo.report.content.claims_record import ClaimsRecord
+from montecarlo.report.content.record import ReportRecord
 from montecarlo.results.columns import CurveLine, MeasurementLine
 from montecarlo.results.folder import SCHEMA
 from montecarlo.run_record import ObservationRun, ReportRun, Timing
@@ -23,7 +23,7 @@ FILES: dict[str, tuple[type[Struct], ...]] = {
     "run.json": (ReportRun, ObservationRun),
     "measurements.csv": (MeasurementLine,),
     "curves.csv": (CurveLine,),
-    "claims.json": (ClaimsRecord,),
+    "claims.json": (ReportRecord,),
     "timing.json": (Timing,),
 }
 HERE = Path(__file__).parent

@@ -7,11 +7,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+
+import msgspec
+import pandas as pd
 
 from montecarlo.arguments import named_list
 from montecarlo.calibration.card import Counted, counted, read_card
-from montecarlo.claims.records import failed_self_checks
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    ClaimOutcome,
+    InterpretationOutcome,
+)
+from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.execution.executors import make_executor
 from montecarlo.exits import DONE, FAILING, NOT_REACHED
@@ -71,20 +78,20 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         languages = choose_languages(arguments.lang or ("all",))
         target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
         written, _ = write_report(study, target, own_file=content)
-        measurements, judged = written.measurements, written.claims
+        measurements: pd.DataFrame = written.measurements
+        judged: ClaimsRecord = written.claims
     elif arguments.lang is not None:
         raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
     else:
         with make_executor(jobs, executor) as workers:
             results = run_study(study, workers)
         measurements, judged = results.measurements, results.claims
-    claims, self_checks = judged["claims"], judged["self_checks"]
-    failing = any(one["verdict"] in fail_on for one in claims)
-    if failed := failed_self_checks(judged):
+    failing = any(one.verdict in fail_on for one in judged.claims)
+    if failed := judged.failed_self_checks():
         print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
         failing = failing or "self-check" in fail_on
     status = FAILING if failing else NOT_REACHED if open_ends else DONE
-    simultaneous_error, card = judged["simultaneous_error"], read_card()
+    simultaneous_error, card = judged.simultaneous_error, read_card()
     worth = None if card is None else counted(card, simultaneous_error)
     if arguments.json:
         record = {
@@ -92,12 +99,12 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
             "simultaneous_error": simultaneous_error,
             "error_rate_counted": None if worth is None else asdict(worth),
             "seed": seed,
-            "claims": claims,
+            "claims": msgspec.to_builtins(judged.claims),
         }
         return json.dumps(record), status
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
-    lines = [line for claim in claims for line in _lines(claim, d_k)]
-    lines += [f"{one['verdict']:<14} {one['id']} (self-check)" for one in self_checks]
+    lines = [line for claim in judged.claims for line in _lines(claim, d_k)]
+    lines += [f"{one.verdict:<14} {one.id} (self-check)" for one in judged.self_checks]
     lines += _error_rate(error_rate, worth)
     if folder is not None:
         lines.append(str(folder / "index.html"))
@@ -124,27 +131,24 @@ def _error_rate(nominal: float, worth: Counted | None) -> list[str]:
     return lines
 
 
-def _lines(claim: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:
+def _lines(claim: ClaimOutcome, d_k: Mapping[str, int]) -> list[str]:
     """Return a claim as a line, and two lines for each interpretation."""
-    lines = [f"{claim['verdict']:<14} {claim['id']}"]
-    for interpretation in claim["interpretations"]:
-        outcomes = Counter(place["outcome"] for place in interpretation["places"])
+    lines = [f"{claim.verdict:<14} {claim.id}"]
+    for one in claim.interpretations:
+        outcomes = Counter(case.outcome for case in one.cases)
         counts = ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items()))
-        verdict, name = interpretation["verdict"], interpretation["id"]
-        text = f"  {verdict:<14} {name}: {counts or 'none'}"
-        lines.append("; ".join([text, *_looked_at(interpretation, d_k)]))
-        lines += [f"  {'':<14} {line}" for line in _telling(interpretation)]
+        text = f"  {one.verdict:<14} {one.id}: {counts or 'none'}"
+        lines.append("; ".join([text, *_looked_at(one, d_k)]))
+        lines += [f"  {'':<14} {line}" for line in _telling(one)]
     return lines
 
 
-def _looked_at(interpretation: dict[str, Any], d_k: Mapping[str, int]) -> list[str]:
-    """Name an interpretation's places: distributions if several, d_k and n."""
-    cases = [case for check in interpretation["checks"] for case in check["cases"]]
-    distributions = dict.fromkeys(
-        case["context"] or case["distribution"] for case in cases
-    )
-    sizes = {d_k[row] for case in cases for row in case["rows"]}
-    n_keys = {case["n_keys"] for case in cases} - {None}
+def _looked_at(one: InterpretationOutcome, d_k: Mapping[str, int]) -> list[str]:
+    """Name an interpretation's cases: distributions if several, d_k and n."""
+    cases = [case for check in one.checks for case in check.cases]
+    distributions = dict.fromkeys(case.context or case.distribution for case in cases)
+    sizes = {d_k[row] for case in cases for row in case.rows}
+    n_keys = {case.n_keys for case in cases if case.n_keys is not None}
     return [
         *[", ".join(distributions)] * (len(distributions) > 1),
         *[f"d_k = {_listed(sizes)}"] * bool(sizes),
@@ -175,32 +179,31 @@ def _listed(sizes: Iterable[int]) -> str:
     )
 
 
-def _telling(interpretation: dict[str, Any]) -> list[str]:
-    """Return a line for the smallest place of the worst outcome that was measured."""
-    cases = [case for check in interpretation["checks"] for case in check["cases"]]
+def _telling(one: InterpretationOutcome) -> list[str]:
+    """Return a line for the smallest case of the worst outcome that was measured."""
+    cases = [case for check in one.checks for case in check.cases]
     for outcome in ("refuted", "inconclusive", "supported"):
-        found = [
-            case
-            for case in cases
-            if case["outcome"] == outcome and case["estimate"] is not None
-        ]
+        found = [c for c in cases if c.outcome == outcome and c.estimate is not None]
         if found:
-            case = min(found, key=lambda c: (c["d_k_range"][1], c["n_keys"] or 0))
-            return [_place_and_numbers(case)]
+            return [_case_and_numbers(min(found, key=_size))]
     return []
 
 
-def _place_and_numbers(case: dict[str, Any]) -> str:
-    low, high = case["d_k_range"]
-    place = [case["context"] or case["distribution"]]
+def _size(case: CaseOutcome) -> tuple[int, int]:
+    return (case.d_k_range or (0, 0))[1], case.n_keys or 0
+
+
+def _case_and_numbers(case: CaseOutcome) -> str:
+    low, high = case.d_k_range or (0, 0)
+    place = [case.context or case.distribution]
     place += [f"d_k = {low}" if low == high else f"d_k = {low} to {high}"]
-    place += [] if case["n_keys"] is None else [f"n = {case['n_keys']}"]
-    error = "" if case["std_error"] is None else f" ± {case['std_error']:.2g}"
-    least, most = case["region_low"], case["region_high"]
+    place += [] if case.n_keys is None else [f"n = {case.n_keys}"]
+    error = "" if case.std_error is None else f" ± {case.std_error:.2g}"
+    least, most = case.region_low, case.region_high
     if least is None:
         region = f"at most {most:.4g}"
     elif most is None:
         region = f"at least {least:.4g}"
     else:
         region = f"{least:.4g} to {most:.4g}"
-    return f"{', '.join(place)}: {case['estimate']:.4g}{error}, claimed {region}"
+    return f"{', '.join(place)}: {case.estimate:.4g}{error}, claimed {region}"

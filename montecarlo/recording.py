@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.execution.fingerprint import code_digest, cpu_kernel
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, StudyResults
@@ -35,7 +36,7 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
         ("curves.csv", results.curves),
     ):
         table.to_csv(folder / name, index=False, lineterminator="\n")
-    write_json(folder / "claims.json", results.claims)
+    write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
     study = results.study
     return {
         **configuration(study),

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.grid import Grid
 from montecarlo.results.columns import CURVES, MEASUREMENTS, Finite
 from montecarlo.results.folder import (
@@ -15,7 +16,6 @@ from montecarlo.results.folder import (
 from montecarlo.results.reading import read_run
 from montecarlo.results.validating import about, validate
 
-CLAIMS_FILE = "claims.json"
 #: What a report's numbers and verdicts are read from.
 DATA_FILES = (MEASUREMENTS, CURVES, CLAIMS_FILE)
 

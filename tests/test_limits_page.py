@@ -6,7 +6,7 @@ import pytest
 
 from montecarlo import small_files
 from montecarlo.observation import arrays, numpy_files, safetensors_files
-from montecarlo.report.content import claims_record
+from montecarlo.report.content import record
 from montecarlo.report.content.texts import author_texts
 from montecarlo.results import columns, reading
 
@@ -26,7 +26,7 @@ LIMITS = [
     ("| `--text`", author_texts.MOST_BYTES),
     ("characters of a line", author_texts.MOST_LINE),
     ("| `run.json`", reading.MOST_RUN),
-    ("| `claims.json`", claims_record.MOST_CLAIMS),
+    ("| `claims.json`", record.MOST_CLAIMS),
     ("| `measurements.csv`, `curves.csv`", columns.MOST_TABLE),
 ]
 

@@ -1,9 +1,9 @@
 """The report's error rate, split: how much of it an interval, and a claim, has.
 
 Every statistic gets an interval that misses on either side with a probability that,
-added over all statistics and interim analyses, comes to the report's error rate: with the rest
-of the probability all intervals are right at once, and so is every decided check.
-That is nominal; the report card says what was counted.
+added over all statistics and interim analyses, comes to the report's error rate:
+with the rest of the probability all intervals are right at once, and so is every
+decided check.  That is nominal; the report card says what was counted.
 """
 
 from collections.abc import Iterable, Mapping

@@ -56,7 +56,8 @@ class Evidence(Protocol):
     """
 
     @property
-    def complete(self) -> bool: ...
+    def complete(self) -> bool:
+        """Whether there is no more to be had."""
 
     def cases(self, check: Check) -> Sequence[Located]:
         """Return the cases in which a check can be looked at, in a fixed order."""

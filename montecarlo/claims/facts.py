@@ -1,4 +1,4 @@
-"""Arrays and the published record as evidence: nothing is sampled, nothing is estimated.
+"""Arrays and the published record as evidence: nothing is sampled or estimated.
 
 Claims about shapes and dates have no interpretation in the catalogue, as they need no
 words: what each means is a row of `FACTS` here.
@@ -164,7 +164,7 @@ class Facts:
 
 
 def with_facts(claim: Claim) -> Claim:
-    """Return a claim with its interpretations; as it is where the catalogue has them."""
+    """Return a claim with its interpretations, which the catalogue may have."""
     if claim.kind not in KINDS:
         return claim
     return msgspec.structs.replace(claim, interpretation=FACTS[claim.id])

@@ -116,7 +116,7 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
 
     @property
     def row(self) -> str:
-        """Name of its line; empty where the estimate is of several: a slope, a ratio."""
+        """Name of its line; empty where it is made of several: a slope, a ratio."""
         return self.rows[0] if len(self.rows) == 1 else ""
 
     @property

@@ -16,9 +16,7 @@ from montecarlo.execution.workers import Workers
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
 from montecarlo.report.content.findings import Results, gather, read_results
-from montecarlo.report.content.observed.trained import with_trained
-from montecarlo.report.content.report_card import with_card
-from montecarlo.report.content.sensitivity import with_sensitivity
+from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.content.texts.author_texts import (
     read_author_texts,
     require_erratum,
@@ -236,9 +234,9 @@ def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and where
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
             ready = partial(_get_ready, drawing)
             found = run_study(study, executor, advance, store, in_time, sampled=ready)
-        results = with_card(found, read_card())
+        results = with_calibration(found, read_card())
         if own_file is None:
-            results = with_sensitivity(with_trained(results))
+            results = with_studies(results)
         edition.note_time("sampling")
         record = write_results(results, folder)
         record |= {"only": list(only), "languages": list(target.languages)}

@@ -84,8 +84,8 @@ def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
         table.add_row(*map(printable, cells))
     console = open_console(sys.stdout)
     console.print(table)
-    if findings.failed_self_checks:
-        failed = ", ".join(findings.failed_self_checks)
+    if refuted := findings.record.failed_self_checks():
+        failed = ", ".join(refuted)
         console.print(printable(f"self-checks refuted: {failed}"))
     for path in sorted(written, key=lambda path: path.name == "index.html"):
         print_lines(path)  # last what to open

@@ -2,7 +2,7 @@
 
 import re
 import reprlib
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -29,14 +29,11 @@ def about(text: str, unit: str = "", **limits: Any) -> Meta:  # noqa: ANN401 - o
     return Meta(description=text, extra={"unit": unit}, **limits)
 
 
-def validate(
-    data: object,
-    kind: Any,  # noqa: ANN401 - whatever msgspec takes for a type
-    name: str,
-    *,
-    typed: bool = True,
-) -> None:
-    """Make sure that data have a type.
+T = TypeVar("T")
+
+
+def validate(data: object, kind: type[T], name: str, *, typed: bool = True) -> T:
+    """Return data as their type.
 
     Parameters
     ----------
@@ -54,7 +51,7 @@ def validate(
         One line: name, place, requirement, what came.
     """
     try:
-        msgspec.convert(data, kind, strict=typed)
+        return msgspec.convert(data, kind, strict=typed)
     except (msgspec.ValidationError, OverflowError) as error:
         what, _, place = str(error).partition(" - at `$")
         place = place.removesuffix("`")

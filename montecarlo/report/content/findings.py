@@ -4,8 +4,7 @@ Words come from the catalogue of claims and the templates, in the page's languag
 verdicts, numbers and their rows come from the results and nowhere else.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,27 +14,26 @@ import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
-from montecarlo.claims.records import failed_self_checks
+from montecarlo.claims.outcomes import (
+    CheckOutcome,
+    ClaimOutcome,
+    InterpretationOutcome,
+    SentenceOutcome,
+)
 from montecarlo.claims.schema import Catalogue, Claim
-from montecarlo.report.content.claims_record import read_claims
 from montecarlo.report.content.fitting import require_rows
+from montecarlo.report.content.record import ReportRecord, read_claims
 from montecarlo.report.content.telling import telling
 from montecarlo.report.content.views import (
     FAILING,
-    VERDICTS,
-    BorderView,
-    CaseView,
     CheckView,
     ClaimView,
     Findings,
     InterpretationView,
-    NumberView,
     RightView,
     Said,
     SelfCheckView,
-    SourceView,
 )
-from montecarlo.report.content.z_scores import read_z_scores
 from montecarlo.report.language.own_words import Shown, shown_words
 from montecarlo.report.language.symbols import check_formula, row_symbol
 from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
@@ -49,13 +47,15 @@ class Results:
     Attributes
     ----------
     measurements, curves : DataFrame
-    claims, run : dict
-        What claims.json and run.json hold.
+    claims : ReportRecord
+        What claims.json holds.
+    run : dict
+        What run.json holds.
     """
 
     measurements: pd.DataFrame
     curves: pd.DataFrame
-    claims: dict[str, Any]
+    claims: ReportRecord
     run: dict[str, Any]
 
 
@@ -105,184 +105,97 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         The one that the results were judged by; by default that of the five texts.
     """
     catalogue = catalogue or read_catalogue()
+    record = results.claims
     by_id = {claim.id: claim for claim in catalogue.claim}
     words = partial(shown_words, language=catalogue.language)
     names = {text.key: words(text.name) for text in catalogue.text}
     numbers = {claim.id: n for n, claim in enumerate(catalogue.claim, start=1)}
-    claims = tuple(
-        _claim(numbers[record["id"]], record, by_id[record["id"]], _Words(names, words))
-        for record in results.claims["claims"]
-    )
     passages: dict[str, tuple[Said, ...]] = {}
     entries = {passage.id: passage for passage in catalogue.passage}
-    for record in results.claims["passages"]:
-        entry = entries[record["id"]]
-        said = _said(record, words(entry.sentence.text))
+    for passage in record.passages:
+        entry = entries[passage.id]
+        said = _said(passage, words(entry.sentence.text))
         if said is not None:
             passages[entry.place] = (*passages.get(entry.place, ()), said)
     statements = {check.id: check.statement for check in catalogue.self_check}
-    self_checks = tuple(
-        SelfCheckView(
-            record["id"],
-            words(statements[record["id"]]),
-            record["verdict"],
-            _outcomes(record["checks"]),
-            tuple(_check(check) for check in record["checks"]),
-        )
-        for record in results.claims["self_checks"]
-    )
-    found = Counter(claim.verdict for claim in claims)
-    counts = tuple((verdict, found[verdict]) for verdict in VERDICTS if found[verdict])
     return Findings(
-        claims,
-        passages,
-        self_checks,
-        counts,
-        results.claims["error_rate"],
-        results.claims["simultaneous_error"],
+        record,
         results.run,
-        tuple(results.claims["models"]),
-        tuple(results.claims["records"]),
+        tuple(
+            _claim(numbers[one.id], one, by_id[one.id], names, words)
+            for one in record.claims
+        ),
+        passages,
+        tuple(
+            SelfCheckView(
+                one.id,
+                words(statements[one.id]),
+                one.verdict,
+                tuple(map(_check, one.checks)),
+            )
+            for one in record.self_checks
+        ),
         catalogue.language is not None,
-        read_z_scores(results.claims),
-        tuple(failed_self_checks(results.claims)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """Names of the texts by key, and how a catalogue's words become shown ones."""
-
-    names: Mapping[str, Shown]
-    shown: Callable[[Words], Shown]
 
 
 def _claim(
-    number: int, record: Mapping[str, Any], claim: Claim, words: _Words
+    number: int,
+    outcome: ClaimOutcome,
+    claim: Claim,
+    names: Mapping[str, Shown],
+    words: Callable[[Words], Shown],
 ) -> ClaimView:
     labels = {
-        interpretation.id: words.shown(interpretation.label)
-        for interpretation in claim.interpretation
-        if interpretation.label is not None
+        one.id: words(one.label)
+        for one in claim.interpretation
+        if one.label is not None
     }
-    verdict = record["verdict"]
     interpretations = tuple(
-        _interpretation(r, labels.get(r["id"])) for r in record["interpretations"]
+        _interpretation(one, labels.get(one.id)) for one in outcome.interpretations
     )
-    pairs = zip(record["findings"], claim.finding, strict=True)
-    said = (_said(one, words.shown(finding.text)) for one, finding in pairs)
+    pairs = zip(outcome.findings, claim.finding, strict=True)
+    said = (_said(one, words(finding.text)) for one, finding in pairs)
     right = concedes = None
-    if claim.right is not None and verdict in FAILING:
-        sentence = _said(record["right"], words.shown(claim.right.sentence))
-        line = _said(record["right"], words.shown(claim.right.arithmetic))
-        if sentence is not None and line is not None:
-            right = RightView(sentence, line)
-    if claim.concedes is not None and verdict in FAILING:
-        concedes = _said(record["concedes"], words.shown(claim.concedes.text))
-    voting = [
-        interpretation for interpretation in interpretations if interpretation.votes
-    ]
+    if outcome.verdict in FAILING:
+        if claim.right is not None:
+            sentence = _said(outcome.right, words(claim.right.sentence))
+            line = _said(outcome.right, words(claim.right.arithmetic))
+            if sentence is not None and line is not None:
+                right = RightView(sentence, line)
+        if claim.concedes is not None:
+            concedes = _said(outcome.concedes, words(claim.concedes.text))
     return ClaimView(
         number,
-        claim.id,
-        claim.topic,
-        claim.kind,
-        words.shown(claim.statement),
-        tuple(_source(source, words.names) for source in record["sources"]),
-        verdict,
-        record["texts"],
+        words(claim.statement),
+        names,
+        outcome,
         next((one for one in said if one is not None), None),
         interpretations,
         right,
         concedes,
-        telling(verdict, voting),
-        record.get("error_rate"),
+        telling(outcome.verdict, [one for one in interpretations if one.votes]),
     )
 
 
-def _source(record: Mapping[str, Any], names: Mapping[str, Shown]) -> SourceView:
-    return SourceView(
-        names[record["text"]],
-        record["text"],
-        record["section"],
-        record["point"],
-        record["line"],
-        tuple(record["sentence"]),
-        record["quantifier"],
-        record["form"],
-        tuple(record["premises"]),
-        tuple(record["admits"]),
-    )
-
-
-def _said(record: Mapping[str, Any], text: Shown) -> Said | None:
+def _said(outcome: SentenceOutcome | None, text: Shown) -> Said | None:
     """Return a sentence with its numbers; None where it does not hold."""
-    if not record["holds"]:
+    if outcome is None or not outcome.holds:
         return None
-    numbers = {
-        name: NumberView(n["value"], n["std_error"], n["row"], n["percent"])
-        for name, n in record["numbers"].items()
-    }
-    return Said(text, numbers, tuple(map(_check, record["checks"])))
+    return Said(text, outcome.numbers, tuple(map(_check, outcome.checks)))
 
 
 def _interpretation(
-    record: Mapping[str, Any], label: Shown | None
+    outcome: InterpretationOutcome, label: Shown | None
 ) -> InterpretationView:
-    first = record["checks"][0]
+    first = outcome.checks[0]
     return InterpretationView(
-        record["id"],
         label,
-        row_symbol(first["quantity"], first["summary"], first["divisor"]),
-        record["quantifier"],
-        record["form"],
-        record["share"],
-        record["votes"],
-        record["verdict"],
-        Counter(place["outcome"] for place in record["places"]),
-        tuple(_check(check) for check in record["checks"]),
-        tuple(
-            BorderView(
-                b["distribution"],
-                b["context"],
-                b["n_keys"],
-                tuple(b["d_k"]),
-                tuple(b["outcomes"]),
-            )
-            for b in record["borders"]
-        ),
-        tuple(
-            (place["distribution"], place["context"], place["n_keys"])
-            for place in record["places"]
-            if place["d_k"] is None
-            and place["outcome"] == "refuted"
-            and record["verdict"] == "conditional"
-        ),
+        row_symbol(first.quantity, first.summary, first.divisor),
+        outcome,
+        tuple(map(_check, outcome.checks)),
     )
 
 
-def _outcomes(checks: Sequence[Mapping[str, Any]]) -> Mapping[str, int]:
-    return Counter(case["outcome"] for check in checks for case in check["cases"])
-
-
-def _check(record: Mapping[str, Any]) -> CheckView:
-    cases = tuple(
-        CaseView(
-            case["distribution"],
-            case["context"],
-            case["n_keys"],
-            case["d_k"],
-            tuple(case["d_k_range"]),
-            case["rows"][0] if len(case["rows"]) == 1 else "",
-            case["estimate"],
-            case["std_error"],
-            (case["simultaneous_low"], case["simultaneous_high"]),
-            (case["region_low"], case["region_high"]),
-            case["outcome"],
-            case["replicates_needed"],
-            case["exact"],
-            case["limit"],
-        )
-        for case in record["cases"]
-    )
-    return CheckView(check_formula(record), cases)
+def _check(outcome: CheckOutcome) -> CheckView:
+    return CheckView(check_formula(outcome), outcome.cases)

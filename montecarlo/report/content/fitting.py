@@ -1,32 +1,46 @@
 """Whether claims.json fits the catalogue that it is of, and tables fit themselves."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import NoReturn, Protocol
 
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.claims.frame import catalogue_frame
-from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import (
+    CheckOutcome,
+    ClaimOutcome,
+    Judgement,
+    SentenceOutcome,
+)
+from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.schema import Catalogue, Claim
+from montecarlo.claims.sentences import Sentence
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up
 from montecarlo.results.columns import MEASUREMENTS
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.table import row_id
-from montecarlo.run_record import CLAIMS_FILE
 from montecarlo.sampling.design_points import DesignPoint
 
 Line = Mapping[str, str | None]
 
 
-def require_rows(lines: Iterable[Line], claims: Mapping[str, Any]) -> None:
+class Named(Protocol):
+    """What has an id."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+
+def require_rows(lines: Iterable[Line], claims: Judgement) -> None:
     """Make sure that lines have their names, and that claims name lines that are there.
 
     Parameters
     ----------
     lines : iterable of mapping
         Of measurements.csv, as text.
-    claims : mapping
-        What claims.json holds.
+    claims : Judgement
 
     Raises
     ------
@@ -74,28 +88,27 @@ def _name_of(line: Line) -> str:
     return row_id(point, key)
 
 
-def _named(record: Any) -> Iterator[str]:  # noqa: ANN401 - plain data
+def _named(claims: Judgement) -> Iterator[str]:
     """Yield every name of a line that a record holds."""
-    if isinstance(record, list):
-        for one in record:
-            yield from _named(one)
-    elif isinstance(record, dict):
-        for name, value in record.items():
-            if name == "rows":
-                yield from value
-            elif name == "row":
-                yield value
-            else:
-                yield from _named(value)
+    for check in (*claims.judged_checks(), *claims.said_checks()):
+        for case in check.cases:
+            yield from case.rows
+    for sentence in _sentences(claims):
+        yield from (number.row for number in sentence.numbers.values())
 
 
-def require_catalogue(claims: Mapping[str, Any], catalogue: Catalogue) -> None:
+def _sentences(claims: Judgement) -> Iterator[SentenceOutcome]:
+    for claim in claims.claims:
+        yield from claim.sentences()
+    yield from claims.passages
+
+
+def require_catalogue(claims: ClaimsRecord, catalogue: Catalogue) -> None:
     """Make sure that outcomes are those of a catalogue: each of its parts, in order.
 
     Parameters
     ----------
-    claims : mapping
-        What claims.json holds.
+    claims : ClaimsRecord
     catalogue : Catalogue
 
     Raises
@@ -103,43 +116,68 @@ def require_catalogue(claims: Mapping[str, Any], catalogue: Catalogue) -> None:
     ResultsError
         One line: the file, the place, what the catalogue has, what came.
     """
-    _require_same(catalogue_frame(catalogue), claims, "")
-    for claim, record in zip(catalogue.claim, claims["claims"], strict=True):
-        said = {source.text for source in claim.source}
-        if set(record["texts"]) != said:
-            _refuse_part(f"texts of claim {claim.id!r}", said, set(record["texts"]))
-        pairs = zip(claim.finding, record["findings"], strict=True)
-        sentences = [(finding.value, one) for finding, one in pairs]
-        if claim.right is not None:
-            sentences.append((claim.right.value, record["right"]))
-        if claim.concedes is not None:
-            sentences.append((claim.concedes.value, record["concedes"]))
-        for values, sentence in sentences:
-            _require_numbers(values, sentence, f"claim {claim.id!r}")
-    for passage, record in zip(catalogue.passage, claims["passages"], strict=True):
-        _require_numbers(passage.sentence.value, record, f"passage {passage.id!r}")
+    _require_same("ids of claims", _ids(catalogue.claim), _ids(claims.claims))
+    for claim, outcome in zip(catalogue.claim, claims.claims, strict=True):
+        _require_claim(claim, outcome)
+    _require_same("ids of passages", _ids(catalogue.passage), _ids(claims.passages))
+    for passage, said in zip(catalogue.passage, claims.passages, strict=True):
+        _require_sentence(passage.sentence, said, f"passage {passage.id!r}")
+    checks = catalogue.self_check
+    _require_same("ids of self-checks", _ids(checks), _ids(claims.self_checks))
+    for check, found in zip(checks, claims.self_checks, strict=True):
+        _require_same(f"self-check {check.id!r}", check.check, _asked(found.checks))
+    _require_same("models", catalogue.model, claims.models)
+    _require_same("records", catalogue.record, claims.records)
 
 
-def _require_same(frame: object, record: Any, place: str) -> None:  # noqa: ANN401
-    """Make sure that a record has what a frame has, at the same places."""
-    if isinstance(frame, dict) and isinstance(record, dict):
-        for name, part in frame.items():
-            _require_same(part, record[name], f"{place}.{name}")
-    elif isinstance(frame, list):
-        if len(frame) != len(record):
-            _refuse_part(place.lstrip("."), f"{len(frame)} entries", len(record))
-        for number, (part, one) in enumerate(zip(frame, record, strict=True)):
-            _require_same(part, one, f"{place}[{number}]")
-    elif frame != record:
-        _refuse_part(place.lstrip("."), frame, record)
+def _require_claim(claim: Claim, outcome: ClaimOutcome) -> None:
+    where, voting = f"claim {claim.id!r}", claim.admitted()
+    for name in ("kind", "topic"):
+        _require_same(
+            f"{name} of {where}", getattr(claim, name), getattr(outcome, name)
+        )
+    _require_same(f"sources of {where}", claim.source, outcome.sources)
+    texts = {source.text for source in claim.source}
+    _require_same(f"texts of {where}", texts, set(outcome.texts))
+    wanted, came = claim.interpretation, outcome.interpretations
+    _require_same(f"interpretations of {where}", _ids(wanted), _ids(came))
+    for one, found in zip(wanted, came, strict=True):
+        place = f"interpretation {one.id!r} of {where}"
+        _require_same(f"votes of {place}", one.id in voting, found.votes)
+        for name in ("quantifier", "form", "share"):
+            _require_same(
+                f"{name} of {place}", getattr(one, name), getattr(found, name)
+            )
+        _require_same(f"checks of {place}", one.check, _asked(found.checks))
+    _require_same(f"findings of {where}", len(claim.finding), len(outcome.findings))
+    said = list(zip(claim.finding, outcome.findings, strict=True))
+    right = None if claim.right is None else claim.right.as_sentence()
+    for sentence, made in ((right, outcome.right), (claim.concedes, outcome.concedes)):
+        if sentence is None or made is None:
+            _require_same(f"sentences of {where}", sentence is None, made is None)
+        else:
+            said.append((sentence, made))
+    for sentence, made in said:
+        _require_sentence(sentence, made, where)
 
 
-def _require_numbers(
-    values: Mapping[str, object], sentence: Mapping[str, Any], place: str
-) -> None:
-    wanted = set(values) if sentence["holds"] else set()
-    if set(sentence["numbers"]) != wanted:
-        _refuse_part(f"numbers of {place}", wanted, set(sentence["numbers"]))
+def _require_sentence(sentence: Sentence, said: SentenceOutcome, where: str) -> None:
+    _require_same(f"checks of {where}", sentence.check, _asked(said.checks))
+    wanted = set(sentence.value) if said.holds else set()
+    _require_same(f"numbers of {where}", wanted, set(said.numbers))
+
+
+def _asked(checks: Iterable[CheckOutcome]) -> tuple[Check, ...]:
+    return tuple(check.asked for check in checks)
+
+
+def _ids(entries: Iterable[Named]) -> list[str]:
+    return [entry.id for entry in entries]
+
+
+def _require_same(place: str, wanted: object, came: object) -> None:
+    if wanted != came:
+        _refuse_part(place, wanted, came)
 
 
 def _refuse_part(place: str, wanted: object, came: object) -> NoReturn:

@@ -1,11 +1,9 @@
 """What the pages show of the judge's report card."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-import msgspec
 import pandas as pd
 
 from montecarlo.calibration.card import (
@@ -13,7 +11,6 @@ from montecarlo.calibration.card import (
     Card,
     actual_over_nominal,
     by_quantity,
-    counted,
     extrapolated,
     short,
     uncounted,
@@ -22,7 +19,6 @@ from montecarlo.calibration.rates import RATES
 from montecarlo.calibration.studies import Tally, studies_recipe
 from montecarlo.report.language.symbols import row_symbol
 from montecarlo.results.table import CURVE_COLUMNS
-from montecarlo.study import StudyResults
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)
@@ -93,44 +89,12 @@ class CardView:
     earlier_claims: bool = False  # the studies judged other claims than there are now
 
 
-def with_card(results: StudyResults, card: Card | None) -> StudyResults:
-    """Put a report card into results: numbers of pages come from results files.
-
-    Parameters
-    ----------
-    results : StudyResults
-    card : Card or None
-        None: results as they are.
-
-    Returns
-    -------
-    StudyResults
-        With ``report_card`` and ``error_rate_counted`` in the claims, and the curves of
-        its figure.
-    """
-    if card is None:
-        return results
-    rate = float(results.claims["simultaneous_error"])
-    view = view_card(card, rate)
+def card_curves(view: CardView, card: Card) -> pd.DataFrame:
+    """Return the curves of the card's figure, with the columns of curves.csv."""
     curves = pd.DataFrame.from_records(
         [*_rate_curves(view), *_power_curves(card.power)], columns=list(CURVE_COLUMNS)
     )
-    curves = curves.astype({"d_k": "Int64", "n_keys": "Int64"})
-    return replace(
-        results,
-        curves=pd.concat([results.curves, curves], ignore_index=True),
-        claims={
-            **results.claims,
-            "error_rate_counted": msgspec.to_builtins(counted(card, rate)),
-            "report_card": msgspec.to_builtins(view),
-        },
-    )
-
-
-def read_view(claims: Mapping[str, Any]) -> CardView | None:
-    """Return the card that claims.json holds, None where it has none."""
-    record = claims.get("report_card")
-    return None if record is None else msgspec.convert(record, CardView)
+    return curves.astype({"d_k": "Int64", "n_keys": "Int64"})
 
 
 def _rate_curves(view: CardView) -> Iterator[tuple[object, ...]]:

@@ -6,13 +6,13 @@ The data are small and committed: ``python -m benchmarks.sensitivity`` makes the
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from montecarlo.study import StudyResults
+from montecarlo.claims.outcomes import Judgement
 
 FILE = Path(__file__).with_name("sensitivity.json")
 
@@ -90,29 +90,27 @@ class Sensitivity:
     lines: tuple[Choice, ...]
 
 
-def fingerprint(claims: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:
     """Return a hash of what was judged and where: what was made from others is stale.
 
     Parameters
     ----------
-    claims, run : dict
-        What claims.json holds of all claims, and run.json.
+    claims : Judgement
+        Of all claims.
+    run : dict
+        What run.json holds.
     """
     asked = [
         [
-            claim["id"],
-            *(interpretation[name] for name in ("id", "votes", "quantifier", "share")),
-            *(value for check in interpretation["checks"] for value in _asked(check)),
+            claim.id,
+            *(one.id, one.votes, one.quantifier, one.share),
+            *(msgspec.to_builtins(check.asked) for check in one.checks),
         ]
-        for claim in claims["claims"]
-        for interpretation in claim["interpretations"]
+        for claim in claims.claims
+        for one in claim.interpretations
     ]
     text = json.dumps([asked, run["grid"], run["error_rate"]], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _asked(check: Mapping[str, Any]) -> list[object]:
-    return [value for name, value in check.items() if name != "cases"]
 
 
 def read_sensitivity(file: Path = FILE) -> Sensitivity:
@@ -124,25 +122,3 @@ def read_sensitivity(file: Path = FILE) -> Sensitivity:
         By default the one that came with the package.
     """
     return msgspec.json.decode(file.read_bytes(), type=Sensitivity)
-
-
-def with_sensitivity(results: StudyResults) -> StudyResults:
-    """Put it into results: numbers of pages come from results files.
-
-    Parameters
-    ----------
-    results : StudyResults
-
-    Returns
-    -------
-    StudyResults
-        With ``sensitivity`` in the claims.
-    """
-    record = msgspec.to_builtins(read_sensitivity())
-    return replace(results, claims={**results.claims, "sensitivity": record})
-
-
-def sensitivity_of(claims: Mapping[str, Any]) -> Sensitivity | None:
-    """Return what claims.json holds of it, None where it has none."""
-    record = claims.get("sensitivity")
-    return None if record is None else msgspec.convert(record, Sensitivity)

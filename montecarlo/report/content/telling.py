@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 
-from montecarlo.report.content.views import CaseView, CheckView, InterpretationView
+from montecarlo.claims.outcomes import CaseOutcome
+from montecarlo.report.content.views import CheckView, InterpretationView
 
 
 def smallest_refuted(
     interpretations: Sequence[InterpretationView],
-) -> tuple[CheckView, CaseView] | None:
+) -> tuple[CheckView, CaseOutcome] | None:
     """Return the smallest place that was measured to be otherwise than claimed.
 
     None where there is none; what theory says of a limit is not measured at a place.
@@ -19,7 +20,7 @@ def smallest_refuted(
 
 def telling(
     verdict: str, interpretations: Sequence[InterpretationView]
-) -> tuple[CheckView, CaseView] | None:
+) -> tuple[CheckView, CaseOutcome] | None:
     """Return the case that stands for a verdict.
 
     Of a claim that fails somewhere, the smallest counterexample; of one that is open,
@@ -40,7 +41,7 @@ def telling(
 
 def _smallest(
     interpretations: Sequence[InterpretationView], outcome: str
-) -> tuple[CheckView, CaseView] | None:
+) -> tuple[CheckView, CaseOutcome] | None:
     """Return the case of an outcome with the smallest d_k and n, and its check."""
     return min(
         (
@@ -48,31 +49,31 @@ def _smallest(
             for check, case in _cases(interpretations)
             if case.outcome == outcome
         ),
-        key=lambda found: (found[1].d_k_range[1], found[1].n_keys or 0),
+        key=lambda found: ((found[1].d_k_range or (0, 0))[1], found[1].n_keys or 0),
         default=None,
     )
 
 
 def _cases(
     interpretations: Sequence[InterpretationView],
-) -> list[tuple[CheckView, CaseView]]:
+) -> list[tuple[CheckView, CaseOutcome]]:
     return [(c, case) for r in interpretations for c in r.checks for case in c.cases]
 
 
-def _is_vague(case: CaseView) -> bool:
+def _is_vague(case: CaseOutcome) -> bool:
     """Tell whether the error of a positive quantity is over a third of its value."""
     low = case.region[0]
-    if low is None or low <= 0.0 or not case.estimate or not case.std_error:
+    if low <= 0.0 or not case.estimate or not case.std_error:
         return False
     return case.std_error > abs(case.estimate) / 3.0
 
 
-def _margin(case: CaseView) -> float:
+def _margin(case: CaseOutcome) -> float:
     """Return how many standard errors an interval stays away from its region's ends."""
     gaps = [
         abs(end - limit)
-        for end, limit in zip(case.decision, case.region, strict=True)
-        if end is not None and limit is not None
+        for end, limit in zip(case.interval, case.region, strict=True)
+        if math.isfinite(end) and math.isfinite(limit)
     ]
     if not gaps or not case.std_error:
         return math.inf

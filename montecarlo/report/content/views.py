@@ -1,11 +1,23 @@
 """What a page shows, as typed records: no words, no HTML."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from montecarlo.report.content.z_scores import ZScoresView
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    ClaimOutcome,
+    InterpretationOutcome,
+    JointOutcome,
+    Located,
+    NumberOutcome,
+    located,
+)
+from montecarlo.claims.schema import Source
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content.record import ReportRecord
 from montecarlo.report.language.own_words import Shown
 
 #: Verdicts in the order in which a page counts them.
@@ -38,52 +50,21 @@ TOPICS = ("premise", "variance", "weights", "gradients", "arithmetic", "practice
 
 
 @dataclass(frozen=True, slots=True)
-class CaseView:
-    """One case of a check."""
-
-    distribution: str
-    context: str
-    n_keys: int | None
-    d_k: int | None
-    d_k_range: tuple[int, int]
-    row: str  # empty where the estimate is of several rows: a slope, a ratio of ends
-    estimate: float | None
-    std_error: float | None
-    decision: tuple[float | None, float | None]
-    region: tuple[float | None, float | None]
-    outcome: str
-    needed: int | None
-    exact: float | None
-    limit: Mapping[str, Any] | None  # where theory decides: what it tends to, and how
-
-
-@dataclass(frozen=True, slots=True)
-class NumberView:
-    """A number of a sentence; one without an error is a count or exact."""
-
-    value: float
-    error: float | None
-    row: str
-    percent: bool
-
-
-@dataclass(frozen=True, slots=True)
 class CheckView:
     """One check: what is compared, as a formula, and its cases."""
 
     formula: str
-    cases: tuple[CaseView, ...]
+    cases: tuple[CaseOutcome, ...]
 
     def columns(self) -> list[tuple[int, int]]:
         """Return the d_k, or ranges of d_k, that its table has columns for."""
-        return sorted({case.d_k_range for case in self.cases})
+        return sorted({case.d_k_range for case in self.cases if case.d_k_range})
 
-    def lines(self) -> list[tuple[CaseView, list[CaseView | None]]]:
+    def lines(self) -> list[tuple[CaseOutcome, list[CaseOutcome | None]]]:
         """Return the lines of its table; the first case of each names it."""
-        lines: dict[tuple[str, str, int | None], dict[tuple[int, int], CaseView]] = {}
+        lines: dict[Located, dict[tuple[int, int] | None, CaseOutcome]] = {}
         for case in self.cases:
-            place = (case.distribution, case.context, case.n_keys)
-            lines.setdefault(place, {})[case.d_k_range] = case
+            lines.setdefault(located(case, d_k=None), {})[case.d_k_range] = case
         columns = self.columns()
         return [
             (next(iter(line.values())), [line.get(column) for column in columns])
@@ -106,22 +87,11 @@ class CheckView:
 
 
 @dataclass(frozen=True, slots=True)
-class BorderView:
-    """Where an outcome changes along d_k."""
-
-    distribution: str
-    context: str
-    n_keys: int | None
-    d_k: tuple[int, int]
-    outcomes: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Said:
     """A sentence that holds, its numbers, and the checks that it rests on."""
 
     text: Shown
-    numbers: Mapping[str, NumberView]
+    numbers: Mapping[str, NumberOutcome]
     checks: tuple[CheckView, ...]
 
 
@@ -129,34 +99,41 @@ class Said:
 class InterpretationView:
     """One interpretation; ``label`` is None where ``symbol`` names it."""
 
-    id: str
     label: Shown | None
     symbol: str
-    quantifier: str
-    form: str
-    share: float
-    votes: bool  # whether a text says it, so that it counts
-    verdict: str
-    outcomes: Mapping[str, int]
+    outcome: InterpretationOutcome
     checks: tuple[CheckView, ...]
-    borders: tuple[BorderView, ...]
-    exceptions: tuple[tuple[str, str, int | None], ...]  # distribution, context and n
 
+    @property
+    def id(self) -> str:
+        """Its id in the catalogue."""
+        return self.outcome.id
 
-@dataclass(frozen=True, slots=True)
-class SourceView:
-    """Where a text says it, and how."""
+    @property
+    def votes(self) -> bool:
+        """Whether a text says it, so that it counts."""
+        return self.outcome.votes
 
-    name: Shown
-    key: str
-    section: str
-    point: int
-    line: int
-    sentence: tuple[int, ...]
-    quantifier: str
-    form: str
-    premises: tuple[str, ...]
-    admits: tuple[str, ...]
+    @property
+    def verdict(self) -> Verdict:
+        """How it came out."""
+        return self.outcome.verdict
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """How many of its cases came out how."""
+        return Counter(case.outcome for case in self.outcome.cases)
+
+    @property
+    def exceptions(self) -> list[JointOutcome]:
+        """The series that are against it, where it depends on the case."""
+        if self.verdict != Verdict.CONDITIONAL:
+            return []
+        return [
+            case
+            for case in self.outcome.cases
+            if case.d_k is None and case.outcome == Verdict.REFUTED
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,34 +152,65 @@ class ClaimView:
     ----------
     number : int
         Its place in the catalogue, from 1.
-    texts : mapping
-        Key of each text that makes it to the verdict on what that text says.
+    statement : Shown
+    names : mapping
+        Key of each text to its name.
+    outcome : ClaimOutcome
     finding : Said or None
         None where no sentence of the catalogue holds.
+    interpretations : tuple of InterpretationView
     right : RightView or None
         Of a claim that fails, where the sentence holds.
     concedes : Said or None
         What is right in a claim that fails.
-    telling : (CheckView, CaseView) or None
+    telling : (CheckView, CaseOutcome) or None
         The case that stands for its verdict.
-    error_rate : float or None
-        The claim's own nominal one: that of all its checks, at all interim analyses.
     """
 
     number: int
-    id: str
-    topic: str
-    kind: str
     statement: Shown
-    sources: tuple[SourceView, ...]
-    verdict: str
-    texts: Mapping[str, str]
-    finding: Said | None
-    interpretations: tuple[InterpretationView, ...]
-    right: RightView | None
-    concedes: Said | None
-    telling: tuple[CheckView, CaseView] | None
-    error_rate: float | None = None  # None: an earlier version did not count it
+    names: Mapping[str, Shown]
+    outcome: ClaimOutcome
+    finding: Said | None = None
+    interpretations: tuple[InterpretationView, ...] = ()
+    right: RightView | None = None
+    concedes: Said | None = None
+    telling: tuple[CheckView, CaseOutcome] | None = None
+
+    @property
+    def id(self) -> str:
+        """Its id in the catalogue."""
+        return self.outcome.id
+
+    @property
+    def topic(self) -> str:
+        """What it is about."""
+        return self.outcome.topic
+
+    @property
+    def kind(self) -> str:
+        """``measured``, or why not."""
+        return self.outcome.kind
+
+    @property
+    def verdict(self) -> Verdict:
+        """How it came out."""
+        return self.outcome.verdict
+
+    @property
+    def texts(self) -> Mapping[str, Verdict]:
+        """Key of each text that makes it to the verdict on what that text says."""
+        return self.outcome.texts
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where texts say it, and how."""
+        return self.outcome.sources
+
+    @property
+    def error_rate(self) -> float:
+        """Its own nominal one: of all its checks, at all interim analyses."""
+        return self.outcome.error_rate
 
     @property
     def voting(self) -> list[InterpretationView]:
@@ -235,27 +243,31 @@ class SelfCheckView:
 
     id: str
     statement: Shown
-    verdict: str
-    outcomes: Mapping[str, int]
+    verdict: Verdict
     checks: tuple[CheckView, ...]
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """How many of its cases came out how."""
+        return Counter(case.outcome for check in self.checks for case in check.cases)
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
     """Everything that the pages of all languages show; ``own``: a user's claims."""
 
+    record: ReportRecord
+    run: Mapping[str, Any]
     claims: tuple[ClaimView, ...]
     passages: Mapping[str, tuple[Said, ...]]  # those that hold, by place
     self_checks: tuple[SelfCheckView, ...]
-    counts: tuple[tuple[str, int], ...]
-    error_rate: float
-    simultaneous_error: float
-    run: Mapping[str, Any]
-    models: tuple[Mapping[str, Any], ...]
-    records: tuple[Mapping[str, Any], ...]
     own: bool = False
-    z_scores: ZScoresView | None = None  # None: an earlier version did not judge them
-    failed_self_checks: tuple[str, ...] = ()  # ids of those that are refuted
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """How many claims have each verdict that any has."""
+        found = Counter(claim.verdict for claim in self.claims)
+        return [(str(v), found[Verdict(v)]) for v in VERDICTS if found[Verdict(v)]]
 
     def claim(self, name: str) -> ClaimView | None:
         """Return a claim of the five texts by id, None where it was left out.
@@ -269,7 +281,9 @@ class Findings:
         """Return names and keys of the texts that claims are from."""
         return list(
             dict.fromkeys(
-                (source.name, source.key) for c in self.claims for source in c.sources
+                (claim.names[source.text], source.text)
+                for claim in self.claims
+                for source in claim.sources
             )
         )
 

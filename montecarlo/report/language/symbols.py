@@ -1,12 +1,10 @@
 """Symbols: quantities, summaries, divisors and checks as LaTeX, the same everywhere."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims.checks import Check, Level
 
 _SUMMARY = {
     "mean": r"\operatorname{E}",
@@ -52,57 +50,56 @@ def _grouped(symbol: str) -> str:
     return rf"({symbol})" if symbol[0].isdigit() else symbol
 
 
-def check_formula(check: Mapping[str, Any]) -> str:
+def check_formula(check: Check) -> str:
     """Return what a check compares, as LaTeX.
 
     Parameters
     ----------
-    check : mapping
-        A check of claims.json.
+    check : Check
     """
-    symbol = row_symbol(check["quantity"], check["summary"], check["divisor"])
-    if check["quantity"] in FORMAT_QUANTITIES:
-        symbol = rf"{symbol}\,_{{\mathrm{{{check['number_format']}}}}}"
-    low, high = level_formula(check["low"]), level_formula(check["high"])
-    match check["relation"]:
+    symbol = row_symbol(check.quantity, check.summary, check.divisor)
+    if check.quantity in FORMAT_QUANTITIES:
+        symbol = rf"{symbol}\,_{{\mathrm{{{check.number_format}}}}}"
+    low, high = level_formula(check.low), level_formula(check.high)
+    match check.relation:
         case "equals":
-            if check["expected"] == "reference":
+            if check.expected == "reference":
                 expected = rf"{symbol}^{{\,\ast}}"
             else:
-                expected = level_formula(check["expected"])
-            percent = decimal(100.0 * check["tolerance"])
-            if check["expected"] == 0.0:
-                return rf"{symbol} = 0 \pm {decimal(check['tolerance'])}"
+                expected = level_formula(check.expected)
+            percent = decimal(100.0 * (check.tolerance or 0.0))
+            if check.expected == 0.0:
+                return rf"{symbol} = 0 \pm {decimal(check.tolerance or 0.0)}"
             return rf"{symbol} = {expected}\;(\pm {percent}\,\%)"
         case "tends_to":
             ends = {"zero": "0", "constant": r"c > 0", "infinity": r"\infty"}
-            return rf"{symbol} \to {ends[check['to']]}\;\;({{d_k \to \infty}})"
+            return rf"{symbol} \to {ends[check.to or 'zero']}\;\;({{d_k \to \infty}})"
         case "slope_between":
             symbol = rf"\frac{{\mathrm{{d}} \ln {symbol}}}{{\mathrm{{d}} \ln d_k}}"
         case "ratio_of_ends_between":
             symbol = rf"\frac{{{symbol}(d_{{\max}})}}{{{symbol}(d_{{\min}})}}"
-            low = "" if check["low"] == 0.0 else low
+            low = "" if check.low == 0.0 else low
     if low and high:
         return rf"{low} \le {symbol} \le {high}"
     return rf"{symbol} \ge {low}" if low else rf"{symbol} \le {high}"
 
 
-def level_formula(level: Mapping[str, float] | float | None) -> str:
+def level_formula(level: Level | float | str | None) -> str:
     """Return a bound as LaTeX; empty where there is none."""
     if level is None:
         return ""
-    if not isinstance(level, Mapping):
+    if not isinstance(level, Level):
         return decimal(float(level))
     over: list[str] = []
     under: list[str] = []
-    for base, power in (("d_k", level["d_k_power"]), ("n", level["n_keys_power"])):
+    for base, power in (("d_k", level.d_k_power), ("n", level.n_keys_power)):
         factor = {1.0: base, 0.5: rf"\sqrt{{{base}}}"}.get(abs(power))
         if factor is None and power != 0.0:
             over.append(rf"{base}^{{{decimal(power)}}}")
         elif factor is not None:
             (over if power > 0.0 else under).append(factor)
-    if level["times"] != 1.0 or not over:
-        over.insert(0, decimal(level["times"]))
+    if level.times != 1.0 or not over:
+        over.insert(0, decimal(level.times))
     return "/".join([r"\,".join(over), *under])
 
 

@@ -11,9 +11,6 @@ from typing import Any
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.content.findings import Results, gather
-from montecarlo.report.content.observed.trained import read_trained
-from montecarlo.report.content.report_card import read_view
-from montecarlo.report.content.sensitivity import sensitivity_of
 from montecarlo.report.content.tables.explorer import read_explorer
 from montecarlo.report.content.tables.saturated_rows import saturated_rows
 from montecarlo.report.content.tables.topics import audit_rows, tail_table, topic_tables
@@ -116,9 +113,9 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
         tail_table(results.measurements),
         read_legends(results.measurements, results.curves),
         threshold_panels(results.curves, findings),
-        read_view(results.claims),
-        read_trained(results.claims),
-        sensitivity_of(results.claims),
+        results.claims.report_card,
+        results.claims.trained_model,
+        results.claims.sensitivity,
         read_explorer(results.measurements, results.curves),
         languages,
     )

@@ -94,8 +94,8 @@ class Contents:
         there = {
             "divisors": self.explorer,
             "audit": self.audit,
-            "models": findings.models,
-            "records": findings.records,
+            "models": findings.record.models,
+            "records": findings.record.records,
             "saturated": self.saturated,
             "tails": self.tails,
             "self-checks": findings.self_checks,

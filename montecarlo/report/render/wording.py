@@ -7,7 +7,8 @@ from functools import partial
 from babel import Locale
 from markupsafe import Markup
 
-from montecarlo.report.content.views import NumberView, Said
+from montecarlo.claims.outcomes import NumberOutcome
+from montecarlo.report.content.views import Said
 from montecarlo.report.language.catalogues import LANGUAGES, Language, localised
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import OwnWords, Shown, set_own_words
@@ -80,16 +81,18 @@ def set_said(language: Language, said: Said) -> Markup:
     return _localised_prose(language, filled)
 
 
-def set_number(language: Language, number: NumberView) -> Markup:
+def set_number(language: Language, number: NumberOutcome) -> Markup:
     """Set a number of a sentence: value ± error, or a share in per cent.
 
     A count stands in full, an exact value with three digits.
     """
-    row = "" if number.error is None else number.row  # an exact value is no estimate
-    if number.error is None and not number.value.is_integer():
+    row = (
+        "" if number.std_error is None else number.row
+    )  # an exact value is no estimate
+    if number.std_error is None and not number.value.is_integer():
         return language.numbers.number(number.value, abs(number.value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
-    return write(number.value, number.error, row)
+    return write(number.value, number.std_error, row)
 
 
 def _image(mark: str, figure: Figure) -> Markup:

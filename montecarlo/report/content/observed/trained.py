@@ -6,15 +6,11 @@ The data are small and committed: the example observes the model, and
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.resources import files
-from typing import Any
-
-import msgspec
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.observation.evidence import label_here
-from montecarlo.study import StudyResults
 
 TRAINED_FILE = "trained_model.json"
 
@@ -43,28 +39,6 @@ class TrainedModel:
     n_heads: int
     n_sequences: int
     interpretations: Mapping[str, Sequence[TrainedReading]]
-
-
-def with_trained(results: StudyResults) -> StudyResults:
-    """Put a trained model into results: numbers of pages come from results files.
-
-    Parameters
-    ----------
-    results : StudyResults
-
-    Returns
-    -------
-    StudyResults
-        With ``trained_model`` in the claims.
-    """
-    record = msgspec.to_builtins(view_trained(results.study.catalogue))
-    return replace(results, claims={**results.claims, "trained_model": record})
-
-
-def read_trained(claims: Mapping[str, Any]) -> TrainedModel | None:
-    """Return the model that claims.json holds, None where it has none."""
-    record = claims.get("trained_model")
-    return None if record is None else msgspec.convert(record, TrainedModel)
 
 
 def view_trained(catalogue: Catalogue) -> TrainedModel:

@@ -7,13 +7,13 @@ and the author's file, where there is one.  Out: entries in the order of the tex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.content.telling import smallest_refuted
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.sources import section_number
 from montecarlo.report.content.views import (
     FAILING,
-    CaseView,
     CheckView,
     ClaimView,
     Findings,
@@ -66,14 +66,14 @@ class Assertion:
     verdict : str
         Of the interpretations that the text's words admit.
     places : tuple of Place
-    telling : (CheckView, CaseView) or None
+    telling : (CheckView, CaseOutcome) or None
         What it gives at the smallest telling case, and what was measured there.
     """
 
     claim: ClaimView
     verdict: str
     places: tuple[Place, ...]
-    telling: tuple[CheckView, CaseView] | None = None
+    telling: tuple[CheckView, CaseOutcome] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def make_errata(
 
 def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
     """Yield a claim as a text says it, if it does."""
-    sources = [source for source in claim.sources if source.key == key]
+    sources = [source for source in claim.sources if source.text == key]
     if not sources:
         return
     places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)

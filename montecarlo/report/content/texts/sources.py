@@ -36,10 +36,8 @@ def sayers_of(claim: ClaimView) -> list[Sayers]:
     claim : ClaimView
     """
     by_text: dict[str, dict[str, dict[str, None]]] = {}
-    names: dict[str, Shown] = {}
     for source in claim.sources:
-        names[source.key] = source.name
-        ways = by_text.setdefault(source.key, {})
+        ways = by_text.setdefault(source.text, {})
         ways.setdefault(source.quantifier, {})[section_number(source.section)] = None
     differ = len({claim.verdict, *claim.texts.values()}) > 1
     alike: dict[tuple[object, ...], list[str]] = {}
@@ -48,7 +46,7 @@ def sayers_of(claim: ClaimView) -> list[Sayers]:
         verdict = claim.texts.get(key, claim.verdict)
         alike.setdefault((shown, verdict if differ else ""), []).append(key)
     return [
-        Sayers(tuple((names[key], key) for key in keys), ways, verdict)  # type: ignore[arg-type]
+        Sayers(tuple((claim.names[key], key) for key in keys), ways, verdict)  # type: ignore[arg-type]
         for (ways, verdict), keys in alike.items()
     ]
 

@@ -22,9 +22,9 @@ def with_verdicts(results: Results) -> Results:
         number of the claim.  Texts come in alphabetical order of their keys.
     """
     rows = {
-        (source["text"], float(number), claim["texts"][source["text"]])
-        for number, claim in enumerate(results.claims["claims"], start=1)
-        for source in claim["sources"]
+        (source.text, float(number), str(claim.texts[source.text]))
+        for number, claim in enumerate(results.claims.claims, start=1)
+        for source in claim.sources
     }
     if not rows:
         return results
@@ -38,5 +38,5 @@ def with_verdicts(results: Results) -> Results:
 
 def text_keys(results: Results) -> list[str]:
     """Return the keys of the texts in the order of the figure."""
-    claims = results.claims["claims"]
-    return sorted({source["text"] for c in claims for source in c["sources"]})
+    claims = results.claims.claims
+    return sorted({source.text for claim in claims for source in claim.sources})

@@ -1,0 +1,92 @@
+"""claims.json of a report: how everything came out, and what pages show beside it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import pandas as pd
+
+from montecarlo.calibration.card import Card, Counted, counted
+from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.report.content.observed.trained import TrainedModel, view_trained
+from montecarlo.report.content.report_card import CardView, card_curves, view_card
+from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
+from montecarlo.results.folder import ResultsError
+from montecarlo.results.validating import about, validate
+from montecarlo.small_files import read_small
+from montecarlo.study import StudyResults
+
+#: Bytes of a claims.json at most; that of the full preset has two million.
+MOST_CLAIMS = 2**25
+
+
+class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """claims.json: how everything that is judged came out."""
+
+    error_rate_counted: Annotated[
+        Counted | None, about("what the nominal rate is worth; null: not counted")
+    ] = None
+    report_card: Annotated[
+        CardView | None, about("the judge's report card; null: there is none")
+    ] = None
+    trained_model: Annotated[
+        TrainedModel | None, about("the claims on a trained model; null likewise")
+    ] = None
+    sensitivity: Annotated[
+        Sensitivity | None, about("what other choices would change; null likewise")
+    ] = None
+
+
+def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
+    """Put beside results what the judge's errors were counted to be, and its curves.
+
+    Parameters
+    ----------
+    results : StudyResults
+    card : Card or None
+        None: results as they are.
+    """
+    if card is None:
+        return results
+    rate = results.claims.simultaneous_error
+    view = view_card(card, rate)
+    return replace(
+        results,
+        curves=pd.concat([results.curves, card_curves(view, card)], ignore_index=True),
+        claims=_with(
+            results.claims, error_rate_counted=counted(card, rate), report_card=view
+        ),
+    )
+
+
+def with_studies(results: StudyResults) -> StudyResults:
+    """Put beside results what a trained model says, and what other choices change."""
+    claims = _with(
+        results.claims,
+        trained_model=view_trained(results.study.catalogue),
+        sensitivity=read_sensitivity(),
+    )
+    return replace(results, claims=claims)
+
+
+def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:
+    """Return a record with further fields: numbers of pages come from results files."""
+    return ReportRecord(**(msgspec.structs.asdict(claims) | beside))
+
+
+def read_claims(folder: Path) -> ReportRecord:
+    """Read claims.json of a folder.
+
+    Raises
+    ------
+    ResultsError
+        If it is not as its type says; one line.
+    """
+    try:
+        content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
+        claims = msgspec.json.decode(content)
+    except (OSError, ValueError, RecursionError) as error:
+        reason = str(error).split("\n", maxsplit=1)[0]
+        raise ResultsError(f"{CLAIMS_FILE} must be JSON, got none: {reason}") from None
+    return validate(claims, ReportRecord, CLAIMS_FILE)
