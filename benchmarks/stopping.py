@@ -19,7 +19,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import ClaimOutcome, Judge
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.engine import Plan, run_to
+from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.execution.executors import make_executor
@@ -68,7 +68,6 @@ def compare(study: Study) -> Iterator[Way]:
     study : Study
     """
     budgets = needed_budgets(study)
-    plan = Plan(budgets, study.seed, study.grid.divisors)
     store, used = SampleStore(), 0.0
     looks = max(len(budget.looks()) for budget in budgets.values())
     with make_executor(1) as executor:
@@ -77,8 +76,10 @@ def compare(study: Study) -> Iterator[Way]:
                 point: budget.looks()[min(look, len(budget.looks()) - 1)]
                 for point, budget in budgets.items()
             }
+            exact = {point: Budget(number, number) for point, number in wanted.items()}
             started = time.process_time()
-            run_to(plan, store, partial(finish, executor), wanted)
+            plan = Plan(exact, study.seed, study.grid.divisors)
+            run(plan, store, partial(finish, executor), lambda _: ())
             used += time.process_time() - started
             once = dict.fromkeys(budgets, 1)
             rates = split_error_rate(

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import msgspec
@@ -21,7 +21,7 @@ from montecarlo.claims.simulation import Simulation, cases_of
 from montecarlo.claims.thresholds import threshold_curves
 from montecarlo.claims.undecided import undecided_points
 from montecarlo.claims.z_scores import judge_z_scores
-from montecarlo.estimation.engine import Budget, Plan, run, run_to
+from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.execution.tasks import finish
@@ -170,8 +170,9 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
                 plan, store, work, undecided, advance, in_time or (lambda: True)
             )
         else:
-            wanted = {c: study.replicates[c.name] for c in budgets}
-            run_to(plan, store, work, wanted, advance)
+            known = {c: study.replicates[c.name] for c in budgets}
+            exact = {c: Budget(number, number) for c, number in known.items()}
+            run(replace(plan, budgets=exact), store, work, lambda _: (), advance)
             limited = study.time_limit_reached
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))

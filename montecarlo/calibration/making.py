@@ -1,4 +1,8 @@
-"""Making the report card: banks and studies are drawn, judged, counted, and written."""
+"""Making the report card: banks and studies are drawn, judged, counted, and written.
+
+Into its folder as it is, not published like a run's: the card is part of the package,
+where what is stale is marked by hand, and what changed is looked at as a diff.
+"""
 
 import argparse
 import platform

@@ -139,35 +139,6 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     return sufficed
 
 
-def run_to(
-    plan: Plan,
-    store: SampleStore,
-    finish: Finish,
-    wanted: Mapping[DesignPoint, int],
-    advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
-) -> None:
-    """Sample a known number of replicates of each point, whatever is undecided.
-
-    Parameters
-    ----------
-    plan : Plan
-    store : SampleStore
-    finish : callable
-    wanted : mapping
-        Point to its number of replicates.
-    advance : callable
-        As for `run`.
-
-    Raises
-    ------
-    RuntimeError
-        As for `run`.
-    """
-    sampling = _Sampling(plan, store, finish, advance, lambda: True)
-    sampling.bring_to(wanted)
-    raise_failures(sampling.failures)
-
-
 @dataclass(slots=True)
 class _Sampling:
     """Sampling under way: the arguments of `run`, and what has failed."""

@@ -29,7 +29,7 @@ from montecarlo.report.options import read_options, repeated_options
 from montecarlo.report.render.making import FORMATS, import_all, make_report
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.journal import JournaledStore
-from montecarlo.results.publishing import Edition, publishing
+from montecarlo.results.publishing import publishing
 from montecarlo.study import Study, require_replicates, run_study
 
 #: Writes what was asked for: results, catalogue, codes of languages, folder, processes
@@ -210,48 +210,32 @@ def write_report(
         If the run could not finish; the previous output is as it was.
     """
     require_complete(read_language(code) for code in target.languages)
-    how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
-    with how as edition:
-        results = _write(study, target, edition, only, own_file, make)
-    return results, edition.written
-
-
-def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and where to
-    study: Study,
-    target: Target,
-    edition: Edition,
-    only: Sequence[str],
-    own_file: bytes | None,
-    make: Make | None,
-) -> Results:
-    """Sample, judge, and write all files of the report aside."""
     in_time = _until(time.perf_counter(), target.max_seconds)
-    folder, store = edition.folder, JournaledStore(journal=edition.journal)
-    with make_executor(target.jobs, target.executor) as executor:
+    how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
+    with how as edition, make_executor(target.jobs, target.executor) as executor:
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
         # matplotlib is not made for threads, and a cluster may not have it
         drawing = executor if executor.kind == PROCESSES else None
+        store, ready = JournaledStore(journal=edition.journal), partial(_ready, drawing)
         with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
-            ready = partial(_get_ready, drawing)
             found = run_study(study, executor, advance, store, in_time, sampled=ready)
         results = with_calibration(found, read_card())
         if own_file is None:
             results = with_studies(results)
         edition.note_time("sampling")
-        record = write_results(results, folder)
-        record |= {"only": list(only), "languages": list(target.languages)}
+        edition.record = write_results(results, edition.folder)
+        edition.record |= {"only": list(only), "languages": list(target.languages)}
         if own_file is not None:
-            (folder / OWN_FILE).write_bytes(own_file)
-            record["own_claims"] = OWN_FILE
-        edition.record = record
-        read_back = read_results(folder, record)
+            (edition.folder / OWN_FILE).write_bytes(own_file)
+            edition.record["own_claims"] = OWN_FILE
+        read_back = read_results(edition.folder, edition.record)
         write = make or report_maker(None)
-        write(read_back, study.catalogue, target.languages, folder, drawing)
-    edition.note_time("rendering")
-    return read_back
+        write(read_back, study.catalogue, target.languages, edition.folder, drawing)
+        edition.note_time("rendering")
+    return read_back, edition.written
 
 
-def _get_ready(workers: Workers | None) -> None:
+def _ready(workers: Workers | None) -> None:
     """Let workers import what pages need while this process makes the table."""
     if workers is not None:
         with suppress(BrokenExecutor):

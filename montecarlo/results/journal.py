@@ -171,34 +171,29 @@ class Journal:
             return self._connection.execute(statement, values).fetchall()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class JournaledStore(SampleStore):
     """Batches in memory that are also in a journal.
 
     Attributes
     ----------
-    journal : Journal or None
+    journal : Journal
     """
 
-    journal: Journal | None = None
+    journal: Journal
 
     def add(self, point: DesignPoint, start: int, batch: Batch) -> None:
         """Take a finished batch, in any order, and write it down."""
         packed = pack(batch)
-        if self.journal is not None:
-            stop = start + len(packed.means)
-            self.journal.keep(point.name, start, stop, packed)
+        self.journal.keep(point.name, start, start + len(packed.means), packed)
         self.add_packed(point, start, packed)
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
         """Take a batch from the journal, if it is there."""
-        if self.journal is None:
-            return False
         packed = self.journal.find(point.name, start, stop)
-        if packed is None:
-            return False
-        self.add_packed(point, start, packed)
-        return True
+        if packed is not None:
+            self.add_packed(point, start, packed)
+        return packed is not None
 
 
 @contextmanager
