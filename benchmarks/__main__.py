@@ -23,7 +23,7 @@ from benchmarks.contenders import (
 )
 from benchmarks.timing import median_seconds_of, ratios, time_together
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 
 TABLE = Path(__file__).with_name("speed.csv")
 COLUMNS = (
@@ -58,7 +58,7 @@ def row_lines(n_keys: int, replicates: int, blocks: int, runs: int) -> Iterator[
 
 def floor_lines(n_keys: int, replicates: int) -> Iterator[Line]:
     """Yield ours over a floor of the same reductions: the row family, and all."""
-    point = DesignPoint("gaussian", "gaussian", D_K, n_keys)
+    point = parse_point("gaussian", "gaussian", D_K, n_keys)
     keys = {"entropy": RowKey("sqrt", FAMILY[1], "mean")}
     family = next(row_contenders(n_keys, replicates, 1)).run
     whole = ours(point, replicates, keys).run

@@ -25,26 +25,26 @@ from montecarlo.execution.cluster import checked, ready
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
 from montecarlo.results.journal import Journal, JournaledStore, open_journal
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
 #: Replicates that a point of the standard report may get.
 MOST = 512
 GAUSSIAN = ("gaussian", "gaussian")
 KINDS = {
-    "pairs": DesignPoint(*GAUSSIAN, 64),
-    "pairs, initialised": DesignPoint(
+    "pairs": parse_point(*GAUSSIAN, 64),
+    "pairs, initialised": parse_point(
         *GAUSSIAN,
         64,
         initialisation="init(kind=xavier_uniform,norm=layer,shape=full,width=512)",
     ),
-    "rows, n = 32": DesignPoint(*GAUSSIAN, 64, 32),
-    "rows, n = 128": DesignPoint(*GAUSSIAN, 64, 128),
-    "rows, n = 128, planted": DesignPoint(*GAUSSIAN, 64, 128, "planted(0.5)"),
-    "rows, n = 512": DesignPoint(*GAUSSIAN, 64, 512),
-    "rows, n = 16384": DesignPoint(*GAUSSIAN, 64, 16384),
-    "rows, n = 128, formats": DesignPoint(*GAUSSIAN, 64, 128, formats=True),
-    "rows, n = 65536, formats": DesignPoint(*GAUSSIAN, 64, 65536, formats=True),
+    "rows, n = 32": parse_point(*GAUSSIAN, 64, 32),
+    "rows, n = 128": parse_point(*GAUSSIAN, 64, 128),
+    "rows, n = 128, planted": parse_point(*GAUSSIAN, 64, 128, "planted(0.5)"),
+    "rows, n = 512": parse_point(*GAUSSIAN, 64, 512),
+    "rows, n = 16384": parse_point(*GAUSSIAN, 64, 16384),
+    "rows, n = 128, formats": parse_point(*GAUSSIAN, 64, 128, formats=True),
+    "rows, n = 65536, formats": parse_point(*GAUSSIAN, 64, 65536, formats=True),
 }
 TASKS = 5000
 REPEATS = 20

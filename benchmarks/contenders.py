@@ -28,7 +28,7 @@ from montecarlo.attention.softmax import (
 )
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.row_blocks import SCORES_AT_ONCE, stack
@@ -80,7 +80,7 @@ def ours(point: DesignPoint, replicates: int, keys: dict[str, RowKey]) -> Conten
 
 def variance_contenders(d_k: int, replicates: int, pairs: int) -> Iterator[Contender]:
     """Yield who estimates Var(q·k): ours, plain, then over entry variances; others."""
-    point = DesignPoint("gaussian", "gaussian", d_k)
+    point = parse_point("gaussian", "gaussian", d_k)
     for quantity in ("score_variance", "score_variance_ratio"):
         key = {"variance": RowKey("none", quantity, "value")}
         yield ours(point, replicates, key)
@@ -122,7 +122,7 @@ def row_contenders(n_keys: int, replicates: int, blocks: int) -> Iterator[Conten
 
 
 def _family(seed: int, n_keys: int, replicates: int) -> Estimates:
-    point = DesignPoint("gaussian", "gaussian", D_K, n_keys)
+    point = parse_point("gaussian", "gaussian", D_K, n_keys)
     at_once = max(1, SCORES_AT_ONCE // math.prod(point.shape))
     means: dict[str, list[Array]] = {}
     for first in range(0, replicates, at_once):
@@ -209,7 +209,7 @@ def floor(n_keys: int, replicates: int, *, whole: bool) -> Callable[[int], None]
         J v and its product with the keys, the steps of the spectral norm, elements and
         their order in float64, and the counts of all that has quantiles.
     """
-    n_queries, _ = DesignPoint("gaussian", "gaussian", D_K, n_keys).shape
+    n_queries, _ = parse_point("gaussian", "gaussian", D_K, n_keys).shape
     divisors = [rule.value(D_K) for rule in DIVISORS.values()]
     ones = np.ones(n_keys, dtype=np.float32)
 

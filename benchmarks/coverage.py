@@ -22,7 +22,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
 from montecarlo.presets import PRESETS
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study import find_reference
 
 TABLE = Path(__file__).with_suffix(".csv")
@@ -57,10 +57,10 @@ def plans() -> Iterator[tuple[DesignPoint, tuple[RowKey, ...]]]:
     """Yield the points, those of pairs first, and the rows looked at in each."""
     for distribution, d_k in PLACES:
         key = RowKey("none", "score_variance", "value")
-        yield DesignPoint(distribution, distribution, d_k), (key,)
+        yield parse_point(distribution, distribution, d_k), (key,)
     for distribution, d_k in PLACES:
         keys = [RowKey(name, "inverse_participation", "mean") for name in DIVISORS]
-        yield DesignPoint(distribution, distribution, d_k, N_KEYS), tuple(keys)
+        yield parse_point(distribution, distribution, d_k, N_KEYS), tuple(keys)
 
 
 def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:

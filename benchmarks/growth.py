@@ -15,7 +15,7 @@ from benchmarks.timing import median_seconds_of
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample
 
 PAGE = Path(__file__).parents[1] / "docs" / "cost.md"
@@ -26,7 +26,7 @@ TOLERANCES = (0.02, 0.01, 0.005, 0.0025, 0.00125)
 ERROR_RATES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 Line = tuple[str, ...]
 #: Where the tolerance and the error rate are varied, and what stays while the other is.
-PLACE = DesignPoint("gaussian", "gaussian", 64)
+PLACE = parse_point("gaussian", "gaussian", 64)
 TOLERANCE, ERROR_RATE = 0.005, 1e-3
 MOST = 4096
 
@@ -72,7 +72,7 @@ def by_dimension(dimensions: Sequence[int]) -> Iterator[Line]:
     """Yield d_k, time of a block of pairs, and of 128 rows of 128 keys."""
     yield "$d_k$", "block of pairs, ms", "128 rows of 128 keys, ms"
     for d_k in dimensions:
-        places = (DesignPoint("gaussian", "gaussian", d_k, n) for n in (None, 128))
+        places = (parse_point("gaussian", "gaussian", d_k, n) for n in (None, 128))
         yield str(d_k), *(f"{replicate_milliseconds(place):.2f}" for place in places)
 
 
@@ -80,7 +80,7 @@ def by_length(lengths: Sequence[int]) -> Iterator[Line]:
     """Yield n, rows of a replicate, its time, and nanoseconds per score."""
     yield "$n$", "rows", "ms", "ns per score"
     for n_keys in lengths:
-        place = DesignPoint("gaussian", "gaussian", 64, n_keys)
+        place = parse_point("gaussian", "gaussian", 64, n_keys)
         time = replicate_milliseconds(place)
         scores = math.prod(place.shape)
         yield (

@@ -16,8 +16,10 @@ from montecarlo.sampling.affordable import (
     require_affordable_tail,
 )
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.dependence import INDEPENDENT
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
+from montecarlo.sampling.initialisations import name_of
 
 Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
@@ -62,14 +64,14 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         sizes += [(d, n) for d in self.d_k for n in self.n_keys]
         return [
-            DesignPoint(
+            parse_point(
                 self.distribution_q,
                 self.distribution_k or self.distribution_q,
                 d_k,
                 n_keys,
                 self.dependence,
                 self.initialisation,
-                self.formats and n_keys is not None,
+                formats=self.formats and n_keys is not None,
             )
             for d_k, n_keys in sizes
         ]
@@ -136,15 +138,15 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
                 )
         rows = [(d, n) for d in self.d_k for n in self.n_keys] + list(self.edges)
         found = [
-            DesignPoint("gaussian", "gaussian", d)
+            parse_point("gaussian", "gaussian", d)
             for d in (*self.d_k, *(d for d, _ in self.edges))
         ]
-        found += [DesignPoint("gaussian", "gaussian", d, n) for d, n in rows]
+        found += [parse_point("gaussian", "gaussian", d, n) for d, n in rows]
         for distribution in distributions:
             for d in self.distribution_d_k:
-                found.append(DesignPoint(distribution, distribution, d))
+                found.append(parse_point(distribution, distribution, d))
                 found += [
-                    DesignPoint(distribution, distribution, d, n)
+                    parse_point(distribution, distribution, d, n)
                     for n in self.distribution_n_keys
                 ]
         for block in self.blocks:
@@ -161,13 +163,11 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         return sorted(
             once.values(),
             key=lambda c: (
-                c.n_keys is not None,
-                c.dependence != "none",
-                c.initialisation,
-                order.get(c.distribution_k, len(order)),
-                c.distribution_q,
-                c.distribution_k,
-                c.dependence,
+                c.has_rows,
+                c.dependence != INDEPENDENT,
+                name_of(c.initialisation),
+                order.get(c.distribution_k.name, len(order)),
+                *c.names,
                 c.n_keys or 0,
                 c.d_k,
             ),

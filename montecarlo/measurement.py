@@ -27,7 +27,7 @@ from montecarlo.execution.tasks import finish
 from montecarlo.names import look_up
 from montecarlo.results.table import IDENTITY, identity, row_id
 from montecarlo.sampling.affordable import require_affordable
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.theory.references import reference
 
 #: Replicates of a point query at first.
@@ -124,8 +124,14 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     for name in divisor.split("/"):
         look_up("divisor", name, DIVISORS)
     formats = quantity in FORMAT_QUANTITIES
-    point = DesignPoint(
-        distribution_q, distribution_k, d_k, n_keys, dependence, initialisation, formats
+    point = parse_point(
+        distribution_q,
+        distribution_k,
+        d_k,
+        n_keys,
+        dependence,
+        initialisation,
+        formats=formats,
     )
     chosen = summary or ("value" if quantity in PAIR_QUANTITIES else "mean")
     key = RowKey(divisor, quantity, chosen, number_format, softmax)

@@ -15,7 +15,7 @@ import msgspec
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.checks import Check
-from montecarlo.claims.domains import distributions_label, lacks, points_of
+from montecarlo.claims.domains import lacks, points_of
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
@@ -200,7 +200,8 @@ def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:
         )
     }
     for c in points_of(check, points):
-        key = distributions_label(c), c.dependence, c.initialisation
+        _, _, dependence, initialisation = c.names
+        key = c.label, dependence, initialisation
         there.setdefault(key, set()).add(c.n_keys or 0)
     d_k = fill_range(*domain.d_k)
     for (distributions, dependence, initialisation), found in there.items():

@@ -19,7 +19,7 @@ from montecarlo.results.columns import MEASUREMENTS, validate_table
 from montecarlo.run_record import read_report_run
 from montecarlo.sampling.affordable import require_affordable, require_soon
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 
 
 def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
@@ -42,7 +42,7 @@ def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
     most = MOST
     if arguments.most is not None:
         most = number_within("most", arguments.most, LEAST, MOST_REPLICATES)
-    point = DesignPoint(
+    point = parse_point(
         *distributions, d_k, keys, arguments.dependence, arguments.initialisation
     )
     n_divisors = len(set(arguments.divisor.split("/")))

@@ -19,7 +19,7 @@ from montecarlo.sampling.affordable import (
     require_soon,
 )
 from montecarlo.sampling.cost import replicate_seconds, tail_seconds
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
 from montecarlo.tails import tail_task
@@ -90,7 +90,7 @@ def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
             f"replicates of {OVERFLOW} must begin with 0, got {arguments.replicates!r}"
         )
     d_k = whole_number("d-k", arguments.d_k)
-    DesignPoint("gaussian", "gaussian", d_k)  # refuses what is no length
+    parse_point("gaussian", "gaussian", d_k)  # refuses what is no length
     require_affordable_tail(d_k)
     require_soon("replicates", len(indices), tail_seconds(d_k))
     return tail_task(d_k, arguments.number_format, seed, indices.stop)
@@ -102,7 +102,7 @@ def _point(arguments: argparse.Namespace) -> DesignPoint:
             "number-format must be left out without keys: pairs have no rows, got "
             f"{arguments.number_format!r}"
         )
-    return DesignPoint(
+    return parse_point(
         arguments.distribution_q or arguments.distribution,
         arguments.distribution_k or arguments.distribution,
         whole_number("d-k", arguments.d_k),

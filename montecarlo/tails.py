@@ -9,7 +9,7 @@ from montecarlo.estimation.failures import OVERFLOW, failed_tail, raise_failures
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.execution.tasks import Task, finish
 from montecarlo.results.table import identity, row_id
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.rare_events import Tail, estimate_tail
 from montecarlo.theory.score_distribution import log_score_tail
 
@@ -63,7 +63,7 @@ def tail_task(d_k: int, number_format: str, seed: int, blocks: int) -> Task:
 
 
 def _row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:
-    point = DesignPoint("gaussian", "gaussian", d_k)
+    point = parse_point("gaussian", "gaussian", d_k)
     key = RowKey("none", OVERFLOW, "value", name, "naive")
     value = math.exp(tail.log_value)
     exact = math.exp(log_score_tail(NUMBER_FORMATS[name].log_largest, d_k))

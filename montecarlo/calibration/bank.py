@@ -18,7 +18,7 @@ from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.summaries import SPREAD, RowKey
 from montecarlo.presets import PRESETS
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import (
     count_columns,
     mean_columns,
@@ -116,14 +116,14 @@ class Bank:
 def points() -> list[DesignPoint]:
     """Return the points that have a bank: pairs first."""
     found = [
-        DesignPoint(distribution, distribution, d_k) for distribution, d_k in PAIRS
+        parse_point(distribution, distribution, d_k) for distribution, d_k in PAIRS
     ]
     found += [
-        DesignPoint(distribution, distribution, d_k, n_keys)
+        parse_point(distribution, distribution, d_k, n_keys)
         for distribution, d_k, n_keys in ROWS
     ]
     found += [
-        DesignPoint("gaussian", "gaussian", d_k, 128, "planted(0.5)") for d_k in PLANTED
+        parse_point("gaussian", "gaussian", d_k, 128, "planted(0.5)") for d_k in PLANTED
     ]
     return found
 
@@ -136,7 +136,7 @@ def first_look(point: DesignPoint) -> int:
 
 def row_keys(point: DesignPoint) -> Iterator[RowKey]:
     """Name the rows of a point that are calibrated."""
-    if point.n_keys is None:
+    if not point.has_rows:
         for name in PAIR_ROWS:
             yield RowKey("none", name, "value")
         return
@@ -184,7 +184,7 @@ def read_or_draw(point: DesignPoint, seed: int, size: int, folder: Path | None) 
 
 
 def _counted(point: DesignPoint) -> list[tuple[str, str]]:
-    if point.n_keys is None:
+    if not point.has_rows:
         return []
     return [(divisor, name) for divisor in ("none", "sqrt") for name in COUNTED]
 
@@ -192,7 +192,7 @@ def _counted(point: DesignPoint) -> list[tuple[str, str]]:
 def _draw(
     point: DesignPoint, seed: int, size: int, counted: list[tuple[str, str]]
 ) -> Bank:
-    if point.n_keys is None:
+    if not point.has_rows:
         return Bank(point, sample(point, seed, 0, size, DIVISORS).means, {})
     names = [(divisor, name) for divisor, name, _ in count_columns(point, DIVISORS)]
     at_once = max(1, math.ceil(KEYS_AT_ONCE / point.shape[1]))

@@ -108,7 +108,7 @@ def columns_of(bank: Bank, key: RowKey) -> tuple[Array, Callable[[Array], Array]
     function : callable
         (n_means, ...) -> (...).
     """
-    if bank.point.n_keys is None:
+    if not bank.point.has_rows:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], bank.point.d_k
         names = _used(quantity)
         columns = [bank.column("none", name) for name in names]

@@ -21,6 +21,7 @@ from montecarlo.calibration.judged import (
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import SPREAD, RowKey, has_interval
+from montecarlo.sampling.dependence import INDEPENDENT
 from montecarlo.sampling.resampling import index_chunks
 from montecarlo.study import find_reference
 
@@ -187,8 +188,8 @@ def _count_covered(
 def row_name(bank: Bank, key: RowKey) -> RowName:
     """Name a row of a bank."""
     point = bank.point
-    context = "" if point.dependence == "none" else point.dependence
-    place = (point.distribution_k, context, point.d_k, point.n_keys)
+    context = "" if point.dependence == INDEPENDENT else point.dependence.name
+    place = (point.distribution_k.name, context, point.d_k, point.n_keys)
     return RowName(*place, key.divisor, key.quantity, key.summary)
 
 

@@ -18,7 +18,7 @@ from montecarlo.estimation.estimates import POINTWISE, Estimate
 from montecarlo.estimation.intervals import mean_ends
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, has_interval
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.resampling import Indices, index_chunks
 
 #: Streams of judged samples, apart from those of single banks.
@@ -76,7 +76,7 @@ def all_series() -> list[tuple[DesignPoint, ...]]:
         *ROWS,
     ):
         if d_k >= FIRST_D_K:
-            point = DesignPoint(distribution, distribution, d_k, n_keys)
+            point = parse_point(distribution, distribution, d_k, n_keys)
             found.setdefault((distribution, n_keys), []).append(point)
     rising = (sorted(some, key=lambda c: c.d_k) for some in found.values() if some[1:])
     return [tuple(some) for some in rising]
@@ -90,7 +90,7 @@ def series_keys(point: DesignPoint) -> list[RowKey]:
         for check in read_catalogue().checks()
         if check.relation in along
     }
-    pairs = point.n_keys is None
+    pairs = not point.has_rows
     return sorted(key for key in keys if (key.summary == "value") == pairs)
 
 
@@ -144,7 +144,7 @@ def measure_series(banks: Sequence[Bank], samples: int, draws: int) -> list[Rate
         covered = _count_covered(banks, key, n, draws, pooled)
         for relation in RELATIONS:
             low, high = (tuple(side.tolist()) for side in missed[relation.name])
-            place = (last.distribution_k, "", last.d_k, last.n_keys)
+            place = (last.distribution_k.name, "", last.d_k, last.n_keys)
             row = RowName(*place, key.divisor, key.quantity, relation.name)
             hits = covered[relation.name]
             records.append(Rates(row, judged, n, samples, low, high, draws, hits, None))

@@ -30,24 +30,10 @@ def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
         (
             point
             for point in points
-            if (point.n_keys is None) == pairs and _contains(check, point)
+            if (not point.has_rows) == pairs and _contains(check, point)
         ),
-        key=lambda c: (
-            c.distribution_q,
-            c.distribution_k,
-            c.dependence,
-            c.initialisation,
-            c.n_keys or 0,
-            c.d_k,
-        ),
+        key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
     )
-
-
-def distributions_label(point: DesignPoint) -> str:
-    """Name the distributions of a point: one name where q and k share it."""
-    if point.distribution_q == point.distribution_k:
-        return point.distribution_k
-    return f"{point.distribution_q} * {point.distribution_k}"
 
 
 def canonical_distributions(named: str) -> str:
@@ -68,13 +54,12 @@ def canonical_distributions(named: str) -> str:
 
 def _contains(check: Check, point: DesignPoint) -> bool:
     domain = check.domain
-    if point.dependence not in domain.dependence:
+    _, _, dependence, initialisation = point.names
+    if dependence not in domain.dependence:
         return False
-    if point.initialisation not in domain.initialisation or not _has_distribution(
-        domain.distributions, point
-    ):
+    if initialisation not in domain.initialisation:
         return False
-    if lacks(check, point):
+    if not _has_distribution(domain.distributions, point) or lacks(check, point):
         return False
     if not domain.d_k[0] <= point.d_k <= domain.d_k[1]:
         return False
@@ -92,18 +77,15 @@ def lacks(check: Check, point: DesignPoint) -> str:
             f"is not computed in {check.number_format} with the softmax "
             f"{check.softmax} at {point.n_keys} keys"
         )
-    if point.n_keys is None or check.quantity in row_quantities(point):
+    if not point.has_rows or check.quantity in row_quantities(point):
         return ""
     needed = "planted keys: a dependence planted(rho)"
     if not ROW_QUANTITIES[check.quantity].planted:
         needed = "Gaussian keys, without dependence or initialisation"
-    return f"needs {needed}, got {distributions_label(point)}, {point.dependence!r}"
+    return f"needs {needed}, got {point.label}, {point.dependence.name!r}"
 
 
 def _has_distribution(distributions: tuple[str, ...], point: DesignPoint) -> bool:
-    label = distributions_label(point)
-    if (
-        not distributions
-    ):  # the premise of the texts: one distribution of mean 0 and variance 1
-        return label in DISTRIBUTIONS
-    return label in {canonical_distributions(named) for named in distributions}
+    if not distributions:  # the premise of the texts: one of mean 0 and variance 1
+        return point.label in DISTRIBUTIONS
+    return point.label in {canonical_distributions(named) for named in distributions}

@@ -13,7 +13,7 @@ import msgspec
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.checks import Check, region_of
-from montecarlo.claims.domains import distributions_label, points_of
+from montecarlo.claims.domains import points_of
 from montecarlo.claims.evidence import Found
 from montecarlo.claims.outcomes import Located
 from montecarlo.estimation.estimates import Estimate
@@ -21,6 +21,7 @@ from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
 from montecarlo.results.table import row_id
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.initialisations import name_of
 from montecarlo.theory.limits import limit_of
 
 #: The far end of a series: from the largest d_k down to a quarter of it.
@@ -148,9 +149,9 @@ def locate(check: Check, point: DesignPoint) -> Located:
     """Name the case of a check that a point is."""
     compared = check.quantity in FORMAT_QUANTITIES
     return Located(
-        distribution=distributions_label(point),
-        dependence=point.dependence,
-        initialisation=point.initialisation,
+        distribution=point.label,
+        dependence=point.dependence.name,
+        initialisation=name_of(point.initialisation),
         arithmetic=f"{check.number_format} {check.softmax}" if compared else "",
         n_keys=point.n_keys,
         d_k=point.d_k,

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from montecarlo.sampling.dependence import INDEPENDENT
 from montecarlo.sampling.design_points import DesignPoint
 
 #: Failures that are told in full.
@@ -29,18 +30,18 @@ def failed_batch(
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
     """Return the command that samples some replicates of a point, and no more."""
     options = {
-        "--distribution-q": point.distribution_q,
-        "--distribution-k": point.distribution_k,
+        "--distribution-q": point.distribution_q.name,
+        "--distribution-k": point.distribution_k.name,
         "--d-k": point.d_k,
         "--seed": seed,
         "--replicates": f"{indices.start}:{indices.stop}",
     }
-    if point.n_keys is not None:
+    if point.has_rows:
         options["--keys"] = point.n_keys
-    if point.dependence != "none":
-        options["--dependence"] = point.dependence
+    if point.dependence != INDEPENDENT:
+        options["--dependence"] = point.dependence.name
     if point.initialisation:
-        options["--initialisation"] = point.initialisation
+        options["--initialisation"] = point.initialisation.name
     if point.formats:
         options["--number-format"] = SOME_FORMAT
     return _command(options)

@@ -31,7 +31,6 @@ from montecarlo.estimation.row_distribution import (
 )
 from montecarlo.estimation.samples import Samples
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.sampling.distributions import parse_distribution
 from montecarlo.sampling.replicates import (
     count_columns,
     format_column,
@@ -57,7 +56,7 @@ class RowKey(NamedTuple):
 
 def row_keys(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
     """Name every row that a point gives, in the order of the table."""
-    if point.n_keys is None:
+    if not point.has_rows:
         for pair_quantity in PAIR_QUANTITIES.values():
             used = divisors if pair_quantity.divided else ("none",)
             for divisor in used:
@@ -92,8 +91,8 @@ def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
 def has_interval(point: DesignPoint, quantity: str) -> bool:
     """Tell whether the entries have the moments that a quantity's interval needs."""
     distributions = (
-        parse_distribution(point.distribution_q),
-        parse_distribution(point.distribution_k),
+        point.distribution_q,
+        point.distribution_k,
     )
     return (
         min(distribution.moments for distribution in distributions)
@@ -140,7 +139,7 @@ class Summaries:
         return self._made[key]
 
     def _make(self, key: RowKey) -> Estimate:
-        if self.point.n_keys is None:
+        if not self.point.has_rows:
             return self._of_pairs(key)
         if "/" in key.divisor:
             return self._ratio(key)

@@ -13,12 +13,12 @@ from montecarlo.attention.softmax import (
     weights_in_order,
     widen,
 )
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 
 #: Name of the curve; ``x`` counts through the weights row by row, from 0.
 EXAMPLE = "example_weight"
-POINT = DesignPoint("gaussian", "gaussian", 64, 32)
+POINT = parse_point("gaussian", "gaussian", 64, 32)
 N_QUERIES = 16
 SHOWN_DIVISORS = ("none", "sqrt")
 
@@ -39,14 +39,8 @@ def example_curves(seed: int) -> Iterator[tuple[object, ...]]:
     """
     q, k = draw_matrices(POINT, seed, 0)
     gaps = measure_gaps(widen(q[:N_QUERIES]) @ widen(k).T)
-    place = (
-        POINT.distribution_q,
-        POINT.distribution_k,
-        POINT.dependence,
-        POINT.initialisation,
-    )
     sizes = (POINT.d_k, POINT.n_keys)
     for divisor in SHOWN_DIVISORS:
         rows = softmax_rows(gaps, DIVISORS[divisor].value(POINT.d_k))
         for x, weight in enumerate(weights_in_order(rows).ravel().tolist()):
-            yield (*place, *sizes, divisor, EXAMPLE, float(x), weight, math.nan)
+            yield (*POINT.names, *sizes, divisor, EXAMPLE, float(x), weight, math.nan)

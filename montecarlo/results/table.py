@@ -45,10 +45,7 @@ Lookup = Callable[[DesignPoint, RowKey], Reference | None]
 def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
     """Return the values of the columns that identify a row, in order."""
     return (
-        point.distribution_q,
-        point.distribution_k,
-        point.dependence,
-        point.initialisation,
+        *point.names,
         point.d_k,
         point.shape[0],
         point.n_keys,
@@ -122,15 +119,12 @@ def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...
     """Yield the mean weight of the key at each kept rank, one curve per divisor."""
     for one in summaries:
         point = one.point
-        if point.n_keys is None:
+        if not point.has_rows:
             continue
         for divisor in one.divisors:
             for rank, estimate in one.by_rank(divisor):
                 yield (
-                    point.distribution_q,
-                    point.distribution_k,
-                    point.dependence,
-                    point.initialisation,
+                    *point.names,
                     point.d_k,
                     point.n_keys,
                     divisor,

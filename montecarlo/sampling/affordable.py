@@ -8,8 +8,6 @@ from functools import lru_cache
 from montecarlo.attention.row_block import query_rows
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.sampling.distributions import parse_distribution
-from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.sampling.matrices import keys_at_once
 from montecarlo.sampling.rare_events import BLOCK
 
@@ -36,10 +34,10 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
     """
     n_queries, n_keys = point.shape
     d_k = float(point.d_k)
-    if point.n_keys is None:
+    if not point.has_rows:
         distributions = (
-            parse_distribution(point.distribution_q),
-            parse_distribution(point.distribution_k),
+            point.distribution_q,
+            point.distribution_k,
         )
         standard = all(
             distribution.mean == 0.0 and distribution.std == 1.0
@@ -50,7 +48,7 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
         needed = FLOAT * d_k * (n_queries + 3 * keys_at_once(point) + pulled)
         needed += SCORE_BYTES * float(n_queries) * n_keys
-    initialisation = parse_initialisation(point.initialisation)
+    initialisation = point.initialisation
     if initialisation is not None:
         needed += (
             FLOAT * initialisation.width * (2 * float(max(n_queries, n_keys)) + 3 * d_k)
@@ -72,7 +70,7 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
     if needed <= MOST_BYTES and seconds <= MOST_SECONDS:
         return
     sizes = {"d_k": point.d_k, "n_keys": point.n_keys}
-    initialisation = parse_initialisation(point.initialisation)
+    initialisation = point.initialisation
     if initialisation is not None:
         sizes["width"] = initialisation.width
     named = ", ".join(f"{name}={size}" for name, size in sizes.items() if size)

@@ -7,8 +7,6 @@ for batches, and no result depends on them.
 from montecarlo.attention.number_formats import FORMAT_ROWS, FORMAT_SCORES
 from montecarlo.attention.row_block import query_rows
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.sampling.distributions import parse_distribution
-from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.sampling.rare_events import BLOCK
 
 #: Seconds per drawn entry; the others are drawn like the Gaussian.
@@ -40,21 +38,18 @@ def replicate_seconds(point: DesignPoint, n_divisors: int) -> float:
     """Return about how long one replicate takes on one core, in seconds."""
     n_queries, n_keys = point.shape
     scores = n_queries * n_keys
-    family = [
-        parse_distribution(distribution).name.split("(")[0]
-        for distribution in (point.distribution_q, point.distribution_k)
-    ]
+    q, k = point.distribution_q.family, point.distribution_k.family
     draws = point.d_k * (
-        n_queries * DRAW_SECONDS.get(family[0], GAUSSIAN_SECONDS)
-        + n_keys * DRAW_SECONDS.get(family[1], GAUSSIAN_SECONDS)
+        n_queries * DRAW_SECONDS.get(q, GAUSSIAN_SECONDS)
+        + n_keys * DRAW_SECONDS.get(k, GAUSSIAN_SECONDS)
     )
-    initialisation = parse_initialisation(point.initialisation)
+    initialisation = point.initialisation
     if initialisation is not None:
         entries = initialisation.width * (n_queries + n_keys + 2 * point.d_k)
         draws = entries * GAUSSIAN_SECONDS
         tokens = initialisation.width * (n_queries + n_keys)
         draws += tokens * (TOKEN_SECONDS + point.d_k * PRODUCT_SECONDS)
-    if point.n_keys is None:
+    if not point.has_rows:
         product = scores * point.d_k * PRODUCT_SECONDS
         return FIXED_SECONDS + draws + product + scores * PAIR_SECONDS
     pulled = n_divisors * min(

@@ -33,6 +33,9 @@ class Dependence:
         return self.kind if self.kind == "none" else f"{self.kind}({self.rho!r})"
 
 
+INDEPENDENT = Dependence("none")
+
+
 def parse_dependence(name: str) -> Dependence:
     """Return the dependence that a name stands for.
 

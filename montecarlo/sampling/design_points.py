@@ -12,9 +12,17 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
-from montecarlo.sampling.dependence import parse_dependence
-from montecarlo.sampling.distributions import parse_distribution
-from montecarlo.sampling.initialisations import parse_initialisation
+from montecarlo.sampling.dependence import (
+    INDEPENDENT,
+    Dependence,
+    parse_dependence,
+)
+from montecarlo.sampling.distributions import Distribution, parse_distribution
+from montecarlo.sampling.initialisations import (
+    Initialisation,
+    name_of,
+    parse_initialisation,
+)
 
 #: Queries and keys of a block of pairs: best standard error per second (measured).
 PAIR_BLOCK = 256
@@ -30,114 +38,180 @@ LARGE = 2048
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """Blocks of queries against keys, of which each pair is looked at alone."""
+
+    @property
+    def name(self) -> str:
+        """Canonical name."""
+        return "pairs"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Attention rows of so many keys, at least 2."""
+
+    n_keys: int
+
+    @property
+    def name(self) -> str:
+        """Canonical name."""
+        return f"n_keys={self.n_keys}"
+
+
+@dataclass(frozen=True, slots=True)
 class DesignPoint:
     """What is sampled.
 
     Attributes
     ----------
-    distribution_q, distribution_k : str
-        Canonical names of the distributions of the entries.
+    distribution_q, distribution_k : Distribution
+        Of the entries.
     d_k : int
         Length of a query or key, at least 1.
-    n_keys : int or None
-        Keys of a row; None for pairs, drawn in blocks of 256 by 256.
-    dependence : str
-        How K is drawn given Q; ``none``: independently.
-    initialisation : str
-        What stands before q and k; empty: nothing.
+    design : Pairs or Rows
+    dependence : Dependence
+        How K is drawn given Q.
+    initialisation : Initialisation or None
+        What stands before q and k; None: nothing.
     formats : bool
         Whether rows are also computed in number formats.  Not part of the name: the
         draws are the same.
     """
 
-    distribution_q: str
-    distribution_k: str
+    distribution_q: Distribution
+    distribution_k: Distribution
     d_k: int
-    n_keys: int | None = None
-    dependence: str = "none"
-    initialisation: str = ""
+    design: Pairs | Rows = Pairs()
+    dependence: Dependence = INDEPENDENT
+    initialisation: Initialisation | None = None
     formats: bool = False
 
     def __post_init__(self) -> None:
-        for field in ("distribution_q", "distribution_k"):
-            object.__setattr__(
-                self, field, parse_distribution(getattr(self, field)).name
-            )
-        dependence = parse_dependence(self.dependence)
-        object.__setattr__(self, "dependence", dependence.name)
-        initialisation = parse_initialisation(self.initialisation)
-        object.__setattr__(
-            self, "initialisation", initialisation.name if initialisation else ""
-        )
-        self._require_consistent(dependence.kind)
-        for field, least in (("d_k", 1), ("n_keys", 2)):
-            value = getattr(self, field)
-            if field == "n_keys" and value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(
-                    f"{field} must be an integer of at least {least}, got {value!r}"
-                )
-
-    def _require_consistent(self, kind: str) -> None:
-        """Refuse what has no meaning: say which field, and why."""
-        if kind == "pairs" and self.n_keys is not None:
+        _require_size("d_k", self.d_k, 1)
+        if isinstance(self.design, Rows):
+            _require_size("n_keys", self.design.n_keys, 2)
+        kind = self.dependence.kind
+        if kind == "pairs" and isinstance(self.design, Rows):
             raise ValueError(
                 "dependence pairs(rho) must have no n_keys: it has no rows"
             )
-        if kind == "planted" and self.n_keys is None:
+        if kind == "planted" and isinstance(self.design, Pairs):
             raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
-        if self.initialisation and {self.distribution_q, self.distribution_k} != {
-            "gaussian"
-        }:
+        q, k = self.distribution_q, self.distribution_k
+        if self.initialisation and {q.name, k.name} != {"gaussian"}:
             raise ValueError(
                 "initialisation must be of the distribution gaussian, which "
-                "projections leave aside, got "
-                f"{self.distribution_q} and {self.distribution_k}"
+                f"projections leave aside, got {q.name} and {k.name}"
             )
-        if kind != "none" and (self.initialisation or self.family_q != self.family_k):
+        if kind != "none" and (self.initialisation or q.family != k.family):
             raise ValueError(
-                f"dependence {self.dependence} must have q and k of one "
-                f"distribution and no initialisation, got {self.distribution_q}, "
-                f"{self.distribution_k} and {self.initialisation!r}"
+                f"dependence {self.dependence.name} must have q and k of one "
+                f"distribution and no initialisation, got {q.name}, {k.name} and "
+                f"{name_of(self.initialisation)!r}"
             )
 
     @property
-    def family_q(self) -> str:
-        """The distribution of q without its mean and standard deviation."""
-        return self.distribution_q.partition("(")[0]
+    def names(self) -> tuple[str, str, str, str]:
+        """Distributions, dependence and initialisation, as tables name them."""
+        return (
+            self.distribution_q.name,
+            self.distribution_k.name,
+            self.dependence.name,
+            name_of(self.initialisation),
+        )
 
     @property
-    def family_k(self) -> str:
-        """The distribution of k without its mean and standard deviation."""
-        return self.distribution_k.partition("(")[0]
+    def label(self) -> str:
+        """Its distributions: one name where q and k share it."""
+        q, k = self.distribution_q.name, self.distribution_k.name
+        return k if q == k else f"{q} * {k}"
+
+    @property
+    def n_keys(self) -> int | None:
+        """Keys of a row, for tables; None: pairs have no rows."""
+        return self.design.n_keys if isinstance(self.design, Rows) else None
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether attention rows are looked at, or pairs."""
+        return isinstance(self.design, Rows)
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether entries are drawn independently, with nothing before them."""
+        return self.dependence == INDEPENDENT and self.initialisation is None
 
     @property
     def name(self) -> str:
         """Canonical name: what the random streams are keyed by, in its first words."""
-        keys = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
         return (
-            f"law_q={self.distribution_q};law_k={self.distribution_k};"
-            f"dependence={self.dependence};setup={self.initialisation};"
-            f"d_k={self.d_k};{keys}"
+            f"law_q={self.distribution_q.name};law_k={self.distribution_k.name};"
+            f"dependence={self.dependence.name};setup={name_of(self.initialisation)};"
+            f"d_k={self.d_k};{self.design.name}"
         )
 
     @property
     def shape(self) -> tuple[int, int]:
         """Queries and keys of one replicate; a function of the point alone."""
-        if self.n_keys is None:
+        if isinstance(self.design, Pairs):
             return PAIR_BLOCK, PAIR_BLOCK
-        n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys))
-        if self.dependence != "none":  # each query needs a key of its own
-            n_queries = min(n_queries, self.n_keys)
-        return n_queries, self.n_keys
+        n_keys = self.design.n_keys
+        n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // n_keys))
+        if self.dependence != INDEPENDENT:  # each query needs a key of its own
+            n_queries = min(n_queries, n_keys)
+        return n_queries, n_keys
 
     @property
     def is_large(self) -> bool:
         """Whether its sizes make a replicate expensive."""
-        initialisation = parse_initialisation(self.initialisation)
-        width = initialisation.width if initialisation else 0
+        width = self.initialisation.width if self.initialisation else 0
         return max(self.d_k, self.n_keys or 0, width) >= LARGE
+
+
+def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
+    distribution_q: str,
+    distribution_k: str,
+    d_k: int,
+    n_keys: int | None = None,
+    dependence: str = "none",
+    initialisation: str = "",
+    *,
+    formats: bool = False,
+) -> DesignPoint:
+    """Return the point that names stand for.
+
+    Parameters
+    ----------
+    distribution_q, distribution_k, dependence, initialisation : str
+        As in the tables.
+    d_k : int
+    n_keys : int, optional
+        By default pairs.
+    formats : bool
+        As in `DesignPoint`.
+
+    Raises
+    ------
+    ValueError
+        If a name or size is none, or they do not go together; says which and why.
+    """
+    return DesignPoint(
+        parse_distribution(distribution_q),
+        parse_distribution(distribution_k),
+        d_k,
+        Pairs() if n_keys is None else Rows(n_keys),
+        parse_dependence(dependence),
+        parse_initialisation(initialisation),
+        formats,
+    )
+
+
+def _require_size(field: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(
+            f"{field} must be an integer of at least {least}, got {value!r}"
+        )
 
 
 def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:

@@ -7,7 +7,7 @@ names a distribution that was shifted and rescaled.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.random import Generator
@@ -37,12 +37,21 @@ class Distribution:
         Exact mean and standard deviation.
     """
 
-    name: str
-    draw: Draw
-    kurtosis: float
-    moments: float = math.inf
-    mean: float = 0.0
-    std: float = 1.0
+    name: str  # which tells it from others
+    draw: Draw = field(compare=False, repr=False)
+    kurtosis: float = field(compare=False)
+    moments: float = field(default=math.inf, compare=False)
+    mean: float = field(default=0.0, compare=False)
+    std: float = field(default=1.0, compare=False)
+
+    def __reduce__(self) -> tuple[Callable[[str], "Distribution"], tuple[str]]:
+        """Travel to workers by name: what draws is found there."""
+        return parse_distribution, (self.name,)
+
+    @property
+    def family(self) -> str:
+        """Its name without mean and standard deviation."""
+        return self.name.partition("(")[0]
 
     def sample(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Draw entries of this distribution as float32, shape ``shape``."""

@@ -71,6 +71,11 @@ class Initialisation:
         return variance(self.width, fan_out)
 
 
+def name_of(initialisation: Initialisation | None) -> str:
+    """Return a canonical name; empty for none."""
+    return initialisation.name if initialisation else ""
+
+
 def parse_initialisation(name: str) -> Initialisation | None:
     """Return the initialisation that a name stands for, None for the empty name.
 

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from montecarlo.sampling.dependence import correlate, parse_dependence
+from montecarlo.sampling.dependence import correlate
 from montecarlo.sampling.design_points import MOST_QUERIES, DesignPoint, stream
-from montecarlo.sampling.distributions import parse_distribution
-from montecarlo.sampling.initialisations import parse_initialisation, project
+from montecarlo.sampling.initialisations import project
 
 Floats = NDArray[np.float32]
 #: Entries of K that are drawn at once; more keys come in chunks.
@@ -63,11 +62,11 @@ def _draw_queries(point: DesignPoint, seed: int, index: int) -> tuple[Floats, Fl
     """Return the queries, and the standardised draws that keys may depend on."""
     rng = stream(seed, point, index, "q")
     n_queries, _ = point.shape
-    initialisation = parse_initialisation(point.initialisation)
+    initialisation = point.initialisation
     if initialisation is not None:
         q = project(initialisation, n_queries, point.d_k, rng)
         return q, q
-    distribution = parse_distribution(point.distribution_q)
+    distribution = point.distribution_q
     standard = distribution.draw(rng, (n_queries, point.d_k))
     return distribution.rescale(standard), standard
 
@@ -77,17 +76,17 @@ def _draw_chunks(
 ) -> Iterator[Floats]:
     rng = stream(seed, point, index, "k")
     _, n_keys = point.shape
-    initialisation = parse_initialisation(point.initialisation)
+    initialisation = point.initialisation
     if initialisation is not None:
         yield project(initialisation, n_keys, point.d_k, rng)
         return
-    distribution = parse_distribution(point.distribution_k)
-    dependence = parse_dependence(point.dependence)
+    distribution = point.distribution_k
+    dependence = point.dependence
     at_once = keys_at_once(point)
     for first in range(0, n_keys, at_once):
         k = distribution.draw(rng, (min(at_once, n_keys - first), point.d_k))
         if first == 0 and dependence.kind != "none":
-            gaussian = point.family_k == "gaussian"
+            gaussian = point.distribution_k.family == "gaussian"
             copy = None if gaussian else stream(seed, point, index, "copy")
             k = correlate(queries, k, dependence.rho, copy)
         yield distribution.rescale(k)

@@ -10,10 +10,7 @@ import numpy as np
 
 from montecarlo.attention.pairs import GAP_AT, GAP_NORMAL
 from montecarlo.attention.softmax import Array, Scores
-from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.sampling.distributions import parse_distribution
-from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.sampling.matrices import draw_matrices
 
 #: Terms that are added up in the precision they come in; their sums are in float64.
@@ -47,7 +44,7 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     means = []
     for index in indices:
         q, k = draw_matrices(point, seed, index)
-        matching = point.dependence != "none"  # only matching pairs count
+        matching = point.dependence.kind != "none"  # only matching pairs count
         scores = np.vecdot(q, k) if matching else q @ k.T
         drawn: list[Scores] = [q, k, scores]
         if not standard:
@@ -90,14 +87,8 @@ def _mean_product(one: Scores, other: Scores) -> float:
 
 
 def _is_standard(point: DesignPoint) -> bool:
-    distributions = (
-        parse_distribution(point.distribution_q),
-        parse_distribution(point.distribution_k),
-    )
-    return all(
-        distribution.mean == 0.0 and distribution.std == 1.0
-        for distribution in distributions
-    )
+    both = (point.distribution_q, point.distribution_k)
+    return all(one.mean == 0.0 and one.std == 1.0 for one in both)
 
 
 def score_moments(point: DesignPoint) -> tuple[float, float]:
@@ -115,17 +106,14 @@ def score_moments(point: DesignPoint) -> tuple[float, float]:
     Gaussian entries, 1 + rho (kurtosis - 1) - rho² for copied ones.  A projection of a
     token of length sqrt(width) has width times the variance of a weight.
     """
-    initialisation = parse_initialisation(point.initialisation)
+    initialisation = point.initialisation
     if initialisation is not None:
         entry = initialisation.width * initialisation.weight_variance(point.d_k)
         return 0.0, point.d_k * entry**2
-    q, k = (
-        parse_distribution(point.distribution_q),
-        parse_distribution(point.distribution_k),
-    )
-    rho, spread = parse_dependence(point.dependence).rho, 1.0
+    q, k = point.distribution_q, point.distribution_k
+    rho, spread = point.dependence.rho, 1.0
     if rho:
-        gaussian = point.family_k == "gaussian"
+        gaussian = point.distribution_k.family == "gaussian"
         spread += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
     variance = spread * (q.std * k.std) ** 2
     variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.design_points import parse_point, stream
 
 #: Draws of a block; a block is the unit of a random stream.
 BLOCK = 4096
@@ -73,7 +73,7 @@ def estimate_tail(
     """
     t = tilt(x, d_k)
     spread = 1.0 / math.sqrt(1.0 - t * t)
-    point = DesignPoint("gaussian", "gaussian", d_k)
+    point = parse_point("gaussian", "gaussian", d_k)
     weights = []
     for block in range(n_blocks):
         rng = stream(seed, point, block, "tail")

@@ -28,7 +28,6 @@ from montecarlo.attention.row_block import RowBlock
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array, weights_by_rank
 from montecarlo.sampling.batches import Batch, Counts
-from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.memory import keep_freed_memory
 from montecarlo.sampling.pair_blocks import pair_means
@@ -47,9 +46,9 @@ def mean_columns(
     point: DesignPoint, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     """Name the columns of `Batch.means`: pairs of divisor and quantity (or mean)."""
-    if point.n_keys is None:
+    if not point.has_rows:
         return tuple(("none", name) for name in PAIR_MEANS)
-    ranks = [f"rank{rank}" for rank in RANKS if rank <= point.n_keys]
+    ranks = [f"rank{rank}" for rank in RANKS if rank <= point.shape[1]]
     formats = [
         format_column(quantity, number_format.name, softmax)
         for number_format, softmax in format_combinations(point)
@@ -79,9 +78,9 @@ def rows_column(quantity: str) -> str:
 
 def format_combinations(point: DesignPoint) -> list[tuple[NumberFormat, str]]:
     """Return the number formats and ways of softmax that a point is computed in."""
-    if not point.formats or point.n_keys is None:
+    if not point.formats or not point.has_rows:
         return []
-    return combinations(point.n_keys)
+    return combinations(point.shape[1])
 
 
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
@@ -92,12 +91,8 @@ def format_column(quantity: str, number_format: str, softmax: str) -> str:
 @lru_cache(maxsize=1024)
 def row_quantities(point: DesignPoint) -> tuple[str, ...]:
     """Name the quantities of rows that mean something in a point."""
-    kind = parse_dependence(point.dependence).kind
-    gaussian_keys = (point.distribution_k, point.initialisation, kind) == (
-        "gaussian",
-        "",
-        "none",
-    )
+    kind = point.dependence.kind
+    gaussian_keys = point.is_independent and point.distribution_k.name == "gaussian"
     return tuple(
         quantity.name
         for quantity in ROW_QUANTITIES.values()
@@ -110,7 +105,7 @@ def count_columns(
     point: DesignPoint, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str, LogGrid], ...]:
     """Name the histograms of `Batch.counts`: divisor, quantity and grid."""
-    if point.n_keys is None:
+    if not point.has_rows:
         return ()
     return tuple(
         (divisor, name, grid)
@@ -140,7 +135,7 @@ def sample(
     Batch
         The same bytes for an index, whatever else is in the batch.
     """
-    if point.n_keys is None:
+    if not point.has_rows:
         return Batch(pair_means(point, seed, range(start, stop)), ())
     n_queries, n_keys = point.shape
     together = max(1, SCORES_TOGETHER // (n_queries * n_keys))

@@ -162,7 +162,7 @@ def _reduce(
         ]
     )
     differences = differences_to_largest(vector.astype(np.float32), gaps)
-    planted, most = point.dependence != "none", query_rows(point.shape[1])
+    planted, most = point.dependence.kind != "none", query_rows(point.shape[1])
     sums, products = [], []
     for divisor in divisors:
         rows = softmax_rows(gaps, divisor)

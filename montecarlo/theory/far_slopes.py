@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.limits import as_mean
 from montecarlo.theory.references import reference
 
@@ -70,6 +70,6 @@ def far_slope(quantity: str, summary: str, n_keys: int) -> FarSlope | None:
 
 def _exact(quantity: str, summary: str, d_k: int, n_keys: int) -> float | None:
     """Return the exact value for Gaussian entries and divisor 1, if positive."""
-    point = DesignPoint("gaussian", "gaussian", d_k, n_keys)
+    point = parse_point("gaussian", "gaussian", d_k, n_keys)
     found = reference(quantity, point, "none", summary)
     return found.value if found is not None and found.value > 0.0 else None

@@ -26,11 +26,6 @@ PROJECTED: dict[str, Callable[[int, int], float]] = {
 }
 
 
-def family(distribution: Distribution) -> str:
-    """Return the name of a distribution without its mean and standard deviation."""
-    return distribution.name.partition("(")[0]
-
-
 def entry_variance(distribution: Distribution) -> float:
     """Return the variance of one entry."""
     return distribution.std**2
@@ -127,7 +122,7 @@ def score_abs(q: Distribution, k: Distribution, d_k: int) -> float | None:
     if q.mean != 0.0 or k.mean != 0.0:
         return None
     scale = q.std * k.std
-    match sorted((family(q), family(k))):
+    match sorted((q.family, k.family)):
         case ["gaussian", "gaussian"]:
             # poch(x, 1/2) = Γ(x + 1/2)/Γ(x)
             return scale * 2.0 * float(poch(d_k / 2, 0.5)) / math.sqrt(math.pi)

@@ -8,10 +8,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.sampling.distributions import Distribution, parse_distribution
-from montecarlo.sampling.initialisations import parse_initialisation
+from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
 from montecarlo.theory.binomial_rows import expect_binomial
 from montecarlo.theory.gaussian_rows import MOST_LOG_KEYS
@@ -107,18 +105,16 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
     Queries must have mean 0.  A mean of the keys shifts a row by q·m_k, of mean 0.
     """
     number = divisor_value(divisor, point.d_k)
-    distribution_q, distribution_k = (
-        parse_distribution(point.distribution_q),
-        parse_distribution(point.distribution_k),
-    )
-    if number is None or point.n_keys is None or not _is_independent(point):
+    q, k = point.distribution_q, point.distribution_k
+    if number is None or not point.has_rows or not point.is_independent:
         return None
-    scale = distribution_q.std * distribution_k.std / number
+    _, n_keys = point.shape
+    scale = q.std * k.std / number
     too_wide = scale * math.sqrt(point.d_k) > MOST_STD
-    if distribution_q.mean != 0.0 or too_wide or math.log(point.n_keys) > MOST_LOG_KEYS:
+    if q.mean != 0.0 or too_wide or math.log(n_keys) > MOST_LOG_KEYS:
         return None
     expect: Callable[[int, int, float], Expectations]
-    match moments.family(distribution_q), moments.family(distribution_k):
+    match q.family, k.family:
         case "gaussian", "gaussian":
             expect = expect_gaussian_length
         case "rademacher", "gaussian":
@@ -127,11 +123,7 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
             expect = expect_binomial
         case _:
             return None
-    return expect(point.d_k, point.n_keys, scale)
-
-
-def _is_independent(point: DesignPoint) -> bool:
-    return point.dependence == "none" and not point.initialisation
+    return expect(point.d_k, n_keys, scale)
 
 
 def _entry(side: str) -> Find:
@@ -139,10 +131,8 @@ def _entry(side: str) -> Find:
 
     def find(point: DesignPoint, divisor: str) -> Reference | None:
         del divisor
-        initialisation = parse_initialisation(point.initialisation)
-        distribution = parse_distribution(
-            point.distribution_q if side == "q" else point.distribution_k
-        )
+        initialisation = point.initialisation
+        distribution = point.distribution_q if side == "q" else point.distribution_k
         variance: float | None = moments.entry_variance(distribution)
         if initialisation is not None:
             variance = moments.projected_variance(initialisation, point.d_k)
@@ -161,9 +151,9 @@ def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
     number = divisor_value(divisor, point.d_k)
     if number is None:
         return None
-    initialisation = parse_initialisation(point.initialisation)
-    dependence = parse_dependence(point.dependence)
-    distribution = parse_distribution(point.distribution_k)
+    initialisation = point.initialisation
+    dependence = point.dependence
+    distribution = point.distribution_k
     if initialisation is not None:
         entry = moments.projected_variance(initialisation, point.d_k)
         if entry is None:
@@ -174,7 +164,7 @@ def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
         if not same or math.isinf(distribution.kurtosis):
             return None
         rho = dependence.rho
-        gaussian = point.family_k == "gaussian"
+        gaussian = point.distribution_k.family == "gaussian"
         part = rho**2 if gaussian else rho * (distribution.kurtosis - 1.0) - rho**2
         raw = point.d_k * distribution.std**4 * (1.0 + part)
     else:
@@ -188,13 +178,9 @@ def _closed(form: ClosedForm, degree: int, rounding: float = ROUNDING) -> Find:
 
     def find(point: DesignPoint, divisor: str) -> Reference | None:
         number = divisor_value(divisor, point.d_k) if degree else 1.0
-        if number is None or not _is_independent(point):
+        if number is None or not point.is_independent:
             return None
-        distribution_q, distribution_k = (
-            parse_distribution(point.distribution_q),
-            parse_distribution(point.distribution_k),
-        )
-        raw = form(distribution_q, distribution_k, point.d_k)
+        raw = form(point.distribution_q, point.distribution_k, point.d_k)
         if raw is None:
             return None
         value = raw / number**degree
@@ -218,7 +204,7 @@ def _row(name: str) -> Find:
 
 def _row_variance(point: DesignPoint, divisor: str) -> Reference | None:
     """Refer to the variance within a row, where there are rows."""
-    if point.n_keys is None:
+    if not point.has_rows:
         return None
     return _closed(moments.score_row_variance, 2)(point, divisor)
 
@@ -228,8 +214,9 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
 
     Gaussian integration by parts given q; any distribution of q, any n.
     """
-    known = divisor in POWERS and point.n_keys is not None
-    if not known or point.distribution_k != "gaussian" or not _is_independent(point):
+    known = divisor in POWERS and point.has_rows
+    gaussian = point.distribution_k == DISTRIBUTIONS["gaussian"]
+    if not known or not gaussian or not point.is_independent:
         return None
     return Reference(0.0, 0.0)
 
@@ -237,18 +224,9 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
 def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
     """Refer to the distance of the standardised score from normal at `GAP_AT`."""
     del divisor
-    distributions = (
-        parse_distribution(point.distribution_q),
-        parse_distribution(point.distribution_k),
-    )
-    gaussian = all(
-        moments.family(distribution) == "gaussian" for distribution in distributions
-    )
-    if (
-        not gaussian
-        or any(distribution.mean for distribution in distributions)
-        or not _is_independent(point)
-    ):
+    both = (point.distribution_q, point.distribution_k)
+    gaussian = all(one.family == "gaussian" and not one.mean for one in both)
+    if not gaussian or not point.is_independent:
         return None
     return Reference(distribution_gap(GAP_AT, point.d_k), QUADRATURE)
 
@@ -256,34 +234,32 @@ def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
 def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
     """Refer to the largest score of a row: E|q| times that of n normal ones."""
     number = divisor_value(divisor, point.d_k)
-    distribution_q, distribution_k = (
-        parse_distribution(point.distribution_q),
-        parse_distribution(point.distribution_k),
-    )
-    known = point.n_keys is not None and _is_independent(point)
-    if number is None or not known or distribution_q.mean or distribution_k.mean:
+    q, k = point.distribution_q, point.distribution_k
+    known = point.has_rows and point.is_independent
+    if number is None or not known or q.mean or k.mean:
         return None
-    if moments.family(distribution_k) != "gaussian":
+    if k.family != "gaussian":
         return None
-    match moments.family(distribution_q):
+    match q.family:
         case "gaussian":
             # E|q·k| = E|q| E|z|, z normal
-            length = moments.score_abs(distribution_q, distribution_k, point.d_k)
+            length = moments.score_abs(q, k, point.d_k)
             scale = (length or 0.0) * math.sqrt(0.5 * math.pi)
         case "rademacher":
-            scale = math.sqrt(point.d_k) * distribution_q.std * distribution_k.std
+            scale = math.sqrt(point.d_k) * q.std * k.std
         case _:
             return None
-    value = scale / number * expected_maximum(point.n_keys or 1)
+    value = scale / number * expected_maximum(point.shape[1])
     return Reference(value, QUADRATURE * value)
 
 
 def _element(point: DesignPoint, divisor: str) -> Reference | None:
     """Refer to the mean of p(1 - p) over the elements of a row: E tr J over n."""
     trace = _row("jacobian_trace")(point, divisor)
-    if trace is None or point.n_keys is None:
+    if trace is None or not point.has_rows:
         return None
-    return Reference(trace.value / point.n_keys, trace.error / point.n_keys)
+    _, n_keys = point.shape
+    return Reference(trace.value / n_keys, trace.error / n_keys)
 
 
 REFERENCES: dict[str, Find] = {

@@ -15,11 +15,11 @@ from montecarlo.estimation.samples import SampleStore
 from montecarlo.execution import tasks
 from montecarlo.execution.tasks import finish
 from montecarlo.sampling.batches import Batch
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 
-SMALL = DesignPoint("gaussian", "gaussian", 2, 4)
-MEDIUM = DesignPoint("gaussian", "gaussian", 256, 32)
-LARGE = DesignPoint("gaussian", "gaussian", 4096, 128)
+SMALL = parse_point("gaussian", "gaussian", 2, 4)
+MEDIUM = parse_point("gaussian", "gaussian", 256, 32)
+LARGE = parse_point("gaussian", "gaussian", 4096, 128)
 
 
 class FakeExecutor(Executor):
@@ -258,7 +258,7 @@ def test_others_finish_when_a_point_fails():
 
 def test_failures_of_several_points_are_one_line():
     """All that failed are told at once, the first three in full."""
-    points = [DesignPoint("gaussian", "gaussian", d, 4) for d in (2, 3, 4, 5, 6)]
+    points = [parse_point("gaussian", "gaussian", d, 4) for d in (2, 3, 4, 5, 6)]
     executor = FailingExecutor(*points)
     with pytest.raises(RuntimeError) as caught:
         run_with(plan_of(*points), SampleStore(), executor, pytest.fail)

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.sampling.batches import Batch
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
 ONE, OTHER = (
-    DesignPoint("gaussian", "gaussian", 2, 4),
-    DesignPoint("uniform", "uniform", 2),
+    parse_point("gaussian", "gaussian", 2, 4),
+    parse_point("uniform", "uniform", 2),
 )
 N = 9
 DIVISORS = ("sqrt",)
@@ -60,7 +60,7 @@ def test_points_are_kept_apart():
     assert set(store.points()) == {ONE, OTHER}
     assert (store.n_replicates(ONE), store.n_replicates(OTHER)) == (N, 3)
     assert store.samples(OTHER).counts == ()
-    absent = DesignPoint("laplace", "laplace", 2)
+    absent = parse_point("laplace", "laplace", 2)
     assert store.n_replicates(absent) == 0
     with pytest.raises(KeyError):
         store.samples(absent)

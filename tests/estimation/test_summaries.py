@@ -10,14 +10,14 @@ from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, row_keys
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import mean_columns, rows_column, sample
 
 ALL = tuple(DIVISORS)
 N = 24
-PAIRS = DesignPoint("gaussian(mean=0.5)", "gaussian", 16)
-ROWS = DesignPoint("gaussian", "gaussian", 16, 8)
-HEAVY = DesignPoint("student_t3", "student_t3", 4, 8)
+PAIRS = parse_point("gaussian(mean=0.5)", "gaussian", 16)
+ROWS = parse_point("gaussian", "gaussian", 16, 8)
+HEAVY = parse_point("student_t3", "student_t3", 4, 8)
 
 
 def summaries_of(point, divisors=ALL):
@@ -117,7 +117,7 @@ def test_too_few_moments_give_no_interval():
         assert math.isnan(estimate.std_error)
         assert all(map(math.isnan, estimate.interval(0.025)))
     pairs = summaries_of(
-        DesignPoint(HEAVY.distribution_q, HEAVY.distribution_k, HEAVY.d_k)
+        parse_point(HEAVY.distribution_q, HEAVY.distribution_k, HEAVY.d_k)
     )
     assert (
         pairs.estimate(RowKey("none", "score_distribution_gap", "value")).std_error

@@ -10,10 +10,10 @@ from montecarlo.estimation.engine import LEAST, Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
-POINTS = tuple(DesignPoint("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
+POINTS = tuple(parse_point("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
 DIVISORS = ("sqrt",)
 PLAN = Plan(dict.fromkeys(POINTS, Budget(8, 16)), 1, DIVISORS, batch=3, limited=True)
 

@@ -12,11 +12,11 @@ from montecarlo.results.folder import JOURNAL, RUN_FILE, STAGING
 from montecarlo.results.journal import JournaledStore, open_journal
 from montecarlo.results.locking import JournalError
 from montecarlo.sampling.batches import pack
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
-ROWS = DesignPoint("gaussian", "gaussian", 2, 4)
-PAIRS = DesignPoint("uniform", "uniform", 2)
+ROWS = parse_point("gaussian", "gaussian", 2, 4)
+PAIRS = parse_point("uniform", "uniform", 2)
 BATCHES = ((ROWS, 0, 3), (ROWS, 3, 4), (PAIRS, 0, 2))
 RECIPE = {"seed": 1, "grid": {"d_k": [2] * 40}}
 DIVISORS = ("none", "sqrt")

@@ -26,14 +26,14 @@ from montecarlo.results.table import (
     row_id,
     tabulate,
 )
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.theory.references import Reference
 
 ALL = tuple(DIVISORS)
 PAIRS, ROWS = (
-    DesignPoint("gaussian", "uniform", 4),
-    DesignPoint("gaussian", "gaussian", 4, 8),
+    parse_point("gaussian", "uniform", 4),
+    parse_point("gaussian", "gaussian", 4, 8),
 )
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from montecarlo.sampling.batches import join, pack
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
-ROWS = DesignPoint("gaussian", "gaussian", 4, 8)
-PAIRS = DesignPoint("laplace", "laplace", 2)
+ROWS = parse_point("gaussian", "gaussian", 4, 8)
+PAIRS = parse_point("laplace", "laplace", 2)
 DIVISORS = ("none", "sqrt")
 
 

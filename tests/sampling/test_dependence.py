@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from montecarlo.sampling.dependence import Dependence, correlate, parse_dependence
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import mean_columns, sample
@@ -45,7 +45,7 @@ def test_canonical_names(name, canonical):
 
     assert found.name == canonical
     assert parse_dependence(canonical) == found
-    assert DesignPoint("gaussian", "gaussian", 4, 8, "none").dependence == "none"
+    assert parse_point("gaussian", "gaussian", 4, 8, "none").dependence == "none"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_points_without_meaning(changed, message):
         **changed,
     }
     with pytest.raises(ValueError, match="dependence") as caught:
-        DesignPoint(**fields)
+        parse_point(**fields)
 
     assert message in str(caught.value)
 
@@ -124,7 +124,7 @@ def test_moments_of_matching_pairs(distribution, rho):
     (rho d)² where entries are copied.  Those of half the correlation are refused.
     """
     d_k = 16
-    point = DesignPoint(distribution, distribution, d_k, None, f"pairs({rho})")
+    point = parse_point(distribution, distribution, d_k, None, f"pairs({rho})")
     batch = sample(point, 3, 0, N, ("none",))
     means = dict(
         zip(
@@ -153,7 +153,7 @@ def test_moments_of_matching_pairs(distribution, rho):
 def test_planted_keys_belong_to_their_queries(distribution):
     """Key i is correlated with query i and with no other; further keys with none."""
     rho, d_k = 0.5, 64
-    point = DesignPoint(distribution, distribution, d_k, 48, f"planted({rho})")
+    point = parse_point(distribution, distribution, d_k, 48, f"planted({rho})")
     n_queries, n_keys = point.shape
     assert n_queries <= n_keys
     own, others, further, squares = [], [], [], []
@@ -177,7 +177,7 @@ def test_planted_keys_belong_to_their_queries(distribution):
 @pytest.mark.parametrize("distribution", ["gaussian", "rademacher"])
 def test_planted_with_certainty_is_the_query(distribution):
     """At rho = 1 the first keys are the queries, the others as they were drawn."""
-    point = DesignPoint(distribution, distribution, 8, 300, "planted(1.0)")
+    point = parse_point(distribution, distribution, 8, 300, "planted(1.0)")
     q, k = draw_matrices(point, 1, 0)
 
     assert np.array_equal(k[: len(q)], q)
@@ -210,7 +210,7 @@ def test_inputs_stay(gaussian):
 
 def test_means_and_spreads_are_put_on_afterwards():
     """Entries of shifted distributions are those of the standard one, shifted."""
-    shifted = DesignPoint("laplace(mean=3.0)", "laplace(std=2.0)", 4, 8, "planted(1.0)")
+    shifted = parse_point("laplace(mean=3.0)", "laplace(std=2.0)", 4, 8, "planted(1.0)")
     q, k = draw_matrices(shifted, 1, 0)
 
     assert k[: len(q)] == pytest.approx(2.0 * (q - 3.0), rel=1e-5, abs=1e-5)

@@ -12,12 +12,12 @@ from montecarlo.sampling.design_points import (
     PAIR_BLOCK,
     ROW_BLOCK,
     STREAMS,
-    DesignPoint,
+    parse_point,
     point_key,
     stream,
 )
 
-BASE = DesignPoint("gaussian", "laplace", 64, 128)
+BASE = parse_point("gaussian", "laplace", 64, 128)
 INITIALISATION = "init(kind=he_normal,norm=rms,shape=full,width=64)"
 
 
@@ -39,7 +39,7 @@ def test_name_holds_all_that_is_sampled():
     points = []
     for values in itertools.product(*fields.values()):
         try:
-            points.append(DesignPoint(**dict(zip(fields, values, strict=True))))
+            points.append(parse_point(**dict(zip(fields, values, strict=True))))
         except ValueError:  # a dependence that has no meaning there
             continue
 
@@ -60,8 +60,8 @@ def test_number_formats_draw_nothing():
 
 def test_name_is_canonical():
     """Two ways to write a distribution are one point, with one name and one stream."""
-    written = DesignPoint("gaussian(std=2,mean=0)", "laplace(std=1)", 64, 128)
-    canonical = DesignPoint("gaussian(std=2.0)", "laplace", 64, 128)
+    written = parse_point("gaussian(std=2,mean=0)", "laplace(std=1)", 64, 128)
+    canonical = parse_point("gaussian(std=2.0)", "laplace", 64, 128)
 
     assert written == canonical
     assert written.name == canonical.name
@@ -73,13 +73,13 @@ def test_names_are_pinned():
     assert BASE.name == (
         "law_q=gaussian;law_k=laplace;dependence=none;setup=;d_k=64;n_keys=128"
     )
-    assert DesignPoint("gaussian", "gaussian", 4).name == (
+    assert parse_point("gaussian", "gaussian", 4).name == (
         "law_q=gaussian;law_k=gaussian;dependence=none;setup=;d_k=4;pairs"
     )
-    assert DesignPoint("gaussian", "gaussian", 4, 8, "planted(0.5)").name == (
+    assert parse_point("gaussian", "gaussian", 4, 8, "planted(0.5)").name == (
         "law_q=gaussian;law_k=gaussian;dependence=planted(0.5);setup=;d_k=4;n_keys=8"
     )
-    assert DesignPoint(
+    assert parse_point(
         "gaussian", "gaussian", 4, initialisation=INITIALISATION
     ).name == (
         f"law_q=gaussian;law_k=gaussian;dependence=none;setup={INITIALISATION};d_k=4;pairs"
@@ -96,7 +96,7 @@ def test_key_is_pinned():
 @pytest.mark.parametrize("d_k", [1, 4096])
 def test_shape_of_rows(n_keys, d_k):
     """A block of rows is bounded, has at least one query, and does not know d_k."""
-    n_queries, n = DesignPoint("gaussian", "gaussian", d_k, n_keys).shape
+    n_queries, n = parse_point("gaussian", "gaussian", d_k, n_keys).shape
 
     assert n == n_keys
     assert 1 <= n_queries <= MOST_QUERIES
@@ -106,7 +106,7 @@ def test_shape_of_rows(n_keys, d_k):
 @pytest.mark.parametrize("n_keys", [2, 32, 128, 2048, 2**18, 2**19])
 def test_shape_with_planted_keys(n_keys):
     """Each query has a key of its own: there are no more queries than keys."""
-    plain = DesignPoint("gaussian", "gaussian", 4, n_keys)
+    plain = parse_point("gaussian", "gaussian", 4, n_keys)
     planted = dataclasses.replace(plain, dependence="planted(0.5)")
 
     assert planted.shape == (min(plain.shape[0], n_keys), n_keys)
@@ -114,7 +114,7 @@ def test_shape_with_planted_keys(n_keys):
 
 def test_shape_of_pairs():
     """Pairs come in square blocks."""
-    assert DesignPoint("gaussian", "gaussian", 64).shape == (PAIR_BLOCK, PAIR_BLOCK)
+    assert parse_point("gaussian", "gaussian", 64).shape == (PAIR_BLOCK, PAIR_BLOCK)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_shape_of_pairs():
 )
 def test_is_large(d_k, n_keys, large):
     """A replicate is large by its d_k or its number of keys."""
-    assert DesignPoint("gaussian", "gaussian", d_k, n_keys).is_large is large
+    assert parse_point("gaussian", "gaussian", d_k, n_keys).is_large is large
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_errors(changed, message):
 
 def test_same_key_gives_same_numbers():
     """A stream is a pure function of seed, point, index and matrix."""
-    equal = DesignPoint("gaussian", "laplace", 64, 128)
+    equal = parse_point("gaussian", "laplace", 64, 128)
 
     assert numbers() == numbers(point=equal)
 

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from montecarlo.sampling import initialisations
-from montecarlo.sampling.design_points import LARGE, DesignPoint
+from montecarlo.sampling.design_points import LARGE
 from montecarlo.sampling.initialisations import (
     NORMS,
     SHAPES,
@@ -71,7 +71,7 @@ def test_variances_of_entries_and_scores(kind, norm):
     square; with a tenth more they have not.
     """
     shape = "fused" if kind.startswith("xavier") else "full"
-    point = DesignPoint(
+    point = parse_point(
         "gaussian", "gaussian", D_K, initialisation=named(kind, norm, shape, WIDTH)
     )
     weight = VARIANCES[kind](WIDTH, FAN_OUT[shape])
@@ -139,7 +139,7 @@ def test_tokens_have_the_length_of_the_width(norm, monkeypatch):
 
 def test_a_replicate_has_one_projection_for_all_its_tokens():
     """Queries of one replicate lie in the span of one W_Q, not of W_K or another's."""
-    point = DesignPoint(
+    point = parse_point(
         "gaussian", "gaussian", 32, initialisation=named(norm="rms", width=4)
     )
     q, k = draw_matrices(point, 1, 0)
@@ -163,7 +163,7 @@ def test_other_ways_to_write_a_initialisation():
     written = "init(kind=he_normal, norm=rms, shape=head, width=0512)"
 
     assert parse_initialisation(written).name == named("he_normal", "rms", "head", 512)
-    one = DesignPoint("gaussian", "gaussian", 8, initialisation=written)
+    one = parse_point("gaussian", "gaussian", 8, initialisation=written)
     assert one.initialisation == named("he_normal", "rms", "head", 512)
 
 
@@ -195,7 +195,7 @@ def test_a_wide_model_is_large():
     """A replicate is large by its width as well."""
     sizes = {LARGE - 1: False, LARGE: True}
     for width, large in sizes.items():
-        point = DesignPoint(
+        point = parse_point(
             "gaussian", "gaussian", 64, initialisation=named(width=width)
         )
         assert point.is_large is large

@@ -8,7 +8,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import matrices, row_blocks
-from montecarlo.sampling.design_points import MOST_QUERIES, DesignPoint, stream
+from montecarlo.sampling.design_points import MOST_QUERIES, stream
 from montecarlo.sampling.matrices import draw_keys, draw_matrices, keys_at_once
 from montecarlo.sampling.replicates import sample
 
@@ -16,10 +16,10 @@ ALL = tuple(DIVISORS)
 #: Entries at once for which these points come in chunks of 200 keys, or of 128.
 FEW = 1400
 LONG = [
-    DesignPoint("gaussian", "gaussian", 7, 1000),
-    DesignPoint("student_t5", "laplace(mean=0.5)", 7, 999),
-    DesignPoint("gaussian", "gaussian", 7, 600, "planted(0.5)"),
-    DesignPoint("rademacher", "rademacher", 33, 130, "planted(0.25)"),
+    parse_point("gaussian", "gaussian", 7, 1000),
+    parse_point("student_t5", "laplace(mean=0.5)", 7, 999),
+    parse_point("gaussian", "gaussian", 7, 600, "planted(0.5)"),
+    parse_point("rademacher", "rademacher", 33, 130, "planted(0.25)"),
 ]
 GIB = 2**30
 
@@ -92,16 +92,16 @@ def test_positions_would_be_seen(monkeypatch):
 
 def test_presets_are_not_cut():
     """An initialisation and ordinary points are drawn whole."""
-    assert keys_at_once(DesignPoint("gaussian", "gaussian", 64, 65536)) == 65536
-    assert keys_at_once(DesignPoint("gaussian", "gaussian", 128, 2**20)) == 2**15
+    assert keys_at_once(parse_point("gaussian", "gaussian", 64, 65536)) == 65536
+    assert keys_at_once(parse_point("gaussian", "gaussian", 128, 2**20)) == 2**15
 
 
 MEASURE = """
 import sys
 from pathlib import Path
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample
-point = DesignPoint("gaussian", "gaussian", 128, 2**20)
+point = parse_point("gaussian", "gaussian", 128, 2**20)
 sample(point, 1, 0, int(sys.argv[1]), ("none", "sqrt", "2sqrt", "linear"))
 # not getrusage: that also counts the process which this one was forked from
 status = Path("/proc/self/status").read_text()
@@ -129,12 +129,12 @@ def test_memory_of_a_million_keys():
 
 #: What a replicate is drawn from, by point.
 STREAMS_OF = [
-    (DesignPoint("gaussian", "laplace", 3, 5), "k q"),
-    (DesignPoint("gaussian", "gaussian", 3, 5, "planted(0.5)"), "k q"),
-    (DesignPoint("rademacher", "rademacher", 3, 5, "planted(0.5)"), "copy k q"),
-    (DesignPoint("laplace", "laplace", 3, None, "pairs(0.5)"), "copy k q"),
+    (parse_point("gaussian", "laplace", 3, 5), "k q"),
+    (parse_point("gaussian", "gaussian", 3, 5, "planted(0.5)"), "k q"),
+    (parse_point("rademacher", "rademacher", 3, 5, "planted(0.5)"), "copy k q"),
+    (parse_point("laplace", "laplace", 3, None, "pairs(0.5)"), "copy k q"),
     (
-        DesignPoint(
+        parse_point(
             "gaussian",
             "gaussian",
             3,

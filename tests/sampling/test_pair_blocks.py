@@ -7,7 +7,7 @@ import pytest
 import scipy.special
 
 from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.pair_blocks import pair_means, score_moments
 
@@ -20,20 +20,20 @@ FAR = 6.9
 def projected(kind, shape):
     """Queries and keys of 16 entries behind a projection from 48."""
     name = f"init(kind={kind},norm=rms,shape={shape},width=48)"
-    return DesignPoint("gaussian", "gaussian", 16, initialisation=name)
+    return parse_point("gaussian", "gaussian", 16, initialisation=name)
 
 
 def matching(distribution, rho):
     """Matching pairs of 16 entries."""
-    return DesignPoint(distribution, distribution, 16, None, f"pairs({rho})")
+    return parse_point(distribution, distribution, 16, None, f"pairs({rho})")
 
 
 #: Mean and variance of a score, by hand.
 MOMENTS = [
-    (DesignPoint("gaussian", "gaussian", 16), 0, 16),
-    (DesignPoint("gaussian(std=2.0)", "laplace(std=3.0)", 4), 0, 4 * (4 * 9)),
-    (DesignPoint("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16), 16, 16 * 5.25),
-    (DesignPoint("gaussian(mean=0.5)", "uniform(std=2.0)", 16), 0, 16 * 4 * 1.25),
+    (parse_point("gaussian", "gaussian", 16), 0, 16),
+    (parse_point("gaussian(std=2.0)", "laplace(std=3.0)", 4), 0, 4 * (4 * 9)),
+    (parse_point("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16), 16, 16 * 5.25),
+    (parse_point("gaussian(mean=0.5)", "uniform(std=2.0)", 16), 0, 16 * 4 * 1.25),
     (projected("he_normal", "full"), 0, 16 * 2**2),
     (projected("xavier_uniform", "fused"), 0, 16 * (2 * 48 / (48 + 144)) ** 2),
     (projected("xavier_uniform", "head"), 0, 16 * (2 * 48 / (48 + 16)) ** 2),

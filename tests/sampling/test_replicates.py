@@ -25,7 +25,7 @@ from montecarlo.attention.row_block import (
 )
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.sampling import row_blocks
-from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import (
@@ -43,25 +43,25 @@ SINGLE = 1e-5
 N = 7
 #: Few and many keys, odd lengths, one query, more scores than go through NumPy at once.
 POINTS = [
-    DesignPoint("gaussian", "gaussian", 16, 32),
-    DesignPoint("uniform", "laplace", 1, 2),
-    DesignPoint("student_t3", "student_t5(mean=0.5)", 7, 33),
-    DesignPoint("rademacher", "logistic", 129, 300),
-    DesignPoint("gaussian(std=2.0)", "gaussian", 3, 5001),
-    DesignPoint("gaussian", "gaussian", 2, 2**18 + 1),
-    DesignPoint("laplace", "gaussian", 33),
+    parse_point("gaussian", "gaussian", 16, 32),
+    parse_point("uniform", "laplace", 1, 2),
+    parse_point("student_t3", "student_t5(mean=0.5)", 7, 33),
+    parse_point("rademacher", "logistic", 129, 300),
+    parse_point("gaussian(std=2.0)", "gaussian", 3, 5001),
+    parse_point("gaussian", "gaussian", 2, 2**18 + 1),
+    parse_point("laplace", "gaussian", 33),
 ]
 INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=48)"
 #: The same with what breaks the texts' premise, and with number formats.
 FURTHER = [
-    DesignPoint("gaussian", "gaussian", 16, 32, formats=True),
-    DesignPoint("gaussian", "gaussian", 4, 2**13, formats=True),
-    DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)"),
-    DesignPoint("laplace", "laplace(mean=0.5)", 7, 33, "planted(0.25)", formats=True),
-    DesignPoint("rademacher", "rademacher", 16, None, "pairs(0.5)"),
-    DesignPoint("gaussian", "gaussian", 16, None, "pairs(1.0)"),
-    DesignPoint("gaussian", "gaussian", 16, 32, initialisation=INITIALISATION),
-    DesignPoint("gaussian", "gaussian", 16, None, initialisation=INITIALISATION),
+    parse_point("gaussian", "gaussian", 16, 32, formats=True),
+    parse_point("gaussian", "gaussian", 4, 2**13, formats=True),
+    parse_point("gaussian", "gaussian", 16, 32, "planted(0.5)"),
+    parse_point("laplace", "laplace(mean=0.5)", 7, 33, "planted(0.25)", formats=True),
+    parse_point("rademacher", "rademacher", 16, None, "pairs(0.5)"),
+    parse_point("gaussian", "gaussian", 16, None, "pairs(1.0)"),
+    parse_point("gaussian", "gaussian", 16, 32, initialisation=INITIALISATION),
+    parse_point("gaussian", "gaussian", 16, None, initialisation=INITIALISATION),
 ]
 EVERY = [*POINTS, *FURTHER]
 EVERY_ID = [f"{c.name};formats={c.formats}" for c in EVERY]
@@ -143,7 +143,7 @@ def test_other_key_other_replicate(change):
         "seed": lambda: sample(SMALL, SEED + 1, 0, 1, ("sqrt",)),
         "index": lambda: sample(SMALL, SEED, 1, 2, ("sqrt",)),
         "point": lambda: sample(
-            DesignPoint("gaussian", "gaussian", 17, 32), SEED, 0, 1, ("sqrt",)
+            parse_point("gaussian", "gaussian", 17, 32), SEED, 0, 1, ("sqrt",)
         ),
     }[change]().means
 
@@ -155,8 +155,8 @@ def test_other_key_other_replicate(change):
 @pytest.mark.parametrize(
     ("point", "name"),
     [
-        (DesignPoint("gaussian", "gaussian", 2, 2), "entropy"),
-        (DesignPoint("gaussian", "gaussian", 1), "s2"),
+        (parse_point("gaussian", "gaussian", 2, 2), "entropy"),
+        (parse_point("gaussian", "gaussian", 1), "s2"),
     ],
     ids=["rows", "pairs"],
 )
@@ -489,7 +489,7 @@ def test_second_moment_of_scores(distribution, shift):
     The error is that between replicates; t limit at a false-alarm rate of 1e-7 each,
     below 2e-6 for all, and a second moment off by a tenth would be seen.
     """
-    point = DesignPoint(distribution + shift, distribution, 64)
+    point = parse_point(distribution + shift, distribution, 64)
     n, name = 64, ("none", "s2")
     column = mean_columns(point, ALL).index(name)
     values = sample(point, SEED, 0, n, ALL).means[:, column]

@@ -9,7 +9,7 @@ from montecarlo.attention.row_block import query_rows
 from montecarlo.attention.rows import ROW_QUANTITIES, SATURATED
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
-from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.row_blocks import row_blocks
@@ -17,7 +17,7 @@ from montecarlo.sampling.row_blocks import row_blocks
 SEED, N = 6, 24
 ALL = ("none", "sqrt")
 #: Rows of which the gradient by the query is looked at in a part only.
-POINT = DesignPoint("gaussian", "gaussian", 24, 96)
+POINT = parse_point("gaussian", "gaussian", 24, 96)
 #: Relative precision of sums over the exponentials of float32 scores.
 SINGLE = 1e-4
 #: A bin of the counts, as a factor.
@@ -132,7 +132,7 @@ def test_quantities_of_saturated_rows_are_undivided_only():
 
 def test_no_saturated_rows_no_estimate():
     """Where no row is saturated there is no number, no interval and no exception."""
-    flat = DesignPoint("gaussian(std=0.1)", "gaussian", 4, 32)
+    flat = parse_point("gaussian(std=0.1)", "gaussian", 4, 32)
     batch = sample(flat, SEED, 0, N, ALL)
     summaries = Summaries(flat, Samples(batch.means, batch.counts), ALL)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.far_slopes import far_slope
 from montecarlo.theory.limits import (
     element_gap_quantile,
@@ -83,7 +83,7 @@ def test_quantiles_are_those_of_sorted_normals(n, level):
 
 def exact(quantity, d_k, n):
     """The exact mean of an undivided row."""
-    point = DesignPoint("gaussian", "gaussian", d_k, n)
+    point = parse_point("gaussian", "gaussian", d_k, n)
     return reference(quantity, point, "none", "mean").value
 
 

@@ -13,7 +13,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory import references
 from montecarlo.theory.references import (
@@ -49,11 +49,11 @@ def standardised_gaps(point, divisors, n_keys=None):
 
 
 POINTS = (
-    DesignPoint("gaussian", "gaussian", 1, 16),
-    DesignPoint("gaussian", "gaussian", 64, 16),
-    DesignPoint("gaussian(std=2.0)", "gaussian(mean=1.0)", 4, 16),
-    DesignPoint("rademacher", "gaussian", 16, 32),
-    DesignPoint("rademacher", "rademacher", 3, 16),
+    parse_point("gaussian", "gaussian", 1, 16),
+    parse_point("gaussian", "gaussian", 64, 16),
+    parse_point("gaussian(std=2.0)", "gaussian(mean=1.0)", 4, 16),
+    parse_point("rademacher", "gaussian", 16, 32),
+    parse_point("rademacher", "rademacher", 3, 16),
 )
 
 
@@ -105,7 +105,7 @@ def test_theory_never_asks_attention():
 
 def test_pairs_scale_with_the_divisor():
     """Mean, spread and size fall with the divisor, the variance with its square."""
-    point = DesignPoint("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16)
+    point = parse_point("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16)
     value = {
         (name, divisor): reference(name, point, divisor, "value").value
         for name in (
@@ -122,7 +122,7 @@ def test_pairs_scale_with_the_divisor():
     assert value["score_variance", "linear"] == (1 + 0.25 + 4) / 16
     assert math.isclose(value["score_std", "sqrt"], math.sqrt(5.25))
     assert value["score_variance_ratio", "linear"] == 5.25
-    centred = DesignPoint("gaussian", "gaussian", 16)
+    centred = parse_point("gaussian", "gaussian", 16)
     size = reference("score_abs", centred, "linear", "value")
     raw = reference("score_abs", centred, "none", "value")
     assert math.isclose(16 * size.value, raw.value)
@@ -131,7 +131,7 @@ def test_pairs_scale_with_the_divisor():
 
 def test_entries_have_their_own_variance():
     """The two sides are not mixed up."""
-    point = DesignPoint("uniform(std=2.0)", "laplace(std=3.0)", 4)
+    point = parse_point("uniform(std=2.0)", "laplace(std=3.0)", 4)
     found = [
         reference(f"entry_variance_{side}", point, "none", "value").value
         for side in "qk"
@@ -141,15 +141,15 @@ def test_entries_have_their_own_variance():
 
 def test_row_variance_leaves_out_the_mean_of_the_keys():
     """(σ_q² + m_q²) σ_k² d/c²: a mean of the keys does not count, one of q does."""
-    point = DesignPoint("gaussian(mean=0.5)", "uniform(mean=3.0,std=2.0)", 16, 8)
+    point = parse_point("gaussian(mean=0.5)", "uniform(mean=3.0,std=2.0)", 16, 8)
     found = reference("score_row_variance", point, "sqrt", "mean")
     assert math.isclose(found.value, 1.25 * 4.0)
 
 
 def test_rows_depend_on_the_product_of_the_spreads():
     """N(0, 4) queries with N(0, 1/4) keys are the same as standard ones."""
-    rescaled = DesignPoint("gaussian(std=2.0)", "gaussian(std=0.5)", 8, 32)
-    standard = DesignPoint("gaussian", "gaussian", 8, 32)
+    rescaled = parse_point("gaussian(std=2.0)", "gaussian(std=0.5)", 8, 32)
+    standard = parse_point("gaussian", "gaussian", 8, 32)
     for name in ROW_NAMES:
         found = reference(name, rescaled, "sqrt", "mean")
         assert found == reference(name, standard, "sqrt", "mean")
@@ -159,10 +159,10 @@ def test_entropy_identity_is_zero_for_standard_gaussian_keys():
     """Any distribution of q; with another spread of the keys the quantity is not 0."""
     name = "entropy_identity"
     for distribution_q in ("gaussian", "student_t3", "uniform(mean=1.0)"):
-        point = DesignPoint(distribution_q, "gaussian", 4, 8)
+        point = parse_point(distribution_q, "gaussian", 4, 8)
         assert reference(name, point, "sqrt", "mean") == Reference(0.0, 0.0)
     for distribution_k in ("gaussian(std=2.0)", "gaussian(mean=1.0)", "uniform"):
-        point = DesignPoint("gaussian", distribution_k, 4, 8)
+        point = parse_point("gaussian", distribution_k, 4, 8)
         assert reference(name, point, "sqrt", "mean") is None
 
 
@@ -186,24 +186,24 @@ def test_no_row_reference_where_none_is_known(
     """Other distributions, quantiles, ratios of divisors and pairs have no value over
     rows.
     """
-    point = DesignPoint(distribution_q, distribution_k, 4, n_keys)
+    point = parse_point(distribution_q, distribution_k, 4, n_keys)
     for name in ROW_NAMES:
         assert reference(name, point, divisor, summary) is None
 
 
 def test_no_reference_for_what_theory_does_not_know():
     """Quantities outside the table and unknown kurtoses give None."""
-    point = DesignPoint("gaussian", "gaussian", 4, 8)
+    point = parse_point("gaussian", "gaussian", 4, 8)
     assert reference("gradient_query", point, "sqrt", "mean") is None
     assert reference("score_variance", point, "none/sqrt", "value") is None
-    heavy = DesignPoint("student_t3", "gaussian", 4)
+    heavy = parse_point("student_t3", "gaussian", 4)
     assert reference("score_excess_kurtosis", heavy, "none", "value") is None
     assert reference("score_variance", heavy, "none", "value") is not None
 
 
 def test_references_are_plain_floats():
     """Values go to tables: no NumPy scalars, and each with an error of at least 0."""
-    point = DesignPoint("rademacher", "rademacher", 4, 8)
+    point = parse_point("rademacher", "rademacher", 4, 8)
     for name in REFERENCES:
         found = reference(name, point, "sqrt", "mean")
         if found is not None:
@@ -215,13 +215,13 @@ def test_references_are_plain_floats():
 INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width=32)"
 #: Pairs of independent entries, of matching ones, and behind a projection.
 PAIRS = (
-    DesignPoint("gaussian", "gaussian", 2),
-    DesignPoint("gaussian(std=2.0)", "gaussian(std=0.5)", 16),
-    DesignPoint("gaussian", "gaussian", 16, None, "pairs(1.0)"),
-    DesignPoint("gaussian(std=2.0)", "gaussian(std=2.0)", 4, None, "pairs(0.5)"),
-    DesignPoint("laplace", "laplace", 16, None, "pairs(0.25)"),
-    DesignPoint("rademacher", "rademacher", 16, None, "pairs(0.5)"),
-    DesignPoint("gaussian", "gaussian", 16, None, "none", INITIALISATION),
+    parse_point("gaussian", "gaussian", 2),
+    parse_point("gaussian(std=2.0)", "gaussian(std=0.5)", 16),
+    parse_point("gaussian", "gaussian", 16, None, "pairs(1.0)"),
+    parse_point("gaussian(std=2.0)", "gaussian(std=2.0)", 4, None, "pairs(0.5)"),
+    parse_point("laplace", "laplace", 16, None, "pairs(0.25)"),
+    parse_point("rademacher", "rademacher", 16, None, "pairs(0.5)"),
+    parse_point("gaussian", "gaussian", 16, None, "none", INITIALISATION),
 )
 
 
@@ -274,14 +274,14 @@ def test_distribution_gap_does_not_know_spreads_or_divisors():
     none.
     """
     name = "score_distribution_gap"
-    standard = reference(name, DesignPoint("gaussian", "gaussian", 8), "none", "value")
-    rescaled = DesignPoint("gaussian(std=2.0)", "gaussian(std=7.0)", 8)
+    standard = reference(name, parse_point("gaussian", "gaussian", 8), "none", "value")
+    rescaled = parse_point("gaussian(std=2.0)", "gaussian(std=7.0)", 8)
     assert reference(name, rescaled, "linear", "value") == standard
     for other in (
-        DesignPoint("gaussian(mean=1.0)", "gaussian", 8),
-        DesignPoint("laplace", "gaussian", 8),
-        DesignPoint("gaussian", "gaussian", 8, None, "pairs(0.5)"),
-        DesignPoint("gaussian", "gaussian", 8, None, "none", INITIALISATION),
+        parse_point("gaussian(mean=1.0)", "gaussian", 8),
+        parse_point("laplace", "gaussian", 8),
+        parse_point("gaussian", "gaussian", 8, None, "pairs(0.5)"),
+        parse_point("gaussian", "gaussian", 8, None, "none", INITIALISATION),
     ):
         assert reference(name, other, "none", "value") is None
 
@@ -291,12 +291,12 @@ def test_largest_score():
     queries have one length.
     """
     one = reference(
-        "score_max", DesignPoint("gaussian(std=3.0)", "gaussian", 1, 64), "none", "mean"
+        "score_max", parse_point("gaussian(std=3.0)", "gaussian", 1, 64), "none", "mean"
     )
     assert one.value == pytest.approx(
         3.0 * math.sqrt(2.0 / math.pi) * 2.34373, rel=1e-5
     )
-    point = DesignPoint("rademacher", "gaussian(std=2.0)", 16, 256)
+    point = parse_point("rademacher", "gaussian(std=2.0)", 16, 256)
     found = reference("score_max", point, "linear", "mean")
     assert found.value == pytest.approx(4.0 * 2.0 * 2.82686 / 16.0, rel=1e-5)
     for distribution_q, distribution_k in (
@@ -305,15 +305,15 @@ def test_largest_score():
         ("gaussian", "gaussian(mean=1.0)"),
         ("gaussian(mean=1.0)", "gaussian"),
     ):
-        other = DesignPoint(distribution_q, distribution_k, 16, 256)
+        other = parse_point(distribution_q, distribution_k, 16, 256)
         assert reference("score_max", other, "none", "mean") is None
-    pairs = DesignPoint("gaussian", "gaussian", 16)
+    pairs = parse_point("gaussian", "gaussian", 16)
     assert reference("score_max", pairs, "none", "mean") is None
 
 
 def test_elements_share_the_trace():
     """The mean element of a row is tr J over n, with its error."""
-    point = DesignPoint("gaussian", "gaussian", 16, 32)
+    point = parse_point("gaussian", "gaussian", 16, 32)
     trace = reference("jacobian_trace", point, "sqrt", "mean")
     element = reference("element_gradient", point, "sqrt", "mean")
 
@@ -324,10 +324,10 @@ def test_elements_share_the_trace():
 @pytest.mark.parametrize(
     "point",
     [
-        DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)"),
-        DesignPoint("gaussian", "gaussian", 16, 32, "none", INITIALISATION),
-        DesignPoint("gaussian", "gaussian", 16, None, "pairs(0.5)"),
-        DesignPoint("gaussian", "gaussian", 16, None, "none", INITIALISATION),
+        parse_point("gaussian", "gaussian", 16, 32, "planted(0.5)"),
+        parse_point("gaussian", "gaussian", 16, 32, "none", INITIALISATION),
+        parse_point("gaussian", "gaussian", 16, None, "pairs(0.5)"),
+        parse_point("gaussian", "gaussian", 16, None, "none", INITIALISATION),
     ],
     ids=lambda c: c.name,
 )
@@ -351,5 +351,5 @@ def test_matching_pairs_without_a_known_variance():
         ("laplace(mean=1.0)", "laplace(mean=1.0)"),
         ("student_t3", "student_t3"),
     ):
-        point = DesignPoint(distribution_q, distribution_k, 16, None, "pairs(0.5)")
+        point = parse_point(distribution_q, distribution_k, 16, None, "pairs(0.5)")
         assert reference("score_variance", point, "none", "value") is None

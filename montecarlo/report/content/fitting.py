@@ -20,7 +20,7 @@ from montecarlo.names import look_up
 from montecarlo.results.columns import MEASUREMENTS
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.table import row_id
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 
 Line = Mapping[str, str | None]
 
@@ -70,7 +70,7 @@ def _name_of(line: Line) -> str:
     """Return the name that a line has by what identifies it."""
     text = {name: value or "" for name, value in line.items()}
     look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
-    point = DesignPoint(
+    point = parse_point(
         text["distribution_q"],
         text["distribution_k"],
         int(text["d_k"]),

@@ -34,7 +34,7 @@ from montecarlo.report.figures.drawing.panels import (
     plot_reference,
     powers_of_two,
 )
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.references import reference
 
 ALL_DISTRIBUTIONS = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
@@ -235,6 +235,6 @@ def _exact_line(table: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.fl
     """Return numbers of keys between those of a table, and exact values there."""
     d_k, sizes = int(table["d_k"].iloc[0]), table["n_keys"]
     n = np.unique(np.geomspace(sizes.min(), sizes.max(), LINE_POINTS).round())
-    points = [DesignPoint("gaussian", "gaussian", d_k, int(size)) for size in n]
+    points = [parse_point("gaussian", "gaussian", d_k, int(size)) for size in n]
     found = [reference("score_max", one, "sqrt", "mean") for one in points]
     return n, np.array([np.nan if one is None else one.value for one in found])
