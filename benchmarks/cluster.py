@@ -20,10 +20,10 @@ from pathlib import Path
 import psutil
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.cluster import checked, ready
 from montecarlo.estimation.engine import BATCH_SECONDS, Budget, Plan
-from montecarlo.estimation.executors import make_executor
-from montecarlo.estimation.tasks import Task, finish
+from montecarlo.execution.cluster import checked, ready
+from montecarlo.execution.executors import make_executor
+from montecarlo.execution.tasks import finish
 from montecarlo.results.journal import Journal, JournaledStore, open_journal
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
@@ -131,10 +131,10 @@ def rates(n_tasks: int) -> tuple[float, float, float]:
                 break
             executor.shutdown()
         with executor:
-            list(finish(executor, (Task(abs, (-n - 1,)) for n in range(200))))  # warm
+            list(finish(executor, abs, ((-n - 1,) for n in range(200))))  # warm
             theirs, ours = cpu_seconds(scheduler), time.process_time()
             begun = time.perf_counter()
-            list(finish(executor, (Task(abs, (n,)) for n in range(n_tasks))))
+            list(finish(executor, abs, ((n,) for n in range(n_tasks))))
             wall = time.perf_counter() - begun
             ours, theirs = time.process_time() - ours, cpu_seconds(scheduler) - theirs
     return theirs / n_tasks, ours / n_tasks, n_tasks / wall

@@ -12,13 +12,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.execution.executors import make_executor
+from montecarlo.execution.tasks import finish
 from montecarlo.presets import PRESETS
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study import find_reference
@@ -90,7 +92,7 @@ def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:
             budgets = {point: Budget(REPLICATES, REPLICATES)}
             store = SampleStore()
             plan = Plan(budgets, seed, DIVISORS, batch=REPLICATES)
-            run(plan, store, executor, undecided=lambda store: ())
+            run(plan, store, partial(finish, executor), undecided=lambda store: ())
             summaries = Summaries(point, store.samples(point), DIVISORS)
             for key in keys:
                 low, high = summaries.estimate(key).interval(POINTWISE)

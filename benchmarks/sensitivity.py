@@ -32,8 +32,8 @@ from montecarlo.claims.verdicts import (
     decide,
     interpretation_verdict,
 )
-from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.intervals import Interval, t_quantile
+from montecarlo.execution.executors import make_executor
 from montecarlo.presets import PRESETS
 from montecarlo.recording import write_results
 from montecarlo.report.content.sensitivity import FILE, fingerprint

@@ -12,16 +12,18 @@ import csv
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import ClaimOutcome, Judge
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.engine import Plan, run_to
-from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.execution.executors import make_executor
+from montecarlo.execution.tasks import finish
 from montecarlo.presets import PRESETS
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import (
@@ -66,7 +68,6 @@ def compare(study: Study) -> Iterator[Way]:
     study : Study
     """
     budgets = needed_budgets(study)
-    plan = Plan(budgets, study.seed, study.grid.divisors)
     store, used = SampleStore(), 0.0
     looks = max(len(budget.looks()) for budget in budgets.values())
     with make_executor(1) as executor:
@@ -75,8 +76,10 @@ def compare(study: Study) -> Iterator[Way]:
                 point: budget.looks()[min(look, len(budget.looks()) - 1)]
                 for point, budget in budgets.items()
             }
+            exact = {point: Budget(number, number) for point, number in wanted.items()}
             started = time.process_time()
-            run_to(plan, store, executor, wanted)
+            plan = Plan(exact, study.seed, study.grid.divisors)
+            run(plan, store, partial(finish, executor), lambda _: ())
             used += time.process_time() - started
             once = dict.fromkeys(budgets, 1)
             rates = split_error_rate(

@@ -37,8 +37,8 @@ from montecarlo.claims.z_scores import (
     scatter_of,
     z_scores,
 )
-from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.summaries import row_keys
+from montecarlo.execution.executors import make_executor
 from montecarlo.grid import Grid
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS

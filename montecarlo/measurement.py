@@ -8,7 +8,9 @@
 
 from collections.abc import Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from threadpoolctl import threadpool_limits
@@ -21,6 +23,7 @@ from montecarlo.estimation.engine import LEAST, Budget, Plan, run
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.execution.tasks import finish
 from montecarlo.names import look_up
 from montecarlo.results.table import IDENTITY, identity, row_id
 from montecarlo.sampling.affordable import require_affordable
@@ -145,12 +148,9 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
 
     store = SampleStore()
     plan = Plan({point: Budget(min(first, most), most)}, seed, divisors)
-    with threadpool_limits(limits=1, user_api="blas"):
-        if executor is not None:
-            run(plan, store, executor, undecided)
-        else:
-            with ThreadPoolExecutor(1) as one:
-                run(plan, store, one, undecided)
+    at_work = nullcontext(executor) if executor else ThreadPoolExecutor(1)
+    with threadpool_limits(limits=1, user_api="blas"), at_work as workers:
+        run(plan, store, partial(finish, workers), undecided)
     return _point(point, key, store, divisors)
 
 

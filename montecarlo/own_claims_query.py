@@ -20,7 +20,7 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.names import decimal_number, jobs_number, named_folder, seed_number
 from montecarlo.own_claims import find_unjudged, most_seconds, own_study

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from montecarlo.claims.record import CLAIMS_FILE
-from montecarlo.estimation.fingerprint import code_digest, cpu_kernel
+from montecarlo.execution.fingerprint import code_digest, cpu_kernel
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, StudyResults
 

@@ -3,13 +3,14 @@
 import argparse
 import time
 import traceback
+from collections.abc import Callable
 
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.failures import OVERFLOW
-from montecarlo.estimation.tasks import Task
+from montecarlo.execution.tasks import Task
 from montecarlo.grid import MOST_REPLICATES
 from montecarlo.names import MOST_DIGITS, look_up, seed_number, whole_number
 from montecarlo.sampling.affordable import (
@@ -19,6 +20,7 @@ from montecarlo.sampling.affordable import (
 )
 from montecarlo.sampling.cost import replicate_seconds, tail_seconds
 from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
 from montecarlo.tails import tail_task
 
@@ -47,17 +49,18 @@ def replay(arguments: argparse.Namespace) -> str:
             raise ValueError(f"{name} must be left out with replicates, got {typed!r}")
     if arguments.quantity == OVERFLOW:
         task, which = _tail(arguments, seed, indices), OVERFLOW
+        function: Callable[..., object] = estimate_tail
     else:
         point = _point(arguments)
         require_affordable(point, len(DIVISORS))
         seconds = replicate_seconds(point, len(DIVISORS))
         require_soon("replicates", len(indices), seconds)
-        task = Task(sample, (point, seed, indices.start, indices.stop, tuple(DIVISORS)))
-        which = point.name
+        task = (point, seed, indices.start, indices.stop, tuple(DIVISORS))
+        function, which = sample, point.name
     started = time.perf_counter()
     try:
         with threadpool_limits(limits=1, user_api="blas"):
-            task.function(*task.arguments)
+            function(*task)
     except Exception as error:
         traceback.print_exception(error)  # what a replay is for
         reason = f"{type(error).__name__}: {error}"

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 import pandas as pd
@@ -20,9 +21,10 @@ from montecarlo.claims.simulation import Simulation, cases_of
 from montecarlo.claims.thresholds import threshold_curves
 from montecarlo.claims.undecided import undecided_points
 from montecarlo.claims.z_scores import judge_z_scores
-from montecarlo.estimation.engine import Budget, Plan, run, run_to
+from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.execution.tasks import finish
 from montecarlo.presets import Grid
 from montecarlo.results.example import example_curves
 from montecarlo.results.table import (
@@ -161,14 +163,16 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
         return undecided_points(judge(simulation), simulation)
 
     plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
+    work = partial(finish, executor)
     with threadpool_limits(limits=1, user_api="blas"):
         if study.replicates is None:
             limited = not run(
-                plan, store, executor, undecided, advance, in_time or (lambda: True)
+                plan, store, work, undecided, advance, in_time or (lambda: True)
             )
         else:
-            wanted = {c: study.replicates[c.name] for c in budgets}
-            run_to(plan, store, executor, wanted, advance)
+            known = {c: study.replicates[c.name] for c in budgets}
+            exact = {c: Budget(number, number) for c, number in known.items()}
+            run(replace(plan, budgets=exact), store, work, lambda _: (), advance)
             limited = study.time_limit_reached
         tails = study.grid.tails if study.whole_grid else ()
         rare = list(tail_rows(tails, study.seed, executor))

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.failures import OVERFLOW, failed_tail, raise_failures
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.estimation.tasks import Task, finish
+from montecarlo.execution.tasks import Task, finish
 from montecarlo.results.table import identity, row_id
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.rare_events import Tail, estimate_tail
@@ -46,7 +46,7 @@ def tail_rows(
         for name in FORMATS
     }
     found, failures = {}, {}
-    for task, future in finish(executor, asked):
+    for task, future in finish(executor, estimate_tail, asked):
         d_k, blocks, name = asked[task]
         if error := future.exception():
             failures[task] = failed_tail(d_k, name, seed, blocks, error)
@@ -58,9 +58,8 @@ def tail_rows(
 
 
 def tail_task(d_k: int, number_format: str, seed: int, blocks: int) -> Task:
-    """Return the estimation of one overflow probability as a task."""
-    limit = NUMBER_FORMATS[number_format].log_largest
-    return Task(estimate_tail, (limit, d_k, seed, blocks))
+    """Return what `estimate_tail` is to be called with for one overflow probability."""
+    return NUMBER_FORMATS[number_format].log_largest, d_k, seed, blocks
 
 
 def _row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:

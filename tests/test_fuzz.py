@@ -89,7 +89,7 @@ def fuzz(monkeypatch, tmp_path, capsys):
         where = import_module(f"montecarlo.report.{module}")
         monkeypatch.setattr(where, "require_complete", list)
     monkeypatch.setitem(making.FORMATS, "html", taken)
-    monkeypatch.setattr(making, "_draw_figures", lambda *_: {})
+    monkeypatch.setattr(making, "draw_figures", lambda *_: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
     monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)
     monkeypatch.chdir(tmp_path)

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from montecarlo.estimation import engine
-from montecarlo.estimation.executors import ROOM
+from montecarlo.execution.executors import ROOM
 from montecarlo.report.__main__ import main
-from montecarlo.report.render import making
+from montecarlo.report.render import embedding, making
 from montecarlo.results.folder import (
     JOURNAL,
     RUN_FILE,
@@ -82,7 +82,7 @@ def run_and_die(folder, moment, count, steps):
     engine.sample = dying("sampling", engine.sample)
     Journal.keep = dying("committing", Journal.keep)
     making.render_page = dying("rendering", making.render_page)
-    making.render_svg = no_figure
+    embedding.render_svg = no_figure
     Path.replace = dying("renaming", Path.replace)
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]
     sys.exit(main([*arguments, "--output", str(folder / "output")]))

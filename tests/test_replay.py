@@ -136,7 +136,8 @@ def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
         return true(x, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(tails, "estimate_tail", failing)
+        for module in (tails, replay):
+            patch.setattr(module, "estimate_tail", failing)
         status, complaint = run_report()
         assert status == 3
         (line,) = complaint.splitlines()

@@ -20,7 +20,7 @@ from benchmarks.sensitivity import (
 )
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.recording import write_results
 from montecarlo.report.content.sensitivity import fingerprint, read_sensitivity

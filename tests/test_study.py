@@ -11,8 +11,8 @@ import pytest
 
 from montecarlo.claims import undecided, verdicts
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.executors import make_executor
-from montecarlo.estimation.local_workers import limit_blas
+from montecarlo.execution.executors import make_executor
+from montecarlo.execution.local_workers import limit_blas
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
 from montecarlo.results.folder import file_hash

@@ -16,6 +16,7 @@ squares is far below its own spread.
 import hashlib
 import math
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from threadpoolctl import threadpool_limits
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries, has_interval, row_keys
+from montecarlo.execution.tasks import finish
 from montecarlo.presets import Grid
 from montecarlo.results.table import FAR_BELOW
 from montecarlo.sampling.design_points import DesignPoint
@@ -75,7 +77,8 @@ def measure_distances(points, seed):
     store = SampleStore()
     budgets = dict.fromkeys(points, Budget(REPLICATES, REPLICATES))
     with ThreadPoolExecutor(2) as executor, threadpool_limits(1, "blas"):
-        run(Plan(budgets, seed, DIVISORS), store, executor, lambda store: ())
+        plan, work = Plan(budgets, seed, DIVISORS), partial(finish, executor)
+        run(plan, store, work, lambda store: ())
     distances = {}
     for point in points:
         chosen = chosen_row(point)

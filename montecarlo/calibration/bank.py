@@ -6,12 +6,14 @@ point.  In: a point and a seed.  Out: arrays with replicates along axis 0.
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
@@ -179,8 +181,15 @@ def read_or_draw(point: DesignPoint, seed: int, size: int, folder: Path | None) 
     bank = _draw(point, seed, size, counted)
     if path is not None:
         arrays = {"/".join(column): bins for column, bins in bank.bins.items()}
-        np.savez(path, means=bank.means, **arrays)  # type: ignore[arg-type]
+        save_whole(path, {"means": bank.means, **arrays})
     return bank
+
+
+def save_whole(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays into a file that is there whole or not at all."""
+    part = path.with_suffix(".part.npz")
+    np.savez(part, **arrays)  # type: ignore[arg-type]
+    part.replace(path)
 
 
 def _counted(point: DesignPoint) -> list[tuple[str, str]]:

@@ -1,4 +1,8 @@
-"""Making the report card: banks and studies are drawn, judged, counted, and written."""
+"""Making the report card: banks and studies are drawn, judged, counted, and written.
+
+Into its folder as it is, not published like a run's: the card is part of the package,
+where what is stale is marked by hand, and what changed is looked at as a diff.
+"""
 
 import argparse
 import platform
@@ -30,8 +34,8 @@ from montecarlo.calibration.rates import (
 from montecarlo.calibration.series import all_series, measure_series
 from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.executors import available_cores, make_executor
-from montecarlo.estimation.fingerprint import cpu_kernel
+from montecarlo.execution.executors import available_cores, make_executor
+from montecarlo.execution.fingerprint import cpu_kernel
 from montecarlo.names import jobs_number, named_folder, seed_number
 from montecarlo.presets import PRESETS
 from montecarlo.recording import LIBRARIES

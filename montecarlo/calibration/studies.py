@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from montecarlo.attention.softmax import Array
+from montecarlo.calibration.bank import save_whole
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.record import ClaimsRecord
@@ -166,9 +167,7 @@ def _judge_into(path: Path, seed: int, grid: Grid) -> None:
         for rate, judged in judged_study(seed, grid).items()
         for name in Judged.__slots__
     }
-    part = path.with_suffix(".part.npz")
-    np.savez(part, **arrays)
-    part.replace(path)
+    save_whole(path, arrays)
 
 
 @dataclass(frozen=True, slots=True)

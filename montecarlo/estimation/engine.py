@@ -1,16 +1,17 @@
 """The engine: samples points in rounds that double, until nothing is undecided.
 
-It knows nothing of claims: it is handed a function that says which points are
-still undecided, a store for finished batches, and workers.
+It knows neither claims nor workers: it is handed a function that says which points are
+still undecided, a store for finished batches, and a function that has batches sampled.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 from montecarlo.estimation.failures import failed_batch, raise_failures
 from montecarlo.estimation.samples import SampleStore
-from montecarlo.estimation.tasks import Task, finish
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
@@ -20,6 +21,13 @@ BATCH_SECONDS = 0.15
 #: Replicates of every point that a run takes, however short its time: of fewer
 #: there is no standard error.
 LEAST = 2
+Task = tuple[Any, ...]
+#: Calls a function with each of some arguments, unless they are not wanted any more at
+#: their turn, and yields them with what came of it, in any order.
+Finish = Callable[
+    [Callable[..., Batch], Iterable[Task], Callable[[Task], bool]],
+    Iterator[tuple[Task, Future[Batch]]],
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +83,7 @@ class Plan:
 def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     plan: Plan,
     store: SampleStore,
-    executor: Executor,
+    finish: Finish,
     undecided: Callable[[SampleStore], Iterable[DesignPoint]],
     advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
     in_time: Callable[[], bool] = lambda: True,
@@ -87,7 +95,8 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     plan : Plan
     store : SampleStore
         Takes the finished batches.
-    executor : concurrent.futures.Executor
+    finish : callable
+        Has batches sampled, as `Finish` says.
     undecided : callable
         Store -> points that need more replicates; called after each round.
     advance : callable
@@ -108,7 +117,7 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
         If sampling failed in some points, at the end of the others: which, why,
         and the commands that replay it.  Or if workers could not be replaced.
     """
-    sampling = _Sampling(plan, store, executor, advance, in_time)
+    sampling = _Sampling(plan, store, finish, advance, in_time)
     active = list(plan.budgets)
     looks = max((len(budget.looks()) for budget in plan.budgets.values()), default=0)
     sufficed = True
@@ -130,42 +139,13 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
     return sufficed
 
 
-def run_to(
-    plan: Plan,
-    store: SampleStore,
-    executor: Executor,
-    wanted: Mapping[DesignPoint, int],
-    advance: Callable[[DesignPoint, int, int], None] = lambda *_: None,
-) -> None:
-    """Sample a known number of replicates of each point, whatever is undecided.
-
-    Parameters
-    ----------
-    plan : Plan
-    store : SampleStore
-    executor : concurrent.futures.Executor
-    wanted : mapping
-        Point to its number of replicates.
-    advance : callable
-        As for `run`.
-
-    Raises
-    ------
-    RuntimeError
-        As for `run`.
-    """
-    sampling = _Sampling(plan, store, executor, advance, lambda: True)
-    sampling.bring_to(wanted)
-    raise_failures(sampling.failures)
-
-
 @dataclass(slots=True)
 class _Sampling:
     """Sampling under way: the arguments of `run`, and what has failed."""
 
     plan: Plan
     store: SampleStore
-    executor: Executor
+    finish: Finish
     advance: Callable[[DesignPoint, int, int], None]
     in_time: Callable[[], bool]
     failures: dict[DesignPoint, str] = field(default_factory=dict)
@@ -180,12 +160,12 @@ class _Sampling:
         """
         batches = sorted(self._missing(wanted), key=self._order)
         tasks = [
-            Task(sample, (point, self.plan.seed, first, last, self.plan.divisors))
+            (point, self.plan.seed, first, last, self.plan.divisors)
             for point, first, last in batches
         ]
         without = {c for c in wanted if not self.store.n_replicates(c)}
-        for task, future in finish(self.executor, tasks, self._has_failed):
-            point, seed, first, last, _ = task.arguments
+        for task, future in self.finish(sample, tasks, self._has_failed):
+            point, seed, first, last, _ = task
             if error := future.exception():
                 told = failed_batch(point, seed, range(first, last), error)
                 self.failures.setdefault(point, told)
@@ -220,4 +200,4 @@ class _Sampling:
         return first > 0, -seconds * (last - first)
 
     def _has_failed(self, task: Task) -> bool:
-        return task.arguments[0] in self.failures
+        return task[0] in self.failures

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import PROCESSES, make_executor
-from montecarlo.estimation.workers import Workers
+from montecarlo.execution.executors import PROCESSES, make_executor
+from montecarlo.execution.workers import Workers
 from montecarlo.names import look_up
 from montecarlo.recording import recipe, write_results
 from montecarlo.report.content.findings import Results, gather, read_results
@@ -28,16 +28,8 @@ from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.options import read_options, repeated_options
 from montecarlo.report.render.making import FORMATS, import_all, make_report
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
-from montecarlo.results.folder import (
-    TIMING_FILE,
-    claimed,
-    commit,
-    discard_staging,
-    finish_staging,
-    open_staging,
-    write_json,
-)
-from montecarlo.results.journal import Journal, JournaledStore, open_journal
+from montecarlo.results.journal import JournaledStore
+from montecarlo.results.publishing import publishing
 from montecarlo.study import Study, require_replicates, run_study
 
 #: Writes what was asked for: results, catalogue, codes of languages, folder, processes
@@ -191,7 +183,7 @@ def write_report(
     only: Sequence[str] = (),
     own_file: bytes | None = None,
     make: Make | None = None,
-) -> tuple[Results, list[Path]]:
+) -> tuple[Results, Sequence[Path]]:
     """Run a study and write its report.
 
     Parameters
@@ -207,7 +199,7 @@ def write_report(
 
     Returns
     -------
-    Results, list of Path
+    Results, sequence of Path
         What the pages were made from, and the files written.
 
     Raises
@@ -218,70 +210,32 @@ def write_report(
         If the run could not finish; the previous output is as it was.
     """
     require_complete(read_language(code) for code in target.languages)
-    journaled = partial(open_journal, target.output, recipe(study), fresh=target.fresh)
-    with claimed(target.output), journaled() as journal:
-        try:
-            read_back = _write(study, target, journal, only, own_file, make)
-            journal.finish()
-            written = commit(target.output)
-            journal.remove()
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(journal.goes_on()) from None
-    return read_back, written
+    in_time = _until(time.perf_counter(), target.max_seconds)
+    how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
+    with how as edition, make_executor(target.jobs, target.executor) as executor:
+        edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
+        # matplotlib is not made for threads, and a cluster may not have it
+        drawing = executor if executor.kind == PROCESSES else None
+        store, ready = JournaledStore(journal=edition.journal), partial(_ready, drawing)
+        with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
+            found = run_study(study, executor, advance, store, in_time, sampled=ready)
+        results = with_calibration(found, read_card())
+        if own_file is None:
+            results = with_studies(results)
+        edition.note_time("sampling")
+        edition.record = write_results(results, edition.folder)
+        edition.record |= {"only": list(only), "languages": list(target.languages)}
+        if own_file is not None:
+            (edition.folder / OWN_FILE).write_bytes(own_file)
+            edition.record["own_claims"] = OWN_FILE
+        read_back = read_results(edition.folder, edition.record)
+        write = make or report_maker(None)
+        write(read_back, study.catalogue, target.languages, edition.folder, drawing)
+        edition.note_time("rendering")
+    return read_back, edition.written
 
 
-def _write(  # noqa: PLR0913, PLR0917 - what `write_report` was given, and the journal
-    study: Study,
-    target: Target,
-    journal: Journal,
-    only: Sequence[str],
-    own_file: bytes | None,
-    make: Make | None,
-) -> Results:
-    """Sample, judge, and write all files of the report aside."""
-    started = time.perf_counter()
-    store = JournaledStore(journal=journal)
-    staging = open_staging(target.output)
-    try:
-        with make_executor(target.jobs, target.executor) as executor:
-            # matplotlib is not made for threads, and a cluster may not have it
-            drawing = executor if executor.kind == PROCESSES else None
-            with progress_bar(len(study.grid.divisors), quiet=target.quiet) as advance:
-                in_time = _until(started, target.max_seconds)
-                ready = partial(_get_ready, drawing)
-                found = run_study(
-                    study, executor, advance, store, in_time, sampled=ready
-                )
-            results = with_calibration(found, read_card())
-            if own_file is None:
-                results = with_studies(results)
-            sampled = time.perf_counter()
-            record = write_results(results, staging)
-            record |= {"only": list(only), "languages": list(target.languages)}
-            if own_file is not None:
-                (staging / OWN_FILE).write_bytes(own_file)
-                record["own_claims"] = OWN_FILE
-            read_back = read_results(staging, record)
-            write = make or report_maker(None)
-            write(read_back, study.catalogue, target.languages, staging, drawing)
-        timing = {
-            "command": list(target.typed),
-            "executor": executor.kind,
-            "jobs": executor.jobs,
-            "seconds": {
-                "sampling": round(sampled - started, 3),
-                "rendering": round(time.perf_counter() - sampled, 3),
-            },
-        }
-        write_json(staging / TIMING_FILE, timing)
-        finish_staging(target.output, record)
-    except BaseException:
-        discard_staging(target.output)
-        raise
-    return read_back
-
-
-def _get_ready(workers: Workers | None) -> None:
+def _ready(workers: Workers | None) -> None:
     """Let workers import what pages need while this process makes the table."""
     if workers is not None:
         with suppress(BrokenExecutor):

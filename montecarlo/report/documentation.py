@@ -23,6 +23,7 @@ from montecarlo.report.render.making import gather_contents
 from montecarlo.report.render.markdown import Node, read_html, to_markdown
 from montecarlo.report.render.pages import Contents, render_captions
 from montecarlo.report.terminal import print_list
+from montecarlo.results.folder import write_text
 
 LEAST_DPI, MOST_DPI = 50, 1200
 DECIMALS = ("point", "comma")
@@ -104,8 +105,7 @@ def figure_maker(wanted: Wanted) -> Make:
         drawn = _write_figures(with_verdicts(results), wanted, contents, folder)
         for code in languages:
             text = captions(contents, drawn, read_language(code))
-            path = folder / f"captions.{code}.md"
-            path.write_text(text, encoding="utf-8", newline="\n")
+            write_text(folder / f"captions.{code}.md", text)
 
     return make
 

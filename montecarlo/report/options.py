@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import check_executor
+from montecarlo.execution.executors import check_executor
 from montecarlo.names import (
     MOST_JOBS,
     MOST_SEED,

@@ -1,14 +1,13 @@
 """Rendering an earlier run's results again: nothing is sampled, nothing judged."""
 
 import argparse
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import PROCESSES, make_executor
+from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.names import look_up, named_folder
 from montecarlo.report.command import Make, Show
 from montecarlo.report.content.findings import gather, read_results
@@ -20,17 +19,8 @@ from montecarlo.report.language.messages import require_complete
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.options import choose_languages
 from montecarlo.report.terminal import print_outcome
-from montecarlo.results.folder import (
-    TIMING_FILE,
-    ResultsError,
-    claimed,
-    commit,
-    discard_staging,
-    finish_staging,
-    open_staging,
-    write_json,
-)
-from montecarlo.results.journal import locked
+from montecarlo.results.folder import ResultsError
+from montecarlo.results.publishing import publishing
 from montecarlo.run_record import DATA_FILES, read_report_run
 
 #: What `finish_staging` adds to a record.
@@ -62,7 +52,6 @@ def render_again(
     OSError
         If a file cannot be written; the previous output is as it was.
     """
-    started = time.perf_counter()
     for name in _OF_SAMPLING:
         if getattr(arguments, name):
             flag = name.replace("_", "-")
@@ -85,31 +74,19 @@ def render_again(
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
-    with claimed(output), locked(output):
-        staging = open_staging(output)
-        try:
-            for name, content in held.items():
-                (staging / name).write_bytes(content)
-            record["languages"] = list(languages)
-            results = read_results(staging, record)
-            require_catalogue(results.claims, judged)
-            with make_executor(kind=PROCESSES) as executor:
-                make(results, catalogue, languages, staging, executor)
-            timing = {
-                "command": list(typed),
-                "executor": executor.kind,
-                "jobs": executor.jobs,
-                "seconds": {"rendering": round(time.perf_counter() - started, 3)},
-            }
-            write_json(staging / TIMING_FILE, timing)
-            finish_staging(output, record)
-        except BaseException:
-            discard_staging(output)
-            raise
-        written = commit(output)
+    with publishing(output, typed) as edition:
+        for name, content in held.items():
+            (edition.folder / name).write_bytes(content)
+        edition.record = {**record, "languages": list(languages)}
+        results = read_results(edition.folder, edition.record)
+        require_catalogue(results.claims, judged)
+        with make_executor(kind=PROCESSES) as executor:
+            edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
+            make(results, catalogue, languages, edition.folder, executor)
+        edition.note_time("rendering")
     findings = gather(results, catalogue)
     if not arguments.quiet:
-        show(findings, written)
+        show(findings, edition.written)
     return findings
 
 

@@ -258,4 +258,10 @@ def files_of(folder: Path) -> Iterator[Path]:
 def write_json(path: Path, data: object) -> None:
     """Write data as JSON, the same bytes for the same data."""
     text = json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_text(path, text + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text, the same bytes on every system; its folder is made if missing."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")

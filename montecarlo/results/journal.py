@@ -1,29 +1,31 @@
 """The journal: every finished batch of a run, kept until its report is written.
 
 A run that was killed goes on from it.  The file is also the lock of the output folder:
-SQLite holds it for as long as the run lives, and lets go however the run ends.
+SQLite holds it for as long as the run lives, and lets go however the run ends.  A file
+for each batch would need a lock beside it and come to 53,000 for the full preset.
 """
 
 import hashlib
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.results.folder import JOURNAL, is_finished
 from montecarlo.results.locking import (
+    DamagedError,
     JournalError,
     connect,
-    damaged,
     delete,
-    execute,
+    explained,
 )
 from montecarlo.sampling.batches import Batch, PackedBatch, pack
 from montecarlo.sampling.design_points import DesignPoint
@@ -31,8 +33,7 @@ from montecarlo.sampling.design_points import DesignPoint
 _TABLES = """
 CREATE TABLE IF NOT EXISTS recipe (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS batches (
-    point TEXT, start INTEGER, stop INTEGER, columns INTEGER, shapes TEXT,
-    means BLOB, rises BLOB, counts BLOB, digest BLOB,
+    point TEXT, start INTEGER, stop INTEGER, content BLOB, digest BLOB,
     PRIMARY KEY (point, start, stop)
 );
 """
@@ -40,7 +41,8 @@ CREATE TABLE IF NOT EXISTS batches (
 FINISHED = "finished"
 #: Values of a recipe up to this length are shown where they are not as expected.
 SHOWN_LENGTH = 40
-Place = tuple[str, int, int]
+#: What a batch is kept as: columns of its means, shapes of its counts, and arrays.
+Content = tuple[int, tuple[tuple[int, int], ...], bytes, bytes, bytes]
 
 
 @dataclass(slots=True)
@@ -63,12 +65,18 @@ class Journal:
         JournalError
             If it is not as it was written.
         """
+        place = (name, start, stop)
         rows = self._execute(
-            "SELECT columns, shapes, means, rises, counts, digest FROM batches "
+            "SELECT content, digest FROM batches "
             "WHERE point = ? AND start = ? AND stop = ?",
-            (name, start, stop),
+            place,
         )
-        return self._read((name, start, stop), rows[0]) if rows else None
+        if not rows:
+            return None
+        ((content, digest),) = rows
+        if not isinstance(content, bytes) or digest != _digest(place, content):
+            raise DamagedError(self.path, f"a batch of {name} was changed")
+        return _unpacked(content)
 
     def keep(self, name: str, start: int, stop: int, packed: PackedBatch) -> None:
         """Write a batch, whole or not at all.
@@ -78,18 +86,10 @@ class Journal:
         JournalError
             If it cannot be written; what was written before is still there.
         """
-        rises = np.diff(packed.places, prepend=np.int32(0)).astype("<i4")
-        parts = (
-            packed.means.shape[1],
-            json.dumps(packed.shapes),
-            packed.means.astype("<f8").tobytes(),
-            zlib.compress(rises.tobytes(), 1),
-            zlib.compress(packed.counts.astype("<i8").tobytes(), 1),
-        )
-        place = (name, start, stop)
+        place, content = (name, start, stop), _packed(packed)
         self._execute(
-            "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (*place, *parts, _digest(place, parts)),
+            "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
+            (*place, content, _digest(place, content)),
         )
 
     def finish(self) -> None:
@@ -126,7 +126,7 @@ class Journal:
             If what is there is damaged or of another recipe.
         """
         if self._execute("PRAGMA quick_check") != [("ok",)]:
-            raise damaged(self.path, "its structure is broken")
+            raise DamagedError(self.path, "its structure is broken")
         for statement in _TABLES.split(";"):
             self._execute(statement)
         ours = {name: json.dumps(value) for name, value in recipe.items()}
@@ -158,19 +158,7 @@ class Journal:
             "SELECT point, start, stop FROM batches"
         ):
             if self.find(name, start, stop) is None:
-                raise damaged(self.path, f"a batch of {name} is not found")
-
-    def _read(self, place: Place, row: tuple[Any, ...]) -> PackedBatch:
-        *parts, digest = row
-        if digest != _digest(place, parts):
-            raise damaged(self.path, f"a batch of {place[0]} was changed")
-        columns, shapes, means, rises, counts = parts
-        return PackedBatch(
-            np.frombuffer(means, "<f8").reshape(-1, columns),
-            np.cumsum(np.frombuffer(zlib.decompress(rises), "<i4"), dtype=np.int32),
-            np.frombuffer(zlib.decompress(counts), "<i8"),
-            tuple((rows, n_bins) for rows, n_bins in json.loads(shapes)),
-        )
+                raise DamagedError(self.path, f"a batch of {name} is not found")
 
     def _start_anew(self, recipe: Mapping[str, str]) -> None:
         self._execute("DELETE FROM batches")
@@ -179,42 +167,38 @@ class Journal:
             self._execute("INSERT INTO recipe VALUES (?, ?)", item)
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        return execute(self.path, self._connection, statement, values)
+        with explained(self.path):
+            return self._connection.execute(statement, values).fetchall()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class JournaledStore(SampleStore):
     """Batches in memory that are also in a journal.
 
     Attributes
     ----------
-    journal : Journal or None
+    journal : Journal
     """
 
-    journal: Journal | None = None
+    journal: Journal
 
     def add(self, point: DesignPoint, start: int, batch: Batch) -> None:
         """Take a finished batch, in any order, and write it down."""
         packed = pack(batch)
-        if self.journal is not None:
-            stop = start + len(packed.means)
-            self.journal.keep(point.name, start, stop, packed)
+        self.journal.keep(point.name, start, start + len(packed.means), packed)
         self.add_packed(point, start, packed)
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
         """Take a batch from the journal, if it is there."""
-        if self.journal is None:
-            return False
         packed = self.journal.find(point.name, start, stop)
-        if packed is None:
-            return False
-        self.add_packed(point, start, packed)
-        return True
+        if packed is not None:
+            self.add_packed(point, start, packed)
+        return packed is not None
 
 
 @contextmanager
 def open_journal(
-    output: Path, recipe: Mapping[str, object], *, fresh: bool = False
+    output: Path, recipe: Mapping[str, object] | None = None, *, fresh: bool = False
 ) -> Iterator[Journal]:
     """Open the journal of an output folder, and with it lock the folder.
 
@@ -222,8 +206,9 @@ def open_journal(
     ----------
     output : Path
         An existing folder of ours.
-    recipe : mapping
-        What the bytes of batches, and which there are, depend on.
+    recipe : mapping, optional
+        What the bytes of batches, and which there are, depend on; without it the folder
+        is only locked, whatever its journal holds.
     fresh : bool
         Whether to drop what an interrupted run left.
 
@@ -238,40 +223,43 @@ def open_journal(
         If another run has the folder; if what an interrupted run left is damaged or of
         another recipe, and ``fresh`` is not set: it is left as it is then.
     """
-    with locked(output, fresh=fresh) as journal:
-        journal.take_up(recipe, finished=is_finished(output))
-        yield journal
-
-
-@contextmanager
-def locked(output: Path, *, fresh: bool = False) -> Iterator[Journal]:
-    """Lock an output folder, whatever its journal holds.
-
-    Parameters
-    ----------
-    output : Path
-        An existing folder of ours.
-    fresh : bool
-        Whether to drop what the journal holds.
-
-    Raises
-    ------
-    JournalError
-        If another run has the folder.
-    """
     path = output / JOURNAL
     journal = Journal(path, connect(path, fresh=fresh))
     try:
+        if recipe is not None:
+            journal.take_up(recipe, finished=is_finished(output))
         yield journal
     finally:
         journal.close()
 
 
-def _digest(place: Place, parts: Iterable[Any]) -> bytes:
+def _packed(batch: PackedBatch) -> bytes:
+    rises = np.diff(batch.places, prepend=np.int32(0)).astype("<i4")
+    content: Content = (
+        batch.means.shape[1],
+        batch.shapes,
+        batch.means.astype("<f8").tobytes(),
+        zlib.compress(rises.tobytes(), 1),
+        zlib.compress(batch.counts.astype("<i8").tobytes(), 1),
+    )
+    return msgspec.msgpack.encode(content)
+
+
+def _unpacked(content: bytes) -> PackedBatch:
+    columns, shapes, means, rises, counts = msgspec.msgpack.decode(
+        content, type=Content
+    )
+    return PackedBatch(
+        np.frombuffer(means, "<f8").reshape(-1, columns),
+        np.cumsum(np.frombuffer(zlib.decompress(rises), "<i4"), dtype=np.int32),
+        np.frombuffer(zlib.decompress(counts), "<i8"),
+        shapes,
+    )
+
+
+def _digest(place: tuple[str, int, int], content: bytes) -> bytes:
     found = hashlib.blake2b(repr(place).encode(), digest_size=16)
-    for part in parts:
-        content = part if isinstance(part, bytes) else repr(part).encode()
-        found.update(len(content).to_bytes(8, "little") + content)
+    found.update(b"\0" + content)
     return found.digest()
 
 

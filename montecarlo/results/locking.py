@@ -1,12 +1,13 @@
 """A database file that one process at a time has: SQLite, and what it complains about.
 
-The lock ends with the process, however that ends; what was committed stays.
+The lock ends with the process, however that ends; what was committed stays.  A lock by
+filelock (tried) would need a second file, which it cannot delete safely and so leaves.
 """
 
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 #: What SQLite says of a file or disk that cannot be written, rather than of content.
 DISK_ERRORS = {
@@ -16,8 +17,6 @@ DISK_ERRORS = {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_READONLY,
 }
-#: UnicodeDecodeError: what SQLite says of a broken file may hold parts of it.
-ERRORS = (sqlite3.Error, UnicodeDecodeError)
 IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
@@ -27,6 +26,12 @@ class JournalError(RuntimeError):
 
 class DamagedError(JournalError):
     """A journal that is not as it was written."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"journal {str(path)!r} of an interrupted run must be as it was written, "
+            f"got: {' '.join(reason.split())}; nothing was touched, --fresh starts anew"
+        )
 
 
 def connect(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
@@ -44,11 +49,11 @@ def connect(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
         If another process has it, or it cannot be opened.
     """
     try:
-        connection = _open(path)
-    except ERRORS as error:
-        problem = explained(path, error)
-        if not (fresh and isinstance(problem, DamagedError)):
-            raise problem from error
+        with explained(path):
+            connection = _open(path)
+    except DamagedError:
+        if not fresh:
+            raise
         delete(path)
         return connect(path)
     except OSError as error:
@@ -84,7 +89,7 @@ def _open(path: Path) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("COMMIT")
-        except ERRORS:
+        except BaseException:
             connection.close()
             raise
         if path.exists() and path.stat().st_ino == before:
@@ -92,44 +97,28 @@ def _open(path: Path) -> sqlite3.Connection:
         connection.close()
 
 
-def execute(
-    path: Path,
-    connection: sqlite3.Connection,
-    statement: str,
-    values: tuple[Any, ...] = (),
-) -> list[Any]:
-    """Execute a statement and return its rows.
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Say in a line what SQLite finds wrong with a file, and what can be done.
 
     Raises
     ------
     JournalError
-        One line.
+        In place of what SQLite raises.
     """
     try:
-        return connection.execute(statement, values).fetchall()
-    except ERRORS as error:
-        raise explained(path, error) from error
-
-
-def explained(path: Path, error: Exception) -> JournalError:
-    """Say in a line what is wrong, and what can be done."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code in IN_USE:
-        return JournalError(
-            "output must not be in use by another run that has not ended, got "
-            f"{str(path.parent)!r}"
-        )
-    if code in DISK_ERRORS:
-        return JournalError(
-            f"journal {str(path)!r} must be writable, got: {error}; what it holds is "
-            "kept, and the same command goes on from there"
-        )
-    return damaged(path, str(error))
-
-
-def damaged(path: Path, reason: str) -> DamagedError:
-    """Say that a journal is not as it was written."""
-    return DamagedError(
-        f"journal {str(path)!r} of an interrupted run must be as it was written, got: "
-        f"{' '.join(reason.split())}; nothing was touched, --fresh starts anew"
-    )
+        yield
+    # UnicodeDecodeError: what SQLite says of a broken file may hold parts of it
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in IN_USE:
+            raise JournalError(
+                "output must not be in use by another run that has not ended, got "
+                f"{str(path.parent)!r}"
+            ) from error
+        if code in DISK_ERRORS:
+            raise JournalError(
+                f"journal {str(path)!r} must be writable, got: {error}; what it holds "
+                "is kept, and the same command goes on from there"
+            ) from error
+        raise DamagedError(path, str(error)) from error

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
-from montecarlo.calibration.bank import DIVISORS, Bank, read_or_draw, row_keys
+from montecarlo.calibration.bank import (
+    DIVISORS,
+    Bank,
+    read_or_draw,
+    row_keys,
+    save_whole,
+)
 from montecarlo.calibration.judged import (
     columns_of,
     estimate,
@@ -95,6 +101,19 @@ def test_only_the_means_that_are_used(banks):
         "score_variance": 2,
         "score_excess_kurtosis": 4,
     }
+
+
+def test_a_bank_is_whole_or_not_there(monkeypatch, tmp_path):
+    """What ends while it is written is not taken for a bank by the next run."""
+
+    def half(path, **_):
+        path.write_bytes(b"PK")
+        raise OSError("planted")
+
+    monkeypatch.setattr(np, "savez", half)
+    with pytest.raises(OSError, match="planted"):
+        save_whole(tmp_path / "bank.npz", {})
+    assert not (tmp_path / "bank.npz").exists()
 
 
 def test_bank_is_kept(tmp_path):

@@ -13,7 +13,7 @@ from montecarlo.calibration.studies import (
     tally,
     truths,
 )
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.presets import Grid
 
 GRID = Grid(

@@ -2,15 +2,18 @@
 
 from collections import Counter
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.estimation import engine, tasks
+from montecarlo.estimation import engine
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.execution import tasks
+from montecarlo.execution.tasks import finish
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import parse_point
 
@@ -71,6 +74,11 @@ def plan_of(*points, first=4, most=16, batch=3):
     return Plan(dict.fromkeys(points, Budget(first, most)), 1, ("sqrt",), batch)
 
 
+def run_with(plan, store, executor, *more):
+    """Run with an executor."""
+    return run(plan, store, partial(finish, executor), *more)
+
+
 def watch(decided):
     """A function that says what is undecided, and what it saw when it was asked."""
     seen = []
@@ -95,7 +103,7 @@ def test_rounds_double_until_the_budget_is_spent():
     """A point that stays undecided is looked at 4, 8 and 16 replicates."""
     store = SampleStore()
     undecided, seen = watch(lambda look: [SMALL])
-    run(plan_of(SMALL), store, FakeExecutor(), undecided)
+    run_with(plan_of(SMALL), store, FakeExecutor(), undecided)
 
     assert [one[SMALL] for one in seen] == [4, 8, 16]
     assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
@@ -105,7 +113,7 @@ def test_stops_when_nothing_is_undecided():
     """The first look at which nothing is undecided is the last."""
     undecided, seen = watch(lambda look: [SMALL] if look < 2 else [])
     executor = FakeExecutor()
-    run(plan_of(SMALL), SampleStore(), executor, undecided)
+    run_with(plan_of(SMALL), SampleStore(), executor, undecided)
 
     assert [one[SMALL] for one in seen] == [4, 8]
     assert sum(last - first for _, _, first, last, _ in executor.tasks) == 8
@@ -114,7 +122,7 @@ def test_stops_when_nothing_is_undecided():
 def test_only_the_undecided_get_more():
     """Each point stops on its own; what is not in the plan is never sampled."""
     undecided, seen = watch(lambda look: [MEDIUM, LARGE])
-    run(plan_of(SMALL, MEDIUM), SampleStore(), FakeExecutor(), undecided)
+    run_with(plan_of(SMALL, MEDIUM), SampleStore(), FakeExecutor(), undecided)
 
     assert seen[-1] == {SMALL: 4, MEDIUM: 16}
 
@@ -125,7 +133,7 @@ def test_point_that_becomes_undecided_again_is_resumed():
     """
     undecided, seen = watch(lambda look: [MEDIUM] if look == 1 else [SMALL, MEDIUM])
     store = SampleStore()
-    run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), undecided)
+    run_with(plan_of(SMALL, MEDIUM), store, FakeExecutor(), undecided)
 
     assert seen[-1] == {SMALL: 16, MEDIUM: 16}
     assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
@@ -135,7 +143,7 @@ def test_each_point_has_its_own_budget():
     """A point with a smaller budget ends earlier than the others."""
     budgets = {SMALL: Budget(4, 16), LARGE: Budget(2, 4)}
     undecided, seen = watch(lambda look: [SMALL, LARGE])
-    run(Plan(budgets, 1, ("sqrt",), 3), SampleStore(), FakeExecutor(), undecided)
+    run_with(Plan(budgets, 1, ("sqrt",), 3), SampleStore(), FakeExecutor(), undecided)
 
     assert seen == [{SMALL: n, LARGE: m} for n, m in ((4, 2), (8, 4), (16, 4))]
 
@@ -143,7 +151,7 @@ def test_each_point_has_its_own_budget():
 def test_nothing_to_sample():
     """A plan without points ends without asking for anything."""
     executor = FakeExecutor()
-    run(plan_of(), SampleStore(), executor, lambda store: [])
+    run_with(plan_of(), SampleStore(), executor, lambda store: [])
 
     assert executor.tasks == []
 
@@ -153,7 +161,7 @@ def test_replicates_that_are_there_are_not_drawn_again():
     store = SampleStore()
     store.add(SMALL, 0, Batch(np.arange(3.0)[:, np.newaxis], ()))
     executor = FakeExecutor()
-    run(plan_of(SMALL), store, executor, lambda store: [])
+    run_with(plan_of(SMALL), store, executor, lambda store: [])
 
     assert [task[2:4] for task in executor.tasks] == [(3, 4)]
 
@@ -161,7 +169,7 @@ def test_replicates_that_are_there_are_not_drawn_again():
 def test_the_longest_are_sent_first():
     """Workers get the longest batches first."""
     executor = FakeExecutor()
-    run(plan_of(SMALL, LARGE, MEDIUM), SampleStore(), executor, lambda store: [])
+    run_with(plan_of(SMALL, LARGE, MEDIUM), SampleStore(), executor, lambda store: [])
     sent = [task[0] for task in executor.tasks if task[3] - task[2] == 3]
 
     assert sent == [LARGE, MEDIUM, SMALL]
@@ -205,7 +213,9 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
 
     monkeypatch.setattr(tasks, "SimpleQueue", Done)
     store = SampleStore()
-    run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda store: [SMALL, MEDIUM])
+    run_with(
+        plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda store: [SMALL, MEDIUM]
+    )
 
     assert len(taken) == 2 * 7
     for point in (SMALL, MEDIUM):
@@ -225,7 +235,7 @@ def test_others_finish_when_a_point_fails():
 
     wanted = Counter()
     with pytest.raises(RuntimeError) as caught:
-        run(
+        run_with(
             plan_of(SMALL, MEDIUM),
             store,
             FailingExecutor(MEDIUM),
@@ -251,7 +261,7 @@ def test_failures_of_several_points_are_one_line():
     points = [parse_point("gaussian", "gaussian", d, 4) for d in (2, 3, 4, 5, 6)]
     executor = FailingExecutor(*points)
     with pytest.raises(RuntimeError) as caught:
-        run(plan_of(*points), SampleStore(), executor, pytest.fail)
+        run_with(plan_of(*points), SampleStore(), executor, pytest.fail)
 
     message = str(caught.value)
     assert message.count("python -m montecarlo.measure") == 3
@@ -270,7 +280,7 @@ def test_failure_comes_out_of_real_workers(monkeypatch):
         ThreadPoolExecutor(2) as executor,
         pytest.raises(RuntimeError, match="FloatingPointError: planted at"),
     ):
-        run(plan_of(SMALL), SampleStore(), executor, list)
+        run_with(plan_of(SMALL), SampleStore(), executor, list)
 
 
 def test_a_full_disk_ends_the_run():
@@ -284,7 +294,7 @@ def test_a_full_disk_ends_the_run():
             raise OSError("planted")
 
     with pytest.raises(OSError, match="planted"):
-        run(plan_of(SMALL), Full(), FakeExecutor(), list)
+        run_with(plan_of(SMALL), Full(), FakeExecutor(), list)
 
 
 def test_interruption_cancels_the_rest():
@@ -305,7 +315,7 @@ def test_interruption_cancels_the_rest():
 
     executor.submit = submit
     with pytest.raises(KeyboardInterrupt):
-        run(plan_of(SMALL), SampleStore(), executor, list, interrupt)
+        run_with(plan_of(SMALL), SampleStore(), executor, list, interrupt)
 
     assert [future.cancelled() for future in executor.futures[2:]] == [True]
 
@@ -319,7 +329,7 @@ def test_progress_adds_up():
         wanted.append(more)
 
     store = SampleStore()
-    run(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda s: [SMALL], advance)
+    run_with(plan_of(SMALL, MEDIUM), store, FakeExecutor(), lambda s: [SMALL], advance)
 
     total = store.n_replicates(SMALL) + store.n_replicates(MEDIUM)
     assert sum(finished) == sum(wanted) == total == 20

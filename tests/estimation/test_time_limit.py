@@ -1,11 +1,15 @@
 """The engine under a time limit, and sampling again what a limited run had sampled."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
-from montecarlo.estimation.engine import LEAST, Budget, Plan, run, run_to
-from montecarlo.estimation.executors import make_executor
+from montecarlo.estimation.engine import LEAST, Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
+from montecarlo.execution.executors import make_executor
+from montecarlo.execution.tasks import finish
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 
@@ -28,7 +32,11 @@ def test_time_that_runs_out(times):
     store = SampleStore()
     with make_executor(1) as workers:
         sufficed = run(
-            PLAN, store, workers, lambda _: POINTS, in_time=asked_until(times)
+            PLAN,
+            store,
+            partial(finish, workers),
+            lambda _: POINTS,
+            in_time=asked_until(times),
         )
     numbers = {c: store.n_replicates(c) for c in POINTS}
 
@@ -47,7 +55,11 @@ def test_more_time_more_replicates():
         store = SampleStore()
         with make_executor(1) as workers:
             sufficed = run(
-                PLAN, store, workers, lambda _: POINTS, in_time=asked_until(times)
+                PLAN,
+                store,
+                partial(finish, workers),
+                lambda _: POINTS,
+                in_time=asked_until(times),
             )
         found.append((sum(map(store.n_replicates, POINTS)), sufficed))
 
@@ -61,6 +73,8 @@ def test_as_many_as_asked_for():
     wanted = dict(zip(POINTS, (2, 7, 16), strict=True))
     store = SampleStore()
     with make_executor(1) as workers:
-        run_to(PLAN, store, workers, wanted)
+        exact = {c: Budget(number, number) for c, number in wanted.items()}
+        plan = replace(PLAN, budgets=exact)
+        run(plan, store, partial(finish, workers), lambda _: ())
 
     assert {c: store.n_replicates(c) for c in POINTS} == wanted

@@ -21,7 +21,7 @@ from babel.numbers import get_decimal_symbol, parse_decimal
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
 from montecarlo.presets import Block, Grid

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import montecarlo.report.command as report_command
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.report import rerendering
 from montecarlo.report.__main__ import main
 from montecarlo.results.folder import JOURNAL, TIMING_FILE, files_of
-from montecarlo.results.journal import locked
+from montecarlo.results.journal import open_journal
 
 STUDY = """
 lang = ["en"]
@@ -123,9 +123,9 @@ def test_damaged_journal_is_refused(run, interrupted):
     """A changed bit in a batch is found; with --fresh the run is made."""
     path = interrupted / JOURNAL
     with closing(sqlite3.connect(path)) as connection:
-        ((means,),) = connection.execute("SELECT means FROM batches LIMIT 1")
+        ((batch,),) = connection.execute("SELECT content FROM batches LIMIT 1")
     content = bytearray(path.read_bytes())
-    content[content.index(means[:16])] ^= 4
+    content[content.index(batch[:64]) + 63] ^= 4
     path.write_bytes(content)
     status, complaint = run()
     assert status == 3
@@ -139,7 +139,7 @@ def test_folder_in_use(run, tmp_path):
     assert run()[0] == 0
     output = tmp_path / "output"
     before = contents(output)
-    with locked(output):
+    with open_journal(output):
         for flags in ([], ["--fresh"]):
             status, complaint = run(*flags)
             assert status == 3

@@ -1,11 +1,9 @@
 """From the arguments of ``python -m montecarlo.observe`` to a folder of results."""
 
 import argparse
-import hashlib
 import platform
 import shlex
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from montecarlo.arguments import named_list
-from montecarlo.estimation.fingerprint import cpu_kernel
+from montecarlo.execution.fingerprint import cpu_kernel
 from montecarlo.names import named_folder, seed_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
@@ -28,16 +26,8 @@ from montecarlo.report.language.messages import require_complete
 from montecarlo.report.observed.terminal import heads_bar, print_observed
 from montecarlo.report.options import choose_languages
 from montecarlo.report.render.observed import make_observed_report
-from montecarlo.results.folder import (
-    TIMING_FILE,
-    claimed,
-    commit,
-    discard_staging,
-    finish_staging,
-    open_staging,
-    write_json,
-)
-from montecarlo.results.journal import locked
+from montecarlo.results.ownership import file_hash
+from montecarlo.results.publishing import publishing
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,42 +106,28 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    started = time.perf_counter()
     request, output = read_request(arguments), named_folder("output", arguments.output)
     require_complete(read_language(code) for code in request.languages)
-    with claimed(output), locked(output):
-        staging = open_staging(output)
-        try:
-            with tempfile.TemporaryDirectory(dir=staging) as scratch:
-                model = open_files(
-                    request.files,
-                    Path(scratch),
-                    axes=request.axes,
-                    names=request.names,
-                    causal=request.causal,
-                )
-                divisor = divisor_value(request.divisor, model.d_k)
-                with heads_bar(len(model.heads()), quiet=arguments.quiet) as advance:
-                    observation = observe_model(model, divisor, request.seed, advance)
-            measured = time.perf_counter()
-            write_observation(observation, staging)
-            record = run_record(request)
-            view = make_observed_report(
-                read_observation(staging, record), request.languages, staging
+    with publishing(output, typed) as edition:
+        with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
+            model = open_files(
+                request.files,
+                Path(scratch),
+                axes=request.axes,
+                names=request.names,
+                causal=request.causal,
             )
-            seconds = {
-                "observing": round(measured - started, 3),
-                "rendering": round(time.perf_counter() - measured, 3),
-            }
-            timing = {"command": list(typed), "seconds": seconds}
-            write_json(staging / TIMING_FILE, timing)
-            finish_staging(output, record)
-        except BaseException:
-            discard_staging(output)
-            raise
-        written = commit(output)
+            divisor = divisor_value(request.divisor, model.d_k)
+            with heads_bar(len(model.heads()), quiet=arguments.quiet) as advance:
+                observation = observe_model(model, divisor, request.seed, advance)
+        edition.note_time("observing")
+        write_observation(observation, edition.folder)
+        edition.record = run_record(request)
+        observed = read_observation(edition.folder, edition.record)
+        view = make_observed_report(observed, request.languages, edition.folder)
+        edition.note_time("rendering")
     if not arguments.quiet:
-        print_observed(view, written)
+        print_observed(view, edition.written)
     return any(head["state"] in request.fail_on for head in view.record["heads"])
 
 
@@ -164,7 +140,7 @@ def run_record(request: Request) -> dict[str, Any]:
             {
                 "name": path.name,
                 "bytes": path.stat().st_size,
-                "sha256": hash_of(path),
+                "sha256": file_hash(path),
             }
             for path in request.files
         ],
@@ -178,12 +154,6 @@ def run_record(request: Request) -> dict[str, Any]:
         },
         "kernel": cpu_kernel(),
     }
-
-
-def hash_of(path: Path) -> str:
-    """Return the SHA-256 of a file of any size."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def canonical_command(request: Request) -> str:

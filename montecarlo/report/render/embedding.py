@@ -1,12 +1,18 @@
 """Figures as pages embed them: SVG text in a data URI, and its size."""
 
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
 from urllib.parse import quote
 
+import pandas as pd
 from markupsafe import Markup
 
+from montecarlo.report.figures import FigureSpec, render_svg
 from montecarlo.report.figures.drawing.decimals import with_comma
+from montecarlo.results.folder import write_text
 
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
@@ -24,6 +30,35 @@ class Figure:
     def with_comma(self) -> Markup:
         """The data URI with commas for decimal points."""
         return Markup(with_comma(self.source))  # noqa: S704 - paths for paths
+
+
+def draw_figures(
+    specs: Mapping[str, FigureSpec],
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    folder: Path | None = None,
+    spread: Callable[..., Iterable[str | None]] = map,
+) -> dict[str, Figure]:
+    """Draw the figures that tables have data for, into a folder if there is one.
+
+    Parameters
+    ----------
+    specs : mapping
+        Id of a figure to what draws it.
+    tables : (DataFrame, DataFrame)
+        Measurements and curves.
+    folder : Path, optional
+    spread : callable
+        Draws them, as ``map`` would.
+    """
+    figures = {}
+    drawn = spread(render_svg, specs.values(), *map(repeat, tables))
+    for name, svg in zip(specs, drawn, strict=True):
+        if svg is None:
+            continue
+        if folder is not None:
+            write_text(folder / "figures" / f"{name}.svg", svg)
+        figures[name] = make_figure(name, svg)
+    return figures
 
 
 def make_figure(name: str, svg: str) -> Figure:

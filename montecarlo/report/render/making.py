@@ -16,12 +16,12 @@ from montecarlo.report.content.tables.saturated_rows import saturated_rows
 from montecarlo.report.content.tables.topics import audit_rows, tail_table, topic_tables
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.errata import make_errata
-from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
 from montecarlo.report.figures.captions.legends import read_legends
 from montecarlo.report.figures.judging.by_text import with_verdicts
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
-from montecarlo.report.render.embedding import Figure, make_figure
+from montecarlo.report.render.embedding import draw_figures
 from montecarlo.report.render.outputs import (
     Spread,
     write_errata,
@@ -37,6 +37,7 @@ from montecarlo.report.render.pages import (
     render_index,
     render_page,
 )
+from montecarlo.results.folder import write_text
 
 
 def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as what
@@ -99,8 +100,9 @@ def gather_contents(  # noqa: PLR0913, PLR0917 - as above
     """
     results = with_verdicts(results)
     facts = figure_facts(results.measurements, results.curves)
-    chosen = [n for n in names if n in facts]
-    figures = _draw_figures(results, chosen, folder, spread)
+    specs = {name: FIGURES[name] for name in names if name in facts}
+    tables = (results.measurements, results.curves)
+    figures = draw_figures(specs, tables, folder, spread)
     findings = gather(results, catalogue)
     return Contents(
         findings,
@@ -130,14 +132,13 @@ def _write_pages(contents: Contents, folder: Path, spread: Spread) -> None:
     renders, in_codes, names = zip(*wanted, strict=True)
     pages = spread(_page_in, repeat(contents), renders, in_codes)
     for name, page in zip(names, pages, strict=True):
-        (folder / name).write_text(page, encoding="utf-8", newline="\n")
+        write_text(folder / name, page)
     for erratum in contents.errata:
         page = render_erratum(contents, erratum, read_language(erratum.language))
-        path = folder / f"erratum-{erratum.key}.html"
-        path.write_text(page, encoding="utf-8", newline="\n")
+        write_text(folder / f"erratum-{erratum.key}.html", page)
     write_errata(contents, folder)
     index = render_index(contents, read_language(SOURCE))
-    (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
+    write_text(folder / "index.html", index)
 
 
 def import_all() -> None:
@@ -161,25 +162,6 @@ FORMATS: dict[str, Writer] = {
     "fragment": write_fragments,
     "json": write_findings,
 }
-
-
-def _draw_figures(
-    results: Results, names: list[str], folder: Path | None, spread: Spread
-) -> dict[str, Figure]:
-    """Draw the figures that the results have data for."""
-    figures = {}
-    specs = [FIGURES[name] for name in names]
-    tables = repeat(results.measurements), repeat(results.curves)
-    drawn = spread(render_svg, specs, *tables)
-    for name, svg in zip(names, drawn, strict=True):
-        if svg is None:
-            continue
-        if folder is not None:
-            path = folder / "figures" / f"{name}.svg"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(svg, encoding="utf-8", newline="\n")
-        figures[name] = make_figure(name, svg)
-    return figures
 
 
 def _each(

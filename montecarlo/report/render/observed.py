@@ -8,7 +8,6 @@ import pandas as pd
 
 from montecarlo.report.content.observed.record import Observed
 from montecarlo.report.content.observed.views import ObservedView, view_of
-from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
@@ -16,8 +15,9 @@ from montecarlo.report.language.catalogues import (
     Language,
     read_language,
 )
-from montecarlo.report.render.embedding import Figure, make_figure
+from montecarlo.report.render.embedding import Figure, draw_figures
 from montecarlo.report.render.pages import render_template
+from montecarlo.results.folder import write_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,9 @@ def make_observed_report(
     contents = gather_contents(observed, languages, folder)
     for code in languages:
         page = render_observed(contents, read_language(code))
-        (folder / f"{code}.html").write_text(page, encoding="utf-8", newline="\n")
+        write_text(folder / f"{code}.html", page)
     index = render_observed(contents, read_language(SOURCE), index=True)
-    (folder / "index.html").write_text(index, encoding="utf-8", newline="\n")
+    write_text(folder / "index.html", index)
     return contents.view
 
 
@@ -65,14 +65,8 @@ def gather_contents(
     observed: Observed, languages: Sequence[str], folder: Path
 ) -> ObservedContents:
     """Draw the figures into a folder and gather what pages show."""
-    (folder / "figures").mkdir(exist_ok=True)
-    figures = {}
-    for name, spec in OBSERVED_FIGURES.items():
-        svg = render_svg(spec, observed.table, pd.DataFrame())
-        if svg is not None:
-            path = folder / "figures" / f"{name}.svg"
-            path.write_text(svg, encoding="utf-8", newline="\n")
-            figures[name] = make_figure(name, svg)
+    tables = (observed.table, pd.DataFrame())
+    figures = draw_figures(OBSERVED_FIGURES, tables, folder)
     return ObservedContents(view_of(observed), figures, languages)
 
 

@@ -23,7 +23,7 @@ from montecarlo.report.render.pages import (
     render_fragment,
 )
 from montecarlo.report.render.reproduce import canonical_command
-from montecarlo.results.folder import write_json
+from montecarlo.results.folder import write_json, write_text
 
 #: Calls a function for each of some arguments, as ``map`` does: the languages of an
 #: output are written beside each other.
@@ -38,7 +38,7 @@ def write_markdown(contents: Contents, folder: Path, spread: Spread) -> None:
     """Write one post for each language, and the errata, as Markdown for kramdown."""
     posts = spread(_post_in, repeat(contents), contents.languages)
     for code, post in zip(contents.languages, posts, strict=True):
-        _write(folder / f"report-{code}.md", post)
+        write_text(folder / f"report-{code}.md", post)
     write_errata(contents, folder, _beside)
 
 
@@ -61,7 +61,7 @@ def write_errata(
         language = read_language(erratum.language)
         page = render_erratum(contents, erratum, language, quotable=True)
         text = erratum_markdown(erratum.key, page, link)
-        _write(folder / f"erratum-{erratum.key}.md", text)
+        write_text(folder / f"erratum-{erratum.key}.md", text)
 
 
 def front_matter(code: str, title: str) -> str:
@@ -105,7 +105,7 @@ def write_fragments(contents: Contents, folder: Path, spread: Spread) -> None:
     """Write one element for each language, to be put into a page of someone else's."""
     texts = spread(_fragment_in, repeat(contents), contents.languages)
     for code, text in zip(contents.languages, texts, strict=True):
-        _write(folder / f"fragment-{code}.html", text)
+        write_text(folder / f"fragment-{code}.html", text)
 
 
 def _fragment_in(contents: Contents, code: str) -> str:
@@ -199,7 +199,3 @@ def findings_record(contents: Contents, languages: list[Language]) -> dict[str, 
 
 #: Fields of views that hold texts.
 _WORDS = {"statement", "text", "label", "name"}
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")

@@ -5,7 +5,7 @@ import pytest
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
 from montecarlo.report.content.findings import read_results

@@ -4,7 +4,7 @@ from concurrent.futures import BrokenExecutor, Executor
 
 import pytest
 
-from montecarlo.estimation.executors import PROCESSES, make_executor
+from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.report.render import making
 from montecarlo.results.folder import files_of
 

@@ -9,37 +9,38 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
 
-from montecarlo.estimation.executors import ROOM, make_executor
-from montecarlo.estimation.tasks import MOST_DEATHS, MOST_RENEWALS, Task, finish
-from montecarlo.estimation.workers import Pool, Workers
+from montecarlo.execution.executors import ROOM, make_executor
+from montecarlo.execution.tasks import MOST_DEATHS, MOST_RENEWALS, finish
+from montecarlo.execution.workers import Pool, Workers
 
 
-def square(number, _=None):
+def square(number):
     """Return what is asked for."""
     return number * number
 
 
 def die_once(number, folder):
-    """Kill this process the first time that this number is asked for."""
+    """Kill this process the first time that 0 or 5 is asked for."""
     path = folder / f"{number}"
-    if not path.exists():
+    if number in {0, 5} and not path.exists():
         path.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return number * number
 
 
-def die(number, _=None):
-    """Kill this process, always."""
-    os.kill(os.getpid(), signal.SIGKILL)
-    return number
+def die(number):
+    """Kill this process whenever 1 is asked for."""
+    if number == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number * number
 
 
 def results(found):
     """What tasks came to, by their first argument; exceptions as they are."""
     values = {}
     for task, future in found:
-        assert task.arguments[0] not in values
-        values[task.arguments[0]] = future.exception() or future.result()
+        assert task[0] not in values
+        values[task[0]] = future.exception() or future.result()
     return values
 
 
@@ -81,15 +82,15 @@ class Mortal:
         return Pool(submit, lambda at_once: None, 2)
 
 
-def work(numbers, function=square, *more):
+def work(numbers):
     """Tasks, one for each number."""
-    return [Task(function, (number, *more)) for number in numbers]
+    return [(number,) for number in numbers]
 
 
 def test_every_task_is_done_once():
     """Without deaths every task is begun and yielded once."""
     mortal = Mortal(lambda number, times: False)
-    found = results(finish(mortal.workers, work(range(9))))
+    found = results(finish(mortal.workers, square, work(range(9))))
 
     assert found == {n: n * n for n in range(9)}
     assert set(mortal.begun.values()) == {1}
@@ -101,7 +102,7 @@ def test_what_was_lost_is_done_again():
     was finished before is not.
     """
     mortal = Mortal(lambda number, times: number == 7 and times == 1)
-    found = results(finish(mortal.workers, work(range(9))))
+    found = results(finish(mortal.workers, square, work(range(9))))
 
     assert found == {n: n * n for n in range(9)}
     assert mortal.started == 2
@@ -112,7 +113,7 @@ def test_what_was_lost_is_done_again():
 def test_what_was_done_when_workers_died_is_kept():
     """Tasks that were done, but not yet yielded when a death was seen, count."""
     mortal = Mortal(lambda number, times: number == 0 and times == 1, seconds=0)
-    found = results(finish(mortal.workers, work(range(4))))
+    found = results(finish(mortal.workers, square, work(range(4))))
 
     assert found == {n: n * n for n in range(4)}
     assert mortal.begun == {0: 2, 1: 1, 2: 1, 3: 1}
@@ -123,7 +124,7 @@ def test_a_task_that_kills_is_found():
     others are done, also those that were under way when it killed.
     """
     mortal = Mortal(lambda number, times: number == 2)
-    found = results(finish(mortal.workers, work(range(9))))
+    found = results(finish(mortal.workers, square, work(range(9))))
 
     assert {n: found[n] for n in range(9) if n != 2} == {
         n: n * n for n in range(9) if n != 2
@@ -136,7 +137,7 @@ def test_a_task_that_kills_is_found():
 def test_every_task_kills():
     """All tasks that kill are found, if there are several."""
     mortal = Mortal(lambda number, times: number % 2)
-    found = results(finish(mortal.workers, work(range(8))))
+    found = results(finish(mortal.workers, square, work(range(8))))
 
     assert [isinstance(found[n], RuntimeError) for n in range(8)] == [False, True] * 4
 
@@ -145,7 +146,7 @@ def test_workers_that_never_live_are_given_up():
     """Where nothing at all is finished between deaths, the run ends."""
     mortal = Mortal(lambda number, times: True)
     with pytest.raises(RuntimeError, match="workers must live to finish a task"):
-        results(finish(mortal.workers, work(range(99))))
+        results(finish(mortal.workers, square, work(range(99))))
     assert mortal.started <= MOST_RENEWALS + 1
 
 
@@ -153,8 +154,10 @@ def test_what_is_not_wanted_any_more_is_not_begun():
     """Tasks that have become unwanted are left out."""
     mortal = Mortal(lambda number, times: False, room=1)
     seen = []
-    for task, _ in finish(mortal.workers, work(range(9)), lambda task: len(seen) > 2):
-        seen.append(task.arguments[0])
+    for task, _ in finish(
+        mortal.workers, square, work(range(9)), lambda task: len(seen) > 2
+    ):
+        seen.append(task[0])
 
     assert seen == [0, 1, 2]
     assert sum(mortal.begun.values()) == 3
@@ -169,22 +172,14 @@ def test_others_than_ours_are_not_replaced():
     with ThreadPoolExecutor(1) as executor:
         executor.submit = submit
         with pytest.raises(BrokenExecutor, match="planted"):
-            results(finish(executor, work(range(3))))
+            results(finish(executor, square, work(range(3))))
 
 
 def test_processes_that_are_killed_are_replaced(tmp_path):
     """Real processes that are killed at several tasks: every result is there."""
     numbers = range(12)
     with make_executor(2) as executor:
-        found = results(
-            finish(
-                executor,
-                [
-                    Task(die_once if n in {0, 5} else square, (n, tmp_path))
-                    for n in numbers
-                ],
-            )
-        )
+        found = results(finish(executor, die_once, [(n, tmp_path) for n in numbers]))
     assert found == {n: n * n for n in numbers}
     assert {path.name for path in tmp_path.iterdir()} == {"0", "5"}
 
@@ -192,9 +187,7 @@ def test_processes_that_are_killed_are_replaced(tmp_path):
 def test_a_real_task_that_kills_is_found():
     """The same with real processes and a task that always kills its own."""
     with make_executor(2) as executor:
-        found = results(
-            finish(executor, [Task(die if n == 1 else square, (n,)) for n in range(8)])
-        )
+        found = results(finish(executor, die, work(range(8))))
     assert isinstance(found.pop(1), RuntimeError)
     assert found == {n: n * n for n in range(8) if n != 1}
 
@@ -210,7 +203,7 @@ def test_leaving_cancels_what_has_not_begun():
             return futures[-1]
 
         workers = Workers("held", lambda: Pool(submit, lambda at_once: None, 1))
-        asked = finish(workers, [*work([1]), *work([2, 3], lambda *_: hold.wait(9))])
+        asked = finish(workers, lambda n: n == 1 or hold.wait(9), work([1, 2, 3]))
         next(asked)
         asked.close()
         hold.set()
@@ -222,8 +215,8 @@ def test_threads_are_not_far_ahead(jobs):
     """What is done but not yet taken, and so would be lost in a kill, is bounded."""
     begun, taken = [], 0
     with make_executor(jobs, "threads") as executor:
-        tasks = [Task(begun.append, (number,)) for number in range(50)]
-        for _ in finish(executor, tasks):
+        tasks = work(range(50))
+        for _ in finish(executor, begun.append, tasks):
             time.sleep(0.002)  # long against the task, as when a journal is slow
             assert len(begun) <= taken + ROOM * jobs
             taken += 1

@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import dask.config
 from distributed import Client, LocalCluster, Security
 
-from montecarlo.estimation.fingerprint import Fingerprint, fingerprint
-from montecarlo.estimation.local_workers import interrupt_blocked, limit_blas
-from montecarlo.estimation.workers import Pool
+from montecarlo.execution.fingerprint import Fingerprint, fingerprint
+from montecarlo.execution.local_workers import interrupt_blocked, limit_blas
+from montecarlo.execution.workers import Pool
 
 T = TypeVar("T")
 LOOPBACK = "127.0.0.1"

@@ -5,8 +5,8 @@ import os
 import re
 from functools import partial
 
-from montecarlo.estimation.local_workers import start_processes, start_threads
-from montecarlo.estimation.workers import Workers
+from montecarlo.execution.local_workers import start_processes, start_threads
+from montecarlo.execution.workers import Workers
 from montecarlo.names import look_up
 
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
@@ -102,7 +102,7 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
         return Workers(chosen, partial(start_threads, n), room=ROOM * n)
     if chosen == PROCESSES:
         return Workers(chosen, partial(start_processes, n), room=ROOM * n)
-    from montecarlo.estimation import cluster
+    from montecarlo.execution import cluster
 
     if chosen == DASK:
         return Workers(chosen, partial(cluster.start_local, n))

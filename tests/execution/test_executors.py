@@ -14,8 +14,8 @@ import time
 import psutil
 import pytest
 
-from montecarlo.estimation import local_workers
-from montecarlo.estimation.executors import (
+from montecarlo.execution import local_workers
+from montecarlo.execution.executors import (
     available_cores,
     check_executor,
     make_executor,
@@ -26,7 +26,7 @@ from montecarlo.estimation.executors import (
 SCRIPT = """
 import json
 from threadpoolctl import threadpool_info
-from montecarlo.estimation.executors import make_executor
+from montecarlo.execution.executors import make_executor
 
 def threads(info):
     return [one["num_threads"] for one in info if one["user_api"] == "blas"]
@@ -156,7 +156,7 @@ def test_processes_end_with_the_command_that_is_killed(tmp_path):
     """No process is left of a command that had no chance to end them."""
     script = (
         "import os, signal, sys, time\n"
-        "from montecarlo.estimation.executors import make_executor\n"
+        "from montecarlo.execution.executors import make_executor\n"
         "executor = make_executor(2)\n"
         "ids = [executor.submit(os.getpid) for _ in range(2)]\n"
         "futures = [executor.submit(time.sleep, 60) for _ in range(2)]\n"

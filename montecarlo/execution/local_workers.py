@@ -16,7 +16,7 @@ from threading import Thread
 import numpy as np  # noqa: F401 - loads BLAS, or there would be nothing to limit
 from threadpoolctl import threadpool_limits
 
-from montecarlo.estimation.workers import Pool
+from montecarlo.execution.workers import Pool
 
 #: Seconds in which processes that are to end at once may finish what they are at.
 GRACE = 1.5

@@ -24,17 +24,17 @@ import pytest
 from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation import cluster
-from montecarlo.estimation.cluster import checked, ready, require_alike
-from montecarlo.estimation.executors import make_executor
-from montecarlo.estimation.tasks import Task, finish
+from montecarlo.execution import cluster
+from montecarlo.execution.cluster import checked, ready, require_alike
+from montecarlo.execution.executors import make_executor
+from montecarlo.execution.tasks import finish
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
 from montecarlo.report.__main__ import main
 from montecarlo.results.folder import file_hash, files_of
 from montecarlo.study import Study, run_study
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 #: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.
 GRID = Grid(
     d_k=(16, 64),
@@ -212,11 +212,11 @@ def test_a_task_that_kills_workers_is_found(scheduler):
     """A task whose workers die again and again is named; others are done after it."""
     address, start_worker, _ = scheduler
     start_worker()
-    tasks = [Task(abs, (-n,)) for n in range(8)]
+    tasks = [(-n,) for n in range(8)]
     with make_executor(kind=address) as executor:
-        ((_, killed),) = finish(executor, [Task(os._exit, (1,))])
+        ((_, killed),) = finish(executor, os._exit, [(1,)])
         assert type(killed.exception()).__name__ == "KilledWorker"
-        found = dict(finish(executor, tasks))
+        found = dict(finish(executor, abs, tasks))
         assert [found[task].result() for task in tasks] == list(range(8))
 
 
@@ -230,9 +230,9 @@ def test_a_worker_with_other_bytes_is_refused(scheduler):
     with make_executor(kind=address) as executor:
         start_worker(**OTHER_KERNEL)
         line = r"worker tcp://127.0.0.1:\d+ must have kernel .* got Nehalem"
-        tasks = (Task(time.sleep, (0.1 + 1e-6 * n,)) for n in range(600))
+        tasks = ((0.1 + 1e-6 * n,) for n in range(600))
         with pytest.raises(RuntimeError, match=line):
-            list(finish(executor, tasks))
+            list(finish(executor, time.sleep, tasks))
     with pytest.raises(RuntimeError, match=line):
         make_executor(kind=address)
 
@@ -242,12 +242,12 @@ def test_a_scheduler_that_ends_is_told(scheduler):
     """When the scheduler goes in mid-run and stays away, the run ends with a line."""
     address, start_worker, process = scheduler
     start_worker()
-    tasks = (Task(time.sleep, (0.05 + 1e-6 * n,)) for n in range(99))
+    tasks = ((0.05 + 1e-6 * n,) for n in range(99))
     with (
         pytest.MonkeyPatch.context() as patch,
         make_executor(kind=address) as executor,
     ):
-        done = finish(executor, tasks)
+        done = finish(executor, time.sleep, tasks)
         next(done)
         patch.setattr(cluster, "PATIENCE", 1)
         process.kill()

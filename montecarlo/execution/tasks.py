@@ -1,51 +1,51 @@
 """Tasks: sent to workers, and sent again where a worker died before it was done.
 
-A task must be a pure function of its arguments, so that its result is the same however
-often it was begun.
+A task is the arguments that a pure function is called with, so that its result is the
+same however often it was begun.  No library does this for a process pool: in loky's, as
+in that of the standard library, one death loses all tasks and names none (and loky's
+workers, tried, outlive a killed command by the task they are at and die of Ctrl-C).
+Dask does, but needs a second to be imported, and a scheduler: it is there for clusters.
 """
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
-from dataclasses import dataclass
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
-from montecarlo.estimation.workers import Workers
+from montecarlo.execution.workers import Workers
 
 #: Deaths of workers after which a task that was under way at each is run alone; if its
 #: worker dies then as well, it is the task that kills.
 MOST_DEATHS = 3
 #: Times that workers are replaced while no task at all is finished.
 MOST_RENEWALS = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A function and its arguments, both of a kind that can be pickled and hashed."""
-
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...]
+#: Arguments, of a kind that can be pickled and hashed.
+Task = tuple[Any, ...]
+T = TypeVar("T")
 
 
 def finish(
     executor: Executor,
+    function: Callable[..., T],
     tasks: Iterable[Task],
     unwanted: Callable[[Task], bool] = lambda _: False,
-) -> Iterator[tuple[Task, Future[Any]]]:
+) -> Iterator[tuple[Task, Future[T]]]:
     """Yield every task as it is done, with its result or its exception.
 
     Parameters
     ----------
     executor : concurrent.futures.Executor
         `Workers` are replaced when they die; of others the exception comes out.
-    tasks : iterable of Task
+    function : callable
+    tasks : iterable of tuple
+        What to call it with.
     unwanted : callable
         Whether a task need not be begun any more.
 
     Yields
     ------
-    Task, Future
+    tuple, Future
         The future is done.  A task that kills its workers has a `RuntimeError`.
 
     Raises
@@ -53,17 +53,19 @@ def finish(
     OSError, RuntimeError
         If the workers cannot be replaced, or die before any task is finished.
     """
+    room = executor.room if isinstance(executor, Workers) else None
     waiting = deque(tasks)
     deaths: Counter[Task] = Counter()
-    pending: dict[Future[Any], Task] = {}
-    done: SimpleQueue[Future[Any]] = SimpleQueue()
+    pending: dict[Future[T], Task] = {}
+    done: SimpleQueue[Future[T]] = SimpleQueue()
     renewals = 0
+
     try:
         while waiting or pending:
-            while waiting and len(pending) < _room(executor, waiting, pending, deaths):
+            while waiting and _may_begin(waiting[0], pending, deaths, room):
                 task = waiting.popleft()
                 if not unwanted(task):
-                    future = _submit(executor, task)
+                    future = _submit(executor, function, task)
                     pending[future] = task
                     future.add_done_callback(done.put)
             if not pending:
@@ -79,16 +81,27 @@ def finish(
             begun, pending, done = pending, {}, SimpleQueue()
             lost = {future: task for future, task in begun.items() if _is_lost(future)}
             yield from ((task, f) for f, task in begun.items() if f not in lost)
-            if _room_of(executor) is not None:  # a cluster itself names who kills
+            if room is not None:  # a cluster itself names who kills
                 deaths.update(lost.values())
             for task in reversed(lost.values()):
                 if len(begun) == 1 and deaths[task] > MOST_DEATHS:
-                    yield task, _guilty(deaths[task])
+                    reason = f"its worker died, {deaths[task]} times"
+                    yield task, _failed(RuntimeError(reason))
                 else:
                     waiting.appendleft(task)
     finally:
         for future in pending:
             future.cancel()
+
+
+def _may_begin(
+    task: Task, pending: dict[Future[T], Task], deaths: Counter[Task], room: int | None
+) -> bool:
+    """Tell whether there is room for a task; one that is suspected is alone."""
+    if not pending:
+        return True
+    asked = (task, *pending.values()) if deaths else ()
+    return len(pending) != room and all(deaths[one] < MOST_DEATHS for one in asked)
 
 
 def _raise_interruption(future: Future[Any]) -> None:
@@ -98,34 +111,18 @@ def _raise_interruption(future: Future[Any]) -> None:
         raise error
 
 
-def _room(
-    executor: Executor,
-    waiting: deque[Task],
-    pending: dict[Future[Any], Task],
-    deaths: Counter[Task],
-) -> float:
-    """Return how many tasks may be under way at once, with the next one."""
-    suspected = deaths[waiting[0]] >= MOST_DEATHS
-    alone = any(deaths[task] >= MOST_DEATHS for task in pending.values())
-    if suspected or alone:
-        return 1
-    room = _room_of(executor)
-    return float("inf") if room is None else room
-
-
-def _room_of(executor: Executor) -> int | None:
-    """Return how many tasks workers are given at once; None: all."""
-    return executor.room if isinstance(executor, Workers) else None
-
-
-def _submit(executor: Executor, task: Task) -> Future[Any]:
+def _submit(executor: Executor, function: Callable[..., T], task: Task) -> Future[T]:
     """Send a task; workers that are found dead are those of a lost task."""
     try:
-        return executor.submit(task.function, *task.arguments)
+        return executor.submit(function, *task)
     except BrokenExecutor as error:
-        future: Future[Any] = Future()
-        future.set_exception(error)
-        return future
+        return _failed(error)
+
+
+def _failed(error: Exception) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_exception(error)
+    return future
 
 
 def _is_lost(future: Future[Any]) -> bool:
@@ -145,10 +142,3 @@ def _renew(executor: Executor, lost: Future[Any], renewals: int) -> None:
             f"workers must live to finish a task, died {renewals} times before one"
         )
     executor.renew()
-
-
-def _guilty(deaths: int) -> Future[Any]:
-    """Return the outcome of a task that kills its workers."""
-    future: Future[Any] = Future()
-    future.set_exception(RuntimeError(f"its worker died, {deaths} times"))
-    return future

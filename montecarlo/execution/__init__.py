@@ -1,0 +1,1 @@
+"""Who does the work: tasks, and the threads, processes or clusters that do them."""
