@@ -331,7 +331,7 @@ def test_reading_without_words_is_held_to_the_rule():
 
 
 def said_divisors(statement):
-    """The divisors that a statement names beside the root, which all texts are about."""
+    """The divisors that a statement names beside the root."""
     found = {"2sqrt"} if r"2\sqrt{d_k}" in statement else set()
     return found | ({"linear"} if "by $d_k$" in statement else set())
 
