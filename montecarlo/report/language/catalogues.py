@@ -179,10 +179,3 @@ def localised(language: Language, latex: str) -> str:
 def braced(written: str) -> str:
     """Keep the signs between groups of digits from being separators of a formula."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
-
-
-def decimals_in_formulas(language: Language, text: str) -> str:
-    """Exchange the decimal points of every formula between dollars."""
-    pieces = text.split("$")
-    pieces[1::2] = [localised(language, formula) for formula in pieces[1::2]]
-    return "$".join(pieces)

@@ -63,18 +63,6 @@ class NumberFormat:
         written = self.text(layout.mantissa(value), layout.decimals)
         return f"{written}{_plain_power(layout.exponent)}"
 
-    def plain_with_error(self, value: float, error: float | None) -> str:
-        """Write a value and its standard error as plain text."""
-        if not error or not math.isfinite(error):
-            return self.plain(value)
-        layout = lay_out(value, error)
-        shown, beside = (
-            self.text(layout.mantissa(x), layout.decimals) for x in (value, error)
-        )
-        if layout.exponent == 0:
-            return f"{shown}{PLUS_MINUS}{beside}"
-        return f"({shown}{PLUS_MINUS}{beside}){_plain_power(layout.exponent)}"
-
     def number(
         self, value: float | None, error: float | None = None, row: str = ""
     ) -> Markup:
@@ -184,13 +172,6 @@ class NumberFormat:
                 UP_TO if region[0] is None else FROM, KEPT, ends[0]
             )
         return escape(f"{KEPT}…{KEPT}").join(ends)
-
-    def plain_region(self, region: tuple[float | None, ...]) -> str:
-        """Write a region as plain text, each end as short as it is known."""
-        ends = [self.plain(end) for end in region if end is not None]
-        if len(ends) == 1:
-            return f"{UP_TO if region[0] is None else FROM} {ends[0]}"
-        return " … ".join(ends)
 
 
 def _attributes(value: float, row: str, exponent: int = 0) -> Markup:

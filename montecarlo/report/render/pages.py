@@ -20,7 +20,7 @@ from montecarlo.report.content.tables.explorer import Explorer
 from montecarlo.report.content.tables.saturated_rows import SaturatedRow
 from montecarlo.report.content.tables.topics import AuditRow, TailTable, TopicTable
 from montecarlo.report.content.texts.errata import Erratum
-from montecarlo.report.content.texts.sources import sayers_of, section_number
+from montecarlo.report.content.texts.sources import sayers_of
 from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
 from montecarlo.report.figures.captions.legends import Legend
 from montecarlo.report.language.catalogues import LANGUAGES, Language
@@ -247,6 +247,5 @@ def _environment() -> Environment:
     environment.globals |= {
         "parse_place": parse_place,
         "sayers_of": sayers_of,
-        "section_number": section_number,
     }
     return environment

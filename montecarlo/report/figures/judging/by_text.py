@@ -34,9 +34,3 @@ def with_verdicts(results: Results) -> Results:
     return replace(
         results, curves=pd.concat([results.curves, added], ignore_index=True)
     )
-
-
-def text_keys(results: Results) -> list[str]:
-    """Return the keys of the texts in the order of the figure."""
-    claims = results.claims.claims
-    return sorted({source.text for claim in claims for source in claim.sources})
