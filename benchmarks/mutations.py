@@ -37,6 +37,7 @@ LIST = Path(__file__).with_suffix(".toml")
 #: Tests of several stages together, by rising cost.
 PIPELINE = (
     "tests/test_measurement.py",
+    "tests/test_second_ways.py",
     "tests/test_tails.py",
     "tests/test_study.py",
     "tests/test_z_scores.py",

@@ -328,3 +328,37 @@ def test_reading_without_words_is_held_to_the_rule():
     )
 
     assert unsaid("x, r", interpretation) == {3.0, 0.1}
+
+
+def said_divisors(statement):
+    """The divisors that a statement names beside the root, which all texts are about."""
+    found = {"2sqrt"} if r"2\sqrt{d_k}" in statement else set()
+    return found | ({"linear"} if "by $d_k$" in statement else set())
+
+
+def used_divisors(claim):
+    """The divisors that what votes is judged on, but the root and none."""
+    checks = [c for one in claim.interpretation if not one.beyond for c in one.check]
+    return {part for c in checks for part in c.divisor.split("/")} - {"none", "sqrt"}
+
+
+CLAIMS = {claim.id: claim for claim in read_catalogue().claim}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_a_claim_is_judged_on_the_divisor_that_it_names(name):
+    """Twice the root and d_k are divided by where the words say so, and only there."""
+    claim = CLAIMS[name]
+    if claim.interpretation:
+        assert used_divisors(claim) == said_divisors(claim.statement)
+
+
+def test_another_divisor_than_the_named_one_is_seen():
+    """Planted: a claim about the root, judged on twice the root."""
+    claim = CLAIMS["scaled-gradient-stable"]
+    one = claim.interpretation[0]
+    wrong = msgspec.structs.replace(one.check[0], divisor="2sqrt")
+    planted = msgspec.structs.replace(
+        claim, interpretation=(msgspec.structs.replace(one, check=(wrong,)),)
+    )
+    assert used_divisors(planted) != said_divisors(claim.statement)

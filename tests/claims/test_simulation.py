@@ -5,9 +5,6 @@ import math
 
 import msgspec
 import pytest
-
-from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
 from montecarlo.claims.cases import (
     Place,
     canonical_distributions,
@@ -18,6 +15,9 @@ from montecarlo.claims.cases import (
     row_key,
     statistic_of,
 )
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.estimation.estimates import Estimate

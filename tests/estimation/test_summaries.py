@@ -116,9 +116,7 @@ def test_too_few_moments_give_no_interval():
         assert math.isfinite(estimate.value)
         assert math.isnan(estimate.std_error)
         assert all(map(math.isnan, estimate.interval(0.025)))
-    pairs = summaries_of(
-        parse_point(HEAVY.distribution_q, HEAVY.distribution_k, HEAVY.d_k)
-    )
+    pairs = summaries_of(parse_point(*HEAVY.names[:2], HEAVY.d_k))
     assert (
         pairs.estimate(RowKey("none", "score_distribution_gap", "value")).std_error
         > 0.0

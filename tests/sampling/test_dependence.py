@@ -45,7 +45,7 @@ def test_canonical_names(name, canonical):
 
     assert found.name == canonical
     assert parse_dependence(canonical) == found
-    assert parse_point("gaussian", "gaussian", 4, 8, "none").dependence == "none"
+    assert parse_point("gaussian", "gaussian", 4, 8, "none").dependence.name == "none"
 
 
 @pytest.mark.parametrize(

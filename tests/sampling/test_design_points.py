@@ -1,4 +1,4 @@
-"""Conditions: canonical names, shapes, and random streams that belong to names."""
+"""Design points: canonical names, shapes, and random streams that belong to names."""
 
 import dataclasses
 import itertools
@@ -17,8 +17,19 @@ from montecarlo.sampling.design_points import (
     stream,
 )
 
-BASE = parse_point("gaussian", "laplace", 64, 128)
+FIELDS = {
+    "distribution_q": "gaussian",
+    "distribution_k": "laplace",
+    "d_k": 64,
+    "n_keys": 128,
+}
+BASE = parse_point(**FIELDS)
 INITIALISATION = "init(kind=he_normal,norm=rms,shape=full,width=64)"
+
+
+def changed_base(**changed):
+    """The base with other fields, by their names."""
+    return parse_point(**{**FIELDS, **changed})
 
 
 def numbers(seed=1, point=BASE, index=0, which="q"):
@@ -44,14 +55,18 @@ def test_name_holds_all_that_is_sampled():
             continue
 
     assert len({point.name for point in points}) == len(points) > 100
-    for name, values in fields.items():
-        assert {getattr(point, name) for point in points} == set(values)
-    assert set(fields) | {"formats"} == {f.name for f in dataclasses.fields(BASE)}
+    names = ("distribution_q", "distribution_k", "dependence", "initialisation")
+    for number, name in enumerate(names):
+        assert {point.names[number] for point in points} == set(fields[name])
+    for name in ("d_k", "n_keys"):
+        assert {getattr(point, name) for point in points} == set(fields[name])
+    there = {f.name for f in dataclasses.fields(BASE)} - {"design"} | {"n_keys"}
+    assert set(fields) | {"formats"} == there
 
 
 def test_number_formats_draw_nothing():
     """What is computed besides does not change the draws: same name, same streams."""
-    more = dataclasses.replace(BASE, formats=True)
+    more = changed_base(formats=True)
 
     assert more.name == BASE.name
     assert numbers(point=more) == numbers()
@@ -107,7 +122,7 @@ def test_shape_of_rows(n_keys, d_k):
 def test_shape_with_planted_keys(n_keys):
     """Each query has a key of its own: there are no more queries than keys."""
     plain = parse_point("gaussian", "gaussian", 4, n_keys)
-    planted = dataclasses.replace(plain, dependence="planted(0.5)")
+    planted = parse_point("gaussian", "gaussian", 4, n_keys, "planted(0.5)")
 
     assert planted.shape == (min(plain.shape[0], n_keys), n_keys)
 
@@ -153,7 +168,7 @@ def test_is_large(d_k, n_keys, large):
 def test_errors(changed, message):
     """What cannot be sampled is refused at once: name, requirement, what came."""
     with pytest.raises(ValueError, match="must be") as caught:
-        dataclasses.replace(BASE, **changed)
+        changed_base(**changed)
 
     assert message in str(caught.value)
 
@@ -173,14 +188,14 @@ def test_same_key_gives_same_numbers():
         {"index": 1},
         {"which": "k"},
         {"which": "v"},
-        {"point": dataclasses.replace(BASE, d_k=65)},
-        {"point": dataclasses.replace(BASE, n_keys=129)},
-        {"point": dataclasses.replace(BASE, n_keys=None)},
-        {"point": dataclasses.replace(BASE, distribution_q="uniform")},
-        {"point": dataclasses.replace(BASE, distribution_k="gaussian")},
+        {"point": changed_base(d_k=65)},
+        {"point": changed_base(n_keys=129)},
+        {"point": changed_base(n_keys=None)},
+        {"point": changed_base(distribution_q="uniform")},
+        {"point": changed_base(distribution_k="gaussian")},
         {
-            "point": dataclasses.replace(
-                BASE, distribution_k="gaussian", initialisation=INITIALISATION
+            "point": changed_base(
+                distribution_k="gaussian", initialisation=INITIALISATION
             )
         },
         {"which": "copy"},

@@ -11,7 +11,7 @@ import pytest
 import scipy.stats
 
 from montecarlo.sampling import initialisations
-from montecarlo.sampling.design_points import LARGE
+from montecarlo.sampling.design_points import LARGE, parse_point
 from montecarlo.sampling.initialisations import (
     NORMS,
     SHAPES,
@@ -158,13 +158,13 @@ def test_canonical_names(name):
     assert found is None if name == "" else found.name == name
 
 
-def test_other_ways_to_write_a_initialisation():
+def test_other_ways_to_write_an_initialisation():
     """Blanks and leading zeros are no other initialisation."""
     written = "init(kind=he_normal, norm=rms, shape=head, width=0512)"
 
     assert parse_initialisation(written).name == named("he_normal", "rms", "head", 512)
     one = parse_point("gaussian", "gaussian", 8, initialisation=written)
-    assert one.initialisation == named("he_normal", "rms", "head", 512)
+    assert one.initialisation.name == named("he_normal", "rms", "head", 512)
 
 
 @pytest.mark.parametrize(

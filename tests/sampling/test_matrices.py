@@ -8,7 +8,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import matrices, row_blocks
-from montecarlo.sampling.design_points import MOST_QUERIES, stream
+from montecarlo.sampling.design_points import MOST_QUERIES, parse_point, stream
 from montecarlo.sampling.matrices import draw_keys, draw_matrices, keys_at_once
 from montecarlo.sampling.replicates import sample
 

@@ -63,7 +63,7 @@ def test_gap_is_that_of_the_standardised_score(point, mean, variance):
     projection.
     """
     q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, 1))
-    pairs = point.dependence != "none"
+    pairs = point.dependence.kind != "none"
     scores = (q * k).sum(axis=1) if pairs else q @ k.T
     standard = (scores - mean) / math.sqrt(variance)
     expected = (standard <= 0.742).mean() - scipy.special.ndtr(0.742)

@@ -26,7 +26,7 @@ from montecarlo.attention.row_block import (
 from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
 from montecarlo.sampling import row_blocks
 from montecarlo.sampling.design_points import parse_point, stream
-from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -292,7 +292,7 @@ def test_identity_is_measured_for_gaussian_keys_only():
     """The identity of Gaussian keys has no column where keys are not Gaussian."""
     for point in POINTS[:-1]:
         columns = {name for _, name in mean_columns(point, ("sqrt",))}
-        gaussian = point.distribution_k == "gaussian"
+        gaussian = point.distribution_k.name == "gaussian"
         assert ("entropy_identity" in columns) is gaussian
 
 
@@ -362,11 +362,11 @@ def test_planted_columns_are_there_where_a_key_is_planted():
     for point in EVERY:
         if point.n_keys is not None:
             names = {name for _, name in mean_columns(point, ("sqrt",))}
-            planted = point.dependence.startswith("planted")
+            planted = point.dependence.kind == "planted"
             assert ("planted_weight" in names) is planted
             assert ("planted_rank_first" in names) is planted
-            plain = point.dependence == "none" and not point.initialisation
-            gaussian = plain and point.distribution_k == "gaussian"
+            plain = point.is_independent
+            gaussian = plain and point.distribution_k.name == "gaussian"
             assert ("entropy_identity" in names) is gaussian
 
 
@@ -493,7 +493,7 @@ def test_second_moment_of_scores(distribution, shift):
     n, name = 64, ("none", "s2")
     column = mean_columns(point, ALL).index(name)
     values = sample(point, SEED, 0, n, ALL).means[:, column]
-    q = parse_distribution(point.distribution_q)
+    q = point.distribution_q
     expected = point.d_k * (q.mean**2 + q.std**2)  # E k = 0, E k² = 1
     limit = scipy.stats.t.ppf(1.0 - 0.5e-7, n - 1) * values.std(ddof=1) / np.sqrt(n)
 

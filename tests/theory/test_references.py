@@ -13,7 +13,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.design_points import Rows, parse_point
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory import references
 from montecarlo.theory.references import (
@@ -35,7 +35,7 @@ def standardised_gaps(point, divisors, n_keys=None):
     with ``n_keys`` the reference is one for another number of keys.
     """
     batch = sample(point, 11, 0, REPLICATES, divisors)
-    other = dataclasses.replace(point, n_keys=n_keys or point.n_keys)
+    other = dataclasses.replace(point, design=Rows(n_keys or point.n_keys))
     gaps = {}
     columns = mean_columns(point, divisors)
     for column, (divisor, name) in zip(batch.means.T, columns, strict=True):
@@ -65,7 +65,7 @@ def test_simulation_agrees(point):
     divisors = ("none", "sqrt", "linear")
     gaps = standardised_gaps(point, divisors)
     assert {name for _, name in gaps} >= {*ROW_NAMES, "element_gradient"}
-    gaussian_keys = point.distribution_k == "gaussian"
+    gaussian_keys = point.distribution_k.name == "gaussian"
     assert (("sqrt", "score_max") in gaps) is gaussian_keys
     assert max(map(abs, gaps.values())) <= FAR
     wrong = standardised_gaps(point, divisors, 2 * point.n_keys)

@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.typing import ColorType
 
+from montecarlo.report.figures.drawing.decimals import write_commas
 from montecarlo.report.figures.drawing.palette import (
     DARK,
     DARK_PAGE,
@@ -24,8 +25,7 @@ from montecarlo.report.figures.drawing.palette import (
     MUTED,
 )
 from montecarlo.report.figures.drawing.panels import FigureSpec, house_style
-from montecarlo.report.figures.svg.decimals import write_commas
-from montecarlo.report.figures.svg.document import compact
+from montecarlo.report.figures.drawing.svg import compact
 
 #: What each theme exchanges; on paper, letters are black (matplotlib does not write a
 #: pure one, which is what an SVG has without being told).

@@ -11,7 +11,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from montecarlo.report.figures import FigureSpec, render_svg
-from montecarlo.report.figures.svg.decimals import with_comma
+from montecarlo.report.figures.drawing.decimals import with_comma
 from montecarlo.results.folder import write_text
 
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')

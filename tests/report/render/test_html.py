@@ -13,7 +13,7 @@ import html5lib
 import pytest
 from markupsafe import Markup
 
-from montecarlo.report.figures.svg.decimals import with_comma
+from montecarlo.report.figures.drawing.decimals import with_comma
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.render import wording

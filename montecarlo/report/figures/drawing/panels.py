@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look
-from montecarlo.report.figures.svg.document import compact
+from montecarlo.report.figures.drawing.svg import compact
 
 Builder = Callable[[pd.DataFrame, pd.DataFrame], Figure | None]
 STYLE = Path(__file__).with_name("figures.mplstyle")

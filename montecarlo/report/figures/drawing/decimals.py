@@ -11,8 +11,8 @@ from matplotlib.text import Text
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
 #: The outlines of "." and "," in DejaVu Sans, as `svg.compact` writes them.
-POINT = "M43 50h41v-50h-41v50z"
-COMMA = "M47 50h41v-34l-32-62h-25l16 62v34z"
+POINT = "m684 794h660v-794h-660v794z"
+COMMA = "m750 794h659v-538l-512-1000h-403l256 1000v538z"
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _OUTLINE = re.compile(rf"(?<=[\"']){POINT}(?=[\"'])")
 

@@ -8,14 +8,14 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.drawing.panels import house_style
-from montecarlo.report.figures.svg.decimals import (
+from montecarlo.report.figures.drawing.decimals import (
     COMMA,
     POINT,
     with_comma,
     write_commas,
 )
-from montecarlo.report.figures.svg.document import compact
+from montecarlo.report.figures.drawing.panels import house_style
+from montecarlo.report.figures.drawing.svg import compact
 from montecarlo.report.render.embedding import make_figure
 
 

@@ -1,1 +1,0 @@
-"""What becomes of the SVG that matplotlib writes."""
