@@ -2,14 +2,17 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from montecarlo.results.folder import JOURNAL, STAGING, TIMING_FILE, write_text
 from montecarlo.results.journal import JournalError, open_journal
 from montecarlo.results.publishing import publishing
 from montecarlo.results.reading import read_run
+from montecarlo.sampling.batches import PackedBatch
 
 RECIPE = {"seed": 1}
+BATCH = PackedBatch(np.zeros((1, 1)), np.zeros(0, np.int32), np.zeros(0, np.int64), ())
 
 
 def publish(output, text, recipe=None, error=None):
@@ -17,6 +20,8 @@ def publish(output, text, recipe=None, error=None):
     with publishing(output, ["--seed", "1"], recipe) as edition:
         assert edition.written == ()
         edition.record = {"seed": 1}
+        if recipe is not None:
+            edition.journal.keep("point", 0, 1, BATCH)
         write_text(edition.folder / "pages" / "en.html", text)
         edition.note_time("rendering")
         if error is not None:
@@ -44,17 +49,19 @@ def test_an_edition_is_moved_into_place(tmp_path, recipe):
 @pytest.mark.parametrize("recipe", [None, RECIPE])
 @pytest.mark.parametrize("error", [OSError("planted"), KeyboardInterrupt()])
 def test_a_block_that_fails_leaves_the_old(tmp_path, recipe, error):
-    """Whatever ends it; an interrupted run that samples says what was kept."""
+    """Whatever ends it; what a run has sampled is kept, and it says so."""
     output = tmp_path / "output"
     publish(output, "old")
     before = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     with pytest.raises(type(error)) as caught:
         publish(output, "new", recipe, error)
+    assert (output / JOURNAL).exists() == (recipe is not None)
+    (output / JOURNAL).unlink(missing_ok=True)
     after = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     assert after == before
     assert not (output / STAGING).exists()
     if recipe and isinstance(error, KeyboardInterrupt):
-        assert str(caught.value) == "interrupted, nothing was written"
+        assert "1 finished batches are kept" in str(caught.value)
 
 
 def test_a_first_edition_that_fails_leaves_no_folder(tmp_path):
