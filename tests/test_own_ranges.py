@@ -91,7 +91,7 @@ def judged(catalogue):
     quick = msgspec.structs.replace(PRESETS["quick"], **budgets)
     study = Study(catalogue, fitting_grid(catalogue, quick), whole_grid=False)
     with make_executor(1) as executor:
-        return run_study(study, executor).claims["claims"][0]["interpretations"][0]
+        return run_study(study, executor).claims.claims[0].interpretations[0]
 
 
 def dense(low, high):

@@ -18,7 +18,8 @@ from montecarlo.calibration.card import (
 from montecarlo.calibration.rates import RATES, Power, Rates, RowName
 from montecarlo.calibration.studies import Tally
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.report.content.report_card import read_view, view_card, with_card
+from montecarlo.report.content.record import with_calibration
+from montecarlo.report.content.report_card import view_card
 from montecarlo.report.language.templates import read_template
 from montecarlo.results.table import CURVE_COLUMNS
 from montecarlo.study import StudyResults

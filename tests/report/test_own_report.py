@@ -43,13 +43,13 @@ def test_sections_are_those_of_the_claims(own_page):
 
 def test_claims_are_those_of_the_file(own_page, own_report):
     """Every claim of the file has its verdict in the list and in its section."""
-    for record in own_report.results.claims["claims"]:
+    for record in own_report.claims["claims"]:
         article = own_page.by_id[f"claim-{record['id']}"]
         assert own_page.verdicts(article)[0] == record["verdict"]
         (section,) = [e for e in own_page.above(article) if e.tag == "section"]
         assert section.get("id") == record["topic"]
     articles = [e.get("id") for e in own_page.root.iter("article")]
-    assert len(articles) == len(own_report.results.claims["claims"])
+    assert len(articles) == len(own_report.claims["claims"])
 
 
 def test_nothing_is_said_of_the_texts(own_report, report):
@@ -74,9 +74,9 @@ def test_table_of_models_is_the_users(own_report):
 
 def test_claim_is_judged_by_its_kind(own_report):
     """A measured claim is measured, though a shape of the catalogue has its id."""
-    claims = {c["id"]: c for c in own_report.results.claims["claims"]}
+    claims = {c["id"]: c for c in own_report.claims["claims"]}
     measured = claims["product-shape"]
-    assert measured["interpretations"][0]["places"]
+    assert measured["interpretations"][0]["cases"]
     assert measured["verdict"] == measured["interpretations"][0]["verdict"]
     assert claims["input-dimension"]["verdict"] == "refuted"
     assert claims["input-dimension"]["interpretations"] == []
