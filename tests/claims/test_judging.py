@@ -10,10 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
+from montecarlo.claims.cases import cases_of, region_in, row_key, statistic_of
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.claims.cases import cases_of, region_in, row_key, statistic_of
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.error_rates import split_error_rate

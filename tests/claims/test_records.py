@@ -3,12 +3,12 @@
 import math
 
 import pytest
-
 from montecarlo.claims.cases import Case, Place
+from montecarlo.claims.records import failed_self_checks, self_check_records
+
 from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import ClaimOutcome
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
-from montecarlo.claims.records import failed_self_checks, self_check_records
 from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval

@@ -5,8 +5,8 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from montecarlo.claims.cases import Case, Place
+
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
 from montecarlo.claims.saying import check_holds, contradicts_theory, judge_sentence

@@ -12,9 +12,9 @@ from importlib.resources import files
 
 import msgspec
 import pytest
+from montecarlo.claims.cases import cases_of, region_in, row_key
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.claims.cases import cases_of, region_in, row_key
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome

@@ -6,8 +6,8 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from montecarlo.claims.cases import Place
+
 from montecarlo.claims.verdicts import (
     MOST_BUDGETS,
     Border,

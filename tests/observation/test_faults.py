@@ -6,17 +6,17 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.verdicts import Verdict
 from montecarlo.observation.claims_here import (
     checks_here,
     error_rate_of,
     outcomes_of_head,
 )
+from montecarlo.observation.interpretations_here import judge_interpretations
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.observation.diagnosis import diagnose, state_of
 from montecarlo.observation.head_quantities import HeadEstimate
-from montecarlo.observation.interpretations_here import judge_interpretations
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
 

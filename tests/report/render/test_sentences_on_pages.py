@@ -1,6 +1,5 @@
 """What the page asserts: sentences of the catalogue that hold, with their numbers."""
 
-import json
 import re
 from functools import partial
 

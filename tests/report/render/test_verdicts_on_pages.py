@@ -1,6 +1,5 @@
 """When verdicts turn, pages turn with them: nothing stays of another verdict."""
 
-import json
 from collections import Counter
 from functools import partial
 
