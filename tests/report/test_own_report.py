@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from montecarlo.claims.checks import Level
 from montecarlo.report.content.tables.topics import audit_rows
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.captions.facts import figure_facts
@@ -94,7 +96,10 @@ def test_readings_choose_the_sentence(own_report):
 def test_sources_are_left_out_where_there_are_none(own_report):
     """With texts the list names them below each claim; without any, it does not."""
     findings = own_report.contents.findings
-    bare = tuple(replace(claim, sources=()) for claim in findings.claims)
+    bare = tuple(
+        replace(claim, outcome=msgspec.structs.replace(claim.outcome, sources=()))
+        for claim in findings.claims
+    )
     without = replace(own_report.contents, findings=replace(findings, claims=bare))
     count = sum(bool(claim.sources) for claim in findings.claims)
     assert count
@@ -179,5 +184,4 @@ def test_page_tells_how_to_judge_again(own_report, change, command):
 def test_bound_of_any_size_is_a_formula(value, latex):
     """A bound is written as a reader would, not as Python does."""
     assert decimal(value) == latex
-    level = {"times": value, "d_k_power": 0.0, "n_keys_power": 0.0}
-    assert level_formula(level) == latex
+    assert level_formula(Level(value)) == latex
