@@ -21,13 +21,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from montecarlo.attention.rows import SATURATED
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.judging import join_cases
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    CheckOutcome,
+    InterpretationOutcome,
+    Judgement,
+)
+from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import (
     Verdict,
-    all_of,
     claim_verdict,
     decide,
     interpretation_verdict,
@@ -36,6 +44,7 @@ from montecarlo.estimation.intervals import Interval, t_quantile
 from montecarlo.execution.executors import make_executor
 from montecarlo.presets import PRESETS
 from montecarlo.recording import write_results
+from montecarlo.report.content.record import read_claims
 from montecarlo.report.content.sensitivity import FILE, fingerprint
 from montecarlo.results.folder import write_json
 from montecarlo.study import Study, run_study
@@ -48,9 +57,8 @@ WEIGHTS = ("weight_max", "planted_weight")
 #: The share of saturated rows that a quantile of the largest weight tells of, by name.
 SHARE, QUANTILE = 0.1, "q90"
 
-Record = Mapping[str, Any]
 #: Check and case of claims.json -> interval and region, as they are held together.
-Varied = Callable[[Record, Record], tuple[Interval, tuple[float, float]]]
+Varied = Callable[[CheckOutcome, CaseOutcome], tuple[Interval, tuple[float, float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +68,8 @@ class Folder:
     A quantile is its estimate, its standard error and the replicates behind it.
     """
 
-    claims: Record
-    run: Record
+    claims: ClaimsRecord
+    run: Mapping[str, Any]
     quantiles: Mapping[str, tuple[float, float, int]]
 
 
@@ -72,10 +80,7 @@ def read_folder(folder: Path) -> Folder:
     ----------
     folder : Path
     """
-    claims, run = (
-        json.loads((folder / name).read_text(encoding="utf-8"))
-        for name in ("claims.json", "run.json")
-    )
+    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     table = pd.read_csv(
         folder / "measurements.csv",
         keep_default_na=False,
@@ -99,30 +104,23 @@ def read_folder(folder: Path) -> Folder:
     both = of_share.merge(of_weight, on=places, suffixes=("", "_w"))
     numbers = both[["row_id", "estimate_w", "std_error_w", "n_replicates_w"]]
     found = {row: tuple(rest) for row, *rest in numbers.itertuples(index=False)}
-    return Folder(claims, run, found)
+    return Folder(read_claims(folder), run, found)
 
 
-def as_judged(check: Record, case: Record) -> tuple[Interval, tuple[float, float]]:
+def as_judged(
+    check: CheckOutcome, case: CaseOutcome
+) -> tuple[Interval, tuple[float, float]]:
     """Return interval and region of a case as it was judged."""
     del check
-    ends = (case["simultaneous_low"], case["simultaneous_high"])
-    region = (case["region_low"], case["region_high"])
-    low, high = (_end(end, side) for end, side in zip(ends, (-1, 1), strict=True))
-    least, most = (_end(end, side) for end, side in zip(region, (-1, 1), strict=True))
-    return Interval(low, high), (least, most)
-
-
-def _end(value: float | None, side: int) -> float:
-    """Read an end, which JSON has none of where it is open."""
-    return side * float("inf") if value is None else float(value)
+    return Interval(*case.interval), case.region
 
 
 def with_margin(
-    relation: str, factor: float, check: Record, case: Record
+    relation: str, factor: float, check: CheckOutcome, case: CaseOutcome
 ) -> tuple[Interval, tuple[float, float]]:
     """Widen the regions of a relation that are closed, about their middle."""
     interval, (low, high) = as_judged(check, case)
-    if check["relation"] == relation:
+    if check.relation == relation:
         middle, half = (low + high) / 2.0, factor * (high - low) / 2.0
         if half < float("inf"):
             return interval, (middle - half, middle + half)
@@ -130,29 +128,28 @@ def with_margin(
 
 
 def with_one_hot(
-    folder: Folder, threshold: float, check: Record, case: Record
+    folder: Folder, threshold: float, check: CheckOutcome, case: CaseOutcome
 ) -> tuple[Interval, tuple[float, float]]:
     """Call rows one-hot from another largest weight on."""
     interval, (low, high) = as_judged(check, case)
-    quantity, relation = check["quantity"], check["relation"]
-    if quantity in WEIGHTS and (relation, check["low"]) == ("at_least", USED):
+    quantity, relation = check.quantity, check.relation
+    if quantity in WEIGHTS and (relation, check.low) == ("at_least", USED):
         return interval, (threshold, high)
-    if quantity == "saturated" and SHARE in (check["low"], check["high"]):
-        value, error, n = folder.quantiles[case["rows"][0]]
-        half = t_quantile(folder.claims["simultaneous_error"], n) * error
+    if quantity == "saturated" and SHARE in (check.low, check.high):
+        value, error, n = folder.quantiles[case.rows[0]]
+        half = t_quantile(folder.claims.simultaneous_error, n) * error
         least = relation == "at_least"
         region = (threshold, float("inf")) if least else (-float("inf"), threshold)
         return Interval(value - half, value + half), region
     return interval, (low, high)
 
 
-def verdicts_of(claims: Record, varied: Varied) -> dict[tuple[str, str], str]:
+def verdicts_of(claims: Judgement, varied: Varied) -> dict[tuple[str, str], str]:
     """Return all verdicts, of claims and interpretations, at other regions.
 
     Parameters
     ----------
-    claims : dict
-        What claims.json holds.
+    claims : Judgement
     varied : callable
         Check and case -> interval and region.
 
@@ -163,40 +160,41 @@ def verdicts_of(claims: Record, varied: Varied) -> dict[tuple[str, str], str]:
         empty.
     """
     found: dict[tuple[str, str], str] = {}
-    for claim in claims["claims"]:
+    for claim in claims.claims:
         voting = []
-        for interpretation in claim["interpretations"]:
+        for interpretation in claim.interpretations:
             verdict = _interpretation(interpretation, varied)
-            found[claim["id"], interpretation["id"]] = verdict.value
-            if interpretation["votes"]:
+            found[claim.id, interpretation.id] = verdict.value
+            if interpretation.votes:
                 voting.append(verdict)
-        measured = claim["kind"] == "measured" and voting
-        joined = claim_verdict(voting).value if measured else claim["verdict"]
-        found[claim["id"], ""] = joined
+        measured = claim.kind == "measured" and voting
+        joined = claim_verdict(voting) if measured else claim.verdict
+        found[claim.id, ""] = joined.value
     return found
 
 
-def _interpretation(interpretation: Record, varied: Varied) -> Verdict:
-    places: dict[tuple[object, ...], list[Verdict]] = {}
-    for check in interpretation["checks"]:
-        for case in check["cases"]:
-            outcome = Verdict(case["outcome"])
-            judged = check["relation"] != "tends_to"
-            if judged and outcome != Verdict.NOT_APPLICABLE:
-                outcome = decide(*varied(check, case))
-            place = tuple(
-                case[name] for name in ("distribution", "n_keys", "d_k", "context")
-            )
-            places.setdefault(place, []).append(outcome)
-    outcomes = [all_of(found) for found in places.values()]
+def _interpretation(interpretation: InterpretationOutcome, varied: Varied) -> Verdict:
+    checks = [_check(check, varied) for check in interpretation.checks]
+    outcomes = [case.outcome for case in join_cases(checks)]
     verdict = interpretation_verdict(
-        interpretation["quantifier"], outcomes, interpretation["share"]
+        interpretation.quantifier, outcomes, interpretation.share
     )
-    if verdict == Verdict.SUPPORTED and not all(
-        c["cases"] for c in interpretation["checks"]
-    ):
+    if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
         return Verdict.INCONCLUSIVE
     return verdict
+
+
+def _check(check: CheckOutcome, varied: Varied) -> CheckOutcome:
+    """Return a check with its cases decided anew, but for what theory decides."""
+    if check.relation == "tends_to":
+        return check
+    cases = tuple(
+        case
+        if case.outcome == Verdict.NOT_APPLICABLE
+        else msgspec.structs.replace(case, outcome=decide(*varied(check, case)))
+        for case in check.cases
+    )
+    return msgspec.structs.replace(check, cases=cases)
 
 
 def vary(first: Folder, second: Folder) -> Iterator[dict[str, object]]:

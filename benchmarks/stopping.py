@@ -17,19 +17,22 @@ from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.error_rates import split_error_rate
-from montecarlo.claims.judging import ClaimOutcome, Judge
+from montecarlo.claims.evidence import Evidence
+from montecarlo.claims.facts import KINDS, Facts
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import Judgement
+from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
-from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.estimation.summaries import Summaries
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
 from montecarlo.presets import PRESETS
-from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study import (
     Study,
     error_rates_of,
-    find_reference,
+    exact_value,
     needed_budgets,
     run_study,
 )
@@ -82,8 +85,9 @@ def compare(study: Study) -> Iterator[Way]:
             run(plan, store, partial(finish, executor), lambda _: ())
             used += time.process_time() - started
             once = dict.fromkeys(budgets, 1)
+            simulation = Simulation(once, study.grid.divisors, exact_value)
             rates = split_error_rate(
-                study.catalogue, once, study.grid.divisors, _exact, study.error_rate
+                study.catalogue, simulation, once, study.error_rate
             )
             name = f"fixed {study.grid.first * 2**look}"
             yield _way(name, study, store, used, rates.simultaneous_error)
@@ -106,12 +110,14 @@ def _way(
 ) -> Way:
     budgets = needed_budgets(study)
     most = {point: budget.looks()[-1] for point, budget in budgets.items()}
-    judge = Judge(study.catalogue, most, study.grid.divisors, _exact, alpha)
     made = {
         c: Summaries(c, store.samples(c), study.grid.divisors) for c in store.points()
     }
-    judged = judge.judge(made.__getitem__)
-    verdicts = list(_verdicts([*judged.claims, *judged.self_checks]))
+    evidence: dict[str, Evidence] = dict.fromkeys(KINDS, Facts(study.catalogue))
+    evidence["measured"] = Simulation(
+        most, study.grid.divisors, exact_value, made.__getitem__
+    )
+    verdicts = list(_verdicts(Judge(evidence, alpha).judge(study.catalogue)))
     return Way(
         name,
         sum(map(store.n_replicates, budgets)),
@@ -121,21 +127,14 @@ def _way(
     )
 
 
-def _verdicts(outcomes: list[ClaimOutcome]) -> Iterator[Verdict]:
-    for outcome in outcomes:
-        for interpretation in (
-            *outcome.interpretations,
-            *([outcome.right] if outcome.right else []),
-        ):
-            for check in interpretation.checks:
-                for case in check.cases:
-                    if case.verdict != Verdict.NOT_APPLICABLE:
-                        yield case.verdict
-
-
-def _exact(point: DesignPoint, key: RowKey) -> float | None:
-    found = find_reference(point, key)
-    return None if found is None else found.value
+def _verdicts(judged: Judgement) -> Iterator[Verdict]:
+    """Yield the outcome of every case of a verdict, and of what would be right."""
+    rights = (claim.right for claim in judged.claims)
+    said = [check for right in rights if right is not None for check in right.checks]
+    for check in (*judged.judged_checks(), *said):
+        for case in check.cases:
+            if case.outcome != Verdict.NOT_APPLICABLE:
+                yield case.outcome
 
 
 def main() -> None:

@@ -110,7 +110,7 @@ def test_places_that_the_grid_lacks_are_added(tmp_path, capsys):
     claim, found = record["claims"][0], record["error_rate_counted"]
     assert len(found["nominal"]) == len(found["times"]) == 3
     assert (found["model"], claim["error_rate"]) == ("power law", record["error_rate"])
-    assert claim["interpretations"][0]["places"][0]["d_k"] == 48
+    assert claim["interpretations"][0]["cases"][0]["d_k"] == 48
 
 
 @pytest.mark.parametrize(

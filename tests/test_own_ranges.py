@@ -86,12 +86,12 @@ def catalogue_for(case):
 
 
 def judged(catalogue):
-    """Judge a catalogue with small budgets; returns its interpretation's record."""
+    """Judge a catalogue with small budgets; returns how its interpretation came out."""
     budgets = {"first": FIRST, "most": MOST, "first_large": 16, "most_large": 64}
     quick = msgspec.structs.replace(PRESETS["quick"], **budgets)
     study = Study(catalogue, fitting_grid(catalogue, quick), whole_grid=False)
     with make_executor(1) as executor:
-        return run_study(study, executor).claims["claims"][0]["interpretations"][0]
+        return run_study(study, executor).claims.claims[0].interpretations[0]
 
 
 def dense(low, high):
@@ -128,7 +128,7 @@ def verdict_of_points(case):
 @pytest.mark.parametrize("case", CASES)
 def test_verdict_is_that_of_a_dense_grid(case):
     """Sizes that no grid has, odd ones: the verdict is that of all points together."""
-    assert judged(catalogue_for(case))["verdict"] == verdict_of_points(case)
+    assert judged(catalogue_for(case)).verdict == verdict_of_points(case)
 
 
 @pytest.mark.parametrize("case", [name for name in CASES if CASES[name][-1]])
@@ -137,7 +137,7 @@ def test_ends_alone_would_mislead(case, monkeypatch):
     monkeypatch.setattr(own_claims, "fill_range", lambda low, high: (low, high))
     empty = Grid((), (), distributions=(), blocks=PRESETS["quick"].blocks[-1:])
     monkeypatch.setitem(PRESETS, "quick", empty)
-    assert judged(catalogue_for(case))["verdict"] != verdict_of_points(case)
+    assert judged(catalogue_for(case)).verdict != verdict_of_points(case)
 
 
 # --- Which places ---------------------------------------------------------------------

@@ -46,7 +46,7 @@ def verdicts_of(grid, seed):
     """The verdict of each claim and each self-check of a study, by its id."""
     with ThreadPoolExecutor(2) as executor:
         found = run_study(Study(read_catalogue(), grid, seed), executor).claims
-    return {one["id"]: one["verdict"] for one in found["claims"] + found["self_checks"]}
+    return {one.id: one.verdict for one in (*found.claims, *found.self_checks)}
 
 
 @cache

@@ -6,7 +6,6 @@ from functools import partial
 
 import msgspec
 import pytest
-from montecarlo.claims.records import claim_records
 
 from benchmarks import sensitivity as command
 from benchmarks.sensitivity import (
@@ -19,13 +18,16 @@ from benchmarks.sensitivity import (
     with_one_hot,
 )
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.facts import KINDS, Facts
 from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome
+from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.execution.executors import make_executor
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.recording import write_results
 from montecarlo.report.content.sensitivity import fingerprint, read_sensitivity
 from montecarlo.results.folder import write_json
-from montecarlo.results.table import row_id
 from montecarlo.study import Study, error_rates_of, exact_value, run_study
 
 #: Some claims of every kind of check, on few places.
@@ -62,10 +64,10 @@ def folder(tmp_path_factory):
 def test_unvaried_verdicts_are_those_of_the_study(folder):
     """What is judged again by the same regions comes out as it was judged."""
     found = verdicts_of(folder.claims, as_judged)
-    for claim in folder.claims["claims"]:
-        assert found[claim["id"], ""] == claim["verdict"]
-        for interpretation in claim["interpretations"]:
-            assert found[claim["id"], interpretation["id"]] == interpretation["verdict"]
+    for claim in folder.claims.claims:
+        assert found[claim.id, ""] == claim.verdict
+        for interpretation in claim.interpretations:
+            assert found[claim.id, interpretation.id] == interpretation.verdict
     assert {"supported", "refuted", "conditional"} <= set(found.values())
 
 
@@ -87,34 +89,31 @@ def test_narrow_regions_leave_open_and_wide_ones_decide(folder):
 
 
 def check_of(**more):
-    """A check of claims.json, as far as it is read."""
-    return {"relation": "at_least", "low": 0.9, "high": None, **more}
+    """A check of claims.json."""
+    return CheckOutcome(**{"relation": "at_least", "low": 0.9, **more})
 
 
-CASE = {
-    "simultaneous_low": 0.91,
-    "simultaneous_high": None,
-    "region_low": 0.9,
-    "region_high": None,
-    "rows": ["r"],
-}
+CASE = CaseOutcome(
+    simultaneous_low=0.91, region_low=0.9, rows=("r",), outcome=Verdict.SUPPORTED
+)
 
 
-def test_one_hot_is_moved():
+def test_one_hot_is_moved(folder):
     """Bounds of the largest weight move; the share of saturated rows is read from the
     quantile that tells of it, on the side that is asked; others stay.
     """
-    folder = Folder({"simultaneous_error": 0.025}, {}, {"r": (0.8, 0.0, 10)})
-    moved = partial(with_one_hot, folder, 0.85)
+    claims = msgspec.structs.replace(folder.claims, simultaneous_error=0.025)
+    made_up = Folder(claims, {}, {"r": (0.8, 0.0, 10)})
+    moved = partial(with_one_hot, made_up, 0.85)
 
     assert moved(check_of(quantity="weight_max"), CASE)[1] == (0.85, math.inf)
-    assert moved(check_of(quantity="entropy"), CASE) == as_judged({}, CASE)
+    assert moved(check_of(quantity="entropy"), CASE) == as_judged(None, CASE)
     share = check_of(quantity="saturated", low=0.1)
     assert moved(share, CASE) == ((0.8, 0.8), (0.85, math.inf))
     below = check_of(quantity="saturated", relation="at_most", low=None, high=0.1)
     assert moved(below, CASE) == ((0.8, 0.8), (-math.inf, 0.85))
     other = check_of(quantity="saturated", low=0.3)
-    assert moved(other, CASE) == as_judged({}, CASE)
+    assert moved(other, CASE) == as_judged(None, CASE)
 
 
 def test_quantile_tells_the_share(folder):
@@ -122,17 +121,17 @@ def test_quantile_tells_the_share(folder):
     at all.
     """
     decided = 0
-    for claim in folder.claims["claims"]:
-        for interpretation in claim["interpretations"]:
-            for check in interpretation["checks"]:
-                if check["quantity"] != "saturated" or check["low"] != 0.1:
+    for claim in folder.claims.claims:
+        for interpretation in claim.interpretations:
+            for check in interpretation.checks:
+                if check.quantity != "saturated" or check.low != 0.1:
                     continue
-                for case in check["cases"]:
+                for case in check.cases:
                     interval, (least, _) = with_one_hot(folder, 0.9, check, case)
                     if interval.low >= least or interval.high < least:
                         decided += 1
                         mine = "supported" if interval.low >= least else "refuted"
-                        assert case["outcome"] in (mine, "inconclusive")
+                        assert case.outcome in (mine, "inconclusive")
     assert decided >= 3
 
 
@@ -141,11 +140,10 @@ def now(**changed):
     catalogue = changed.get("catalogue", read_catalogue())
     grid = changed.get("grid", PRESETS["standard"])
     study = Study(catalogue, grid)
-    judged = Judge(catalogue, {}, (), exact_value, 1e-6).judge(lambda _: None)
-    rates = dict.fromkeys((claim.id for claim in catalogue.claim), 0.0)
-    records = claim_records(catalogue, judged.claims, rates, row_id)
+    evidence = dict.fromkeys(KINDS, Facts(catalogue))
+    evidence["measured"] = Simulation({}, (), exact_value)
     run = {"grid": msgspec.to_builtins(grid), "error_rate": study.error_rate}
-    return fingerprint(json.loads(json.dumps({"claims": records})), run)
+    return fingerprint(Judge(evidence, 1e-6).judge(catalogue), run)
 
 
 def test_table_is_not_stale():
@@ -217,4 +215,4 @@ def test_folders_of_others_are_refused(tmp_path):
 def test_error_rate_is_the_same_for_all(folder):
     """Other regions are no more looks: the intervals stay those of the study."""
     rates = error_rates_of(Study(read_catalogue(), GRID))
-    assert folder.claims["simultaneous_error"] == rates.simultaneous_error
+    assert folder.claims.simultaneous_error == rates.simultaneous_error

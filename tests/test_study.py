@@ -11,6 +11,7 @@ import pytest
 
 from montecarlo.claims import undecided, verdicts
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.record import ClaimsRecord
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.local_workers import limit_blas
 from montecarlo.presets import Block, Grid
@@ -240,18 +241,9 @@ def test_claims_point_at_rows_of_the_table(plain):
     known = set(plain.measurements.row_id)
     named = [
         row
-        for claim in plain.claims["claims"]
-        for interpretation in claim["interpretations"]
-        for check in interpretation["checks"]
-        for case in check["cases"]
-        for row in case["rows"]
-    ]
-    named += [
-        row
-        for one in plain.claims["self_checks"]
-        for check in one["checks"]
-        for case in check["cases"]
-        for row in case["rows"]
+        for check in (*plain.claims.judged_checks(), *plain.claims.said_checks())
+        for case in check.cases
+        for row in case.rows
     ]
 
     assert named
@@ -283,8 +275,8 @@ def test_tables_are_read_back_as_they_were(plain, tmp_path):
         pd.testing.assert_series_equal(
             read[column], plain.measurements[column], check_exact=True
         )
-    text = (tmp_path / "claims.json").read_text(encoding="utf-8")
-    assert json.loads(text) == json.loads(json.dumps(plain.claims))
+    content = (tmp_path / "claims.json").read_bytes()
+    assert msgspec.json.decode(content, type=ClaimsRecord) == plain.claims
     assert not read.duplicated(list(IDENTITY)).any()
 
 
@@ -312,4 +304,4 @@ def test_only_what_the_claims_need():
     with ThreadPoolExecutor(1) as executor:
         results = run_study(Study(nothing, rows, whole_grid=False), executor)
     assert results.measurements.empty
-    assert results.claims["claims"][0]["verdict"] == "not_measured"
+    assert results.claims.claims[0].verdict == "not_measured"

@@ -36,7 +36,7 @@ from montecarlo.attention.grids import FINE, LogGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.claims import cases
+from montecarlo.claims import domains
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
 from montecarlo.sampling import matrices, pair_blocks, replicates
@@ -188,7 +188,7 @@ def fit_from_one(monkeypatch):
     """Slopes are fitted from the least d_k of the grid on, not of the domain: d_k = 1
     moves that of the mean absolute score by 0.033.
     """
-    contains = cases._contains
+    contains = domains._contains
 
     def from_one(check, point):
         if check.along_d_k:
@@ -197,7 +197,7 @@ def fit_from_one(monkeypatch):
             check = msgspec.structs.replace(check, domain=wider)
         return contains(check, point)
 
-    monkeypatch.setattr(cases, "_contains", from_one)
+    monkeypatch.setattr(domains, "_contains", from_one)
 
 
 #: What remembers values of theory.
@@ -417,17 +417,17 @@ def verdicts_of(results):
     of what may be said, by its quantity.
     """
     record = results.claims
-    found = {one["id"]: one["verdict"] for one in record["self_checks"]}
-    said = [(one["id"], one) for one in record["passages"]]
-    for claim in record["claims"]:
-        id_ = claim["id"]
-        found |= {f"{id_}/{r['id']}": r["verdict"] for r in claim["interpretations"]}
-        said += [(f"{id_}/finding", one) for one in claim["findings"]]
-        said += [(f"{id_}/{n}", claim[n]) for n in ("right", "concedes") if claim[n]]
+    found = {one.id: one.verdict for one in record.self_checks}
+    said = [(one.id, one) for one in record.passages]
+    for claim in record.claims:
+        found |= {f"{claim.id}/{r.id}": r.verdict for r in claim.interpretations}
+        said += [(f"{claim.id}/finding", one) for one in claim.findings]
+        beside = {"right": claim.right, "concedes": claim.concedes}
+        said += [(f"{claim.id}/{n}", one) for n, one in beside.items() if one]
     for id_, one in said:
-        for check in one["checks"]:
-            cases = {case["outcome"] for case in check["cases"]} - {"not_applicable"}
-            name = f"{id_}/{check['quantity']}"
+        for check in one.checks:
+            cases = {case.outcome for case in check.cases} - {"not_applicable"}
+            name = f"{id_}/{check.quantity}"
             verdict = cases.pop() if len(cases) == 1 else "mixed"
             before = found.setdefault(name, verdict)
             found[name] = verdict if before == verdict else "mixed"

@@ -165,7 +165,7 @@ class Judge:
         if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
             verdict = Verdict.INCONCLUSIVE  # a check that there is no case for
         if premises and verdict in (Verdict.REFUTED, Verdict.CONDITIONAL):
-            against = [case for case in cases if case.outcome == Verdict.REFUTED]
+            against = [located(c) for c in cases if c.outcome == Verdict.REFUTED]
             if not any(map(evidence.meets_premises, against)):
                 verdict = Verdict.PREMISE_NOT_MET
         return InterpretationOutcome(

@@ -1,9 +1,10 @@
 """The report card: files, pooled rows, the model for small rates, and what it says."""
 
-import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import msgspec
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.stats
 
@@ -17,12 +18,16 @@ from montecarlo.calibration.card import (
 )
 from montecarlo.calibration.rates import RATES, Power, Rates, RowName
 from montecarlo.calibration.studies import Tally
+from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.report.content.report_card import read_view, view_card, with_card
+from montecarlo.presets import Grid
+from montecarlo.recording import write_results
+from montecarlo.report.content.record import read_claims, with_calibration
+from montecarlo.report.content.report_card import view_card
 from montecarlo.report.language.templates import read_template
-from montecarlo.results.table import CURVE_COLUMNS
-from montecarlo.study import StudyResults
+from montecarlo.study import Study, run_study
 
+NOTHING = Grid(d_k=(16,), n_keys=(), distributions=(), first=2, most=2)
 ROW = RowName("gaussian", "", 64, 32, "sqrt", "entropy", "mean")
 
 #: One-sided error rate of an interval of some report.
@@ -160,22 +165,22 @@ def test_view_is_that_of_the_card():
     assert {line.replicates for line in view.power} == {128, 512}
 
 
-def test_card_goes_by_way_of_the_results():
+def test_card_goes_by_way_of_the_results(tmp_path):
     """Pages and figure read the card in results, not in the package; it comes back as
     it was put in, and results without one have none.
     """
     card = read_card()
-    plain = StudyResults(
-        None,
-        pd.DataFrame(),
-        pd.DataFrame(columns=CURVE_COLUMNS),
-        {"simultaneous_error": IN_USE},
-    )
-    results = with_card(plain, card)
+    with ThreadPoolExecutor(1) as executor:
+        plain = run_study(Study(Catalogue(), NOTHING, whole_grid=False), executor)
+    claims = msgspec.structs.replace(plain.claims, simultaneous_error=IN_USE)
+    plain = replace(plain, claims=claims)
+    results = with_calibration(plain, card)
 
-    assert read_view(json.loads(json.dumps(results.claims))) == view_card(card, IN_USE)
-    assert read_view(plain.claims) is None
-    assert with_card(plain, None) is plain
+    write_results(results, tmp_path)
+    assert read_claims(tmp_path).report_card == view_card(card, IN_USE)
+    write_results(plain, tmp_path)
+    assert read_claims(tmp_path).report_card is None
+    assert with_calibration(plain, None) is plain
     rates = results.curves[results.curves["curve"] == "miss_rate/judged"]
     assert set(rates["x"]) == {1e-2, 1e-3, 1e-4}
     judged = [grade for grade in view_card(card, IN_USE).grades if grade.judged]

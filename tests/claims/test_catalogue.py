@@ -12,7 +12,7 @@ from montecarlo.claims.catalogue import (
     parse_catalogue,
     read_catalogue,
 )
-from montecarlo.claims.checks import Level, level_at
+from montecarlo.claims.checks import Check, Level, region_of
 from montecarlo.claims.schema import Catalogue
 
 FINDING = {"interpretations": {"the-interpretation": "supported"}, "text": "x"}
@@ -616,9 +616,10 @@ def test_levels_are_finite(times, powers, sizes):
 
 
 def test_levels():
-    """A level is a number, times powers of the sizes, or the default."""
-    assert level_at(Level(0.5, 1.0, 2.0), 7.0, 16, 3) == 0.5 * 16 * 9
-    assert level_at(None, 7.0, 16, 3) == 7.0
-    assert level_at(2, 7.0, None, None) == 2.0
+    """A bound is a number, times powers of the sizes; without one an end is open."""
+    check = Check("entropy", "between", low=Level(0.5, 1.0, 2.0))
+    assert region_of(check, 16, 3) == (0.5 * 16 * 9, math.inf)
+    check = Check("entropy", "at_most", high=2)
+    assert region_of(check, None, None) == (-math.inf, 2.0)
     with pytest.raises(ValueError, match="lacks"):
         Level(1.0, 1.0).at(None, 4)

@@ -17,7 +17,8 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.error_rates import split_error_rate
-from montecarlo.claims.judging import Judge
+from montecarlo.claims.judging import Judge, find_borders
+from montecarlo.claims.outcomes import Border, JointOutcome
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
@@ -26,6 +27,13 @@ from montecarlo.claims.schema import (
     Source,
 )
 from montecarlo.claims.sentences import Passage, Right, Sentence
+from montecarlo.claims.simulation import (
+    Simulation,
+    cases_of,
+    region_in,
+    row_key,
+    statistic_of,
+)
 from montecarlo.claims.undecided import HOPELESS, undecided_points
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.estimates import Estimate
@@ -35,7 +43,7 @@ from montecarlo.estimation.summaries import Summaries
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import sample
-from montecarlo.study import Study, find_reference, run_study
+from montecarlo.study import Study, exact_value, find_reference, run_study
 
 DIVISORS = ("none", "sqrt")
 RATE = 1e-6
@@ -62,12 +70,6 @@ def study_claims(catalogue, grid, seed=1):
         return run_study(Study(catalogue, grid, seed, RATE), executor).claims
 
 
-def exact(point, key):
-    """The exact value of a row, as the study knows it."""
-    found = find_reference(point, key)
-    return None if found is None else found.value
-
-
 def variance(divisor="none", quantity="score_variance", **more):
     """A check of a variance that anything satisfies, if nothing else is said."""
     return Check(quantity, "at_least", "value", divisor, **{"low": 0.0, **more})
@@ -76,9 +78,10 @@ def variance(divisor="none", quantity="score_variance", **more):
 def split(checks, looks, rate=0.01):
     """How many intervals an error rate is split over."""
     catalogue = catalogue_of(checks=checks)
-    found = split_error_rate(catalogue, looks, DIVISORS, exact, rate)
-    assert found.looks == pytest.approx(rate / (2.0 * found.simultaneous_error)) or (
-        found.looks == 0
+    simulation = Simulation(looks, DIVISORS, exact_value)
+    found = split_error_rate(catalogue, simulation, looks, rate)
+    assert found.analyses == pytest.approx(rate / (2.0 * found.simultaneous_error)) or (
+        found.analyses == 0
     )
     return rate / (2.0 * found.simultaneous_error)
 
@@ -112,8 +115,8 @@ def test_what_shares_its_error_misses_together(quantity):
         divided = PAIR_QUANTITIES[name].divided
         for divisor in DIVISOR_TABLE if divided else ("none",):
             check = variance(divisor, name)
-            (case,) = cases_of(check, [point], DIVISOR_TABLE)
-            found = statistic_of(check, case)
+            (points,) = cases_of(check, [point], DIVISOR_TABLE).values()
+            found = statistic_of(check, points)
             shared.setdefault(found, []).append(summaries.estimate(row_key(check)))
     mine = [key for key in shared if key.key.quantity == quantity]
     for key in mine:
@@ -184,8 +187,9 @@ def test_sentences_cost_their_share():
     passage = Passage("p", "answer", Sentence("s", check=(kurtosis,)))
     for passages, statistics in (((), 3), ((passage,), 4)):
         catalogue = Catalogue((), (claim,), passages)
-        found = split_error_rate(catalogue, ONE, DIVISORS, exact, 0.01)
-        assert found.looks == statistics
+        simulation = Simulation(ONE, DIVISORS, exact_value)
+        found = split_error_rate(catalogue, simulation, ONE, 0.01)
+        assert found.analyses == statistics
         assert found.simultaneous_error == pytest.approx(0.01 / (2.0 * statistics))
 
 
@@ -200,14 +204,15 @@ def test_each_claim_has_a_rate_of_its_own():
     wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
     empty = msgspec.structs.replace(plain, id="empty", interpretation=())
     catalogue = Catalogue((), (plain, wide, empty))
-    found = split_error_rate(catalogue, looks, DIVISORS, exact, 0.01)
+    simulation = Simulation(looks, DIVISORS, exact_value)
+    found = split_error_rate(catalogue, simulation, looks, 0.01)
 
-    assert found.looks == 12  # two cases, two statistics, three looks
+    assert found.analyses == 12  # two cases, two statistics, three looks
     assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})
 
 
 def test_rates_are_written():
-    """claims.json holds each claim's own rate and the number of looks."""
+    """claims.json holds each claim's own rate and the number of analyses."""
     other = msgspec.structs.replace(
         catalogue_of((variance(quantity="score_abs"),)).claim[0], id="other"
     )
@@ -215,9 +220,9 @@ def test_rates_are_written():
         Catalogue((), (catalogue_of((variance(),)).claim[0], other)), PAIRS
     )
 
-    assert record["looks"] == 8
-    assert [c["error_rate"] for c in record["claims"]] == [RATE / 2.0] * 2
-    assert 2.0 * record["looks"] * record["simultaneous_error"] == pytest.approx(RATE)
+    assert record.analyses == 8
+    assert [c.error_rate for c in record.claims] == [RATE / 2.0] * 2
+    assert 2.0 * record.analyses * record.simultaneous_error == pytest.approx(RATE)
 
 
 #: Quantities of the seven claims on the size of scores.
@@ -274,11 +279,11 @@ def test_unscaled_scores_are_refuted():
     """
     right, wrong = (catalogue_of((equals_one(d, 0.2),)) for d in ("sqrt", "none"))
 
-    assert study_claims(right, PAIRS)["claims"][0]["verdict"] == "supported"
-    record = study_claims(wrong, PAIRS)["claims"][0]
-    assert record["verdict"] == "refuted"
-    cases = record["interpretations"][0]["checks"][0]["cases"]
-    assert [case["outcome"] for case in cases] == ["refuted", "refuted"]
+    assert study_claims(right, PAIRS).claims[0].verdict == "supported"
+    claim = study_claims(wrong, PAIRS).claims[0]
+    assert claim.verdict == "refuted"
+    cases = claim.interpretations[0].checks[0].cases
+    assert [case.outcome for case in cases] == ["refuted", "refuted"]
 
 
 def test_wrong_expectation_just_outside_the_region_is_refuted():
@@ -291,7 +296,7 @@ def test_wrong_expectation_just_outside_the_region_is_refuted():
     wide = Domain(distributions=("gaussian(std=1.25)",))
     record = study_claims(catalogue_of((equals_one("sqrt", 0.2, domain=wide),)), grid)
 
-    assert record["claims"][0]["verdict"] == "refuted"  # 1.25⁴ = 2.44
+    assert record.claims[0].verdict == "refuted"  # 1.25⁴ = 2.44
 
 
 #: The quick preset with so few replicates that no interval means anything.
@@ -317,13 +322,12 @@ def two():
 
 def cases_of_record(record):
     """Every case that is sampled, of all claims and of what is said of them."""
-    for claim in record["claims"]:
-        said = (*claim["findings"], claim["right"], claim["concedes"])
-        for one in (*claim["interpretations"], *said):
-            for check in one["checks"] if one else ():
-                if check["relation"] != "tends_to":
-                    for case in check["cases"]:
-                        yield claim["id"], check, case
+    for claim in record.claims:
+        for one in (*claim.interpretations, *claim.sentences()):
+            for check in one.checks:
+                if check.relation != "tends_to":
+                    for case in check.cases:
+                        yield claim.id, check, case
 
 
 DECIDED = {"supported", "refuted"}
@@ -335,24 +339,24 @@ def test_two_replicates_decide_nothing_that_varies(two):
     theory, or on places that this grid has not.
     """
     decided = [
-        (id_, check["quantity"], case["std_error"])
+        (id_, check.quantity, case.std_error)
         for id_, check, case in cases_of_record(two)
-        if case["outcome"] in DECIDED
+        if case.outcome in DECIDED
     ]
     assert {error for _, _, error in decided} == {0.0}
     assert {quantity for _, quantity, _ in decided} == {"planted_rank_first"}
     other = {id_ for id_, _, _ in decided} | {
-        claim["id"]
-        for claim in two["claims"]
-        for interpretation in claim["interpretations"]
-        for check in interpretation["checks"]
-        if check["relation"] == "tends_to" or not check["cases"]
+        claim.id
+        for claim in two.claims
+        for interpretation in claim.interpretations
+        for check in interpretation.checks
+        if check.relation == "tends_to" or not check.cases
     }
-    left = [claim for claim in two["claims"] if claim["kind"] == "measured"]
-    left = [claim for claim in left if claim["id"] not in other]
+    left = [claim for claim in two.claims if claim.kind == "measured"]
+    left = [claim for claim in left if claim.id not in other]
     assert len(left) > 20
-    assert {claim["verdict"] for claim in left} == {"inconclusive"}
-    checks = {check["id"]: check["verdict"] for check in two["self_checks"]}
+    assert {claim.verdict for claim in left} == {"inconclusive"}
+    checks = {check.id: check.verdict for check in two.self_checks}
     assert set(checks.values()) == {"inconclusive"}, checks
 
 
@@ -361,9 +365,9 @@ def test_two_replicates_decide_nothing(two):
     share that is 0 in both of them may well be 0.3.
     """
     assert not [
-        (id_, check["quantity"])
+        (id_, check.quantity)
         for id_, check, case in cases_of_record(two)
-        if case["outcome"] in DECIDED and check["quantity"] == "format_overflow"
+        if case.outcome in DECIDED and check.quantity == "format_overflow"
     ]
 
 
@@ -372,8 +376,8 @@ def test_what_is_not_measured(two):
     shapes and the record have one without any replicate.
     """
     verdicts = {}
-    for claim in two["claims"]:
-        verdicts.setdefault(claim["kind"], set()).add(claim["verdict"])
+    for claim in two.claims:
+        verdicts.setdefault(claim.kind, set()).add(claim.verdict)
 
     assert verdicts["practice"] == {"not_measured"}
     assert verdicts["assumption"] == {"not_applicable"}
@@ -394,27 +398,26 @@ def test_distribution_without_moments_does_not_vote():
         first=32,
         most=32,
     )
-    record = study_claims(catalogue_of((equals_one("sqrt", 0.3),)), t3)["claims"][0]
+    claim = study_claims(catalogue_of((equals_one("sqrt", 0.3),)), t3).claims[0]
     outcomes = {
-        case["distribution"]: (case["outcome"], case["estimate"])
-        for case in record["interpretations"][0]["checks"][0]["cases"]
+        case.distribution: (case.outcome, case.estimate)
+        for case in claim.interpretations[0].checks[0].cases
     }
-    assert record["verdict"] == "supported"
+    assert claim.verdict == "supported"
     assert outcomes["student_t3"] == ("not_applicable", None)
     assert outcomes["gaussian"][0] == "supported"
 
     alone = equals_one("sqrt", 0.3, domain=Domain(distributions=("student_t3",)))
-    record = study_claims(catalogue_of((alone,)), t3)["claims"][0]
-    assert record["verdict"] == "not_applicable"
+    claim = study_claims(catalogue_of((alone,)), t3).claims[0]
+    assert claim.verdict == "not_applicable"
 
 
 def test_what_the_grid_lacks_is_not_measured():
     """A claim that has no case in the grid is not measured."""
     far = equals_one("sqrt", domain=Domain(d_k=(512, 1024)))
 
-    assert study_claims(catalogue_of((far,)), PAIRS)["claims"][0]["verdict"] == (
-        "not_measured"
-    )
+    claim = study_claims(catalogue_of((far,)), PAIRS).claims[0]
+    assert claim.verdict == "not_measured"
 
 
 class Fixed:
@@ -436,16 +439,16 @@ class Fixed:
         return Summaries()
 
 
-def judged(interpretations, values, budget=128, reference=exact, **said):
+def judged(interpretations, values, budget=128, reference=exact_value, **said):
     """The one claim of a catalogue, judged on these values, with its undecided."""
     catalogue = catalogue_of(*interpretations)
     claim = msgspec.structs.replace(catalogue.claim[0], **said)
     points = [DesignPoint("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
     budgets = dict.fromkeys(points, budget)
     catalogue = msgspec.structs.replace(catalogue, claim=(claim,))
-    judge = Judge(catalogue, budgets, DIVISORS, reference, 1e-4)
-    judgement = judge.judge(Fixed(values))
-    undecided = undecided_points(judgement, budgets)
+    simulation = Simulation(budgets, DIVISORS, reference, Fixed(values))
+    judgement = Judge({"measured": simulation}, 1e-4).judge(catalogue)
+    undecided = undecided_points(judgement, simulation)
     return judgement.claims[0], {c.d_k for c in undecided}
 
 
@@ -467,13 +470,13 @@ def test_places_need_all_checks_of_a_interpretation():
     outcome, undecided = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 0.5)))
     (interpretation,) = outcome.interpretations
 
-    assert [verdict for _, verdict in interpretation.places] == [
+    assert [case.outcome for case in interpretation.cases] == [
         Verdict.SUPPORTED,
         Verdict.SUPPORTED,
         Verdict.REFUTED,
     ]
     assert outcome.verdict == Verdict.CONDITIONAL
-    assert [border.d_k for border in interpretation.borders] == [(128, 256)]
+    assert [border.between for border in interpretation.borders] == [(128, 256)]
     assert undecided == set()
     outcome, _ = judged([(HIGH, SMALL_WEIGHT)], values_of((2.0, 2.0, 2.0), weight=0.95))
     assert outcome.verdict == Verdict.REFUTED
@@ -484,7 +487,9 @@ def test_undecided_places_are_asked_for():
     decide it; a place too close to the bound has none, and is given up.
     """
     outcome, undecided = judged([(HIGH,)], values_of((1.02, 2.0, 1.0)))
-    needed = [case.needed for case in outcome.interpretations[0].checks[0].cases]
+    needed = [
+        case.replicates_needed for case in outcome.interpretations[0].checks[0].cases
+    ]
 
     assert outcome.verdict == Verdict.INCONCLUSIVE
     assert undecided == {64}
@@ -512,8 +517,8 @@ def test_borders_lie_between_neighbours():
     outcome, _ = judged([(far, SMALL_WEIGHT)], values_of((2.0, 2.0, 0.5)))
     (interpretation,) = outcome.interpretations
 
-    assert [place.d_k for place, _ in interpretation.places] == [64, 128, 256]
-    assert [border.d_k for border in interpretation.borders] == [(128, 256)]
+    assert [case.d_k for case in interpretation.cases] == [64, 128, 256]
+    assert [border.between for border in interpretation.borders] == [(128, 256)]
 
 
 def test_series_are_undecided_as_a_whole():
@@ -533,12 +538,12 @@ def test_hopeless_places_are_given_up(budgets, hope):
     """
     values = values_of((1.02, 2.0, 2.0))
     outcome, _ = judged([(HIGH,)], values)
-    needed = outcome.interpretations[0].checks[0].cases[0].needed
+    needed = outcome.interpretations[0].checks[0].cases[0].replicates_needed
     budget = math.ceil(needed / (HOPELESS * budgets))
     outcome, undecided = judged([(HIGH,)], values, budget)
 
     assert undecided == ({64} if hope else set())
-    assert outcome.interpretations[0].checks[0].cases[0].needed == needed
+    assert outcome.interpretations[0].checks[0].cases[0].replicates_needed == needed
     assert outcome.verdict == Verdict.INCONCLUSIVE
 
 
@@ -548,9 +553,8 @@ def test_estimates_without_error_decide_nothing():
 
     assert outcome.verdict == Verdict.INCONCLUSIVE
     assert undecided == set()
-    assert {case.needed for case in outcome.interpretations[0].checks[0].cases} == {
-        None
-    }
+    (check,) = outcome.interpretations[0].checks
+    assert {case.replicates_needed for case in check.cases} == {None}
 
 
 def test_self_checks_are_judged_like_claims():
@@ -559,11 +563,8 @@ def test_self_checks_are_judged_like_claims():
     right = SelfCheck("right", "s", (equals_one("sqrt", 0.2),))
     record = study_claims(Catalogue(self_check=(wrong, right)), PAIRS)
 
-    assert [check["verdict"] for check in record["self_checks"]] == [
-        "refuted",
-        "supported",
-    ]
-    assert record["simultaneous_error"] == pytest.approx(
+    assert [check.verdict for check in record.self_checks] == ["refuted", "supported"]
+    assert record.simultaneous_error == pytest.approx(
         RATE / (2 * 2 * 2)
     )  # cases · looks
 
@@ -581,17 +582,15 @@ def test_right_sentence_is_judged_by_itself():
     share of the error rate.
     """
     record = right_record([equals_one("none", 0.2)])
-    claim = record["claims"][0]
+    claim = record.claims[0]
 
-    assert claim["verdict"] == "supported"
-    assert claim["right"]["holds"] is False
-    assert [c["outcome"] for c in claim["right"]["checks"][0]["cases"]] == (
-        ["refuted", "refuted"]
-    )
+    assert claim.verdict == "supported"
+    assert claim.right.holds is False
+    assert [c.outcome for c in claim.right.checks[0].cases] == ["refuted", "refuted"]
     other = Check("score_abs", "at_least", "value", low=0.0)
     found = right_record([other])
-    assert found["claims"][0]["right"]["holds"] is True
-    assert found["simultaneous_error"] == pytest.approx(RATE / (2 * 2 * 2 * 2))
+    assert found.claims[0].right.holds is True
+    assert found.simultaneous_error == pytest.approx(RATE / (2 * 2 * 2 * 2))
 
 
 FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))
@@ -624,16 +623,17 @@ def test_passages_are_judged_too():
     catalogue = Catalogue(passage=(Passage("p", "answer", FAR),))
     points = [DesignPoint("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
     budgets = dict.fromkeys(points, 512)
-    judge = Judge(catalogue, budgets, DIVISORS, lambda *_: None, 1e-4)
     for entropy, holds, undecided in (
         ((3.0, 3.0, 3.0), True, set()),
         ((3.0, 1.0, 3.0), False, set()),
         ((3.0, 2.02, 3.0), False, {128}),
     ):
-        judgement = judge.judge(Fixed(values_of(entropy)))
+        values = Fixed(values_of(entropy))
+        simulation = Simulation(budgets, DIVISORS, lambda *_: None, values)
+        judgement = Judge({"measured": simulation}, 1e-4).judge(catalogue)
         (passage,) = judgement.passages
         assert passage.holds is holds
-        found = undecided_points(judgement, budgets)
+        found = undecided_points(judgement, simulation)
         assert {c.d_k for c in found} == undecided
 
 
@@ -686,7 +686,7 @@ def test_limits_are_judged_by_theory():
         (case,) = outcome.interpretations[0].checks[0].cases
         assert outcome.verdict == verdict
         assert case.limit.tends_to != to or verdict == Verdict.SUPPORTED
-        assert case.interval is None
+        assert (case.simultaneous_low, case.simultaneous_high) == (None, None)
         assert undecided == set()
     spread = Check("score_max", "tends_to", "spread", to="zero", domain=gaussian)
     outcome, _ = judged([(spread,)], rising)
@@ -696,11 +696,11 @@ def test_limits_are_judged_by_theory():
 def test_check_without_a_place_leaves_its_interpretation_open():
     """Where the grid has no place for one of the checks, the others cannot support."""
     far = equals_one("sqrt", domain=Domain(d_k=(512, 1024)))
-    record = study_claims(catalogue_of((variance(), far)), PAIRS)["claims"][0]
-    assert record["verdict"] == "inconclusive"
+    claim = study_claims(catalogue_of((variance(), far)), PAIRS).claims[0]
+    assert claim.verdict == "inconclusive"
     wrong = equals_one("none", 0.2)
-    record = study_claims(catalogue_of((wrong, far)), PAIRS)["claims"][0]
-    assert record["verdict"] == "refuted"  # one place is enough for that
+    claim = study_claims(catalogue_of((wrong, far)), PAIRS).claims[0]
+    assert claim.verdict == "refuted"  # one place is enough for that
 
 
 def test_borders_lie_within_their_context():
@@ -721,19 +721,75 @@ def test_borders_lie_within_their_context():
     domain = Domain(dependence=("pairs(0.5)", "pairs(1.0)"))
     # E q·k = rho d: 32, 64 and 128; 64, 128 and 256
     check = Check("score_mean", "at_most", "value", high=90.0, domain=domain)
-    (interpretation,) = study_claims(catalogue_of((check,)), grid)["claims"][0][
-        "interpretations"
-    ]
+    (claim,) = study_claims(catalogue_of((check,)), grid).claims
+    (interpretation,) = claim.interpretations
 
-    assert [place["outcome"] for place in interpretation["places"]] == (
+    assert [case.outcome for case in interpretation.cases] == (
         ["supported", "supported", "refuted", "supported", "refuted", "refuted"]
     )
-    assert [
-        (border["context"], border["d_k"]) for border in interpretation["borders"]
-    ] == [
-        ("pairs(0.5)", [128, 256]),
-        ("pairs(1.0)", [64, 128]),
+    found = [(border.dependence, border.between) for border in interpretation.borders]
+    assert found == [("pairs(0.5)", (128, 256)), ("pairs(1.0)", (64, 128))]
+
+
+S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
+NA = Verdict.NOT_APPLICABLE
+
+
+def along_d_k(*outcomes, distribution="gaussian", n_keys=32, dependence="none"):
+    """Cases along d_k = 16, 32, 64, … with these outcomes."""
+    where = {"distribution": distribution, "n_keys": n_keys, "dependence": dependence}
+    return [
+        JointOutcome(**where, d_k=16 * 2**i, outcome=outcome)
+        for i, outcome in enumerate(outcomes)
     ]
+
+
+def borders(cases):
+    """The borders between some cases."""
+    return list(find_borders(cases))
+
+
+def test_borders():
+    """A border lies between decided neighbours that differ, within one distribution and
+    n.
+    """
+    where = {"distribution": "gaussian", "n_keys": 32}
+    assert borders(along_d_k(S, S, R, R)) == [
+        Border(**where, between=(32, 64), outcomes=(S, R))
+    ]
+    assert borders(along_d_k(S, S)) == []
+    assert len(borders(along_d_k(S, R, S))) == 2
+    across = along_d_k(S) + along_d_k(R, n_keys=64)
+    assert borders(across + along_d_k(S, distribution="laplace")) == []
+
+
+def test_borders_know_their_context():
+    """What stands before q and k, or a planted key, is a case of its own: there is no
+    border between two, and one within names it.
+    """
+    planted = {"dependence": "planted(0.5)"}
+    assert borders(along_d_k(S) + along_d_k(R, R, **planted)) == []
+    (border,) = borders(along_d_k(S, R, **planted))
+
+    where = {"distribution": "gaussian", "n_keys": 32, **planted}
+    assert border == Border(**where, between=(16, 32), outcomes=(S, R))
+
+
+def test_open_cases_do_not_hide_a_border():
+    """Between decided cases an open one widens the border, and NA is no outcome."""
+    (border,) = borders(along_d_k(S, I, NA, R))
+    assert border.between == (16, 128)
+    assert borders(along_d_k(I, S, I)) == []
+
+
+def test_series_have_no_borders():
+    """What speaks of all d_k has no d_k to lie between."""
+    series = [
+        JointOutcome(distribution="gaussian", n_keys=n, outcome=v)
+        for n, v in ((8, S), (32, R))
+    ]
+
+    assert borders(series) == []
 
 
 EQUALS = [
@@ -752,9 +808,9 @@ def test_right_numbers_are_those_of_theory(claim, check):
     budgets = PRESETS["standard"].budgets()
     cases = cases_of(check, budgets, tuple(DIVISOR_TABLE))
     assert cases, claim
-    for case in cases:
-        low, high = region_in(check, case, exact)
-        truth = find_reference(case.points[0], row_key(check)).value
+    for case, points in cases.items():
+        low, high = region_in(check, case, points, exact_value)
+        truth = find_reference(points[0], row_key(check)).value
         half = 0.5 * (high - low)
         assert abs(0.5 * (low + high) - truth) <= 0.01 * half
         for sign in (-2.0, 2.0):

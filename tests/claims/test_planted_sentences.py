@@ -218,31 +218,30 @@ def said():
     )
     study = Study(Catalogue(claim=claims), GRID, 1, 1e-6, whole_grid=False)
     with ThreadPoolExecutor(1) as executor:
-        record = run_study(study, executor).claims["claims"]
-    found = [claim["findings"][0] for claim in record]
+        judged = run_study(study, executor).claims.claims
+    found = [claim.findings[0] for claim in judged]
     return dict(zip(sentences, found, strict=True))
 
 
 def outside(case):
     """Tell whether the exact value of a case lies outside its region."""
-    low, high, exact = case["region_low"], case["region_high"], case["exact"]
-    below = low is not None and exact is not None and exact < low
-    return below or (high is not None and exact is not None and exact > high)
+    low, high = case.region
+    return case.exact is not None and not low <= case.exact <= high
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_what_was_false_is_refused(said, name):
     """It is not said, since a place is decided against it, or theory is against it."""
-    assert said[name]["holds"] is False
-    cases = said[name]["checks"][0]["cases"]
-    against = [case["outcome"] == "refuted" or outside(case) for case in cases]
+    assert said[name].holds is False
+    cases = said[name].checks[0].cases
+    against = [case.outcome == "refuted" or outside(case) for case in cases]
     assert any(against)
 
 
 @pytest.mark.parametrize("name", TRUE)
 def test_what_is_so_is_said(said, name):
     """The same study says what is true: it is not silent about everything."""
-    assert said[name]["holds"] is True
+    assert said[name].holds is True
 
 
 #: Templates and catalogues of the report, and their words.

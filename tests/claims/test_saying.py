@@ -5,17 +5,22 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from montecarlo.claims.cases import Case, Place
+from msgspec.structs import asdict, replace
 
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
+from montecarlo.claims.evidence import Found
+from montecarlo.claims.judging import Judge, join_cases
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    CheckOutcome,
+    InterpretationOutcome,
+    LimitOutcome,
+    Located,
+)
 from montecarlo.claims.saying import check_holds, contradicts_theory, judge_sentence
-from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.theory.limits import Limit
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
@@ -28,33 +33,45 @@ def case(
     verdict=S, d_k=64, value=1.5, exact=None, *, limit=None, distribution="gaussian"
 ):
     """How a check came out at one d_k; of 128 keys."""
-    point = DesignPoint(distribution, distribution, d_k, 128)
-    estimate = None if verdict == NA else Estimate(value, 0.01, 64)
     return CaseOutcome(
-        Case(Place(distribution, 128, d_k), (point,)),
-        RowKey("none", "entropy", "mean"),
-        estimate,
-        None,
-        REGION,
-        verdict,
-        exact,
-        limit,
+        distribution=distribution,
+        n_keys=128,
+        d_k=d_k,
+        estimate=None if verdict == NA else value,
+        std_error=None if verdict == NA else 0.01,
+        region_low=REGION[0],
+        region_high=REGION[1],
+        exact=exact,
+        limit=limit,
+        outcome=verdict,
     )
+
+
+def outcome_of(check, *cases):
+    """How a check came out, with these cases."""
+    return CheckOutcome(**asdict(check), cases=cases)
 
 
 def said(sentence, *cases, interpretations=(), verdict=None):
     """Judge a sentence of one check, with these cases."""
     return judge_sentence(
-        sentence, lambda check: CheckOutcome(check, cases), interpretations, verdict
+        sentence, lambda check: outcome_of(check, *cases), interpretations, verdict
     )
 
 
 def interpretation(verdict, *cases):
     """An interpretation with this verdict, and a check with these cases."""
-    entry = Interpretation("r", (CHECK,))
-    places = tuple((one.case.place, one.verdict) for one in cases)
+    checks = (outcome_of(CHECK, *cases),)
     return InterpretationOutcome(
-        entry, verdict, (CheckOutcome(CHECK, cases),), places, ()
+        id="r",
+        quantifier="always",
+        form="statement",
+        share=0.5,
+        votes=True,
+        verdict=verdict,
+        cases=tuple(join_cases(checks)),
+        borders=(),
+        checks=checks,
     )
 
 
@@ -81,7 +98,7 @@ def test_every_point_has_to_be_so(verdicts, holds):
     """One point against it, or open, or none at all, and it is not said."""
     cases = [case(verdict, 2**i) for i, verdict in enumerate(verdicts)]
     assert said(PLAIN, *cases).holds is holds
-    assert check_holds(CheckOutcome(CHECK, tuple(cases))) is holds
+    assert check_holds(outcome_of(CHECK, *cases)) is holds
 
 
 @pytest.mark.parametrize(
@@ -127,11 +144,9 @@ def test_every_check_has_to_hold():
     both = Sentence("x", check=(CHECK, other))
     for verdicts in ((S, S), (S, R), (R, S), (S, I)):
         by_check = dict(zip((CHECK, other), verdicts, strict=True))
-        found = judge_sentence(
-            both, lambda c, v=by_check: CheckOutcome(c, (case(v[c]),))
-        )
+        found = judge_sentence(both, lambda c, v=by_check: outcome_of(c, case(v[c])))
         assert found.holds is (verdicts == (S, S))
-        assert [outcome.check for outcome in found.checks] == [CHECK, other]
+        assert [outcome.asked for outcome in found.checks] == [CHECK, other]
 
 
 @pytest.mark.parametrize("found", [S, R, I, Verdict.CONDITIONAL])
@@ -165,7 +180,7 @@ def test_readings_against_theory_are_not_spoken_of(verdict, exact, against):
     )
 
 
-LIMIT = Limit("constant", "power", 0.0, 2.07)
+LIMIT = LimitOutcome.of(Limit("constant", "power", 0.0, 2.07))
 THREE = (
     case(d_k=64, value=1.2, exact=1.25),
     case(d_k=128, value=1.8, distribution="laplace"),
@@ -204,11 +219,37 @@ def test_numbers_are_those_of_cases(value, number):
     )
 
 
+class Single:
+    """Evidence of one case, at d_k = 64, with one estimate."""
+
+    complete = False
+
+    def __init__(self, value):
+        self.value = value
+
+    def cases(self, check):
+        """Return the case."""
+        del check
+        return [Located(distribution="gaussian", n_keys=128, d_k=64)]
+
+    def find(self, check, case):
+        """Return the estimate."""
+        del check, case
+        return Found(REGION, Estimate(self.value, 0.01, 64))
+
+    def meets_premises(self, case):
+        """Nothing is assumed."""
+        del case
+        return True
+
+
 def test_numbers_that_are_none_are_missing():
     """Neither a place without an estimate nor one that is not a number has one."""
     sentence = Sentence("%(a)s", check=(CHECK,), value={"a": Value(d_k=64)})
     assert not said(sentence, case(NA, 64), case(S, 128)).holds
-    assert not said(sentence, case(S, 64, value=math.nan)).holds
+    for value, holds in ((math.nan, False), (1.5, True)):
+        (found,) = Judge({}, 1e-4).judge_check(CHECK, Single(value)).cases
+        assert said(sentence, replace(found, outcome=S)).holds is holds
     assert said(sentence, case(S, 64)).holds
 
 
@@ -228,4 +269,4 @@ def test_counts_are_of_places(count, number):
         sentence, interpretations=[interpretation(Verdict.CONDITIONAL, *cases)]
     )
     assert outcome.numbers["a"].value == number
-    assert outcome.numbers["a"].case is None
+    assert outcome.numbers["a"].row == ""

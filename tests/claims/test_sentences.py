@@ -7,6 +7,7 @@ first so that all holds, then with one check two tolerances away.
 import math
 import re
 import tomllib
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -17,17 +18,24 @@ from montecarlo.claims.cases import cases_of, region_in, row_key
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, InterpretationOutcome
+from montecarlo.claims.evidence import Found
+from montecarlo.claims.judging import Judge, join_cases
+from montecarlo.claims.outcomes import InterpretationOutcome
 from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.sentences import Sentence
-from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.claims.simulation import cases_of, region_in
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.presets import PRESETS
-from montecarlo.study import find_reference
+from montecarlo.study import exact_value
 from montecarlo.theory.limits import limit_of
 
 CATALOGUE = read_catalogue()
+#: Every interval of what is made up is what it is, whatever the error rate.
+JUDGE = Judge({}, 0.01)
+#: What a limit is not.
+OTHER = {"zero": "constant", "constant": "infinity", "infinity": "zero"}
 #: Claims whose sentences rest on a definition or a record, and on nothing measured.
 NOT_MEASURED = {
     "head-dimensions": "record",
@@ -107,20 +115,17 @@ def test_a_page_shows_no_other_number(owner, place, sentence, interpretations):
 # --- Where each is looked at ----------------------------------------------------------
 
 
-@cache
-def exact(point, key):
-    """The exact value of a row, as a study knows it."""
-    found = find_reference(point, key)
-    return None if found is None else found.value
+exact = cache(exact_value)
 
 
 @cache
 def cases(check):
-    """The cases of a check on the standard grid, with their regions."""
-    points = PRESETS["standard"].points()
-    found = cases_of(check, points, tuple(DIVISORS))
-    regions = [(case, region_in(check, case, exact)) for case in found]
-    return [(case, region) for case, region in regions if region is not None]
+    """The cases of a check on the standard grid, with their points and regions."""
+    found = cases_of(check, PRESETS["standard"].points(), tuple(DIVISORS))
+    both = {
+        one: (some, region_in(check, one, some, exact)) for one, some in found.items()
+    }
+    return {case: here for case, here in both.items() if here[1] is not None}
 
 
 #: Sizes that a text names: of d_k, one or several, and of keys.
@@ -148,7 +153,7 @@ def sizes_looked_at(sentence, interpretations):
     } - {None}
     checks = list(sentence.check)
     checks += [check for name in named for check in interpretations[name].check]
-    points = [c for one in checks for case, _ in cases(one) for c in case.points]
+    points = [c for one in checks for some, _ in cases(one).values() for c in some]
     return {c.d_k for c in points}, {c.n_keys for c in points}
 
 
@@ -200,32 +205,45 @@ def inside(region):
     return (end + step, -2.0 * step) if math.isfinite(low) else (end - step, 2.0 * step)
 
 
-def outcome_of(check, moved=0.0, *, theory=False):
-    """Return how a check would come out: within its regions, or so far away.
+@dataclass(frozen=True)
+class MadeUp:
+    """Evidence on the standard grid: within its regions, or so far away.
 
     With ``theory``, the sample tells nothing and the value is known exactly.
     """
-    found = []
-    for case, region in cases(check):
-        key = row_key(check)
+
+    moved: float = 0.0
+    theory: bool = False
+    complete = False
+
+    def cases(self, check):
+        """Return the cases of the standard grid."""
+        return list(cases(check))
+
+    def find(self, check, case):
+        """Return an estimate that lies clear of its region's ends."""
+        _, region = cases(check)[case]
         if check.relation == "tends_to":
-            limit = limit_of(check.quantity, check.summary, case.place.n_keys)
-            agrees = (limit.tends_to == check.to) is not bool(moved)
-            verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
-            estimate = Estimate(-0.5, 0.01, 64)
-            found.append(
-                CaseOutcome(case, key, estimate, None, region, verdict, limit=limit)
-            )
-            continue
+            limit = limit_of(check.quantity, check.summary, case.n_keys)
+            if self.moved:
+                limit = replace(limit, tends_to=OTHER[limit.tends_to])
+            return Found(region, Estimate(-0.5, 0.01, 64), limit=limit)
         value, step = inside(region)
-        value += moved * step
-        half = 0.01 * abs(step) if not theory else 10.0 * abs(step)
+        value += self.moved * step
+        half = 0.01 * abs(step) if not self.theory else 10.0 * abs(step)
         interval = Interval(value - half, value + half)
-        verdict = decide(interval, region)
-        estimate = Estimate(value, half / 8.0, 64)
-        known = value if theory else None
-        found.append(CaseOutcome(case, key, estimate, interval, region, verdict, known))
-    return CheckOutcome(check, tuple(found))
+        estimate = Estimate(value, half / 8.0, 64, bounds=lambda _: interval)
+        return Found(region, estimate, value if self.theory else None)
+
+    def meets_premises(self, case):
+        """Nothing is assumed."""
+        del case
+        return True
+
+
+def outcome_of(check, moved=0.0, *, theory=False):
+    """Return how a check would come out on what is made up."""
+    return JUDGE.judge_check(check, MadeUp(moved, theory))
 
 
 def interpretations_of(sentence, interpretations):
@@ -234,8 +252,19 @@ def interpretations_of(sentence, interpretations):
     for name, entry in interpretations.items():
         verdict = Verdict(sentence.interpretations.get(name, "inconclusive"))
         checks = tuple(outcome_of(check) for check in entry.check)
-        places = tuple((c.case.place, c.verdict) for k in checks for c in k.cases)
-        made.append(InterpretationOutcome(entry, verdict, checks, places, ()))
+        made.append(
+            InterpretationOutcome(
+                id=entry.id,
+                quantifier=entry.quantifier,
+                form=entry.form,
+                share=entry.share,
+                votes=not entry.beyond,
+                verdict=verdict,
+                cases=tuple(join_cases(checks)),
+                borders=(),
+                checks=checks,
+            )
+        )
     return made
 
 
@@ -268,7 +297,7 @@ def test_it_goes_where_one_result_shifts(
     """
     del owner, place
     for shifted in dict.fromkeys(sentence.check):
-        both = math.isfinite(sum(cases(shifted)[0][1]))
+        both = math.isfinite(sum(next(iter(cases(shifted).values()))[1]))
         for moved in (1.0, -1.0) if both else (1.0,):
 
             def judge_check(check, shifted=shifted, moved=moved):

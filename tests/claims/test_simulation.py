@@ -1,13 +1,17 @@
-"""Cases: which places of a grid a check is decided in, and what it looks at there."""
+"""A simulation's cases: where on a grid a check is decided, and what it looks at."""
 
-import dataclasses
 import math
 
 import msgspec
 import pytest
-from montecarlo.claims.cases import (
-    Place,
-    canonical_distributions,
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.checks import Check, Domain, Level
+from montecarlo.claims.domains import canonical_distributions
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.simulation import (
     cases_of,
     estimate_in,
     is_applicable,
@@ -15,16 +19,11 @@ from montecarlo.claims.cases import (
     row_key,
     statistic_of,
 )
-
-from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study import find_reference
+from montecarlo.study import exact_value
 
 ALL = tuple(DIVISORS)
 GRID = Grid(
@@ -40,7 +39,17 @@ PAIRS = Check("score_variance", "at_least", "value", low=0.0)
 
 def places(check, divisors=ALL, grid=GRID):
     """Where a check is decided."""
-    return [case.place for case in cases_of(check, grid, divisors)]
+    return list(cases_of(check, grid, divisors))
+
+
+def case_at(distribution="gaussian", n_keys=None, d_k=None, **more):
+    """A case of these distributions and sizes."""
+    return Located(distribution=distribution, n_keys=n_keys, d_k=d_k, **more)
+
+
+def order(case):
+    """What cases come by."""
+    return case.distribution, case.context, case.n_keys or 0, case.d_k or 0
 
 
 def test_default_domain():
@@ -48,9 +57,9 @@ def test_default_domain():
     to 16384, and of all distributions.
     """
     assert set(places(ROWS)) == {
-        *(Place("gaussian", n, d) for n in (128, 512) for d in (64, 256)),
+        *(case_at(n_keys=n, d_k=d) for n in (128, 512) for d in (64, 256)),
         *(
-            Place(distribution, 128, d)
+            case_at(distribution, 128, d)
             for distribution in ("laplace", "student_t3")
             for d in (64, 256)
         ),
@@ -68,14 +77,16 @@ def test_domain_holds_both_ends():
     domain = Domain((1, 64), (8, 128), ("gaussian",))
     check = Check("entropy", "at_least", low=0.0, domain=domain)
 
-    assert places(check) == [Place("gaussian", n, d) for n in (8, 128) for d in (1, 64)]
+    assert places(check) == [
+        case_at(n_keys=n, d_k=d) for n in (8, 128) for d in (1, 64)
+    ]
 
 
 def test_order_does_not_depend_on_the_grid():
     """Cases come by distribution, n and d_k, whatever the order of the grid."""
     found = places(ROWS)
 
-    assert found == sorted(found)
+    assert found == sorted(found, key=order)
     assert places(ROWS, grid=GRID[::-1]) == found
 
 
@@ -87,11 +98,11 @@ def test_series_run_along_d_k():
     cases = cases_of(check, GRID[::-1], ALL)
 
     assert len(cases) == 4
-    for case in cases:
-        assert case.place.d_k is None
-        assert [c.d_k for c in case.points] == [64, 256]
+    for case, points in cases.items():
+        assert case.d_k is None
+        assert [c.d_k for c in points] == [64, 256]
     narrow = Check("entropy", "slope_between", low=0.0, domain=Domain((64, 255)))
-    assert cases_of(narrow, GRID, ALL) == []
+    assert cases_of(narrow, GRID, ALL) == {}
 
 
 def test_divisors_that_are_not_sampled_have_no_cases():
@@ -141,17 +152,17 @@ def test_moments_that_an_interval_needs(distribution, quantity, expected):
         DesignPoint(distribution, distribution, 64),
         DesignPoint(distribution, distribution, 64, 128),
     ]
-    (case,) = cases_of(check, grid, ALL)
+    (points,) = cases_of(check, grid, ALL).values()
 
-    assert is_applicable(check, case) is expected
+    assert is_applicable(check, points) is expected
 
 
 def statistics(*checks):
     """The different statistics that checks look at on the grid."""
     return {
-        statistic_of(check, case)
+        statistic_of(check, points)
         for check in checks
-        for case in cases_of(check, GRID, ALL)
+        for points in cases_of(check, GRID, ALL).values()
     }
 
 
@@ -187,11 +198,12 @@ def test_statistic_is_what_is_estimated():
     """A statistic names its relation, its row and all points of its case."""
     for relation in ("at_least", "slope_between", "ratio_of_ends_between"):
         check = Check("entropy", relation, divisor="sqrt", low=0.0)
-        for case in cases_of(check, GRID, ALL):
-            kind, key, points = dataclasses.astuple(statistic_of(check, case))
+        for case, sampled in cases_of(check, GRID, ALL).items():
+            kind, key, points = statistic_of(check, sampled)
             assert kind == ("value" if relation == "at_least" else relation)
-            assert key == tuple(row_key(check))
-            assert len(points) == len(case.points)
+            assert key == row_key(check)
+            assert points == sampled
+            assert len(points) == (1 if case.d_k else 2)
 
 
 def test_rows_under_another_divisor_are_another_statistic():
@@ -226,9 +238,9 @@ class Fixed:
 def test_estimate_in_a_case(relation, expected):
     """A case's estimate is the row's, or the slope or ratio of its series."""
     check = Check("entropy", relation, low=0.0)
-    case = cases_of(check, GRID, ALL)[0]
+    points = next(iter(cases_of(check, GRID, ALL).values()))
 
-    assert estimate_in(check, case, Fixed).value == pytest.approx(expected)
+    assert estimate_in(check, points, Fixed).value == pytest.approx(expected)
 
 
 def test_row_key():
@@ -267,17 +279,18 @@ def test_regions(check, region):
     """A region has the bounds of the relation, or the expected value with a tolerance
     that is relative unless 0 is expected.
     """
-    case = cases_of(check, GRID, ALL)[0]
-    assert case.points[0].d_k == 64
-    assert case.place.n_keys == 128
+    case, points = next(iter(cases_of(check, GRID, ALL).items()))
+    assert points[0].d_k == 64
+    assert case.n_keys == 128
 
-    assert region_in(check, case, exact) == pytest.approx(region)
+    assert region_in(check, case, points, exact) == pytest.approx(region)
 
 
 def test_no_reference_no_region():
     """Where there is no exact value a check against it has no region."""
     check = Check("entropy", "equals", expected="reference", tolerance=0.1)
-    regions = [region_in(check, case, exact) for case in cases_of(check, GRID, ALL)]
+    cases = cases_of(check, GRID, ALL)
+    regions = [region_in(check, *case, exact) for case in cases.items()]
 
     assert regions.count(None) == len(regions) / 2
 
@@ -330,14 +343,8 @@ def test_every_comparison_with_theory_has_a_reference(preset):
     for check in read_catalogue().checks():
         cases = cases_of(check, points, ALL)
         if check.expected == "reference" and cases:
-            regions = [region_in(check, case, reference_of) for case in cases]
+            regions = [region_in(check, *case, exact_value) for case in cases.items()]
             assert any(region is not None for region in regions), check
-
-
-def reference_of(point, key):
-    """The exact value of a row, as a study knows it."""
-    found = find_reference(point, key)
-    return None if found is None else found.value
 
 
 #: What breaks the texts' premise: shifted distributions, a planted key, pairs, a
@@ -389,9 +396,9 @@ def test_pairs_of_distributions(check):
     found = places(msgspec.structs.replace(check, domain=domain), grid=BROKEN)
 
     assert {place.distribution for place in found} == {SHIFTED_Q, "gaussian(std=2.0)"}
-    for case in cases_of(msgspec.structs.replace(check, domain=domain), BROKEN, ALL):
-        (point,) = case.points
-        if case.place.distribution == SHIFTED_Q:
+    check = msgspec.structs.replace(check, domain=domain)
+    for case, (point,) in cases_of(check, BROKEN, ALL).items():
+        if case.distribution == SHIFTED_Q:
             assert point.distribution_q == "gaussian(mean=0.5)"
             assert point.distribution_k == "gaussian"
 
@@ -428,23 +435,20 @@ def test_dependence_and_initialisation():
     planted = Domain(dependence=("planted(0.5)",))
     check = Check("planted_weight", "at_least", low=0.0, domain=planted)
     assert places(check, grid=BROKEN) == [
-        Place("gaussian", 128, d, "planted(0.5)") for d in (64, 256)
+        case_at(n_keys=128, d_k=d, dependence="planted(0.5)") for d in (64, 256)
     ]
     pairs = Domain(dependence=("none", "pairs(1.0)"))
     check = Check("score_mean", "at_least", "value", low=0.0, domain=pairs)
     assert places(check, grid=BROKEN) == [
-        *(Place("gaussian", None, d) for d in (64, 256)),
-        Place("gaussian", None, 256, "pairs(1.0)"),
+        *(case_at(d_k=d) for d in (64, 256)),
+        case_at(d_k=256, dependence="pairs(1.0)"),
     ]
     both = Domain(initialisation=("", PROJECTED))
     check = Check("score_variance", "slope_between", "value", low=0.0, domain=both)
     cases = cases_of(check, BROKEN, ALL)
-    assert [case.place for case in cases] == [
-        Place("gaussian", None, None),
-        Place("gaussian", None, None, PROJECTED),
-    ]
-    for case in cases:
-        assert [c.d_k for c in case.points] == [64, 256]
+    assert list(cases) == [case_at(), case_at(initialisation=PROJECTED)]
+    for points in cases.values():
+        assert [c.d_k for c in points] == [64, 256]
 
 
 def test_planted_quantities_need_a_planted_key():
@@ -463,10 +467,12 @@ def test_formats_are_decided_where_they_are_computed():
     check = Check(
         "format_error", "at_most", high=1.0, number_format="float16", softmax="naive"
     )
-    assert places(check, grid=BROKEN) == [Place("gaussian", 256, 128, "float16 naive")]
+    assert places(check, grid=BROKEN) == [
+        case_at(n_keys=256, d_k=128, arithmetic="float16 naive")
+    ]
     wide = msgspec.structs.replace(check, softmax="shifted_wide")
     assert [p.context for p in places(wide, grid=BROKEN)] == ["float16 shifted_wide"]
-    assert Place("gaussian", 256, 128) in places(ROWS, grid=BROKEN)
+    assert case_at(n_keys=256, d_k=128) in places(ROWS, grid=BROKEN)
 
 
 def test_formats_and_ways_are_statistics_of_their_own():
@@ -485,8 +491,8 @@ def test_formats_and_ways_are_statistics_of_their_own():
         for softmax in SOFTMAXES
     ]
     found = {
-        statistic_of(check, case)
+        statistic_of(check, points)
         for check in checks
-        for case in cases_of(check, BROKEN, ALL)
+        for points in cases_of(check, BROKEN, ALL).values()
     }
     assert len(found) == len(checks) == 2 * 4 * 4

@@ -6,16 +6,13 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from montecarlo.claims.cases import Place
 
 from montecarlo.claims.verdicts import (
     MOST_BUDGETS,
-    Border,
     Verdict,
     all_of,
     claim_verdict,
     decide,
-    find_borders,
     interpretation_verdict,
     replicates_needed,
 )
@@ -254,51 +251,6 @@ def test_quantifiers_are_ordered(outcomes, share):
     assert always != S or usually == S
     assert usually != S or can == S
     assert can != R or usually == always == R
-
-
-def places(*outcomes, distribution="gaussian", n_keys=32, context=""):
-    """Places along d_k = 16, 32, 64, … with these outcomes."""
-    return [
-        (Place(distribution, n_keys, 16 * 2**i, context), outcome)
-        for i, outcome in enumerate(outcomes)
-    ]
-
-
-def test_borders():
-    """A border lies between decided neighbours that differ, within one distribution and
-    n.
-    """
-    assert find_borders(places(S, S, R, R)) == [
-        Border("gaussian", 32, "", (32, 64), (S, R))
-    ]
-    assert find_borders(places(S, S)) == []
-    assert len(find_borders(places(S, R, S))) == 2
-    across = places(S) + places(R, n_keys=64) + places(S, distribution="laplace")
-    assert find_borders(across) == []
-
-
-def test_borders_know_their_context():
-    """What stands before q and k, or a planted key, is a place of its own: there is no
-    border between two, and one within names it.
-    """
-    assert find_borders(places(S) + places(R, R, context="planted(0.5)")) == []
-    (border,) = find_borders(places(S, R, context="planted(0.5)"))
-
-    assert border == Border("gaussian", 32, "planted(0.5)", (16, 32), (S, R))
-
-
-def test_open_places_do_not_hide_a_border():
-    """Between decided places an open one widens the border, and NA is no outcome."""
-    (border,) = find_borders(places(S, I, NA, R))
-    assert border.d_k == (16, 128)
-    assert find_borders(places(I, S, I)) == []
-
-
-def test_series_have_no_borders():
-    """What speaks of all d_k has no d_k to lie between."""
-    series = [(Place("gaussian", n, None), v) for n, v in ((8, S), (32, R))]
-
-    assert find_borders(series) == []
 
 
 ALPHA, BUDGET = 1e-4, 1024

@@ -52,12 +52,12 @@ def study_scores(seed, grid=GRID):
     """The judged z scores of a study of a grid."""
     with ThreadPoolExecutor(2) as executor:
         found = run_study(Study(Catalogue(), grid, seed), executor)
-    return found.claims["z_scores"]
+    return found.claims.z_scores
 
 
 def refuted(record):
     """The names of the groups that are refuted."""
-    return {g["name"] for g in record["groups"] if g["verdict"] == "refuted"}
+    return {g.name for g in record.groups if g.verdict == "refuted"}
 
 
 @pytest.mark.parametrize("seed", [31, pytest.param(32, marks=pytest.mark.slow)])
@@ -67,8 +67,8 @@ def test_right_studies_pass(seed):
     """
     record = study_scores(seed)
 
-    assert record["verdict"] == "supported", record["groups"]
-    names = [group["name"] for group in record["groups"]]
+    assert record.verdict == "supported", record.groups
+    names = [group.name for group in record.groups]
     assert names[:5] == ["", "entries", "scores", "weights", "gradients"]
     assert {"gaussian", "rademacher", "uniform", "gaussian(std=2.0)"} <= set(names)
 
@@ -82,9 +82,9 @@ def test_repeated_streams_are_seen(monkeypatch):
     monkeypatch.setattr(matrices, "stream", repeated)
     record = study_scores(33, msgspec.structs.replace(GRID, first=256, most=256))
 
-    assert record["verdict"] == "refuted"
+    assert record.verdict == "refuted"
     assert "" in refuted(record)
-    assert record["groups"][0]["rms"] > 1.5
+    assert record.groups[0].rms > 1.5
 
 
 @pytest.mark.slow
@@ -182,14 +182,14 @@ def test_dependence_is_found():
 def test_largest_alone_is_judged():
     """One score far out is refuted where the root mean square is not."""
     table = made_up(200, 5, np.random.default_rng(7), shared=0.3)
-    assert judge_z_scores(table)["verdict"] == "supported"
+    assert judge_z_scores(table).verdict == "supported"
 
     table.loc[3, "estimate"] = 3.0 + 0.5 * 7.0
     record = judge_z_scores(table)
-    total = record["groups"][0]
-    assert record["verdict"] == "refuted"
-    assert total["rms"] < total["rms_high"]
-    assert total["largest"] == pytest.approx(7.0, rel=1e-3)
+    total = record.groups[0]
+    assert record.verdict == "refuted"
+    assert total.rms < total.rms_high
+    assert total.largest == pytest.approx(7.0, rel=1e-3)
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.6])
@@ -221,10 +221,10 @@ def test_nothing_to_judge_is_said():
     table = made_up(2, 2, np.random.default_rng(10))
     for column, value in (("reference", math.nan), ("ci_high", math.inf)):
         record = judge_z_scores(table.assign(**{column: value}))
-        assert record["verdict"] == "not_measured"
-        assert record["groups"] == []
+        assert record.verdict == "not_measured"
+        assert record.groups == ()
     empty = pd.DataFrame(columns=table.columns)
-    assert judge_z_scores(empty)["verdict"] == "not_measured"
+    assert judge_z_scores(empty).verdict == "not_measured"
 
 
 def test_limit_of_the_largest_is_no_normal_one():

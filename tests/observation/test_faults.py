@@ -1,21 +1,20 @@
 """Sampled data with known faults comes back with the right diagnosis."""
 
 import math
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
 import pytest
-from montecarlo.observation.claims_here import (
-    checks_here,
-    error_rate_of,
-    outcomes_of_head,
-)
-from montecarlo.observation.interpretations_here import judge_interpretations
+from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Verdict
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.observation.diagnosis import diagnose, state_of
+from montecarlo.observation.evidence import Heads, error_rate_of, head_checks, tellable
 from montecarlo.observation.head_quantities import HeadEstimate
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
@@ -27,6 +26,9 @@ FAULTS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation")
 #: Each interval misses on a side with this probability: 80 of them, once in 10,000.
 RATE = 6e-7
 ROOT_D = float(np.sqrt(D_K))
+#: What a model of this size can be asked, and three of its heads.
+CHECKS = head_checks(tellable(read_catalogue(), D_K), D_K)
+HEADS = tuple(Located(part=f"layer 0, head {head}", d_k=D_K) for head in range(3))
 
 
 def sampled(faults, seed=1):
@@ -181,21 +183,22 @@ def test_one_sequence_says_nothing_of_sequences():
 
 def test_undefined_ratios_are_undecided():
     """A gradient of 0 under both divisors says nothing, though the rows are there."""
-    check = next(one for one in checks_here(D_K) if len(one.sums) == 2)
+    check = next(one for one in CHECKS.values() if len(one.sums) == 2)
     for value, verdict in (
         (0.0, Verdict.INCONCLUSIVE),
         (np.nan, Verdict.NOT_APPLICABLE),  # what a mean over no rows is
     ):
         found = {one.name: np.full(7, value) for one in check.sums}
-        ((outcome, _),) = outcomes_of_head([check], found, D_K, RATE)
-        assert outcome is verdict
+        heads = Heads(CHECKS, {HEADS[0]: {check.check: check.estimate(found, D_K)}})
+        (case,) = Judge({}, RATE).judge_check(check.check, heads).cases
+        assert case.outcome is verdict
 
 
 def interpretations(q, k):
     """Return verdicts of the claims by claim and interpretation."""
     model = open_arrays(q, k, axes=("sequence", "token", "d"))
     found = observe_model(model, ROOT_D).interpretations
-    return {(one.claim, one.interpretation): one for one in found}
+    return {(claim, one.id): one for claim, one in found}
 
 
 def test_claims_hold_on_what_they_assume():
@@ -224,7 +227,7 @@ def test_broken_premises_refute_nothing(fault):
     assert len(under) > 12
     broken = found["scaled-variance-one", "equals"]
     assert broken.verdict is Verdict.PREMISE_NOT_MET
-    assert broken.counts == {"refuted": 1}
+    assert [case.outcome for case in broken.cases] == [Verdict.REFUTED]
     verdicts = {one.verdict for one in under.values()}
     assert not verdicts & {Verdict.REFUTED, Verdict.CONDITIONAL}
     assert found["linear-gradient", "jacobian"].verdict is Verdict.REFUTED
@@ -264,21 +267,35 @@ def test_heads_are_joined(quantifier, heads, verdict):
 
     Under a premise neither fails where no head meets it, and both do where all do.
     """
-    letters = {
-        "S": Verdict.SUPPORTED,
-        "R": Verdict.REFUTED,
-        "I": Verdict.INCONCLUSIVE,
+    check = next(one for one in CHECKS.values() if np.isfinite(one.region).all())
+    interpretation = Interpretation("i", (check.check,), quantifier=quantifier)
+    (low, high), outcomes = check.region, dict(zip(HEADS, heads, strict=True))
+    inside, outside = 0.5 * (low + high), high + (high - low)
+    values = {"S": (inside, 0.0), "R": (outside, 0.0), "I": (inside, math.nan)}
+    found = {
+        case: {check.check: Estimate(*values[letter], 8)}
+        for case, letter in outcomes.items()
     }
-    outcomes = [[letters[letter]] for letter in heads]
     for premises, broken in product((False, True), repeat=2):
-        check = replace(checks_here(D_K)[0], quantifier=quantifier, premises=premises)
-        (joined,) = judge_interpretations([check], outcomes, [broken] * len(heads))
+        joined = Judge({}, RATE).judge_interpretation(
+            interpretation,
+            Heads(CHECKS, found, set(HEADS) if broken else set()),
+            premises=premises,
+        )
         failing = verdict in (Verdict.REFUTED, Verdict.CONDITIONAL)
         unmet = premises and broken and failing
         assert joined.verdict is (Verdict.PREMISE_NOT_MET if unmet else verdict)
-        assert sum(joined.counts.values()) == len(heads)
+        letters = {one.part: one.outcome.value[0].upper() for one in joined.cases}
+        assert letters == {case.part: letter for case, letter in outcomes.items()}
 
 
 def test_error_rate_is_split():
     """All checks of all heads miss on either side with one probability together."""
-    assert 2 * 18 * 72 * error_rate_of(18, 72) == pytest.approx(0.01)
+    claims = [replace(claim, interpretation=()) for claim in read_catalogue().claim]
+    checks = tuple(CHECKS)
+    assert len(checks) > 3
+    for halves in ((checks,), (checks[:2], checks[2:])):
+        meanings = tuple(Interpretation("i", half) for half in halves)
+        several = [replace(claims[0], interpretation=meanings), *claims[1:]]
+        rate = error_rate_of(several, 72)
+        assert 2 * len(checks) * 72 * rate == pytest.approx(0.01)

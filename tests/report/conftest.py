@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 from babel import Locale
 from babel.numbers import get_decimal_symbol, parse_decimal
+from msgspec import convert
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
+from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.claims.schema import Catalogue
 from montecarlo.execution.executors import make_executor
 from montecarlo.observation.observing import observe_model
@@ -31,9 +33,11 @@ from montecarlo.report.content.observed.record import (
     read_observation,
     write_observation,
 )
-from montecarlo.report.content.observed.trained import with_trained
-from montecarlo.report.content.report_card import with_card
-from montecarlo.report.content.sensitivity import with_sensitivity
+from montecarlo.report.content.record import (
+    ReportRecord,
+    with_calibration,
+    with_studies,
+)
 from montecarlo.report.content.texts.errata import make_errata
 from montecarlo.report.figures.captions.facts import threshold_panels
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
@@ -204,6 +208,7 @@ class Report:
         self.folder = folder
         self.catalogue = catalogue
         self.results = read_results(folder)
+        self._claims = (folder / CLAIMS_FILE).read_bytes()
         self.contents = self._gathered()
         self.facts = self.contents.facts
         self._pages: dict[str, Page] = {}
@@ -223,6 +228,11 @@ class Report:
             with pytest.raises(Gathered) as found:
                 making.make_report(self.results, self.catalogue, CODES, self.folder)
         return found.value.contents
+
+    @property
+    def claims(self) -> dict[str, Any]:
+        """What claims.json holds, as plain data of a test's own."""
+        return json.loads(self._claims)
 
     def page(self, name: str) -> Page:
         """Return a page: by the code of its language, as the index, as an erratum."""
@@ -248,7 +258,7 @@ class Report:
 
     def with_claims(self, claims: Mapping[str, object]) -> Contents:
         """Return the contents as they would be, had the claims come out otherwise."""
-        results = replace(self.results, claims=dict(claims))
+        results = replace(self.results, claims=convert(claims, ReportRecord))
         findings = gather(results, self.catalogue)
         return replace(
             self.contents,
@@ -314,9 +324,9 @@ def _changed(field: str, value: Any, change: Callable[[str], str]) -> Any:
 def sampled(study: Study, folder: Path, **more: str) -> Report:
     """Sample, judge and write as the command would, but for the pages."""
     with make_executor(1) as executor:
-        results = with_card(run_study(study, executor), read_card())
+        results = with_calibration(run_study(study, executor), read_card())
     if "own_claims" not in more:
-        results = with_sensitivity(with_trained(results))
+        results = with_studies(results)
     record = write_results(results, folder)
     write_run(folder, {**record, "only": [], "languages": list(CODES), **more})
     return Report(folder, study.catalogue)

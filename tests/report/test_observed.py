@@ -10,17 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from fontTools.ttLib import TTFont
-from montecarlo.observation.claims_here import checks_here, label_here
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.observation.evidence import label_here, tellable
 from montecarlo.observe import main
 from montecarlo.report.content.observed import trained as trained_model
 from montecarlo.report.content.observed.record import RECORD, TABLE
-from montecarlo.report.content.observed.trained import (
-    TRAINED_FILE,
-    read_trained,
-    view_trained,
-)
+from montecarlo.report.content.observed.trained import TRAINED_FILE, view_trained
 from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.drawing import palette
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
@@ -326,7 +322,7 @@ def test_files_count_once(tmp_path, capsys):
 
 def test_claims_are_shown_on_a_trained_model(report):
     """Each claim's evidence tells in how many heads each interpretation was seen."""
-    trained = read_trained(report.results.claims)
+    trained = report.results.claims.trained_model
     page = report.page("evidence-en")
     for claim, interpretations in trained.interpretations.items():
         article = page.by_id[f"claim-{claim}"]
@@ -347,7 +343,10 @@ def test_what_was_kept_fits_the_catalogue():
     path = Path(trained_model.__file__).with_name(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
     kept = {(one["claim"], one["interpretation"]) for one in record["interpretations"]}
-    assert kept == {(one.claim, one.interpretation) for one in checks_here(trained.d_k)}
+    told = tellable(read_catalogue(), trained.d_k)
+    assert kept == {
+        (claim.id, one.id) for claim in told for one in claim.interpretation
+    }
     voting = {
         (claim.id, interpretation.id)
         for claim in read_catalogue().claim

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
+from montecarlo.claims.checks import Level
 from montecarlo.report.content.tables.topics import audit_rows
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.captions.facts import figure_facts
@@ -43,13 +45,13 @@ def test_sections_are_those_of_the_claims(own_page):
 
 def test_claims_are_those_of_the_file(own_page, own_report):
     """Every claim of the file has its verdict in the list and in its section."""
-    for record in own_report.results.claims["claims"]:
+    for record in own_report.claims["claims"]:
         article = own_page.by_id[f"claim-{record['id']}"]
         assert own_page.verdicts(article)[0] == record["verdict"]
         (section,) = [e for e in own_page.above(article) if e.tag == "section"]
         assert section.get("id") == record["topic"]
     articles = [e.get("id") for e in own_page.root.iter("article")]
-    assert len(articles) == len(own_report.results.claims["claims"])
+    assert len(articles) == len(own_report.claims["claims"])
 
 
 def test_nothing_is_said_of_the_texts(own_report, report):
@@ -74,9 +76,9 @@ def test_table_of_models_is_the_users(own_report):
 
 def test_claim_is_judged_by_its_kind(own_report):
     """A measured claim is measured, though a shape of the catalogue has its id."""
-    claims = {c["id"]: c for c in own_report.results.claims["claims"]}
+    claims = {c["id"]: c for c in own_report.claims["claims"]}
     measured = claims["product-shape"]
-    assert measured["interpretations"][0]["places"]
+    assert measured["interpretations"][0]["cases"]
     assert measured["verdict"] == measured["interpretations"][0]["verdict"]
     assert claims["input-dimension"]["verdict"] == "refuted"
     assert claims["input-dimension"]["interpretations"] == []
@@ -94,7 +96,10 @@ def test_readings_choose_the_sentence(own_report):
 def test_sources_are_left_out_where_there_are_none(own_report):
     """With texts the list names them below each claim; without any, it does not."""
     findings = own_report.contents.findings
-    bare = tuple(replace(claim, sources=()) for claim in findings.claims)
+    bare = tuple(
+        replace(claim, outcome=msgspec.structs.replace(claim.outcome, sources=()))
+        for claim in findings.claims
+    )
     without = replace(own_report.contents, findings=replace(findings, claims=bare))
     count = sum(bool(claim.sources) for claim in findings.claims)
     assert count
@@ -179,5 +184,4 @@ def test_page_tells_how_to_judge_again(own_report, change, command):
 def test_bound_of_any_size_is_a_formula(value, latex):
     """A bound is written as a reader would, not as Python does."""
     assert decimal(value) == latex
-    level = {"times": value, "d_k_power": 0.0, "n_keys_power": 0.0}
-    assert level_formula(level) == latex
+    assert level_formula(Level(value)) == latex

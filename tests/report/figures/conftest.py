@@ -9,7 +9,7 @@ from montecarlo.execution.executors import make_executor
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
 from montecarlo.report.content.findings import read_results
-from montecarlo.report.content.report_card import with_card
+from montecarlo.report.content.record import with_calibration
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.judging.by_text import with_verdicts
@@ -40,7 +40,7 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     with make_executor(1) as executor:
         found = run_study(Study(read_catalogue(), SMALL), executor)
-    record = write_results(with_card(found, read_card()), folder)
+    record = write_results(with_calibration(found, read_card()), folder)
     read = with_verdicts(read_results(folder, record))
     return with_saturated(read.measurements), read.curves
 

@@ -289,7 +289,7 @@ def test_every_word_is_a_message(marked, report):
     """No word of a page stands in a template without being translated."""
     sections = {
         source["section"]
-        for claim in report.results.claims["claims"]
+        for claim in report.claims["claims"]
         for source in claim["sources"]
     }
     assert untranslated(marked, sections) == []

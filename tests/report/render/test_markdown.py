@@ -215,7 +215,7 @@ def test_nested_style_closes_what_it_opens():
 def test_findings_say_what_the_record_says(written, report):
     """Verdicts and their cases are those of claims.json, worst news first."""
     found = json.loads((written / "findings.json").read_text(encoding="utf-8"))
-    record = {claim["id"]: claim for claim in report.results.claims["claims"]}
+    record = {claim["id"]: claim for claim in report.claims["claims"]}
     assert {c["id"]: c["verdict"] for c in found["claims"]} == {
         name: claim["verdict"] for name, claim in record.items()
     }

@@ -1,6 +1,5 @@
 """What a reader reads off a page: numbers, their rows, and the verdicts beside them."""
 
-import json
 import math
 import random
 import re
@@ -124,9 +123,11 @@ def names_of(case):
     """Return how a place is named: its distributions and its context, or its
     initialisation alone.
     """
-    if case["context"].startswith("init"):
-        return (case["context"],)
-    return tuple(name for name in (case["distribution"], case["context"]) if name)
+    if case["initialisation"]:
+        return (case["initialisation"],)
+    dependence = case["dependence"].removeprefix("none")
+    beside = case["arithmetic"] or dependence or case["part"]
+    return tuple(name for name in (case["distribution"], beside) if name)
 
 
 def values(page, element):
@@ -230,7 +231,7 @@ def test_number_is_the_row_it_names(report, prefix, least, code):
 
 def test_estimate_of_one_row_names_it(evidence, report):
     """Each estimate that is a row of the table says which; a slope is none."""
-    for claim in report.results.claims["claims"]:
+    for claim in report.claims["claims"]:
         for case, element in cases_shown(evidence, claim):
             if case["estimate"] is not None:
                 row = case["rows"][0] if len(case["rows"]) == 1 else None
@@ -264,7 +265,7 @@ def test_labels_are_section_numbers(page, report):
     """What stands as a label, digits and all, is the sections of the sources."""
     sections = {
         section_number(source["section"])
-        for claim in report.results.claims["claims"]
+        for claim in report.claims["claims"]
         for source in claim["sources"]
     }
     for element in page.elements():
@@ -282,10 +283,11 @@ def test_cases_are_those_of_the_record(evidence, report):
     Its distribution, its context and its sizes are those of its line and its column.
     """
     kinds = Counter()
-    for claim in report.results.claims["claims"]:
+    for claim in report.claims["claims"]:
         for case, element in cases_shown(evidence, claim):
             assert evidence.verdicts(element) == [case["outcome"]]
-            kinds[case["context"].partition("(")[0], case["d_k"] is None] += 1
+            context = case["initialisation"] or case["dependence"]
+            kinds[context.partition("(")[0], case["d_k"] is None] += 1
             estimate, interval, needed = entry(evidence, element, case)
             if case["estimate"] is None:
                 assert evidence.numbers(element) == []
@@ -297,14 +299,15 @@ def test_cases_are_those_of_the_record(evidence, report):
             inconclusive = case["outcome"] == "inconclusive"
             wanted = given(case["replicates_needed"]) if inconclusive else []
             assert [number.value for number in needed] == wanted
-    assert {("", False), ("", True), ("planted", False), ("init", False)} <= set(kinds)
+    plain = {("none", False), ("none", True)}
+    assert plain | {("planted", False), ("init", False)} <= set(kinds)
 
 
 def test_record_tells_its_outcomes(report):
     """Whoever compares an interval of claims.json with its region gets its outcome."""
     cases = [
         case
-        for claim in report.results.claims["claims"]
+        for claim in report.claims["claims"]
         for interpretation in (*claim["interpretations"], *given(claim["right"]))
         for check in interpretation["checks"]
         for case in check["cases"]
@@ -319,7 +322,7 @@ def test_record_tells_its_outcomes(report):
 def test_same_check_stands_once(evidence, report):
     """A check of the same cases has one matrix; other checks have another one."""
     checks, matrix_of = 0, {}
-    for claim in report.results.claims["claims"]:
+    for claim in report.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
         records = checks_of(claim)
         for table, check in zip(matrices(evidence, article), records, strict=True):
@@ -392,7 +395,7 @@ def test_table_of_overflows_shows_rows_of_the_table(evidence, report):
 def test_table_of_models_shows_the_record(evidence, report):
     """Sizes of published models are those of claims.json."""
     lines = evidence.by_id["table-models"].findall("tbody/tr")
-    for line, model in zip(lines, report.results.claims["models"], strict=True):
+    for line, model in zip(lines, report.claims["models"], strict=True):
         assert line.find("th/code").text == model["name"]
         sizes = [model["d_model"], model["heads"], model["d_k"]]
         assert values(evidence, line) == sizes
@@ -400,7 +403,7 @@ def test_table_of_models_shows_the_record(evidence, report):
 
 def test_readings_count_their_places(evidence, report):
     """The table of interpretations counts places by outcome as claims.json has them."""
-    for claim in report.results.claims["claims"]:
+    for claim in report.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
         tables = [
             t for t in article.iter("table") if t.get("class") == "interpretations"
@@ -411,7 +414,7 @@ def test_readings_count_their_places(evidence, report):
             for line, interpretation in zip(
                 lines, claim["interpretations"], strict=True
             ):
-                found = Counter(place["outcome"] for place in interpretation["places"])
+                found = Counter(case["outcome"] for case in interpretation["cases"])
                 outcomes = ("supported", "refuted", "inconclusive")
                 counts = [v for case in line[1:] for v in values(evidence, case)]
                 assert counts == [found[outcome] for outcome in outcomes]
@@ -420,7 +423,7 @@ def test_readings_count_their_places(evidence, report):
 
 def test_self_checks_count_their_cases(evidence, report):
     """The self-checks show verdict and counts of claims.json."""
-    for check in report.results.claims["self_checks"]:
+    for check in report.claims["self_checks"]:
         line = evidence.by_id[f"self-check-{check['id']}"]
         found = Counter(case["outcome"] for c in check["checks"] for case in c["cases"])
         outcomes = ("supported", "refuted", "inconclusive")
@@ -430,7 +433,7 @@ def test_self_checks_count_their_cases(evidence, report):
 
 def test_z_scores_are_those_of_the_record(evidence, report):
     """The self-check of z-scores shows verdict, numbers and limits of claims.json."""
-    record = report.results.claims["z_scores"]
+    record = report.claims["z_scores"]
     found = Counter(group["verdict"] for group in record["groups"])
     line = evidence.by_id["self-check-z-scores"]
     assert evidence.verdicts(line) == [record["verdict"]]
@@ -449,7 +452,7 @@ def test_z_scores_are_those_of_the_record(evidence, report):
 def test_borders_are_those_of_the_record(evidence, report):
     """Each border names the sizes and the outcomes on both sides of it."""
     some = 0
-    for claim in report.results.claims["claims"]:
+    for claim in report.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]
         shown = [e for e in article.iter("span") if e.get("class") == "border"]
         borders = [b for r in claim["interpretations"] for b in r["borders"]]
@@ -458,7 +461,7 @@ def test_borders_are_those_of_the_record(evidence, report):
             numbers = values(evidence, element)
             sizes = given(border["n_keys"])
             assert numbers[: len(sizes)] == sizes
-            assert numbers[-2:] == border["d_k"]
+            assert numbers[-2:] == border["between"]
             assert evidence.verdicts(element) == border["outcomes"]
     assert some
 
@@ -468,20 +471,20 @@ def test_verdicts_are_counted(name, report):
     """The list of verdicts counts the claims, and leaves out what no claim has."""
     page = report.page(name)
     (counts,) = [e for e in page.elements() if e.get("class") == "counts"]
-    found = Counter(claim["verdict"] for claim in report.results.claims["claims"])
+    found = Counter(claim["verdict"] for claim in report.claims["claims"])
     shown = dict(zip(page.verdicts(counts), values(page, counts), strict=True))
     assert shown == found
 
 
 def test_shown_interval_agrees_with_its_badge(evidence, report):
     """Rounding contradicts no outcome: shown ends lie where the raw ones do."""
-    assert contradictions(evidence, report.results.claims["claims"]) == []
+    assert contradictions(evidence, report.claims["claims"]) == []
 
 
 def hard_claims(report, seed):
     """Put intervals next to the ends of regions, where rounding would tell lies."""
     rng = random.Random(seed)  # noqa: S311 - no secret
-    claims = json.loads(json.dumps(report.results.claims))
+    claims = report.claims
     made = {}
     for claim in claims["claims"]:
         for interpretation in claim["interpretations"]:
@@ -519,7 +522,7 @@ def test_hard_interval_agrees_with_its_badge(report, code):
 
 def test_contradiction_is_seen(report):
     """A badge that its numbers do not bear out would not pass."""
-    claims = json.loads(json.dumps(report.results.claims))
+    claims = report.claims
     claim = next(c for c in claims["claims"] if c["verdict"] == "supported")
     claim["interpretations"][0]["checks"][0]["cases"][0]["outcome"] = "refuted"
     page = report.render(report.with_claims(claims), evidence=True)

@@ -1,6 +1,5 @@
 """What the page asserts: sentences of the catalogue that hold, with their numbers."""
 
-import json
 import re
 from functools import partial
 
@@ -110,7 +109,7 @@ def strays(page, report, claims):
 def test_every_assertion_is_a_sentence_that_holds(report):
     """Each sentence that is shown is one that holds, with the numbers of its record."""
     page = report.page("en")
-    claims = report.results.claims
+    claims = report.claims
     kinds = [kind for _, kind, _ in asserting(page)]
     assert {"finding", "right", "redo", "passage"} <= set(kinds)
     assert sum(1 for _ in sentences_of(report, claims)) > 30
@@ -120,7 +119,7 @@ def test_every_assertion_is_a_sentence_that_holds(report):
 @pytest.mark.parametrize("change", ["number", "holds"])
 def test_assertion_without_its_record_is_seen(report, change):
     """A sentence with another number, or that does not hold, would be found."""
-    claims = json.loads(json.dumps(report.results.claims))
+    claims = report.claims
     said = [one for *_, one in sentences_of(report, claims)]
     for one in said:
         one["holds"] = change != "holds"

@@ -1,6 +1,5 @@
 """When verdicts turn, pages turn with them: nothing stays of another verdict."""
 
-import json
 from collections import Counter
 from functools import partial
 
@@ -27,7 +26,7 @@ def turned(report, shift):
     """Give claims and interpretations other verdicts, and let some of the sentences
     hold.
     """
-    claims = json.loads(json.dumps(report.results.claims))
+    claims = report.claims
     for number, claim in enumerate(claims["claims"]):
         # the first two alike, so that some verdict is that of a single claim
         claim["verdict"] = VERDICTS[(max(number, 1) + shift) % len(VERDICTS)]
@@ -91,14 +90,14 @@ def test_claim_says_the_first_finding_that_holds(turns, report):
             elif any(
                 interpretation["votes"] for interpretation in record["interpretations"]
             ):
-                places = [
-                    place["outcome"]
+                found = [
+                    case["outcome"]
                     for interpretation in record["interpretations"]
                     if interpretation["votes"]
-                    for place in interpretation["places"]
+                    for case in interpretation["cases"]
                 ]
                 outcomes = [
-                    places.count(name)
+                    found.count(name)
                     for name in ("supported", "refuted", "inconclusive")
                 ]
                 numbers = [number.value for number in page.numbers(finding)]
@@ -183,7 +182,7 @@ def test_words_turn_with_the_tags(turns):
 def test_trained_model_breaks_a_premise_and_refutes_nothing(report):
     """Where a text assumes something, a model that breaks it is told to do so."""
     page = report.page("evidence-en")
-    for record in report.results.claims["claims"]:
+    for record in report.claims["claims"]:
         article = page.by_id[f"claim-{record['id']}"]
         lines = [e for e in article.iter("p") if e.get("class") == "trained"]
         if any(source["premises"] for source in record["sources"]):

@@ -5,6 +5,8 @@ import re
 import html5lib
 import pytest
 
+from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.texts.author_texts import compare_text, know_text
 from montecarlo.report.content.texts.errata import (
     Assertion,
@@ -15,7 +17,6 @@ from montecarlo.report.content.texts.errata import (
 )
 from montecarlo.report.content.views import (
     VERDICTS,
-    CaseView,
     CheckView,
     ClaimView,
     RightView,
@@ -53,15 +54,22 @@ def said(name, verdict, *places, finding=None, concedes=None, right=None, found=
         right = RightView(sentence(right), sentence("$1 + 1 = 2$"))
     claim = ClaimView(
         number=1,
-        id=name,
-        topic="variance",
-        kind="measured",
         statement=f"statement of {name}",
-        sources=(),
-        verdict=verdict,
-        texts={},
+        names={},
+        outcome=ClaimOutcome(
+            id=name,
+            topic="variance",
+            kind="measured",
+            sources=(),
+            verdict=Verdict(verdict),
+            error_rate=0.0,
+            texts={},
+            interpretations=(),
+            findings=(),
+            right=None,
+            concedes=None,
+        ),
         finding=sentence(finding),
-        interpretations=(),
         right=right,
         concedes=sentence(concedes),
         telling=found,
@@ -71,10 +79,18 @@ def said(name, verdict, *places, finding=None, concedes=None, right=None, found=
 
 def measured(formula):
     """Return a check with the case that refutes it."""
-    bounds = ((0.1, 0.3), (1.0, None))
-    case = CaseView(
-        *("gaussian", "", 128, 64, (64, 64), "a-row", 0.2, 0.01),
-        *(*bounds, "refuted", None, None, None),
+    case = CaseOutcome(
+        distribution="gaussian",
+        n_keys=128,
+        d_k=64,
+        d_k_range=(64, 64),
+        rows=("a-row",),
+        estimate=0.2,
+        std_error=0.01,
+        simultaneous_low=0.1,
+        simultaneous_high=0.3,
+        region_low=1.0,
+        outcome=Verdict.REFUTED,
     )
     return CheckView(formula, (case,)), case
 
