@@ -15,7 +15,7 @@ import pytest
 import scipy.stats
 
 from montecarlo.estimation import intervals
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 
 FILE = Path(__file__).parents[1] / "benchmarks" / "coverage.py"
 #: Bounds of the share that covers, and of the share on either side.
@@ -148,7 +148,7 @@ def test_lines_are_written(coverage, tmp_path, capsys):
 
 def test_rows_without_reference_are_refused(coverage):
     """A row without an exact value cannot be covered."""
-    point = DesignPoint("laplace", "laplace", 4, 32)
+    point = parse_point("laplace", "laplace", 4, 32)
     key = next(iter(coverage.plans()))[1][0]._replace(
         quantity="entropy", summary="mean"
     )

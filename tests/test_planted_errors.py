@@ -26,7 +26,7 @@ from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.presets import PRESETS
 from montecarlo.sampling import matrices, replicates, row_blocks
-from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study import Study, run_study
 
@@ -221,7 +221,7 @@ def test_lost_term_is_noticed_by_part_of_the_quick_study(monkeypatch, name, seed
 @pytest.mark.parametrize("name", PLANTS)
 def test_mistake_is_planted(monkeypatch, name):
     """Every mistake changes what a replicate comes to, so a missed one is a miss."""
-    point = DesignPoint("gaussian", "gaussian", 64, 32)
+    point = parse_point("gaussian", "gaussian", 64, 32)
     before = replicates.sample(point, 1, 0, 2, ("sqrt",)).means
     PLANTS[name](monkeypatch)
 

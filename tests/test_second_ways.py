@@ -25,7 +25,7 @@ from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.presets import PRESETS
 from montecarlo.sampling import row_blocks
-from montecarlo.sampling.design_points import DesignPoint, stream
+from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.theory.references import reference
@@ -36,11 +36,11 @@ SINGLE = 2e-5
 SEED, N = 21, 4
 PAIR = "none/sqrt"
 
-PAIRS = DesignPoint("gaussian", "gaussian(std=2.0)", 16)
-ROWS = DesignPoint("gaussian", "gaussian", 64, 24, formats=True)
-PLANTED = DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)")
+PAIRS = parse_point("gaussian", "gaussian(std=2.0)", 16)
+ROWS = parse_point("gaussian", "gaussian", 64, 24, formats=True)
+PLANTED = parse_point("gaussian", "gaussian", 16, 32, "planted(0.5)")
 #: Where theory knows rows; points of the loops have too few replicates.
-KNOWN = DesignPoint("gaussian", "gaussian", 16, 16)
+KNOWN = parse_point("gaussian", "gaussian", 16, 16)
 
 
 def read_table():
@@ -184,7 +184,7 @@ def row_values(point, divisor):
     for index in range(N):
         q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, index))
         v = stream(SEED, point, index, "v").standard_normal(len(k))
-        planted = point.dependence != "none"
+        planted = point.dependence.kind != "none"
         rows = [
             row_formulas(one, k, v, i if planted else None, number)
             for i, one in enumerate(q)

@@ -40,7 +40,7 @@ from montecarlo.claims import domains
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
 from montecarlo.sampling import matrices, pair_blocks, replicates
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import Distribution
 from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.sampling.rare_events import tilt
@@ -484,7 +484,7 @@ def test_error_is_seen(monkeypatch, name):
 @pytest.mark.parametrize("name", [n for n, one in PLANTED.items() if one.variance])
 def test_variance_is_untouched(monkeypatch, name):
     """Scores of pairs are the same bytes, so that Var(q·k) tells nothing."""
-    point = DesignPoint("gaussian", "gaussian", 16)
+    point = parse_point("gaussian", "gaussian", 16)
     columns = [PAIR_MEANS.index(power) for power in ("s", "s2")]
     before = replicates.sample(point, 1, 0, 2, ("sqrt",)).means[:, columns]
     PLANTED[name].plant(monkeypatch)
@@ -496,7 +496,7 @@ def test_variance_is_untouched(monkeypatch, name):
 @pytest.mark.parametrize("name", [n for n, one in PLANTED.items() if one.medians])
 def test_only_quantiles_are_changed(monkeypatch, name):
     """Means over rows are the same bytes; what is counted is not."""
-    point = DesignPoint("gaussian", "gaussian", 256, 32)
+    point = parse_point("gaussian", "gaussian", 256, 32)
     before = replicates.sample(point, 1, 0, 2, ("none",))
     PLANTED[name].plant(monkeypatch)
 

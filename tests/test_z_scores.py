@@ -29,7 +29,7 @@ from montecarlo.estimation.summaries import Summaries, has_interval, row_keys
 from montecarlo.execution.tasks import finish
 from montecarlo.presets import Grid
 from montecarlo.results.table import FAR_BELOW
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.study import find_reference
 
 FALSE_ALARM = 4e-6
@@ -51,7 +51,7 @@ GRID = Grid(
 )
 #: Queries of one distribution and keys of another.
 MIXED = [
-    DesignPoint(distribution, "gaussian", d_k, n_keys)
+    parse_point(distribution, "gaussian", d_k, n_keys)
     for distribution in ("rademacher", "uniform")
     for d_k in DIMENSIONS
     for n_keys in (None, 4, 10, 16, 28)

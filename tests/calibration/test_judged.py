@@ -19,14 +19,14 @@ from montecarlo.calibration.judged import (
 )
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.resampling import index_chunks
 
 SIZE, SEED = 192, 5
-PAIRS = DesignPoint("laplace", "laplace", 4)
-ROWS = DesignPoint("gaussian", "gaussian", 16, 32)
-PLANTED = DesignPoint("gaussian", "gaussian", 16, 32, "planted(0.5)")
+PAIRS = parse_point("laplace", "laplace", 4)
+ROWS = parse_point("gaussian", "gaussian", 16, 32)
+PLANTED = parse_point("gaussian", "gaussian", 16, 32, "planted(0.5)")
 POINTS = (PAIRS, ROWS, PLANTED)
 
 

@@ -16,7 +16,7 @@ from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, changed, probe
 from montecarlo.calibration.rates import RowName
 from montecarlo.calibration.studies import studies_recipe
 from montecarlo.report.content.report_card import view_card
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
@@ -82,8 +82,8 @@ def test_change_is_seen():
     and rows that one table lacks are not.
     """
     place = [
-        DesignPoint("laplace", "laplace", 4),
-        DesignPoint("laplace", "laplace", 4, 32),
+        parse_point("laplace", "laplace", 4),
+        parse_point("laplace", "laplace", 4, 32),
     ]
     then = probe(3, place)
     assert changed(then, probe(3, place)) == []

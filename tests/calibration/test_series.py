@@ -11,7 +11,7 @@ from montecarlo.calibration.rates import measure_rates
 from montecarlo.calibration.series import RELATIONS, contrast_ends, measure_series
 from montecarlo.estimation.intervals import mean_ends
 from montecarlo.estimation.summaries import SPREAD, RowKey
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.resampling import index_chunks
 
 SIZE, SEED, N = 192, 5, 24
@@ -26,7 +26,7 @@ def banks_of(n_keys, distribution="laplace"):
     """The banks of a short series."""
     return [
         read_or_draw(
-            DesignPoint(distribution, distribution, d_k, n_keys), SEED, SIZE, None
+            parse_point(distribution, distribution, d_k, n_keys), SEED, SIZE, None
         )
         for d_k in D_K
     ]
@@ -53,7 +53,7 @@ def test_many_contrasts_are_the_report_s(n_keys, relation):
 
 def saturating():
     """A bank with shares between 0 and 1, and quantiles far apart."""
-    return read_or_draw(DesignPoint("gaussian", "gaussian", 64, 32), SEED, SIZE, None)
+    return read_or_draw(parse_point("gaussian", "gaussian", 64, 32), SEED, SIZE, None)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_ends_are_the_report_s(key):
 
 def test_families_are_counted():
     """A bank and a series give rows of every family, pairs those of the deviation."""
-    pairs = read_or_draw(DesignPoint("gaussian", "gaussian", 16), SEED, SIZE, None)
+    pairs = read_or_draw(parse_point("gaussian", "gaussian", 16), SEED, SIZE, None)
     found = [*measure_rates(saturating(), 64, 4), *measure_rates(pairs, 64, 4)]
     found += measure_series(banks_of(None), 64, 4)
     families = {family_of(one.row.quantity, one.row.summary) for one in found}

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 import pytest
-from montecarlo.claims.cases import cases_of, region_in, row_key, statistic_of
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.pairs import PAIR_QUANTITIES
@@ -41,7 +40,7 @@ from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries
 from montecarlo.presets import PRESETS, Block, Grid
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.study import Study, exact_value, find_reference, run_study
 
@@ -86,7 +85,7 @@ def split(checks, looks, rate=0.01):
     return rate / (2.0 * found.simultaneous_error)
 
 
-ONE = {DesignPoint("gaussian", "gaussian", 64): 1}
+ONE = {parse_point("gaussian", "gaussian", 64): 1}
 
 
 def test_only_known_factors_share_their_error():
@@ -106,7 +105,7 @@ def test_what_shares_its_error_misses_together(quantity):
     """The intervals of checks that are one statistic are the same but for a factor: an
     end of one lies at the same edge of its region as that of the other.
     """
-    point = DesignPoint("gaussian", "gaussian", 64)
+    point = parse_point("gaussian", "gaussian", 64)
     store = SampleStore()
     store.add(point, 0, sample(point, 3, 0, 24, tuple(DIVISOR_TABLE)))
     summaries = Summaries(point, store.samples(point), tuple(DIVISOR_TABLE))
@@ -133,7 +132,7 @@ def test_error_is_split_over_cases_and_looks():
     """Every case counts, and as often as it may be looked at; a series as often as the
     one of its points that is looked at most.
     """
-    looks = {DesignPoint("gaussian", "gaussian", d): n for d, n in ((64, 3), (256, 4))}
+    looks = {parse_point("gaussian", "gaussian", d): n for d, n in ((64, 3), (256, 4))}
     slope = Check("score_variance", "slope_between", "value", low=0.0)
 
     assert split([variance()], looks) == pytest.approx(7.0)
@@ -148,9 +147,9 @@ def test_what_is_not_decided_costs_nothing():
     """Cases outside the domain, without moments or without reference have no share."""
     looks = {
         **ONE,
-        DesignPoint("gaussian", "gaussian", 4): 9,
-        DesignPoint("student_t3", "student_t3", 64): 9,
-        DesignPoint("laplace", "laplace", 64, 128): 9,
+        parse_point("gaussian", "gaussian", 4): 9,
+        parse_point("student_t3", "student_t3", 64): 9,
+        parse_point("laplace", "laplace", 64, 128): 9,
     }
     to_reference = Check("entropy", "equals", expected="reference", tolerance=0.1)
 
@@ -160,7 +159,7 @@ def test_what_is_not_decided_costs_nothing():
 
 def test_theory_costs_nothing():
     """What theory decides has no share; a slope of the same series has one."""
-    looks = {DesignPoint("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
+    looks = {parse_point("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
     gaussian = Domain(distributions=("gaussian",))
     limit = Check("jacobian_trace", "tends_to", to="zero", domain=gaussian)
     slope = Check("jacobian_trace", "slope_between", high=0.0, domain=gaussian)
@@ -198,7 +197,7 @@ def test_each_claim_has_a_rate_of_its_own():
     interpretations and sentences alike, and of those it shares with another claim as
     well.
     """
-    looks = {DesignPoint("gaussian", "gaussian", d): 3 for d in (64, 256)}
+    looks = {parse_point("gaussian", "gaussian", d): 3 for d in (64, 256)}
     plain = catalogue_of((variance(),)).claim[0]
     said = Sentence("s", check=(variance(quantity="score_abs"),))
     wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
@@ -249,7 +248,7 @@ def test_catalogue_of_the_package_counts_each_statistic_once():
         for check in sentence.check
         if check.quantity in SIZES and "gaussian" in check.domain.distributions
     ]
-    looks = {DesignPoint("gaussian", "gaussian", d): 1 for d in (16, 64)}
+    looks = {parse_point("gaussian", "gaussian", d): 1 for d in (16, 64)}
 
     assert len(checks) >= 8
     assert {check.quantity for check in checks} == SIZES
@@ -443,7 +442,7 @@ def judged(interpretations, values, budget=128, reference=exact_value, **said):
     """The one claim of a catalogue, judged on these values, with its undecided."""
     catalogue = catalogue_of(*interpretations)
     claim = msgspec.structs.replace(catalogue.claim[0], **said)
-    points = [DesignPoint("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
+    points = [parse_point("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
     budgets = dict.fromkeys(points, budget)
     catalogue = msgspec.structs.replace(catalogue, claim=(claim,))
     simulation = Simulation(budgets, DIVISORS, reference, Fixed(values))
@@ -621,7 +620,7 @@ def test_undecided_sentences_ask_for_more(said):
 def test_passages_are_judged_too():
     """A passage is judged on its checks alone, and asks for more where it is open."""
     catalogue = Catalogue(passage=(Passage("p", "answer", FAR),))
-    points = [DesignPoint("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
+    points = [parse_point("gaussian", "gaussian", d, 128) for d in (64, 128, 256)]
     budgets = dict.fromkeys(points, 512)
     for entropy, holds, undecided in (
         ((3.0, 3.0, 3.0), True, set()),

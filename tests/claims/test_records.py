@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from montecarlo.claims.cases import Case, Place
 from montecarlo.claims.records import failed_self_checks, self_check_records
 
 from montecarlo.claims.checks import Check
@@ -13,12 +12,12 @@ from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 
 
 def record_of(interval, region):
     """Return the record of a case with an interval and a region."""
-    point = DesignPoint("gaussian", "gaussian", 16)
+    point = parse_point("gaussian", "gaussian", 16)
     key = RowKey("none", "score_variance", "value")
     verdict = decide(interval, region)
     place = Place("gaussian", None, 16)

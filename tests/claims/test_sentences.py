@@ -13,7 +13,6 @@ from importlib.resources import files
 
 import msgspec
 import pytest
-from montecarlo.claims.cases import cases_of, region_in, row_key
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue

@@ -22,7 +22,7 @@ from montecarlo.claims.simulation import (
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.presets import PRESETS, Block, Grid
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.study import exact_value
 
 ALL = tuple(DIVISORS)
@@ -66,7 +66,7 @@ def test_default_domain():
     }
     assert {place.d_k for place in places(PAIRS)} == {64, 256}
     edges = [
-        DesignPoint("gaussian", "gaussian", 64, n) for n in (127, 128, 16384, 16385)
+        parse_point("gaussian", "gaussian", 64, n) for n in (127, 128, 16384, 16385)
     ]
     assert [place.n_keys for place in places(ROWS, grid=edges)] == [128, 16384]
     assert {place.n_keys for place in places(PAIRS)} == {None}
@@ -125,7 +125,7 @@ def test_mixed_distributions_are_no_cases():
     """Where queries and keys have different distributions, only a domain that says so
     speaks.
     """
-    mixed = [DesignPoint("rademacher", "gaussian", 64, 128)]
+    mixed = [parse_point("rademacher", "gaussian", 64, 128)]
 
     assert places(ROWS, grid=mixed) == []
 
@@ -149,8 +149,8 @@ def test_moments_that_an_interval_needs(distribution, quantity, expected):
     summary = "value" if quantity.startswith("score") else "mean"
     check = Check(quantity, "at_least", summary, low=0.0)
     grid = [
-        DesignPoint(distribution, distribution, 64),
-        DesignPoint(distribution, distribution, 64, 128),
+        parse_point(distribution, distribution, 64),
+        parse_point(distribution, distribution, 64, 128),
     ]
     (points,) = cases_of(check, grid, ALL).values()
 
@@ -399,8 +399,8 @@ def test_pairs_of_distributions(check):
     check = msgspec.structs.replace(check, domain=domain)
     for case, (point,) in cases_of(check, BROKEN, ALL).items():
         if case.distribution == SHIFTED_Q:
-            assert point.distribution_q == "gaussian(mean=0.5)"
-            assert point.distribution_k == "gaussian"
+            assert point.distribution_q.name == "gaussian(mean=0.5)"
+            assert point.distribution_k.name == "gaussian"
 
 
 @pytest.mark.parametrize(
