@@ -22,6 +22,7 @@ from montecarlo.claims.records import (
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.undecided import undecided_points
 from montecarlo.claims.z_scores import judge_z_scores
+from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, run, run_to
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
@@ -232,7 +233,7 @@ def require_replicates(study: Study) -> None:
     for name in sorted({*most, *study.replicates}):
         number, limit = study.replicates.get(name), most.get(name, 0)
         if not (isinstance(number, int) and 1 <= number <= limit):
-            raise ValueError(
+            raise InputError(
                 f"replicates of {name} must lie between 1 and {limit}, got {number}"
             )
 

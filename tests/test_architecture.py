@@ -304,7 +304,7 @@ BAD = [
         "attention.gradients",
     ),
     ("commands", "report/x", "from montecarlo import judge", "command judge"),
-    ("commands", "judge", "import montecarlo.report.__main__", "report.__main__"),
+    ("commands", "judge", "import montecarlo.cli.report", "report.__main__"),
     ("presentation", "study", "import matplotlib.pyplot as plt", "study:1"),
     ("presentation", "judge", "def main():\n    from jinja2 import Template", "jinja2"),
     ("clusters", "study", "from distributed import Client", "study:1"),

@@ -24,13 +24,13 @@ import pytest
 from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.cli.report import main
 from montecarlo.estimation import cluster
 from montecarlo.estimation.cluster import checked, ready, require_alike
 from montecarlo.estimation.executors import make_executor
 from montecarlo.estimation.tasks import Task, finish
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
-from montecarlo.report.__main__ import main
 from montecarlo.results.folder import file_hash, files_of
 from montecarlo.study import Study, run_study
 
@@ -269,7 +269,7 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
     address = f"insecure+tcp://127.0.0.1:{free_port()}"
     assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"montecarlo.report: executor {address} must be a running")
+    assert line.startswith(f"montecarlo report: executor {address} must be a running")
     assert logging.getLogger("distributed.client").level == logging.CRITICAL
     assert list(files_of(output)) == []
 
@@ -413,7 +413,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
     in mid-run: within two seconds the command ends with status 130 and one line, and no
     process is left.
     """
-    arguments = f"-m montecarlo.report --jobs 2 --executor {kind} --quiet --output"
+    arguments = f"-m montecarlo report --jobs 2 --executor {kind} --quiet --output"
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
         [sys.executable, *arguments.split(), tmp_path / "output"],
         stderr=subprocess.PIPE,
@@ -433,7 +433,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
         seconds = time.monotonic() - begun
         assert process.returncode == 130, complaint
         assert complaint.count("\n") == 1, complaint
-        assert complaint.startswith("montecarlo.report: ")
+        assert complaint.startswith("montecarlo report: ")
         # the farewell goes to and fro between processes that all wait for a core
         assert seconds < PROMPT * (2.0 * slow - 1.0)
         assert not psutil.wait_procs(family, timeout=5)[1]

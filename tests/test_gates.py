@@ -15,8 +15,8 @@ from montecarlo import calibrate, figures, observe
 from montecarlo import judge as judge_command
 from montecarlo import measure as measure_command
 from montecarlo.calibration import making
-from montecarlo.judge import main as judge
-from montecarlo.measure import main as measure
+from montecarlo.cli.judge import main as judge
+from montecarlo.cli.measure import main as measure
 from montecarlo.presets import PRESETS
 from montecarlo.report import __main__ as report
 from montecarlo.sampling.affordable import MOST_BYTES, replicate_bytes

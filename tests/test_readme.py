@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.report.__main__ import main
+from montecarlo.cli.report import main
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.findings import gather, read_results
 

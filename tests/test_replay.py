@@ -7,11 +7,11 @@ import subprocess
 import pytest
 
 from montecarlo import replay, tails
+from montecarlo.cli.measure import main
+from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
 from montecarlo.estimation.failures import batch_command, failed_batch
-from montecarlo.measure import main
 from montecarlo.presets import PRESETS
-from montecarlo.report.__main__ import main as report
 from montecarlo.sampling.replicates import sample
 
 STUDY = """
@@ -33,7 +33,7 @@ most = 16
 def words_of(command):
     """The arguments of a command, as a shell reads them."""
     words = shlex.split(command)
-    assert words[:3] == ["python", "-m", "montecarlo.measure"]
+    assert words[:3] == ["python", "-m", "montecarlo", "measure"]
     return words[3:]
 
 
@@ -66,7 +66,7 @@ def test_a_shell_reads_the_command_as_it_stands():
     """Names with brackets and commas are quoted for a shell."""
     for point in PRESETS["quick"].points():
         command = batch_command(point, 1, range(2))
-        shown = command.replace("python -m montecarlo.measure", "printf '%s\\n'")
+        shown = command.replace("python -m montecarlo measure", "printf '%s\\n'")
         read = subprocess.run(  # noqa: S602 - a command of our own
             shown, shell=True, check=True, capture_output=True, text=True
         )

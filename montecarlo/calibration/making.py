@@ -30,6 +30,7 @@ from montecarlo.calibration.rates import (
 from montecarlo.calibration.series import all_series, measure_series
 from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.errors import InputError
 from montecarlo.estimation.executors import available_cores, make_executor
 from montecarlo.estimation.fingerprint import cpu_kernel
 from montecarlo.names import jobs_number, named_folder, seed_number
@@ -88,7 +89,7 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         output = named_folder("output", arguments.output)
     for name, folder in (("work", work), ("output", output)):
         if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
-            raise ValueError(f"{name} must be a folder, got {str(folder)!r}")
+            raise InputError(f"{name} must be a folder, got {str(folder)!r}")
     for name, folder, files in (("work", work, None), ("output", output, FILES)):
         _require_writable(name, folder, files)
     standard = Study(read_catalogue(), PRESETS["standard"])
@@ -111,7 +112,7 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         studies = judge_studies(seeds, executor, work)
     tallies = [tally(rate, some) for rate, some in studies.items()]
     about = {
-        "command": f"python -m montecarlo.calibrate --seed {seed}",
+        "command": f"python -m montecarlo calibrate --seed {seed}",
         "seed": seed,
         "simultaneous_error": error_rate,
         "studies": studies_recipe(),
@@ -147,12 +148,12 @@ def _require_writable(name: str, folder: Path, files: Collection[str] | None) ->
         with TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise ValueError(
+        raise InputError(
             f"{name} must be a folder that can be written, got {str(folder)!r}: "
             f"{error.strerror or error}"
         ) from None
     if files is not None and (foreign := there.difference(files)):
-        raise ValueError(
+        raise InputError(
             f"{name} must be empty or hold an earlier card, got {str(folder)!r} with "
             f"{min(foreign)!r}"
         )

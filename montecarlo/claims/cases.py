@@ -12,6 +12,7 @@ from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import UNBOUNDED, Check, level_at
+from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
@@ -137,7 +138,7 @@ def canonical_distributions(named: str) -> str:
     """
     names = [parse_distribution(part.strip()).name for part in named.split("*")]
     if len(names) > 2:
-        raise ValueError(
+        raise InputError(
             f"distributions must be one distribution or a pair 'q * k', got {named!r}"
         )
     return names[0] if names[0] == names[-1] else " * ".join(names)

@@ -168,7 +168,7 @@ class _Sampling:
     executor: Executor
     advance: Callable[[DesignPoint, int, int], None]
     in_time: Callable[[], bool]
-    failures: dict[DesignPoint, str] = field(default_factory=dict)
+    failures: dict[DesignPoint, RuntimeError] = field(default_factory=dict)
 
     def bring_to(self, wanted: Mapping[DesignPoint, int]) -> bool:
         """Bring each point to its number, but those that fail, while there is time.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.workers import Workers
 
 #: Deaths of workers after which a task that was under way at each is run alone; if its
@@ -141,7 +142,7 @@ def _renew(executor: Executor, lost: Future[Any], renewals: int) -> None:
         lost.result()  # raises
         return
     if renewals > MOST_RENEWALS:
-        raise RuntimeError(
+        raise UnfinishedError(
             f"workers must live to finish a task, died {renewals} times before one"
         )
     executor.renew()
@@ -150,5 +151,5 @@ def _renew(executor: Executor, lost: Future[Any], renewals: int) -> None:
 def _guilty(deaths: int) -> Future[Any]:
     """Return the outcome of a task that kills its workers."""
     future: Future[Any] = Future()
-    future.set_exception(RuntimeError(f"its worker died, {deaths} times"))
+    future.set_exception(UnfinishedError(f"its worker died, {deaths} times"))
     return future

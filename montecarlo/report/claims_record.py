@@ -219,7 +219,7 @@ def read_claims(folder: Path) -> dict[str, Any]:
     try:
         content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
         claims = json.loads(content, parse_constant=_refuse)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         reason = str(error).split("\n", maxsplit=1)[0]
         raise ResultsError(f"{CLAIMS_FILE} must be JSON, got none: {reason}") from None
     validate(claims, ClaimsRecord, CLAIMS_FILE)

@@ -6,6 +6,7 @@ from typing import Any, NoReturn
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.frame import catalogue_frame
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up
@@ -38,7 +39,7 @@ def require_rows(lines: Iterable[Line], claims: Mapping[str, Any]) -> None:
         place, name = f"{MEASUREMENTS}, line {number},", str(line["row_id"])
         try:
             made = _name_of(line)
-        except ValueError as error:
+        except InputError as error:
             raise ResultsError(f"{place} must say what was sampled: {error}") from None
         if made != name:
             raise ResultsError(f"{place} must have the row_id {made}, got {name}")

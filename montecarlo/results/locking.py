@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from montecarlo.errors import UnfinishedError
+
 #: What SQLite says of a file or disk that cannot be written, rather than of content.
 DISK_ERRORS = {
     sqlite3.SQLITE_CANTOPEN,
@@ -21,7 +23,7 @@ ERRORS = (sqlite3.Error, UnicodeDecodeError)
 IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-class JournalError(RuntimeError):
+class JournalError(UnfinishedError):
     """A journal that cannot be had, read or written; one line."""
 
 

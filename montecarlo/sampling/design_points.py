@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
+from montecarlo.errors import InputError
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.distributions import parse_distribution
 from montecarlo.sampling.initialisations import parse_initialisation
@@ -75,28 +76,28 @@ class DesignPoint:
             if field == "n_keys" and value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(
+                raise InputError(
                     f"{field} must be an integer of at least {least}, got {value!r}"
                 )
 
     def _require_consistent(self, kind: str) -> None:
         """Refuse what has no meaning: say which field, and why."""
         if kind == "pairs" and self.n_keys is not None:
-            raise ValueError(
+            raise InputError(
                 "dependence pairs(rho) must have no n_keys: it has no rows"
             )
         if kind == "planted" and self.n_keys is None:
-            raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
+            raise InputError("dependence planted(rho) must have n_keys: it needs rows")
         if self.initialisation and {self.distribution_q, self.distribution_k} != {
             "gaussian"
         }:
-            raise ValueError(
+            raise InputError(
                 "initialisation must be of the distribution gaussian, which "
                 "projections leave aside, got "
                 f"{self.distribution_q} and {self.distribution_k}"
             )
         if kind != "none" and (self.initialisation or self.family_q != self.family_k):
-            raise ValueError(
+            raise InputError(
                 f"dependence {self.dependence} must have q and k of one "
                 f"distribution and no initialisation, got {self.distribution_q}, "
                 f"{self.distribution_k} and {self.initialisation!r}"

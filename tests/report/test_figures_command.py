@@ -1,4 +1,4 @@
-"""``python -m montecarlo.figures``: files for documents, and captions beside them."""
+"""``python -m montecarlo figures``: files for documents, and captions beside them."""
 
 import io
 import re

@@ -13,8 +13,8 @@ from fontTools.ttLib import TTFont
 
 import montecarlo.report.trained
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.cli.observe import main
 from montecarlo.observation.claims_here import checks_here, label_here
-from montecarlo.observe import main
 from montecarlo.report.figures import palette, render_svg
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
 from montecarlo.report.language import LANGUAGES, Language
@@ -205,7 +205,7 @@ def test_command_writes_a_folder_of_results(files, tmp_path, capsys):
     assert (
         record["files"][0]["sha256"] == hashlib.sha256(files.read_bytes()).hexdigest()
     )
-    assert record["command"] == "python -m montecarlo.observe qk.npz --seed 1"
+    assert record["command"] == "python -m montecarlo observe qk.npz --seed 1"
     assert set(record["sha256"]) == {
         TABLE,
         RECORD,
@@ -225,7 +225,7 @@ def test_command_is_told_again(files, tmp_path):
     more = ["--axes", "sequence,layer,head,token,d", "--causal", "--divisor", "5"]
     assert run(files, "--output", tmp_path / "o", "--lang", "en", "--quiet", *more) == 0
     assert read_run(tmp_path / "o")["command"] == (
-        "python -m montecarlo.observe qk.npz --axes sequence,layer,head,token,d "
+        "python -m montecarlo observe qk.npz --axes sequence,layer,head,token,d "
         "--causal --divisor 5 --seed 1"
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from montecarlo import exits
+from montecarlo.cli import exits
 from montecarlo.results.folder import (
     JOURNAL,
     KEEP_FILES,

@@ -1,0 +1,88 @@
+"""``python -m montecarlo figures``: figures for documents, with captions beside them.
+
+Exit status: 0 drawn; 2 usage or input, found before sampling; 3 the run could not
+finish; 70 a bug; 130 interrupted.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from montecarlo.cli.exits import DONE, importing, run
+from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser; values stay as typed, and are validated later."""
+    parser = Parser(
+        "figures",
+        "Draw the report's figures for documents, with captions, legends and "
+        "alternative texts in several languages in captions.<lang>.md.",
+    )
+    parser.add(
+        FIRST,
+        {
+            "--from": {"help": "draw these results, and sample nothing"},
+            "--only": {**NAMES, "dest": "figures", "help": "these figures"},
+            "--format": {**NAMES, "help": "svg (default), pdf, png"},
+            "--lang": {"help": "languages of captions, with commas, or all (default)"},
+            "--output": {
+                "default": "figures",
+                "help": "folder to write (default: figures)",
+            },
+            "--list": {
+                "action": "store_true",
+                "help": "print what figures there are, and stop",
+            },
+        },
+    )
+    parser.add(
+        "how they look",
+        {
+            "--dpi": {
+                "metavar": "N",
+                "help": "pixels an inch of PNG files (default: 200)",
+            },
+            "--theme": {
+                "metavar": "NAME",
+                "help": "light, dark or print; left out, an SVG suits itself to its "
+                "page",
+            },
+            "--decimal": {
+                "metavar": "NAME",
+                "help": "decimal sign: point (default) or comma",
+            },
+        },
+    )
+    sampling = ("--preset", "--seed", "--jobs", "--config", "--fresh")
+    parser.add(SAMPLING, {flag: {} for flag in sampling})
+    parser.add(OTHER, {"--quiet": {}, "--help": {}})
+    parser.set_defaults(
+        only=None, executor=None, max_seconds=None, replicates_from=None
+    )
+    return parser
+
+
+def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
+    """Draw the figures, or print which there are."""
+    with importing("figures"):
+        from montecarlo.report.command import run_report
+        from montecarlo.report.documentation import (
+            figure_maker,
+            print_figures,
+            print_paths,
+            read_wanted,
+        )
+        from montecarlo.report.rerendering import render_again
+
+    if arguments.list:
+        print_figures()
+        return DONE
+    make = figure_maker(read_wanted(arguments))
+    draw = run_report if arguments.source is None else render_again
+    draw(arguments, typed, make, print_paths)
+    return DONE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    return run(build_parser(), work, argv)
