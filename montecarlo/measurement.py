@@ -142,19 +142,16 @@ def grid(  # noqa: PLR0913 - as `measure`
 ) -> pd.DataFrame:
     """Estimate quantities over lists of sizes and divisors, from shared samples.
 
-    Each point is sampled once, until every row of it is as precise as asked for: what
-    is computed of the same draws can be compared more sharply than its errors say.
+    Each point is sampled once, until every row of it is as precise as asked for.
 
     Parameters
     ----------
     distribution_q, distribution_k : str
         Distributions of the entries; that of k is by default that of q.
     d_k, n_keys : sequence of int
-        Quantities of rows are estimated at every combination; those of pairs at every
-        ``d_k``.
+        Rows are estimated at every combination, pairs at every ``d_k``.
     quantity, divisor : sequence of str
-        Rows that a point does not have are left out: a divisor of a quantity that is
-        computed before anything is divided.
+        What a point does not have is left out, like ratios of pairs' divisors.
     dependence, initialisation, seed, relative_error, first, most, executor
         As for `measure`.
 

@@ -25,6 +25,7 @@ from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.report import main
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import cluster
 from montecarlo.estimation.cluster import checked, ready, require_alike
 from montecarlo.estimation.executors import make_executor
@@ -251,7 +252,7 @@ def test_a_scheduler_that_ends_is_told(scheduler):
         next(done)
         patch.setattr(cluster, "PATIENCE", 1)
         process.kill()
-        with pytest.raises(ConnectionError, match="must be a running Dask sched"):
+        with pytest.raises(UnfinishedError, match="must be a running Dask sched"):
             list(done)
 
 
@@ -350,9 +351,9 @@ def test_a_scheduler_with_certificates(monkeypatch, tmp_path):
     with running_scheduler(tmp_path, *options) as found:
         address = found.address
         assert address.startswith("tls://")
-        with pytest.raises(ConnectionError, match=r"certificates in .* got none"):
+        with pytest.raises(UnfinishedError, match=r"certificates in .* got none"):
             make_executor(kind=address)
-        with dask.config.set(others), pytest.raises(ConnectionError) as caught:
+        with dask.config.set(others), pytest.raises(UnfinishedError) as caught:
             make_executor(kind=address)
         assert "\n" not in str(caught.value)
         monkeypatch.setattr(cluster, "PATIENCE", 20)
@@ -367,7 +368,7 @@ def test_certificates_that_are_not_there(tmp_path, where):
     file = str(tmp_path / where)
     with (
         dask.config.set(configuration(file, file)),
-        pytest.raises(ConnectionError, match="must have readable certificates"),
+        pytest.raises(UnfinishedError, match="must have readable certificates"),
     ):
         make_executor(kind="tls://127.0.0.1:1")
 
@@ -376,7 +377,7 @@ def test_certificates_that_are_not_there(tmp_path, where):
 def test_a_scheduler_without_workers(monkeypatch, scheduler):
     """A scheduler that has no workers is one line as well."""
     monkeypatch.setattr(cluster, "PATIENCE", 2)
-    with pytest.raises(ConnectionError, match="must have workers, none came within 2"):
+    with pytest.raises(UnfinishedError, match="must have workers, none came within 2"):
         make_executor(kind=scheduler.address)
 
 

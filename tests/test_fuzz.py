@@ -147,7 +147,7 @@ class Fuzz:
 
     def _judge(self, ended, complaint, label):
         lines = complaint.splitlines()
-        bad = ended not in {*STATUSES, "taken", "usage"}
+        bad = ended not in {*STATUSES, "taken", "usage"} or ended == exits.BUG
         bad = bad or "out of memory" in complaint
         bad = bad or (ended == exits.FAILED and not self.may_fail)
         if ended in STATUSES - {exits.DONE, exits.FAILING}:
@@ -522,8 +522,7 @@ COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate")
 def test_options(fuzz, tmp_path, command):
     """A few options of a command with whatever somebody may type."""
     rng, fuzz.may_fail = generator(command), True
-    name = "montecarlo.cli.report" if command == "report" else f"montecarlo.{command}"
-    module = import_module(name)
+    module = import_module(f"montecarlo.cli.{command}")
     actions = [
         action
         for action in module.build_parser()._actions

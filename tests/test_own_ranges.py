@@ -13,8 +13,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from montecarlo import own_claims, own_claims_query
+from montecarlo import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
+from montecarlo.cli import own_claims as own_claims_query
 from montecarlo.cli.judge import main
 from montecarlo.estimation.executors import make_executor
 from montecarlo.measurement import measure

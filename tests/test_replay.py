@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
-from montecarlo import replay, tails
+from montecarlo import tails
+from montecarlo.cli import replay
+from montecarlo.cli.exits import BUG
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
@@ -33,8 +35,8 @@ most = 16
 def words_of(command):
     """The arguments of a command, as a shell reads them."""
     words = shlex.split(command)
-    assert words[:3] == ["python", "-m", "montecarlo", "measure"]
-    return words[3:]
+    assert words[:4] == ["python", "-m", "montecarlo", "measure"]
+    return words[4:]
 
 
 @pytest.fixture
@@ -88,8 +90,8 @@ def run_report(tmp_path, capsys):
 
 
 def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, capsys):
-    """A planted failure: the report ends with 3 and one line; its command, alone, fails
-    at the same replicates; with the error gone, the run goes on where it was.
+    """A planted bug: the report ends with its traceback; its command, alone, fails at
+    the same replicates; with the error gone, the run goes on where it was.
     """
     drawn = []
 
@@ -103,15 +105,15 @@ def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, c
         patch.setattr(engine, "sample", failing)
         patch.setattr(replay, "sample", failing)
         status, complaint = run_report()
-        assert status == 3
-        (line,) = complaint.splitlines()
+        assert status == BUG
+        (line,) = (one for one in complaint.splitlines() if "replay: " in one)
         assert "failed (FloatingPointError: planted with seed 7), replay: " in line
         assert "d_k=16;n_keys=8" in line
         words = words_of(line.partition("replay: ")[2])
-        assert main(words) == 3
+        assert main(words) == BUG
         told = capsys.readouterr().err
         assert told.startswith("Traceback")
-        assert "failed again: FloatingPointError: planted" in told.splitlines()[-1]
+        assert "FloatingPointError: planted" in told.splitlines()[-2]
     assert main(words) == 0
     assert "sampled without failure" in capsys.readouterr().out
 
@@ -138,15 +140,15 @@ def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
     with monkeypatch.context() as patch:
         patch.setattr(tails, "estimate_tail", failing)
         status, complaint = run_report()
-        assert status == 3
-        (line,) = complaint.splitlines()
+        assert status == BUG
+        (line,) = (one for one in complaint.splitlines() if "replay: " in one)
         told = line.split("; ")
         assert [part.count("overflow_probability at d_k=4 in") for part in told] == [
             1,
             1,
         ]
         words = words_of(told[0].partition("replay: ")[2])
-        assert main(words) == 3
+        assert main(words) == BUG
         assert "FloatingPointError: planted" in capsys.readouterr().err
     assert main(words) == 0
 

@@ -32,7 +32,8 @@ def canonical_command(run: Mapping[str, Any]) -> str:
     if run["preset"]:
         words.append(f"--preset {run['preset']}")
     words.append(f"--seed {run['seed']}")
-    words += [f"--only {name}" for name in run["only"]]
+    if run["only"]:
+        words.append(f"--only {','.join(run['only'])}")
     return file + " ".join(words)
 
 

@@ -17,10 +17,10 @@ import html5lib
 import pytest
 
 import montecarlo.report.command as report_command
-from montecarlo.__main__ import main as package_main
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import CatalogueError, read_catalogue
 from montecarlo.cli.report import main
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.presets import PRESETS
 from montecarlo.report import language
@@ -351,8 +351,8 @@ def failing_sampler(monkeypatch, error):
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (OSError(28, "No space left on device"), 3),
-        (RuntimeError("a worker died"), 3),
+        (ValueError("operands could not be broadcast together"), 70),
+        (UnfinishedError("a worker died"), 3),
         (MemoryError("no room for a matrix"), 3),
         (KeyboardInterrupt(), 130),
     ],
@@ -369,7 +369,8 @@ def test_failed_run_leaves_the_old_report(run, config, earlier, error, expected)
     assert len(drawn) > 3
     assert status == expected
     assert printed == ""
-    assert len(complaint.splitlines()) == 1
+    assert complaint.startswith("Traceback") == (expected == 70)
+    assert expected == 70 or len(complaint.splitlines()) == 1
     assert contents(earlier) == before
     assert not (earlier / STAGING).exists()
     assert (earlier / JOURNAL).exists()
@@ -607,14 +608,6 @@ def test_interrupted_while_it_starts(tmp_path, library):
     assert complaint == "montecarlo report: interrupted, nothing was written\n"
 
 
-def test_package_tells_what_there_is(capsys):
-    """``python -m montecarlo`` names every command."""
-    assert package_main() == 0
-    told = capsys.readouterr().out
-    names = ("report", "figures", "measure", "judge", "observe", "calibrate")
-    assert all(f"python -m montecarlo {name} " in told for name in names)
-
-
 def test_folder_without_results_is_refused(refused, tmp_path):
     """Results that are not there are named."""
     assert "nowhere" in refused("--from", tmp_path / "nowhere")
@@ -807,7 +800,7 @@ def test_only_some_claims(run, config, tmp_path, claims, topic):
         assert (f'<section id="{other}">' in page) == (other == topic)
         assert (f'href="#{other}"' in page) == (other == topic)
     text = re.sub("<[^>]+>", "", page)
-    assert all(f"--only {claim}" in text for claim in claims)
+    assert f"--only {','.join(claims)}" in text
 
 
 @pytest.mark.parametrize(
@@ -823,8 +816,9 @@ def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, mor
     if written := re.match(r"cat > (\S+) <<'(\w+)'\n(.*)\n\2\n", typed, re.DOTALL):
         (tmp_path / written[1]).write_text(written[3], encoding="utf-8")
         typed = typed[written.end() :]
-    python, flag, module, *arguments = shlex.split(typed)
-    assert (python, flag, module) == ("python", "-m", "montecarlo", "report")
+    *program, command = shlex.split(typed)[:4]
+    arguments = shlex.split(typed)[4:]
+    assert (program, command) == (["python", "-m", "montecarlo"], "report")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(report_command, "make_report", lambda *_: None)
     assert run(*arguments, "--output", "second", "--jobs", 1, "--quiet")[0] == 0

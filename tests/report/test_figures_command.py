@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from montecarlo import figures as figures_command
+from montecarlo.cli import figures as figures_command
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
 from tests.report.conftest import CODES
