@@ -155,7 +155,7 @@ class Fuzz:
         name = f"status {ended}" if ended in STATUSES else str(ended)
         self.counts[name if not bad else "FAILED"] += 1
         if bad:
-            self.failures.append(f"{label}: {ended} {complaint!s:.300}")
+            self.failures.append(f"{label}: {ended} {complaint[-300:]}")
 
 
 # --- How bytes, words and values are changed ----------------------------------------

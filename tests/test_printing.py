@@ -12,6 +12,7 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.observe import main as observe
+from montecarlo.cli.options import Parser
 from montecarlo.cli.report import main as report
 from montecarlo.printing import printable
 from montecarlo.report.terminal import open_console
@@ -135,7 +136,8 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
     """Known ones as one would type them, others by number."""
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    assert exits.concluded("x", lambda: stream.write("1 ± 2 × 中\n")) == 10
+    typed = Parser("x", ""), lambda *_: stream.write("1 ± 2 × 中\n"), []
+    assert exits.run(*typed) == 10
     stream.flush()
     assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"
 

@@ -177,6 +177,6 @@ def test_what_cannot_be_replayed_is_refused(capsys, arguments, message):
 def test_reason_is_one_line():
     """Of an exception's text only the first line is told."""
     point = next(iter(PRESETS["quick"].budgets()))
-    told = failed_batch(point, 1, range(2), ValueError("first\nsecond"))
+    told = str(failed_batch(point, 1, range(2), ValueError("first\nsecond")))
     assert "(ValueError: first), replay: " in told
     assert "second" not in told
