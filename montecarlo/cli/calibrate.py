@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, importing, run
-from montecarlo.cli.options import FIRST, OTHER, SAMPLING, Parser
+from montecarlo.cli.options import FIRST, OTHER, SAMPLING, Parser, option
 from montecarlo.printing import print_lines
 
 
@@ -23,19 +23,18 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         FIRST,
         {
-            "--short": {
-                "action": "store_true",
-                "help": "a small card, to see that all works",
-            },
-            "--work": {
-                "metavar": "DIR",
-                "default": "calibration",
-                "help": "folder for draws, which are kept (default: calibration)",
-            },
-            "--output": {
-                "help": "folder to write the card to (default: the one of the "
-                "package; with --short, in --work)"
-            },
+            "--short": option(
+                "a small card, to see that all works", action="store_true"
+            ),
+            "--work": option(
+                "folder for draws, which are kept (default: calibration)",
+                "DIR",
+                default="calibration",
+            ),
+            "--output": option(
+                "folder to write the card to (default: the one of the package; "
+                "with --short, in --work)"
+            ),
         },
     )
     parser.add(SAMPLING, {"--seed": {"default": "1"}, "--jobs": {}})

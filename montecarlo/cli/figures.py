@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, importing, run
-from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser
+from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -21,36 +21,25 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         FIRST,
         {
-            "--from": {"help": "draw these results, and sample nothing"},
-            "--only": {**NAMES, "dest": "figures", "help": "these figures"},
-            "--format": {**NAMES, "help": "svg (default), pdf, png"},
-            "--lang": {"help": "languages of captions, with commas, or all (default)"},
-            "--output": {
-                "default": "figures",
-                "help": "folder to write (default: figures)",
-            },
-            "--list": {
-                "action": "store_true",
-                "help": "print what figures there are, and stop",
-            },
+            "--from": option("draw these results, and sample nothing"),
+            "--only": option("these figures", dest="figures", **NAMES),
+            "--format": option("svg (default), pdf, png", **NAMES),
+            "--lang": option("languages of captions, with commas, or all (default)"),
+            "--output": option("folder to write (default: figures)", default="figures"),
+            "--list": option(
+                "print what figures there are, and stop", action="store_true"
+            ),
         },
     )
     parser.add(
         "how they look",
         {
-            "--dpi": {
-                "metavar": "N",
-                "help": "pixels an inch of PNG files (default: 200)",
-            },
-            "--theme": {
-                "metavar": "NAME",
-                "help": "light, dark or print; left out, an SVG suits itself to its "
-                "page",
-            },
-            "--decimal": {
-                "metavar": "NAME",
-                "help": "decimal sign: point (default) or comma",
-            },
+            "--dpi": option("pixels an inch of PNG files (default: 200)", "N"),
+            "--theme": option(
+                "light, dark or print; left out, an SVG suits itself to its page",
+                "NAME",
+            ),
+            "--decimal": option("decimal sign: point (default) or comma", "NAME"),
         },
     )
     sampling = ("--preset", "--seed", "--jobs", "--config", "--fresh")

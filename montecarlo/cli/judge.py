@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import importing, run
-from montecarlo.cli.options import FIRST, OTHER, SAMPLING, Parser
+from montecarlo.cli.options import FIRST, OTHER, SAMPLING, Parser, option
 from montecarlo.printing import print_lines
 
 
@@ -24,17 +24,17 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         FIRST,
         {
-            "file": {
-                "metavar": "FILE.toml",
-                "help": "claims, in the format of docs/own-claim.toml; texts in one "
-                "or several languages",
-            },
-            "--fail-on": {
-                "help": "end with status 1 if one of these verdicts comes out, or "
+            "file": option(
+                "claims, in the format of docs/own-claim.toml; texts in one or "
+                "several languages",
+                "FILE.toml",
+            ),
+            "--fail-on": option(
+                "end with status 1 if one of these verdicts comes out, or "
                 "self-check, a check of the simulator itself is refuted; none: "
-                "never (default: refuted,inconclusive,self-check)",
-            },
-            "--output": {"help": "folder to write pages and data to (default: none)"},
+                "never (default: refuted,inconclusive,self-check)"
+            ),
+            "--output": option("folder to write pages and data to (default: none)"),
             "--lang": {},
             "--json": {},
         },
@@ -42,16 +42,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         SAMPLING,
         {
-            "--preset": {
-                "default": "quick",
-                "help": "grid and budgets: quick (default), standard or full",
-            },
+            "--preset": option(
+                "grid and budgets: quick (default), standard or full", default="quick"
+            ),
             "--seed": {"default": "1"},
-            "--error-rate": {
-                "metavar": "X",
-                "default": "0.01",
-                "help": "of the whole file (default: 0.01)",
-            },
+            "--error-rate": option(
+                "of the whole file (default: 0.01)", "X", default="0.01"
+            ),
             "--jobs": {},
             "--executor": {},
         },

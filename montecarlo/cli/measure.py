@@ -8,7 +8,14 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, importing, run
-from montecarlo.cli.options import FIRST, OTHER, SAMPLING, Parser, require_defaults
+from montecarlo.cli.options import (
+    FIRST,
+    OTHER,
+    SAMPLING,
+    Parser,
+    option,
+    require_defaults,
+)
 from montecarlo.errors import InputError
 from montecarlo.printing import print_lines
 
@@ -21,93 +28,59 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         FIRST,
         {
-            "--quantity": {
-                "metavar": "NAME",
-                "help": "what to measure: python -m montecarlo report --list "
-                "quantities",
-            },
-            "--d-k": {
-                "metavar": "N",
-                "default": "64",
-                "help": "length of a query (default: 64)",
-            },
-            "--keys": {
-                "metavar": "N",
-                "help": "keys of a row; left out for quantities of pairs",
-            },
-            "--divisor": {
-                "metavar": "NAME",
-                "default": "none",
-                "help": "none (default), sqrt, none/sqrt, ...",
-            },
-            "--distribution": {
-                "metavar": "NAME",
-                "default": "gaussian",
-                "help": "distribution of q and k (default: gaussian)",
-            },
-            "--row": {
-                "metavar": "ID",
-                "help": "a row_id of a report, measured again, alone",
-            },
-            "--from": {
-                "default": "output",
-                "help": "read that report from here (default: output)",
-            },
+            "--quantity": option(
+                "what to measure: python -m montecarlo report --list quantities", "NAME"
+            ),
+            "--d-k": option("length of a query (default: 64)", "N", default="64"),
+            "--keys": option("keys of a row; left out for quantities of pairs", "N"),
+            "--divisor": option(
+                "none (default), sqrt, none/sqrt, ...", "NAME", default="none"
+            ),
+            "--distribution": option(
+                "distribution of q and k (default: gaussian)",
+                "NAME",
+                default="gaussian",
+            ),
+            "--row": option("a row_id of a report, measured again, alone", "ID"),
+            "--from": option(
+                "read that report from here (default: output)", default="output"
+            ),
             "--json": {},
         },
     )
     parser.add(
         "which row",
         {
-            "--distribution-q": {
-                "metavar": "NAME",
-                "help": "distribution of q, where it differs",
-            },
-            "--distribution-k": {
-                "metavar": "NAME",
-                "help": "distribution of k, where it differs",
-            },
-            "--dependence": {
-                "metavar": "NAME",
-                "default": "none",
-                "help": "none (default), planted(0.5), ...",
-            },
-            "--initialisation": {
-                "metavar": "NAME",
-                "default": "",
-                "help": "init(kind=...,...), or nothing",
-            },
-            "--summary": {
-                "metavar": "NAME",
-                "help": "mean, median, q10, q90, spread or value",
-            },
-            "--number-format": {
-                "metavar": "NAME",
-                "default": "float64",
-                "help": "float16, bfloat16, float32 or float64 (default)",
-            },
-            "--softmax": {
-                "metavar": "NAME",
-                "default": "shifted",
-                "help": "shifted (default) or naive",
-            },
+            "--distribution-q": option("distribution of q, where it differs", "NAME"),
+            "--distribution-k": option("distribution of k, where it differs", "NAME"),
+            "--dependence": option(
+                "none (default), planted(0.5), ...", "NAME", default="none"
+            ),
+            "--initialisation": option(
+                "init(kind=...,...), or nothing", "NAME", default=""
+            ),
+            "--summary": option("mean, median, q10, q90, spread or value", "NAME"),
+            "--number-format": option(
+                "float16, bfloat16, float32 or float64 (default)",
+                "NAME",
+                default="float64",
+            ),
+            "--softmax": option(
+                "shifted (default) or naive", "NAME", default="shifted"
+            ),
         },
     )
     parser.add(
         SAMPLING,
         {
-            "--relative-error": {
-                "metavar": "X",
-                "default": "0.01",
-                "help": "wanted (default: 0.01)",
-            },
-            "--most": {"metavar": "N", "help": "replicates at most (default: 131072)"},
+            "--relative-error": option("wanted (default: 0.01)", "X", default="0.01"),
+            "--most": option("replicates at most (default: 131072)", "N"),
             "--seed": {"default": "1"},
-            "--replicates": {
-                "metavar": "A:B",
-                "help": "only sample the replicates A to B - 1, as a report does; for "
+            "--replicates": option(
+                "only sample the replicates A to B - 1, as a report does; for "
                 "looking into one that failed",
-            },
+                "A:B",
+            ),
         },
     )
     parser.add(OTHER, {"--help": {}})

@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, FAILING, importing, run
-from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser
+from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -24,53 +24,47 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         FIRST,
         {
-            "files": {
-                "nargs": "+",
-                "metavar": "FILE",
-                "help": ".npz with arrays q and k, several for further sequences; two "
-                ".npy, q and then k; or .safetensors that hold queries and keys (not "
-                "weights)",
-            },
-            "--causal": {"action": "store_true", "help": "a query sees no later keys"},
-            "--divisor": {
-                "default": "sqrt",
-                "metavar": "C",
-                "help": "of the model: none, sqrt (default), 2sqrt, linear, a number",
-            },
-            "--output": {
-                "default": "observed",
-                "help": "folder to write (default: observed)",
-            },
+            "files": option(
+                ".npz with arrays q and k, several for further sequences; two "
+                ".npy, q and then k; or .safetensors that hold queries and keys "
+                "(not weights)",
+                "FILE",
+                nargs="+",
+            ),
+            "--causal": option("a query sees no later keys", action="store_true"),
+            "--divisor": option(
+                "of the model: none, sqrt (default), 2sqrt, linear, a number",
+                "C",
+                default="sqrt",
+            ),
+            "--output": option(
+                "folder to write (default: observed)", default="observed"
+            ),
             "--lang": {},
-            "--fail-on": {
-                "help": "end with status 1 if a head is saturated, peaked, balanced or "
-                "flat; none (default)",
-            },
+            "--fail-on": option(
+                "end with status 1 if a head is saturated, peaked, balanced or "
+                "flat; none (default)"
+            ),
         },
     )
     parser.add(
         "how the arrays lie",
         {
-            "--axes": {
+            "--axes": option(
+                "of the arrays' axes, in their order "
+                "(sequence,layer,head,token,d); token and d have to be there",
                 **NAMES,
-                "help": "of the arrays' axes, in their order (sequence,layer,head,"
-                "token,d); token and d have to be there",
-            },
-            "--names": {
-                "metavar": "PATTERN",
-                "help": "of tensors in .safetensors: {side} stands for q, query, k or "
+            ),
+            "--names": option(
+                "of tensors in .safetensors: {side} stands for q, query, k or "
                 "key; {layer}, {head}, {sequence} are counted ({side})",
-            },
+                "PATTERN",
+            ),
         },
     )
     parser.add(
         SAMPLING,
-        {
-            "--seed": {
-                "default": "1",
-                "help": "of keys drawn anew (default: 1)",
-            }
-        },
+        {"--seed": option("of keys drawn anew (default: 1)", default="1")},
     )
     parser.add(OTHER, {"--quiet": {}, "--help": {}})
     return parser

@@ -56,6 +56,12 @@ SHARED: dict[str, dict[str, Any]] = {
 }
 
 
+def option(told: str, metavar: str | None = None, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+    """Return what argparse is told of an option: its help, and the rest."""
+    named = {} if metavar is None else {"metavar": metavar}
+    return {"help": told, **named, **more}
+
+
 class Parser(argparse.ArgumentParser):
     """A command's parser: options under headings, complaints that are printable.
 

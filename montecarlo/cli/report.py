@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, FAILING, importing, run
-from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser
+from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
 from montecarlo.printing import print_lines
 
 
@@ -25,15 +25,15 @@ def build_parser() -> argparse.ArgumentParser:
         {
             "--preset": {},
             "--lang": {},
-            "--only": {**NAMES, "help": "claims, and what they need"},
+            "--only": option("claims, and what they need", **NAMES),
             "--output": {},
-            "--from": {"help": "render these results again, and sample nothing"},
-            "--format": {**NAMES, "help": "html (default), markdown, fragment, json"},
-            "--list": {
-                "metavar": "KIND",
-                "help": "print distributions, claims, figures, languages, quantities "
-                "or presets, and stop",
-            },
+            "--from": option("render these results again, and sample nothing"),
+            "--format": option("html (default), markdown, fragment, json", **NAMES),
+            "--list": option(
+                "print distributions, claims, figures, languages, quantities or "
+                "presets, and stop",
+                "KIND",
+            ),
         },
     )
     parser.add(
@@ -42,39 +42,38 @@ def build_parser() -> argparse.ArgumentParser:
             "--seed": {},
             "--jobs": {},
             "--executor": {},
-            "--max-seconds": {
-                "metavar": "N",
-                "help": "end sampling after so long; what is undecided then is "
-                "inconclusive",
-            },
-            "--replicates-from": {
-                "metavar": "FILE",
-                "help": "a run.json: sample as many replicates as that run did, for "
-                "equal bytes",
-            },
+            "--max-seconds": option(
+                "end sampling after so long; what is undecided then is inconclusive",
+                "N",
+            ),
+            "--replicates-from": option(
+                "a run.json: sample as many replicates as that run did, for equal"
+                " bytes",
+                "FILE",
+            ),
             "--fresh": {},
-            "--config": {
-                "help": "a TOML file with seed, preset, lang, only, output, jobs, "
-                "executor, error_rate, grid; flags override it",
-            },
+            "--config": option(
+                "a TOML file with seed, preset, lang, only, output, jobs, "
+                "executor, error_rate, grid; flags override it"
+            ),
         },
     )
     parser.add(
         "texts and checks",
         {
-            "--text": {
-                "action": "append",
-                "metavar": "KEY=FILE",
-                "help": "an author's file (UTF-8), whose sentences its erratum "
-                "quotes; repeatable",
-            },
-            "--fail-on": {
-                "help": "end with status 1 if this comes out: self-check, a check of "
-                "the simulator itself is refuted; none (default)"
-            },
+            "--text": option(
+                "an author's file (UTF-8), whose sentences its erratum quotes; "
+                "repeatable",
+                "KEY=FILE",
+                action="append",
+            ),
+            "--fail-on": option(
+                "end with status 1 if this comes out: self-check, a check of the "
+                "simulator itself is refuted; none (default)"
+            ),
         },
     )
-    version_only = {"action": "store_true", "help": "print the version, and stop"}
+    version_only = option("print the version, and stop", action="store_true")
     parser.add(OTHER, {"--quiet": {}, "--version": version_only, "--help": {}})
     return parser
 
