@@ -13,7 +13,7 @@ lint: ## Check style and types
 	ruff check . && ruff format --check . && mypy --strict
 
 report: ## Write the report to output/
-	python -m montecarlo.report --output output
+	python -m montecarlo report --output output
 
 messages: ## Bring the language catalogues up to date with the templates
 	python -m montecarlo.report.language.messages

@@ -1,24 +1,44 @@
 """Judges what texts claim about dividing attention scores by sqrt(d_k).
 
-Commands, each with ``--help``:
+``python -m montecarlo`` lists the commands.  In Python, one number in three lines:
 
-python -m montecarlo.report     sample, judge the claims of five texts, write pages
-python -m montecarlo.figures    the figures for documents, with captions
-python -m montecarlo.measure    one number, with its interval and exact value
-python -m montecarlo.judge      claims of your own, also in CI
-python -m montecarlo.observe    queries and keys of your own model
-python -m montecarlo.calibrate  how often the judge errs
-
-One number in three lines:
-
->>> from montecarlo.measurement import measure
+>>> from montecarlo import measure
 >>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
 >>> point.quantity, point.n_replicates
 ('entropy', 128)
 
-`montecarlo.observation.observe` takes queries and keys in hand, and returns a frame.
+`grid` measures over lists of sizes, quantities and divisors; `judge` takes claims of
+your own, `observe` queries and keys of your own model.  They are imported when they are
+first asked for.
 
 The folders read as a pipeline: ``attention`` (arrays in, arrays out), ``sampling`` (the
 only one that draws), ``theory`` (exact values), ``estimation``, ``results``,
-``claims``, ``study``, and ``report`` (pages and figures).
+``claims``, ``study``, ``report`` (pages and figures), and ``cli`` (commands).
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from montecarlo.measurement import grid, measure
+    from montecarlo.observation import observe
+    from montecarlo.own_claims import judge
+
+__all__ = ["grid", "judge", "measure", "observe"]
+
+#: Where each name of the library is from.
+_LIBRARY = {
+    "grid": "montecarlo.measurement",
+    "judge": "montecarlo.own_claims",
+    "measure": "montecarlo.measurement",
+    "observe": "montecarlo.observation",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import what is first asked for now: all of it takes a second."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("montecarlo")
+    if name not in _LIBRARY:
+        raise AttributeError(f"module 'montecarlo' has no attribute {name!r}")
+    return getattr(import_module(_LIBRARY[name]), name)

@@ -1,14 +1,60 @@
-"""``python -m montecarlo``: what there is."""
+"""``python -m montecarlo COMMAND``, and the console script ``montecarlo COMMAND``."""
 
 import sys
+from collections.abc import Sequence
+from importlib import import_module
 
 import montecarlo
+from montecarlo.cli.exits import DONE, INPUT_ERROR, complain
+from montecarlo.errors import InputError
+from montecarlo.names import look_up
+from montecarlo.printing import print_lines, spell_out
+
+#: Each is a module of `montecarlo.cli`, with what it is for.
+COMMANDS = {
+    "report": "sample, judge the claims of five texts, write pages",
+    "figures": "the report's figures for documents, with captions",
+    "measure": "one number, with its interval and exact value",
+    "judge": "claims of your own, also in CI",
+    "observe": "queries and keys of your own model",
+    "calibrate": "how often the judge errs",
+}
 
 
-def main() -> int:
-    """Print the commands, and how to begin in Python; returns the exit status."""
-    print(montecarlo.__doc__)
-    return 0
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that is named first; returns its exit status."""
+    typed = list(sys.argv[1:] if argv is None else argv)
+    spell_out()
+    if not typed:
+        print_lines(list_commands(), sys.stderr)
+        return INPUT_ERROR
+    name, *rest = typed
+    if name in {"-h", "--help"}:
+        print_lines(list_commands())
+        return DONE
+    if name == "--version":
+        print_lines(f"montecarlo {montecarlo.__version__}")
+        return DONE
+    try:
+        look_up("command", name, COMMANDS)
+    except InputError as error:
+        return complain("", error, INPUT_ERROR)
+    status: int = import_module(f"montecarlo.cli.{name}").main(rest)
+    return status
+
+
+def list_commands() -> str:
+    """Return what there is, a line each."""
+    lines = [f"  {name:<10} {purpose}" for name, purpose in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: python -m montecarlo COMMAND [options]",
+            "",
+            *lines,
+            "",
+            "python -m montecarlo COMMAND --help says more; --version prints that.",
+        ]
+    )
 
 
 if __name__ == "__main__":

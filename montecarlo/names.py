@@ -1,11 +1,16 @@
 """What a user types: names, looked up in a table, folders and numbers."""
 
 import difflib
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from montecarlo.errors import InputError
+
 Entry = TypeVar("Entry")
+#: What stands for an empty list of names.
+NONE = "none"
 #: Of whole numbers, so that what is made of them is a float.
 MOST_DIGITS = 50
 MOST_SEED = 2**63 - 1
@@ -31,7 +36,7 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 
     Raises
     ------
-    ValueError
+    InputError
         If the name is not in the table; the message lists the known names and, where
         one is near, the nearest.
     """
@@ -40,7 +45,22 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     near = difflib.get_close_matches(name, table, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
-    raise ValueError(f"{kind} must be one of {known}; got {name!r}.{hint}")
+    raise InputError(f"{kind} must be one of {known}; got {name!r}.{hint}")
+
+
+def look_up_all(
+    kind: str, names: Sequence[str], table: Mapping[str, Entry]
+) -> list[Entry]:
+    """Return the entries of a table that a list names; ``none`` alone: of no name.
+
+    Raises
+    ------
+    InputError
+        If a name is not in the table.
+    """
+    if list(names) == [NONE]:
+        return []
+    return [look_up(kind, name, table) for name in names]
 
 
 def named_folder(name: str, typed: str) -> Path:
@@ -50,15 +70,16 @@ def named_folder(name: str, typed: str) -> Path:
 
     Raises
     ------
-    ValueError
+    InputError
         If it is empty, or of a user that is not known.
     """
     if not typed.strip() or "\0" in typed:
-        raise ValueError(f"{name} must name a folder, got {typed!r}")
+        raise InputError(f"{name} must name a folder, got {typed!r}")
     try:
+        os.fsencode(typed)
         return Path(typed).expanduser()
-    except RuntimeError as error:
-        raise ValueError(f"{name} must name a folder, got {typed!r}: {error}") from None
+    except (RuntimeError, UnicodeEncodeError) as error:
+        raise InputError(f"{name} must name a folder, got {typed!r}: {error}") from None
 
 
 def whole_number(name: str, typed: str) -> int:
@@ -66,18 +87,18 @@ def whole_number(name: str, typed: str) -> int:
 
     Raises
     ------
-    ValueError
+    InputError
         If it is none, or too long for arithmetic.
     """
     if len(typed) > MOST_DIGITS:
-        raise ValueError(
+        raise InputError(
             f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
             f"{len(typed)} characters"
         )
     try:
         return int(typed)
     except ValueError:
-        raise ValueError(f"{name} must be a whole number, got {typed!r}") from None
+        raise InputError(f"{name} must be a whole number, got {typed!r}") from None
 
 
 def number_within(name: str, typed: str, least: int, most: int) -> int:
@@ -85,12 +106,12 @@ def number_within(name: str, typed: str, least: int, most: int) -> int:
 
     Raises
     ------
-    ValueError
+    InputError
         If it does not.
     """
     number = whole_number(name, typed)
     if not least <= number <= most:
-        raise ValueError(f"{name} must lie between {least} and {most}, got {number}")
+        raise InputError(f"{name} must lie between {least} and {most}, got {number}")
     return number
 
 
@@ -99,7 +120,7 @@ def seed_number(typed: str) -> int:
 
     Raises
     ------
-    ValueError
+    InputError
         If it is none.
     """
     return number_within("seed", typed, 0, MOST_SEED)
@@ -110,7 +131,7 @@ def jobs_number(typed: str | None) -> int | None:
 
     Raises
     ------
-    ValueError
+    InputError
         If it is none.
     """
     return None if typed is None else number_within("jobs", typed, 1, MOST_JOBS)
@@ -121,10 +142,10 @@ def decimal_number(name: str, typed: str) -> float:
 
     Raises
     ------
-    ValueError
+    InputError
         If it is none.
     """
     try:
         return float(typed)
     except ValueError:
-        raise ValueError(f"{name} must be a number, got {typed!r}") from None
+        raise InputError(f"{name} must be a number, got {typed!r}") from None

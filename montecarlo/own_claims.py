@@ -6,27 +6,33 @@ large between them.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import product
-from typing import get_args
+from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
+from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.domains import lacks, points_of
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.unjudged import unjudged
-from montecarlo.grid import Block, Dimension, Grid, Keys
+from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.presets import PRESETS
 from montecarlo.sampling.affordable import require_affordable
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study import Study, exact_value, needed_budgets
+from montecarlo.study import Study, exact_value, needed_budgets, run_study
+from montecarlo.study_grid import Block, Dimension, Grid, Keys
 
 #: Sizes that a grid may have.
 SIZES = {"d_k": Dimension, "n_keys": Keys}
@@ -115,6 +121,62 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         grid = msgspec.structs.replace(grid, blocks=blocks)
 
 
+def judge(
+    claims: Path | str | Mapping[str, Any],
+    *,
+    preset: str = "quick",
+    seed: int = 1,
+    error_rate: float = 0.01,
+    executor: Executor | None = None,
+) -> dict[str, Any]:
+    """Judge claims of one's own.
+
+    Parameters
+    ----------
+    claims : Path, str or mapping
+        A file in the format of ``docs/own-claim.toml``; a text of several lines is one
+        itself, a mapping what such a file holds.
+    preset, seed, error_rate
+        As for `own_study`.
+    executor : concurrent.futures.Executor, optional
+        Workers; by default one thread.
+
+    Returns
+    -------
+    dict
+        What claims.json says, among it ``claims`` with ``id`` and ``verdict`` each;
+        and ``not_judged``, why what they ask cannot be judged, a line each.
+
+    Raises
+    ------
+    InputError
+        If they are no claims, or speak of what cannot be sampled.
+    """
+    catalogue = _catalogue_of(claims)
+    study = own_study(catalogue, preset=preset, seed=seed, error_rate=error_rate)
+    not_judged = list(find_unjudged(study))
+    with threadpool_limits(limits=1, user_api="blas"):
+        if executor is not None:
+            results = run_study(study, executor)
+        else:
+            with ThreadPoolExecutor(1) as one:
+                results = run_study(study, one)
+    judged: dict[str, Any] = msgspec.to_builtins(results.claims)
+    return {**judged, "not_judged": not_judged}
+
+
+def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
+    if isinstance(claims, Mapping):
+        return parse_catalogue(dict(claims), "claims", own=True)
+    if isinstance(claims, Path) or "\n" not in claims:
+        return read_own_catalogue(Path(claims))[0]
+    try:
+        data = tomllib.loads(claims)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"claims must be TOML: {error}") from None
+    return parse_catalogue(data, "claims", own=True)
+
+
 def find_unjudged(study: Study) -> Iterator[str]:
     """Yield what a user's claims ask and cannot be judged: where, of what, and why."""
     budgets = dict.fromkeys(study.grid.points(), 0)
@@ -168,7 +230,7 @@ def _require_sizes(check: Check, where: str) -> None:
         low, high = getattr(check.domain, field)
         with placed(where, f"domain.{field}"):
             if not least <= low <= high <= most:
-                raise ValueError(
+                raise InputError(
                     f"must lie between {least} and {most}, got [{low}, {high}]"
                 )
 
@@ -178,7 +240,7 @@ def _require_places(check: Check, n_divisors: int) -> None:
     for block in _blocks(check, ()):
         for point in block.points():
             if why := lacks(check, point):
-                raise ValueError(f"must have {check.quantity} everywhere, which {why}")
+                raise InputError(f"must have {check.quantity} everywhere, which {why}")
             require_affordable(point, n_divisors)
 
 

@@ -4,11 +4,10 @@ A member of an archive, a tensor, a key or a file may be called anything: escape
 colour, that rename the window, that turn the direction of writing.
 """
 
-import argparse
 import codecs
 import sys
 import unicodedata
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 #: Control, format, surrogate, private and unassigned characters; ends of lines and
 #: paragraphs.
@@ -52,11 +51,3 @@ def _spelled(error: UnicodeError) -> tuple[str, int]:
     lacking = error.object[error.start : error.end]
     found = "".join(_SPELLED.get(one, ascii(one)[1:-1]) for one in lacking)
     return found, error.end
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser whose complaints are printable."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print usage and message, and leave with status 2."""
-        super().error(printable(message))

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from montecarlo.claims.record import CLAIMS_FILE
-from montecarlo.grid import Grid
 from montecarlo.results.columns import CURVES, MEASUREMENTS, Finite
 from montecarlo.results.folder import (
     RUN_FILE,
@@ -15,6 +14,7 @@ from montecarlo.results.folder import (
 )
 from montecarlo.results.reading import read_run
 from montecarlo.results.validating import about, validate
+from montecarlo.study_grid import Grid
 
 #: What a report's numbers and verdicts are read from.
 DATA_FILES = (MEASUREMENTS, CURVES, CLAIMS_FILE)

@@ -3,6 +3,8 @@
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from montecarlo.errors import InputError, reading
+
 #: Bytes of a file that somebody writes by hand.
 MOST_WRITTEN = 2**20
 
@@ -20,22 +22,20 @@ def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) ->
 
     Raises
     ------
-    ValueError
-        If it has more.
-    OSError
-        If it cannot be read.
+    InputError
+        If it has more, or cannot be read.
 
     Examples
     --------
-    >>> read_small("config", Path("/dev/zero"), 10)
+    >>> read_small("text", Path("/dev/zero"), 10)
     Traceback (most recent call last):
         ...
-    ValueError: config must have at most 10 bytes, got more: '/dev/zero'
+    montecarlo.errors.InputError: text must have at most 10 bytes, got more: '/dev/zero'
     """
-    with path.open("rb") as file:
+    with reading(name, path), path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise ValueError(
+        raise InputError(
             f"{name} must have at most {most} bytes, got more: {str(path)!r}"
         )
     return bytes(content)

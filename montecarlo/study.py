@@ -21,6 +21,7 @@ from montecarlo.claims.simulation import Simulation, cases_of
 from montecarlo.claims.thresholds import threshold_curves
 from montecarlo.claims.undecided import undecided_points
 from montecarlo.claims.z_scores import judge_z_scores
+from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
@@ -232,7 +233,7 @@ def require_replicates(study: Study) -> None:
     for name in sorted({*most, *study.replicates}):
         number, limit = study.replicates.get(name), most.get(name, 0)
         if not (isinstance(number, int) and 1 <= number <= limit):
-            raise ValueError(
+            raise InputError(
                 f"replicates of {name} must lie between 1 and {limit}, got {number}"
             )
 

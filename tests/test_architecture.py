@@ -13,10 +13,9 @@ PACKAGE = Path(__file__).parents[1] / "montecarlo"
 
 #: Each stage imports from itself and from what stands above it.
 STAGES = (
+    "errors",
     "names",
     "printing",
-    "arguments",
-    "exits",
     "small_files",
     "attention",
     "sampling",
@@ -25,13 +24,11 @@ STAGES = (
     "execution",
     "results",
     "claims",
-    "grid",
+    "study_grid",
     "presets",
     "run_record",
     "tails",
-    "replay",
     "measurement",
-    "point_query",
     "study",
     "recording",
     "own_claims",
@@ -42,10 +39,10 @@ STAGES = (
     "report.figures",
     "report.render",
     "report",
-    "own_claims_query",
+    "cli",
 )
-#: Arguments in, one call, lines out; `__main__` modules are commands as well.
-COMMANDS = ("__main__", "judge", "measure", "calibrate", "observe", "figures")
+#: What is there to be run: `__main__` modules, of which only these import commands.
+ENTRIES = ("__main__", "report.__main__")
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core"} | {
     "manager",
     "misc",
@@ -56,9 +53,11 @@ DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "ur
 MOST_LINES = 300
 #: In one folder of report/: what is looked for is found by looking.
 MOST_FILES = 12
-#: Where a command imports: what takes long within its work, which can be interrupted.
-PLACES = (("main",), ("main", "work"))
-#: The one function beside a command's main() that imports, and what: it needs an extra.
+#: Where a command imports: what takes long, within its work, which can be interrupted.
+PLACE = ("work",)
+#: Who imports by a string what is asked for by its name.
+LAZY = ("", "__main__")
+#: The one function beside a command's work() that imports, and what: it needs an extra.
 OPTIONAL = ("execution.executors", "make_executor", "montecarlo.execution.cluster")
 
 
@@ -83,9 +82,9 @@ class Module:
         return stage_of(self.name)
 
     @property
-    def is_command(self) -> bool:
+    def is_entry(self) -> bool:
         """Whether it is there to be run, not to be imported."""
-        return self.name in COMMANDS or self.name.split(".")[-1] == "__main__"
+        return self.name.split(".")[-1] == "__main__"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +143,12 @@ def own_imports(module: Module, modules: dict[str, Module]) -> dict[str, int]:
 def order(modules: dict[str, Module]) -> Iterator[str]:
     """Each module has a stage and imports only from it and from those above it."""
     for module in modules.values():
-        if module.name == "":
-            if targets := own_imports(module, modules):
-                yield f"the package itself imports {', '.join(targets)}"
+        if module.name in ("", "__main__"):
             continue
-        if module.stage not in STAGES + COMMANDS:
-            yield f"{module.name} has no place in STAGES or COMMANDS"
+        if module.stage not in STAGES:
+            yield f"{module.name} has no place in STAGES"
             continue
-        if module.is_command:
+        if module.name in ENTRIES:
             continue
         for target, line in own_imports(module, modules).items():
             stage = stage_of(target)
@@ -172,11 +169,30 @@ def cycles(modules: dict[str, Module]) -> Iterator[str]:
 
 
 def commands(modules: dict[str, Module]) -> Iterator[str]:
-    """Nobody imports a command."""
+    """Nobody imports an entry, and an entry only commands and what stands lowest."""
+    lowest = STAGES[: STAGES.index("attention")]
     for module in modules.values():
         for target, line in own_imports(module, modules).items():
-            if modules[target].is_command:
-                yield f"{module.name}:{line} imports the command {target}"
+            if modules[target].is_entry:
+                yield f"{module.name}:{line} imports the entry {target}"
+            stage = modules[target].stage
+            if module.name in ENTRIES and stage not in (*lowest, "cli", ""):
+                yield f"{module.name}:{line} imports {target} beside a command"
+
+
+def light(modules: dict[str, Module]) -> Iterator[str]:
+    """The package itself imports nothing of its own, but for types."""
+    if package := modules.get(""):
+        for node in package.tree.body:
+            match node:
+                case ast.ImportFrom(module=str(source)) if source.startswith("monte"):
+                    yield f"the package itself imports {source}"
+                case ast.Import(names=found):
+                    yield from (
+                        f"the package itself imports {alias.name}"
+                        for alias in found
+                        if alias.name.startswith("monte")
+                    )
 
 
 def presentation(modules: dict[str, Module]) -> Iterator[str]:
@@ -216,16 +232,16 @@ def drawing(modules: dict[str, Module]) -> Iterator[str]:
 
 
 def late_imports(modules: dict[str, Module]) -> Iterator[str]:
-    """Only a command's main() and its work() import inside a function, and what needs
-    an extra; no import by a string.
+    """Only a command's work() imports inside a function, and what needs an extra; by a
+    string only what is asked for by its name.
     """
     for module in modules.values():
         for item in imports_of(module):
             if (module.name, *item.within, item.target) == OPTIONAL:
                 continue
-            if item.within and not (module.is_command and item.within in PLACES):
+            if item.within and not (module.stage == "cli" and item.within == PLACE):
                 yield f"{module.name}:{item.line} imports inside {item.within[-1]}()"
-        for node in ast.walk(module.tree):
+        for node in ast.walk(module.tree) if module.name not in LAZY else ():
             match node:
                 case (
                     ast.Name(id="__import__" as name)
@@ -280,6 +296,7 @@ RULES: dict[str, Rule] = {
         order,
         cycles,
         commands,
+        light,
         presentation,
         clusters,
         drawing,
@@ -311,8 +328,9 @@ GOOD = {
     "report/figures/__init__": "from matplotlib.figure import Figure",
     "report/render/__init__": "",
     "report/render/pages": "import jinja2\nfrom montecarlo.report.content import views",
-    "report/__main__": "def main():\n    from montecarlo.report.render import pages",
-    "judge": "def main():\n    from montecarlo import study",
+    "report/__main__": "from montecarlo.cli.judge import work",
+    "cli/judge": "def work():\n    from montecarlo import study",
+    "__main__": "import montecarlo\nfrom importlib import import_module",
 }
 #: As many as one folder may hold.
 GOOD |= {f"report/figures/figure{i}": "" for i in range(1, MOST_FILES)}
@@ -331,7 +349,9 @@ BAD = [
     ("order", "study", "import montecarlo", "the package"),
     ("order", "tails", "from montecarlo import study", "tails:1 imports study"),
     ("order", "presets", "import montecarlo.tails", "presets:1 imports tails"),
-    ("order", "__init__", "from montecarlo import study", "imports study"),
+    ("light", "__init__", "from montecarlo.study import rng", "imports montecarlo.st"),
+    ("light", "__init__", "import montecarlo.study", "imports montecarlo.study"),
+    ("order", "study", "from montecarlo.cli.judge import work", "imports cli.judge"),
     ("order", "stray", "", "stray has no place"),
     ("order", "stray/x", "", "stray.x has no place"),
     (
@@ -346,10 +366,20 @@ BAD = [
         "if TYPE_CHECKING:\n    from montecarlo.attention.gradients import softmax",
         "attention.gradients",
     ),
-    ("commands", "report/x", "from montecarlo import judge", "command judge"),
-    ("commands", "judge", "import montecarlo.report.__main__", "report.__main__"),
+    (
+        "commands",
+        "report/__main__",
+        "from montecarlo.study import rng",
+        "imports study",
+    ),
+    ("commands", "cli/x", "import montecarlo.report.__main__", "report.__main__"),
     ("presentation", "study", "import matplotlib.pyplot as plt", "study:1"),
-    ("presentation", "judge", "def main():\n    from jinja2 import Template", "jinja2"),
+    (
+        "presentation",
+        "cli/judge",
+        "def work():\n    from jinja2 import Template",
+        "jinja2",
+    ),
     ("clusters", "study", "from distributed import Client", "study:1"),
     ("clusters", "execution/x", "import dask.config", "imports dask"),
     ("drawing", "study", "from numpy.random import Generator", "numpy.random"),
@@ -372,9 +402,9 @@ BAD = [
         "def f():\n    from montecarlo.execution import cluster",
         "inside f()",
     ),
-    ("late_imports", "judge", "def f():\n    import json", "inside f()"),
-    ("late_imports", "judge", "def work():\n    import json", "inside work()"),
-    ("late_imports", "study", "def main():\n def work():\n  import re", "work()"),
+    ("late_imports", "cli/judge", "def f():\n    import json", "inside f()"),
+    ("late_imports", "study", "def work():\n    import json", "inside work()"),
+    ("late_imports", "cli/x", "def main():\n def work():\n  import re", "work()"),
     ("late_imports", "study", "class A:\n    def f(self):\n        import json", "f()"),
     ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),
     ("late_imports", "study", "from importlib import import_module", "study:1"),

@@ -2,10 +2,10 @@
 
 import pytest
 
-from montecarlo.calibrate import main
 from montecarlo.calibration import making
 from montecarlo.calibration.card import actual_over_nominal, by_quantity, read_card
-from montecarlo.exits import DONE, INPUT_ERROR
+from montecarlo.cli.calibrate import main
+from montecarlo.cli.exits import DONE, INPUT_ERROR
 from montecarlo.report.content.report_card import view_card
 
 

@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from montecarlo import calibrate, figures, observe
-from montecarlo import judge as judge_command
-from montecarlo import measure as measure_command
 from montecarlo.calibration import making
-from montecarlo.judge import main as judge
-from montecarlo.measure import main as measure
+from montecarlo.cli import calibrate, figures, observe, report
+from montecarlo.cli import judge as judge_command
+from montecarlo.cli import measure as measure_command
+from montecarlo.cli.judge import main as judge
+from montecarlo.cli.measure import main as measure
 from montecarlo.presets import PRESETS
-from montecarlo.report import __main__ as report
 from montecarlo.sampling.affordable import MOST_BYTES, replicate_bytes
 
 CLAIM = """
@@ -149,9 +148,7 @@ def test_empty_list_of_verdicts_is_refused(command, typed, file, capsys):
         assert judge([file(), "--fail-on", typed]) == 2
     else:
         assert observe.main(["q.npz", "--fail-on", typed]) == 2
-    line = told(capsys)
-    assert "fail-on" in line
-    assert repr(typed) in line
+    assert "fail-on must have a value, got ''" in told(capsys)
 
 
 @pytest.mark.parametrize("field", ["dependence", "initialisation"])

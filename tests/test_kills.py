@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from montecarlo.cli.report import main
 from montecarlo.estimation import engine
 from montecarlo.execution.executors import ROOM
-from montecarlo.report.__main__ import main
 from montecarlo.report.render import embedding, making
 from montecarlo.results.folder import (
     JOURNAL,
@@ -214,7 +214,7 @@ def test_killed_from_outside_with_workers(tmp_path):
     the bytes of one that was never interrupted, and no worker outlives it.
     """
     folder = prepared(tmp_path / "killed")
-    command = [sys.executable, "-m", "montecarlo.report", "--quiet", "--jobs", "2"]
+    command = [sys.executable, "-m", "montecarlo", "report", "--quiet", "--jobs", "2"]
     command += ["--config", str(folder / "study.toml")]
     started = time.monotonic()
     whole = tmp_path / "whole"

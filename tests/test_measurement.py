@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
+from montecarlo.cli.measure import main
+from montecarlo.cli.report import main as report
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.measure import main
 from montecarlo.measurement import measure
-from montecarlo.report.__main__ import main as report
 from montecarlo.results.folder import write_run
 from montecarlo.results.table import COLUMNS
 

@@ -12,8 +12,8 @@ import montecarlo.report.command as report_command
 from montecarlo.claims.checks import Domain, Limiting, Relation
 from montecarlo.claims.schema import Quantifier, Topic
 from montecarlo.claims.sentences import Spoken
-from montecarlo.judge import main
-from montecarlo.report.__main__ import main as report_main
+from montecarlo.cli.judge import main
+from montecarlo.cli.report import main as report_main
 from montecarlo.results.folder import (
     JOURNAL,
     STAGING,
@@ -188,7 +188,7 @@ def finished(tmp_path_factory):
     """The report of the documented example, in two languages."""
     output = tmp_path_factory.mktemp("finished") / "own"
     languages = ["--lang", "de", "--lang", "es"]
-    assert main([str(EXAMPLE), "--report", str(output), *languages, "--jobs", "1"]) == 1
+    assert main([str(EXAMPLE), "--output", str(output), *languages, "--jobs", "1"]) == 1
     return output
 
 
@@ -230,7 +230,7 @@ def test_status_and_lines_are_the_same_with_a_report(json_too, tmp_path, capsys)
     assert main(arguments) == 1
     alone = capsys.readouterr().out
     output = tmp_path / "own"
-    assert main([*arguments, "--report", str(output), "--lang", "en"]) == 1
+    assert main([*arguments, "--output", str(output), "--lang", "en"]) == 1
     printed = capsys.readouterr().out
     index = f"{output / 'index.html'}\n"
     assert printed == alone + ("" if json_too else index)
@@ -273,14 +273,14 @@ def test_claims_that_are_gone_are_named(copied, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--lang", "de"], "--lang must stand with --report"),
-        (["--report", "OUTPUT", "--lang", "fr"], "language must be one of"),
-        (["--report", "OUTPUT", "--preset", "quik"], "Did you mean 'quick'"),
-        (["--report", "OUTPUT", "--jobs", "0"], "jobs"),
-        (["--report", "OUTPUT", "--seed", "-1"], "seed"),
-        (["--report", "OUTPUT", "--error-rate", "nan"], "error-rate"),
-        (["--report", "FOREIGN"], "output must be empty or hold an earlier report"),
-        (["--report", "FILE"], "output must be a folder"),
+        (["--lang", "de"], "--lang must stand with --output"),
+        (["--output", "OUTPUT", "--lang", "fr"], "language must be one of"),
+        (["--output", "OUTPUT", "--preset", "quik"], "Did you mean 'quick'"),
+        (["--output", "OUTPUT", "--jobs", "0"], "jobs"),
+        (["--output", "OUTPUT", "--seed", "-1"], "seed"),
+        (["--output", "OUTPUT", "--error-rate", "nan"], "error-rate"),
+        (["--output", "FOREIGN"], "output must be empty or hold an earlier report"),
+        (["--output", "FILE"], "output must be a folder"),
     ],
 )
 def test_report_that_cannot_be_is_refused(more, message, tmp_path, capsys, monkeypatch):
@@ -309,7 +309,7 @@ def test_failure_leaves_the_old_report(copied, tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr(report_command, "make_report", fail)
     path = write(tmp_path / "claim.toml")
-    assert main([path, "--report", str(copied), "--jobs", "1"]) == 3
+    assert main([path, "--output", str(copied), "--jobs", "1"]) == 3
     assert "No space left" in capsys.readouterr().err
     assert contents(copied) == before
 
@@ -318,8 +318,9 @@ def test_page_tells_how_to_judge_again(copied, monkeypatch):
     """What stands under "Reproduce this report" gives the same data."""
     page = (copied / "de.html").read_text(encoding="utf-8")
     typed = re.sub("<[^>]+>", "", re.search("<pre>(.*?)</pre>", page)[1])
-    python, flag, module, *arguments = shlex.split(typed)
-    assert (python, flag, module) == ("python", "-m", "montecarlo.judge")
+    *program, command = shlex.split(typed)[:4]
+    arguments = shlex.split(typed)[4:]
+    assert (program, command) == (["python", "-m", "montecarlo"], "judge")
     monkeypatch.chdir(copied)
     monkeypatch.setattr(report_command, "make_report", lambda *_: None)
     assert main([*arguments, "--jobs", "1"]) == 1

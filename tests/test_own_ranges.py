@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from montecarlo import own_claims, own_claims_query
+from montecarlo import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
+from montecarlo.cli import own_claims as own_claims_query
+from montecarlo.cli.judge import main
 from montecarlo.execution.executors import make_executor
-from montecarlo.judge import main
 from montecarlo.measurement import measure
 from montecarlo.own_claims import fill_range, fitting_grid, own_study
 from montecarlo.presets import PRESETS, Grid

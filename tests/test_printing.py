@@ -10,10 +10,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from montecarlo import exits
-from montecarlo.observe import main as observe
+from montecarlo.cli import exits
+from montecarlo.cli.observe import main as observe
+from montecarlo.cli.options import Parser
+from montecarlo.cli.report import main as report
 from montecarlo.printing import printable
-from montecarlo.report.__main__ import main as report
 from montecarlo.report.terminal import open_console
 
 #: Red, the region's title, a link, the other direction, a C1 introducer, a bell.
@@ -121,7 +122,7 @@ def test_any_encoding(encoding):
     """Signs that an encoding lacks are spelled; what was measured is not lost."""
     words = "--quantity score_variance --d-k 4 --most 64 --relative-error 0.9"
     found = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-m", "montecarlo.measure", *words.split()],
+        [sys.executable, "-m", "montecarlo", "measure", *words.split()],
         env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
         capture_output=True,
         check=False,
@@ -135,7 +136,8 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
     """Known ones as one would type them, others by number."""
     stream = io.TextIOWrapper(io.BytesIO(), "ascii")
     monkeypatch.setattr(sys, "stdout", stream)
-    assert exits.concluded("x", lambda: stream.write("1 ± 2 × 中\n")) == 10
+    typed = Parser("x", ""), lambda *_: stream.write("1 ± 2 × 中\n"), []
+    assert exits.run(*typed) == 10
     stream.flush()
     assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.report.__main__ import main
+from montecarlo.cli.report import main
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.figures import FIGURES, render_svg
 

@@ -6,12 +6,14 @@ import subprocess
 
 import pytest
 
-from montecarlo import replay, tails
+from montecarlo import tails
+from montecarlo.cli import replay
+from montecarlo.cli.exits import BUG
+from montecarlo.cli.measure import main
+from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
 from montecarlo.estimation.failures import batch_command, failed_batch
-from montecarlo.measure import main
 from montecarlo.presets import PRESETS
-from montecarlo.report.__main__ import main as report
 from montecarlo.sampling.replicates import sample
 
 STUDY = """
@@ -33,8 +35,8 @@ most = 16
 def words_of(command):
     """The arguments of a command, as a shell reads them."""
     words = shlex.split(command)
-    assert words[:3] == ["python", "-m", "montecarlo.measure"]
-    return words[3:]
+    assert words[:4] == ["python", "-m", "montecarlo", "measure"]
+    return words[4:]
 
 
 @pytest.fixture
@@ -66,7 +68,7 @@ def test_a_shell_reads_the_command_as_it_stands():
     """Names with brackets and commas are quoted for a shell."""
     for point in PRESETS["quick"].points():
         command = batch_command(point, 1, range(2))
-        shown = command.replace("python -m montecarlo.measure", "printf '%s\\n'")
+        shown = command.replace("python -m montecarlo measure", "printf '%s\\n'")
         read = subprocess.run(  # noqa: S602 - a command of our own
             shown, shell=True, check=True, capture_output=True, text=True
         )
@@ -88,8 +90,8 @@ def run_report(tmp_path, capsys):
 
 
 def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, capsys):
-    """A planted failure: the report ends with 3 and one line; its command, alone, fails
-    at the same replicates; with the error gone, the run goes on where it was.
+    """A planted bug: the report ends with its traceback; its command, alone, fails at
+    the same replicates; with the error gone, the run goes on where it was.
     """
     drawn = []
 
@@ -103,15 +105,15 @@ def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, c
         patch.setattr(engine, "sample", failing)
         patch.setattr(replay, "sample", failing)
         status, complaint = run_report()
-        assert status == 3
-        (line,) = complaint.splitlines()
+        assert status == BUG
+        (line,) = (one for one in complaint.splitlines() if "replay: " in one)
         assert "failed (FloatingPointError: planted with seed 7), replay: " in line
         assert "d_k=16;n_keys=8" in line
         words = words_of(line.partition("replay: ")[2])
-        assert main(words) == 3
+        assert main(words) == BUG
         told = capsys.readouterr().err
         assert told.startswith("Traceback")
-        assert "failed again: FloatingPointError: planted" in told.splitlines()[-1]
+        assert "FloatingPointError: planted" in told.splitlines()[-2]
     assert main(words) == 0
     assert "sampled without failure" in capsys.readouterr().out
 
@@ -139,15 +141,15 @@ def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
         for module in (tails, replay):
             patch.setattr(module, "estimate_tail", failing)
         status, complaint = run_report()
-        assert status == 3
-        (line,) = complaint.splitlines()
+        assert status == BUG
+        (line,) = (one for one in complaint.splitlines() if "replay: " in one)
         told = line.split("; ")
         assert [part.count("overflow_probability at d_k=4 in") for part in told] == [
             1,
             1,
         ]
         words = words_of(told[0].partition("replay: ")[2])
-        assert main(words) == 3
+        assert main(words) == BUG
         assert "FloatingPointError: planted" in capsys.readouterr().err
     assert main(words) == 0
 
@@ -176,6 +178,6 @@ def test_what_cannot_be_replayed_is_refused(capsys, arguments, message):
 def test_reason_is_one_line():
     """Of an exception's text only the first line is told."""
     point = next(iter(PRESETS["quick"].budgets()))
-    told = failed_batch(point, 1, range(2), ValueError("first\nsecond"))
+    told = str(failed_batch(point, 1, range(2), ValueError("first\nsecond")))
     assert "(ValueError: first), replay: " in told
     assert "second" not in told

@@ -1,6 +1,6 @@
 """The judge's report card: what was counted, in files, and what it comes to.
 
-The files are small and part of the package; ``python -m montecarlo.calibrate`` writes
+The files are small and part of the package; ``python -m montecarlo calibrate`` writes
 them anew.
 """
 

@@ -7,7 +7,8 @@ where what is stale is marked by hand, and what changed is looked at as a diff.
 import argparse
 import platform
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import BrokenExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -34,6 +35,7 @@ from montecarlo.calibration.rates import (
 from montecarlo.calibration.series import all_series, measure_series
 from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.errors import InputError, UnfinishedError, writing
 from montecarlo.execution.executors import available_cores, make_executor
 from montecarlo.execution.fingerprint import cpu_kernel
 from montecarlo.names import jobs_number, named_folder, seed_number
@@ -91,10 +93,25 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     if arguments.output is not None:
         output = named_folder("output", arguments.output)
     for name, folder in (("work", work), ("output", output)):
-        if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
-            raise ValueError(f"{name} must be a folder, got {str(folder)!r}")
+        with _usable(name, folder):
+            if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
+                raise InputError(f"{name} must be a folder, got {str(folder)!r}")
     for name, folder, files in (("work", work, None), ("output", output, FILES)):
         _require_writable(name, folder, files)
+    try:
+        with writing(output), writing(work):
+            yield from _make(sizes, seed, jobs, work, output)
+    except BrokenExecutor as error:
+        raise UnfinishedError(
+            f"a worker died ({error}); what was drawn is kept in {str(work)!r}, and "
+            "the same command goes on from there"
+        ) from error
+
+
+def _make(
+    sizes: Sizes, seed: int, jobs: int, work: Path, output: Path
+) -> Iterator[str]:
+    """Draw, judge, count and write; yields what to print on the way."""
     standard = Study(read_catalogue(), PRESETS["standard"])
     error_rate = error_rates_of(standard).simultaneous_error
     with make_executor(jobs) as executor:
@@ -115,7 +132,7 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         studies = judge_studies(seeds, executor, work)
     tallies = [tally(rate, some) for rate, some in studies.items()]
     about = {
-        "command": f"python -m montecarlo.calibrate --seed {seed}",
+        "command": f"python -m montecarlo calibrate --seed {seed}",
         "seed": seed,
         "simultaneous_error": error_rate,
         "studies": studies_recipe(),
@@ -145,21 +162,28 @@ def _require_writable(name: str, folder: Path, files: Collection[str] | None) ->
     files : collection of str or None
         All that may be there; None: anything.
     """
-    try:
+    with _usable(name, folder):
         folder.mkdir(parents=True, exist_ok=True)
         there = {path.name for path in folder.iterdir()}
         with TemporaryFile(dir=folder):
             pass
-    except OSError as error:
-        raise ValueError(
-            f"{name} must be a folder that can be written, got {str(folder)!r}: "
-            f"{error.strerror or error}"
-        ) from None
     if files is not None and (foreign := there.difference(files)):
-        raise ValueError(
+        raise InputError(
             f"{name} must be empty or hold an earlier card, got {str(folder)!r} with "
             f"{min(foreign)!r}"
         )
+
+
+@contextmanager
+def _usable(name: str, folder: Path) -> Iterator[None]:
+    """Translate what the system says of a folder that was named."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{name} must be a folder that can be written, got {str(folder)!r}: "
+            f"{error.strerror or error}"
+        ) from None
 
 
 def judge_bank(

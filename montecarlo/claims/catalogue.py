@@ -69,12 +69,7 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
 
 
 def _read_toml(source: Traversable) -> tuple[dict[str, Any], bytes]:
-    try:
-        content = read_small(source.name, source)
-    except OSError as error:
-        raise CatalogueError(
-            f"{source.name}: cannot be read: {error.strerror or error}"
-        ) from error
+    content = read_small(source.name, source)
     try:
         return tomllib.loads(content.decode()), content
     except (ValueError, RecursionError) as error:

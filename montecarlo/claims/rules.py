@@ -17,6 +17,7 @@ from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.sentences import Sentence, Value
+from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import SPREAD, summaries_of
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
@@ -24,16 +25,16 @@ from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.theory.limits import limit_of
 
 
-class CatalogueError(ValueError):
+class CatalogueError(InputError):
     """A catalogue that cannot be used; one line with file, claim and field."""
 
 
 @contextmanager
 def placed(where: str, field: str) -> Iterator[None]:
-    """Name the place in the message of a `ValueError`."""
+    """Name the place in the message of an `InputError`."""
     try:
         yield
-    except ValueError as error:
+    except InputError as error:
         raise CatalogueError(f"{where}, field {field}: {error}") from None
 
 
@@ -191,7 +192,7 @@ def _validate_limit(check: Check, where: str) -> None:
 
 def _require_canonical(canonical: str, given: str) -> None:
     if given != canonical:
-        raise ValueError(f"must be {canonical!r}, got {given!r}")
+        raise InputError(f"must be {canonical!r}, got {given!r}")
 
 
 def _validate_levels(check: Check, where: str) -> None:

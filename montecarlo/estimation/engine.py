@@ -148,7 +148,7 @@ class _Sampling:
     finish: Finish
     advance: Callable[[DesignPoint, int, int], None]
     in_time: Callable[[], bool]
-    failures: dict[DesignPoint, str] = field(default_factory=dict)
+    failures: dict[DesignPoint, RuntimeError] = field(default_factory=dict)
 
     def bring_to(self, wanted: Mapping[DesignPoint, int]) -> bool:
         """Bring each point to its number, but those that fail, while there is time.

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.sampling.dependence import INDEPENDENT
 from montecarlo.sampling.design_points import DesignPoint
 
@@ -21,10 +22,10 @@ SOME_FORMAT = "float16"
 
 def failed_batch(
     point: DesignPoint, seed: int, indices: range, error: BaseException
-) -> str:
+) -> RuntimeError:
     """Tell what sampling some replicates raised, and how to replay it."""
     which = f"replicates {indices.start} to {indices.stop - 1} of {point.name}"
-    return _told(which, error, batch_command(point, seed, indices))
+    return _failure(which, error, batch_command(point, seed, indices))
 
 
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
@@ -49,7 +50,7 @@ def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
 
 def failed_tail(
     d_k: int, number_format: str, seed: int, blocks: int, error: BaseException
-) -> str:
+) -> RuntimeError:
     """Tell what estimating an overflow probability raised, and how to replay it."""
     options = {
         "--d-k": d_k,
@@ -59,28 +60,43 @@ def failed_tail(
         "--replicates": f"0:{blocks}",
     }
     which = f"{OVERFLOW} at d_k={d_k} in {number_format}"
-    return _told(which, error, _command(options))
+    return _failure(which, error, _command(options))
 
 
-def raise_failures(told: Mapping[Any, str]) -> None:
-    """Raise a `RuntimeError` of one line, if anything failed.
+def raise_failures(failures: Mapping[Any, RuntimeError]) -> None:
+    """Raise one line about all that failed, if anything did.
 
     Parameters
     ----------
-    told : mapping
-        What failed to what is told of it.
+    failures : mapping
+        What failed to how it is told.
+
+    Raises
+    ------
+    UnfinishedError
+        If machines failed: a worker died, or had no memory.
+    RuntimeError
+        If something else is among it, from that: a bug.
     """
-    if told:
-        lines = list(told.values())
-        more = f"; and {len(lines) - SHOWN} more" if lines[SHOWN:] else ""
-        raise RuntimeError("; ".join(lines[:SHOWN]) + more)
+    if not failures:
+        return
+    found = list(failures.values())
+    more = f"; and {len(found) - SHOWN} more" if found[SHOWN:] else ""
+    # what is sorted first is the cause that is shown: a bug, if there is one
+    first = min(found, key=lambda one: isinstance(one, UnfinishedError))
+    raise type(first)("; ".join(map(str, found[:SHOWN])) + more) from first.__cause__
 
 
-def _told(which: str, error: BaseException, command: str) -> str:
+def _failure(which: str, error: BaseException, command: str) -> RuntimeError:
+    expected = isinstance(error, UnfinishedError | MemoryError)
     reason = str(error).partition("\n")[0]
-    return f"{which} failed ({type(error).__name__}: {reason}), replay: {command}"
+    failure = (UnfinishedError if expected else RuntimeError)(
+        f"{which} failed ({type(error).__name__}: {reason}), replay: {command}"
+    )
+    failure.__cause__ = error
+    return failure
 
 
 def _command(options: Mapping[str, object]) -> str:
     words = [str(word) for pair in options.items() for word in pair]
-    return f"python -m montecarlo.measure {shlex.join(words)}"
+    return f"python -m montecarlo measure {shlex.join(words)}"

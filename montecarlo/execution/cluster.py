@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import dask.config
 from distributed import Client, LocalCluster, Security
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.execution.fingerprint import Fingerprint, fingerprint
 from montecarlo.execution.local_workers import interrupt_blocked, limit_blas
 from montecarlo.execution.workers import Pool
@@ -59,9 +60,9 @@ def connect(address: str) -> Pool:
             security=security,
         )
     except (RuntimeError, ValueError) as error:  # Dask's configuration refuses it
-        raise ConnectionError(f"executor {address}: {error}") from None
+        raise UnfinishedError(f"executor {address}: {error}") from None
     except OSError as error:
-        raise ConnectionError(
+        raise UnfinishedError(
             f"executor {address} must be a running Dask scheduler, none answered "
             f"within {PATIENCE} s: {error}"
         ) from None
@@ -73,12 +74,12 @@ def _require_certificates(address: str, security: Security) -> None:
     try:
         context = security.get_connection_args("client")["ssl_context"]
     except OSError as error:  # of which SSLError is one
-        raise ConnectionError(
+        raise UnfinishedError(
             f"executor {address} must have readable certificates in Dask's "
             f"configuration ({KEYS}), got: {error}"
         ) from None
     if context is None:
-        raise ConnectionError(
+        raise UnfinishedError(
             f"executor {address} must have certificates in Dask's configuration "
             f"({KEYS}), got none (docs/cluster.md)"
         )
@@ -110,7 +111,7 @@ def start_local(jobs: int) -> Pool:
             client = Client(cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError):
             cluster.close(FAREWELL)
-            raise ConnectionError(
+            raise UnfinishedError(
                 f"executor dask must have a scheduler, none answered in {PATIENCE} s"
             ) from None
 
@@ -135,7 +136,7 @@ def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
         jobs = sum(client.nthreads().values())
     except TimeoutError:
         close()
-        raise ConnectionError(
+        raise UnfinishedError(
             f"executor {name} must have workers, none came within {PATIENCE} s"
         ) from None
     except BaseException:
@@ -181,7 +182,7 @@ def require_alike(
             else:
                 found = f"{type(has).__name__}: {has}"
             if found != value:
-                raise RuntimeError(
+                raise UnfinishedError(
                     f"worker {worker} must have {name} {value} for the same bytes, "
                     f"got {found}"
                 )

@@ -5,6 +5,7 @@ import os
 import re
 from functools import partial
 
+from montecarlo.errors import InputError
 from montecarlo.execution.local_workers import start_processes, start_threads
 from montecarlo.execution.workers import Workers
 from montecarlo.names import look_up
@@ -52,10 +53,10 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
     remote = address is not None
     if not remote:
         if kind in (SAFE, UNSAFE):
-            raise ValueError(f"executor must name a host and a port, got {kind!r}")
+            raise InputError(f"executor must name a host and a port, got {kind!r}")
         look_up("executor", kind, dict.fromkeys(KINDS))
     if address is not None and address["scheme"] == "tcp":
-        raise ValueError(
+        raise InputError(
             "executor must be tls://HOST:PORT with certificates, got "
             f"{kind!r}, which asks for none: whoever reaches that scheduler can run "
             "code on its workers and in this process; in a network that you trust, "
@@ -63,12 +64,12 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
         )
     needed = _NEEDED.get(SAFE if remote else kind, ())
     if any(importlib.util.find_spec(name) is None for name in needed):
-        raise ValueError(
+        raise InputError(
             f"executor {kind} needs the [cluster] extra, which is not installed: "
             "python -m pip install 'montecarlo[cluster]'"
         )
     if remote and jobs is not None:
-        raise ValueError(
+        raise InputError(
             f"jobs must be left out with executor {kind}, which has workers of its "
             f"own, got {jobs}"
         )
@@ -94,7 +95,7 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
         If its workers would give other bytes.
     """
     if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs must be an integer of at least 1, got {jobs!r}")
+        raise InputError(f"jobs must be an integer of at least 1, got {jobs!r}")
     n = jobs or available_cores()
     chosen = kind or (THREADS if n == 1 else PROCESSES)
     check_executor(chosen)

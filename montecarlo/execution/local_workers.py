@@ -16,6 +16,7 @@ from threading import Thread
 import numpy as np  # noqa: F401 - loads BLAS, or there would be nothing to limit
 from threadpoolctl import threadpool_limits
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.execution.workers import Pool
 
 #: Seconds in which processes that are to end at once may finish what they are at.
@@ -49,7 +50,7 @@ def start_processes(jobs: int) -> Pool:
     try:
         pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin)
     except (OSError, NotImplementedError) as error:
-        raise OSError(
+        raise UnfinishedError(
             "executor processes must have shared memory that can be written, /dev/shm "
             f"on Linux, got: {error}; --executor threads does without"
         ) from error

@@ -13,6 +13,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.execution.workers import Workers
 
 #: Deaths of workers after which a task that was under way at each is run alone; if its
@@ -138,7 +139,7 @@ def _renew(executor: Executor, lost: Future[Any], renewals: int) -> None:
         lost.result()  # raises
         return
     if renewals > MOST_RENEWALS:
-        raise RuntimeError(
+        raise UnfinishedError(
             f"workers must live to finish a task, died {renewals} times before one"
         )
     executor.renew()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from montecarlo.attention.softmax import Array
+from montecarlo.errors import InputError
 
 #: What axes may be called: what comes first is named first.
 AXES = ("sequence", "layer", "head", "token", "d")
@@ -58,10 +59,10 @@ def held(name: str, array: ArrayLike) -> Tensor:
         If its entries are no real floating-point numbers, or some are masked.
     """
     if np.ma.is_masked(array):
-        raise ValueError(f"{name} must have no masked entries, got some")
+        raise InputError(f"{name} must have no masked entries, got some")
     values = np.asarray(array)
     if values.dtype.kind != "f" and values.dtype.name != "bfloat16":
-        raise ValueError(
+        raise InputError(
             f"{name} must hold floating-point numbers, got entries of type "
             f"{values.dtype.name}"
         )
@@ -78,7 +79,7 @@ def require_shape(name: str, shape: Sequence[object]) -> None:
     """
     counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
     if not counts or len(shape) > MOST_AXES:
-        raise ValueError(
+        raise InputError(
             f"{name} must have a shape of counts, at most {MOST_AXES}, each at most "
             f"2^48, got {reprlib.repr(shape)}"
         )
@@ -118,7 +119,7 @@ def stored(  # noqa: PLR0913 - where an array lies, and how
     needed = kind.itemsize * math.prod(shape)
     have = path.stat().st_size - offset
     if have < needed:
-        raise ValueError(
+        raise InputError(
             f"{name} must have {needed} bytes for its shape {shape}, got {have}: "
             "the file is cut off"
         )
@@ -195,7 +196,7 @@ class Side:
         if not np.isfinite(block).all():
             token, entry = np.argwhere(~np.isfinite(block))[0]
             where = ", ".join(f"{axis} {number}" for axis, number in place.items())
-            raise ValueError(
+            raise InputError(
                 f"{tensor.name} must be finite, got {block[token, entry]} at "
                 f"{where}, token {token}, d {entry}"
             )
@@ -218,19 +219,19 @@ def make_side(
     first = next(iter(tensors.values()))
     for tensor in tensors.values():
         if len(tensor.shape) != len(axes):
-            raise ValueError(
+            raise InputError(
                 f"{tensor.name} must have the axes {','.join(axes)}, got shape "
                 f"{tensor.shape}: name its axes with --axes"
             )
         for axis, size in zip(axes, tensor.shape, strict=True):
             if size == 0:
-                raise ValueError(
+                raise InputError(
                     f"{tensor.name} must have something along each axis, got shape "
                     f"{tensor.shape}: its axis {axis!r} is empty"
                 )
             varies = axis == "token" and "sequence" in in_name
             if size != first.shape[axes.index(axis)] and not varies:
-                raise ValueError(
+                raise InputError(
                     f"{tensor.name} must have the shape of {first.name}, "
                     f"{first.shape}, got {tensor.shape}: they differ along {axis!r}"
                 )
@@ -238,7 +239,7 @@ def make_side(
     expected = math.prod(side.size(axis) for axis in in_name)
     if len(tensors) != expected:
         counted = " and ".join(in_name)
-        raise ValueError(
+        raise InputError(
             f"{name} must have an array for every {counted}, got {len(tensors)} of "
             f"{expected}"
         )
@@ -260,10 +261,10 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
         raise TypeError(f"axes must be a sequence of names, got the text {axes!r}")
     for axis in axes:
         if axis not in AXES or list(axes).count(axis) > 1:
-            raise ValueError(
+            raise InputError(
                 f"axes must be different ones among {known}; got {','.join(axes)!r}"
             )
     for axis in NEEDED:
         if axis not in axes:
-            raise ValueError(f"axes must have {axis!r}, got {','.join(axes)!r}")
+            raise InputError(f"axes must have {axis!r}, got {','.join(axes)!r}")
     return tuple(axes)

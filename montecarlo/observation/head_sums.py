@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
+from montecarlo.errors import InputError
 from montecarlo.observation.opening import Head, Model
 from montecarlo.observation.row_values import (
     SPECTRAL_ROWS,
@@ -143,7 +144,7 @@ def sum_head(model: Model, head: Head, plan: Plan) -> HeadSums:
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below
             _sum_pairs(q, k, sums, group, causal=model.causal)
         if not np.isfinite(sums.pairs["all_s4"][group]):
-            raise ValueError(
+            raise InputError(
                 "q and k must have scores whose fourth powers float64 can hold, got "
                 f"larger ones in layer {head.layer}, head {head.head}"
             )
@@ -168,7 +169,7 @@ def _require_scores(head: Head, sums: HeadSums) -> None:
             sums.pairs[prefix + name].sum() for name in ("count", "s", "s2")
         )
         if not second > first**2 / count:
-            raise ValueError(
+            raise InputError(
                 f"q and k must have scores that vary, got the same for every pair in "
                 f"layer {head.layer}, head {head.head}"
             )
@@ -201,7 +202,7 @@ def _first_pass(model: Model, head: Head, plan: Plan, sums: HeadSums) -> _Pool:
             owners.append(np.full(len(kept), sequence))
     for name, varied in zip("qk", varies, strict=True):
         if not varied:
-            raise ValueError(
+            raise InputError(
                 f"{name} must vary from token to token, got zero variance in layer "
                 f"{head.layer}, head {head.head}"
             )

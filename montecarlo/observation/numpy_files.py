@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import IO
 
+from montecarlo.errors import InputError
 from montecarlo.observation.arrays import Tensor, require_shape, stored
 
 MAGIC = b"\x93NUMPY"
@@ -57,12 +58,12 @@ def npy_tensor(path: Path, name: str) -> Tensor:
     with path.open("rb") as file:
         offset, descr, fortran, shape = _read_header(file, name)
     if isinstance(descr, str) and descr.lstrip("|<>=") == "O":
-        raise ValueError(
+        raise InputError(
             f"{name} must hold numbers, got Python objects, which are never loaded"
         )
     if not isinstance(descr, str) or descr not in TYPES:
         known = ", ".join((*_CODES.values(), "bfloat16"))
-        raise ValueError(
+        raise InputError(
             f"{name} must hold {known}, got entries of type {reprlib.repr(descr)}"
         )
     number_format, order = TYPES[descr]
@@ -70,7 +71,7 @@ def npy_tensor(path: Path, name: str) -> Tensor:
         name, path, offset, shape, number_format, byte_order=order, fortran=fortran
     )
     if (behind := path.stat().st_size - offset - tensor.n_bytes) > 0:
-        raise ValueError(f"{name} must hold one array, got {behind} bytes behind it")
+        raise InputError(f"{name} must hold one array, got {behind} bytes behind it")
     return tensor
 
 
@@ -79,8 +80,8 @@ def _read_header(
 ) -> tuple[int, object, bool, tuple[int, ...]]:
     """Return the header's length with all before it, type, order of axes, and shape."""
 
-    def refuse(what: str) -> ValueError:
-        return ValueError(f"{name} must be an array of NumPy, got {what}")
+    def refuse(what: str) -> InputError:
+        return InputError(f"{name} must be an array of NumPy, got {what}")
 
     start = file.read(len(MAGIC) + 2)
     magic, version = start[: len(MAGIC)], start[len(MAGIC) :]
@@ -134,7 +135,7 @@ def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
         with _Bounded(path, "rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             if len(members) > MOST_MEMBERS:
-                raise ValueError(
+                raise InputError(
                     f"{path.name} must have at most {MOST_MEMBERS} members, got "
                     f"{len(members)}"
                 )
@@ -147,12 +148,12 @@ def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
         *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError),
         *(zlib.error, UnicodeDecodeError),
     ) as error:
-        raise ValueError(f"{path.name} must be an archive of NumPy: {error}") from None
+        raise InputError(f"{path.name} must be an archive of NumPy: {error}") from None
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
         # what a place before the file's beginning is called
-        raise ValueError(
+        raise InputError(
             f"{path.name} must be an archive of NumPy, got places outside of it"
         ) from None
     return found
@@ -177,10 +178,10 @@ def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.
     if len(named) == 1:
         return named[0]
     if named:
-        raise ValueError(f"{archive} must hold {name} once, got it {len(named)} times")
+        raise InputError(f"{archive} must hold {name} once, got it {len(named)} times")
     have = ", ".join(info.filename[:80] for info in members[:4]) or "nothing"
     more = ", ..." if len(members) > 4 else ""
-    raise ValueError(f"{archive} must hold arrays q and k, got {have}{more}")
+    raise InputError(f"{archive} must hold arrays q and k, got {have}{more}")
 
 
 def _unpack(
@@ -189,13 +190,13 @@ def _unpack(
     """Unpack a member piece by piece; what is no array, or a bomb, is not begun."""
     name = f"{info.filename} of {path.name}"
     if info.compress_type not in PACKINGS:
-        raise ValueError(
+        raise InputError(
             f"{name} must be packed as NumPy does, stored or deflated, got method "
             f"{info.compress_type}"
         )
     most = max(ALWAYS_UNPACKED, MOST_RATIO * path.stat().st_size)
     if info.file_size > most:
-        raise ValueError(
+        raise InputError(
             f"{name} must unpack to at most {most} bytes, {MOST_RATIO} times the "
             f"archive's, got {info.file_size}"
         )

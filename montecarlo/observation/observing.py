@@ -18,6 +18,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import InterpretationOutcome, Located
+from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.names import look_up
 from montecarlo.observation.diagnosis import Diagnosis, diagnose
@@ -133,7 +134,7 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
         not vary, or an option is not usable.
     """
     if seed < 0 or seed != int(seed):
-        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}")
+        raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
     model = open_arrays(q, k, axes, causal=causal)
     return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
 
@@ -151,7 +152,7 @@ def divisor_value(divisor: str | float, d_k: int) -> float:
     except (ValueError, TypeError):
         return look_up("divisor", str(divisor), DIVISORS).value(d_k)
     if not SMALLEST <= value <= LARGEST:
-        raise ValueError(
+        raise InputError(
             f"divisor must be a number between {SMALLEST:g} and {LARGEST:g}, got "
             f"{divisor!r}"
         )

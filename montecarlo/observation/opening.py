@@ -8,6 +8,7 @@ from typing import NamedTuple
 from numpy.typing import ArrayLike
 
 from montecarlo.attention.softmax import Array
+from montecarlo.errors import InputError, reading
 from montecarlo.observation.arrays import (
     AXES,
     Side,
@@ -159,13 +160,15 @@ def open_files(
     kinds = {path.suffix for path in paths}
     for path in paths:
         if path.suffix not in KINDS:
-            raise ValueError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
+            raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
         if not path.is_file():
-            raise ValueError(f"file must be there, got {str(path)!r}")
+            raise InputError(f"file must be there, got {str(path)!r}")
+        with reading("file", path):
+            path.open("rb").close()
     if len(kinds) > 1:
-        raise ValueError(f"files must be of one kind, got {', '.join(sorted(kinds))}")
+        raise InputError(f"files must be of one kind, got {', '.join(sorted(kinds))}")
     if names is not None and kinds != {".safetensors"}:
-        raise ValueError("--names must stand with .safetensors files only")
+        raise InputError("--names must stand with .safetensors files only")
     if kinds == {".safetensors"}:
         return _open_safetensors(
             paths, PATTERN if names is None else names, axes, causal=causal
@@ -173,7 +176,7 @@ def open_files(
     named = check_axes(AXES if axes is None else axes)
     if kinds == {".npy"}:
         if len(paths) != 2:
-            raise ValueError(
+            raise InputError(
                 f".npy files must be two, queries and then keys, got {len(paths)}"
             )
         sides = [
@@ -198,7 +201,7 @@ def _open_safetensors(
     rest = [axis for axis in AXES if axis not in counted]
     named = check_axes(rest if axes is None else axes)
     if doubled := [axis for axis in counted if axis in named]:
-        raise ValueError(
+        raise InputError(
             f"axes must not name {doubled[0]!r}, which the names count: {pattern!r}"
         )
     sides = [make_side(side, found[side], named, counted) for side in "qk"]
@@ -222,7 +225,7 @@ def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
         ):
             for axis in ("layer", "head", "d"):
                 if mine.labels(axis) != firsts.labels(axis):
-                    raise ValueError(
+                    raise InputError(
                         f"{mine.name} must have the same {axis!r} in every file, got "
                         f"{mine.size(axis)} after {firsts.size(axis)}"
                     )
@@ -254,13 +257,13 @@ def _require_fit(source: Source, *, causal: bool) -> None:
     q, k = source.queries, source.keys
     for axis in ("sequence", "layer", "d"):
         if q.labels(axis) != k.labels(axis):
-            raise ValueError(
+            raise InputError(
                 f"q and k must agree along the axis {axis!r}, got {q.size(axis)} "
                 f"and {k.size(axis)}"
             )
     heads, key_heads = q.size("head"), k.size("head")
     if key_heads > heads or heads % key_heads:
-        raise ValueError(
+        raise InputError(
             f"k must have as many along the axis 'head' as q, {heads}, or a part that "
             f"divides it, got {key_heads}"
         )
@@ -270,11 +273,11 @@ def _require_fit(source: Source, *, causal: bool) -> None:
         other = k.tensors[beside(key)].shape[k.axes.index("token")]
         for name, count in ((q.name, tokens), (k.name, other)):
             if count < 2:
-                raise ValueError(
+                raise InputError(
                     f"{name} must have at least 2 along the axis 'token', got {count}"
                 )
         if causal and tokens != other:
-            raise ValueError(
+            raise InputError(
                 "q and k must agree along the axis 'token' where attention is causal, "
                 f"got {tokens} and {other}"
             )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from montecarlo.errors import InputError
 from montecarlo.observation.arrays import (
     AXES,
     FORMATS,
@@ -59,7 +60,7 @@ def read_header(path: Path) -> Mapping[str, Entry]:
         length = int.from_bytes(start, "little")
         have = path.stat().st_size
         if len(start) < 8 or length > min(MOST_HEADER, have - 8):
-            raise ValueError(
+            raise InputError(
                 f"{path.name} must be a safetensors file, got one whose header would "
                 f"take {length} of {have} bytes, of {MOST_HEADER} at most"
             )
@@ -68,16 +69,16 @@ def read_header(path: Path) -> Mapping[str, Entry]:
         header = json.loads(text, object_pairs_hook=_once)
         entries = {n: _entry(e) for n, e in header.items() if n != "__metadata__"}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(
+        raise InputError(
             f"{path.name} must be a safetensors file, its header is broken: "
             f"{str(error)[:200]}"
         ) from None
     if len(entries) > MOST_TENSORS:
-        raise ValueError(
+        raise InputError(
             f"{path.name} must have at most {MOST_TENSORS} arrays, got {len(entries)}"
         )
     if (longest := max(map(len, entries), default=0)) > MOST_NAME:
-        raise ValueError(
+        raise InputError(
             f"{path.name} must have names of at most {MOST_NAME} characters, got "
             f"one of {longest}"
         )
@@ -90,7 +91,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made = dict(pairs)
     if len(made) < len(pairs):
         ((twice, times),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"{twice[:80]!r} must stand once, got it {times} times")
+        raise InputError(f"{twice[:80]!r} must stand once, got it {times} times")
     return made
 
 
@@ -115,14 +116,14 @@ def _require_order(entries: Mapping[str, Entry], have: int, file: str) -> None:
     end = 0
     for name, entry in sorted(entries.items(), key=lambda e: (e[1].start, e[1].size)):
         if entry.start != end or entry.size < 0:
-            raise ValueError(
+            raise InputError(
                 f"{name} of {file} must begin where what is before it ends, at "
                 f"{end}, got {_short(entry.start)} with {_short(entry.size)} bytes"
             )
         end += entry.size
     if end != have:
         problem = "the file is cut off" if have < end else "the rest belongs to none"
-        raise ValueError(
+        raise InputError(
             f"{file} must have {_short(end)} bytes for its arrays, got {have}: "
             f"{problem}"
         )
@@ -144,13 +145,13 @@ def tensor_of(path: Path, name: str, entry: Entry) -> Tensor:
     label = f"{name} of {path.name}"
     known = KINDS.get(entry.dtype)
     if known is None:
-        raise ValueError(
+        raise InputError(
             f"{label} must hold {', '.join(KINDS)}, got {entry.dtype[:40]}"
         )
     require_shape(label, entry.shape)
     needed = np.dtype(FORMATS[known]).itemsize * prod(entry.shape)
     if entry.size != needed:
-        raise ValueError(
+        raise InputError(
             f"{label} must have {needed} bytes for its shape {entry.shape}, got "
             f"{entry.size}"
         )
@@ -192,14 +193,14 @@ def safetensors_tensors(
             side = found[SIDES[match["side"]]]
             key = tuple(_number(axis, match[axis]) for axis in counted)
             if key in side:
-                raise ValueError(f"{name} must stand once, got it in two places")
+                raise InputError(f"{name} must stand once, got it in two places")
             side[key] = tensor_of(path, name, entry)
     for side_name, tensors in found.items():
         if not tensors:
             shown = ", ".join(name[:80] for name in names[:4]) + (
                 ", ..." if len(names) > 4 else ""
             )
-            raise ValueError(
+            raise InputError(
                 f"{side_name} must have a name of the pattern {pattern!r} "
                 f"({'{side}'} stands for {', '.join(SIDES)}), got {shown or 'none'}"
             )
@@ -209,7 +210,7 @@ def safetensors_tensors(
 def _number(axis: str, digits: str) -> int:
     """Return a number that stands in a tensor's name; tables hold no larger ones."""
     if len(digits) > MOST_DIGITS:
-        raise ValueError(
+        raise InputError(
             f"{axis} in a tensor's name must have at most {MOST_DIGITS} digits, got "
             f"{len(digits)}"
         )
@@ -221,15 +222,15 @@ def _expression(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
     fields = re.findall(r"\{(\w*)\}", pattern)
     for field in fields:
         if field not in (*COUNTED, "side") or fields.count(field) > 1:
-            raise ValueError(
+            raise InputError(
                 f"names may hold {{side}}, {{layer}}, {{head}}, {{sequence}}, each "
                 f"once, got {pattern!r}"
             )
     if "side" not in fields:
-        raise ValueError(f"names must hold {{side}}, got {pattern!r}")
+        raise InputError(f"names must hold {{side}}, got {pattern!r}")
     counted = "|".join(COUNTED)
     if re.search(rf"\{{({counted})\}}[0-9]*\{{({counted})\}}", pattern):
-        raise ValueError(
+        raise InputError(
             "names must have something between two numbers that is no digit, got "
             f"{pattern!r}"
         )

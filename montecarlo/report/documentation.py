@@ -1,6 +1,6 @@
 """Figures for documents of one's own, with captions in several languages beside them.
 
-From a report's contents to files; options of ``python -m montecarlo.figures``.
+From a report's contents to files; options of ``python -m montecarlo figures``.
 """
 
 import argparse
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import look_up, whole_number
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Make
@@ -65,7 +66,7 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
     ValueError
         One line: name, requirement, what came.
     """
-    formats = [name.strip() for name in (arguments.format or "svg").split(",")]
+    formats = arguments.format or ["svg"]
     for name in formats:
         look_up("format", name, dict.fromkeys(FORMATS))
     for name in arguments.figures or ():
@@ -78,9 +79,9 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
     if arguments.dpi is not None:
         dpi = whole_number("dpi", arguments.dpi)
         if not LEAST_DPI <= dpi <= MOST_DPI:
-            raise ValueError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
+            raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
         if "png" not in formats:
-            raise ValueError(f"--dpi must stand with --format png, got {dpi}")
+            raise InputError(f"--dpi must stand with --format png, got {dpi}")
     chosen = tuple(name for name in FIGURES if name in (arguments.figures or FIGURES))
     return Wanted(
         chosen,
@@ -133,7 +134,9 @@ def _write_figures(
         drawn[name] = f"{name}.{shown}"
     if not drawn:
         names = ", ".join(wanted.figures)
-        raise RuntimeError(f"results must have data for one of these figures: {names}")
+        raise UnfinishedError(
+            f"results must have data for one of these figures: {names}"
+        )
     return drawn
 
 

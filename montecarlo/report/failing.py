@@ -1,8 +1,8 @@
 """What gives a report, which is written all the same, the status of a failure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from montecarlo.names import look_up
+from montecarlo.names import look_up_all
 from montecarlo.report.content.views import Findings
 
 #: What ``--fail-on`` of a report names.
@@ -11,14 +11,13 @@ FAIL_ON: dict[str, Callable[[Findings], bool]] = {
 }
 
 
-def failing_outcome(name: str | None) -> Callable[[Findings], bool]:
-    """Return what tells whether findings fail; None: none does.
+def failing_outcome(names: Sequence[str]) -> Callable[[Findings], bool]:
+    """Return what tells whether findings have one of the outcomes that are named.
 
     Raises
     ------
-    ValueError
-        If there is no outcome of this name.
+    InputError
+        If there is no outcome of a name.
     """
-    if name is None:
-        return lambda _: False
-    return look_up("fail-on", name, FAIL_ON)
+    chosen = look_up_all("fail-on", names, FAIL_ON)
+    return lambda findings: any(has_failed(findings) for has_failed in chosen)

@@ -1,6 +1,6 @@
 """What a user asked for: flags over a configuration file over defaults, validated.
 
-Every problem is a `ValueError` of one line, found before anything is sampled.
+Every problem is an `InputError` of one line, found before anything is sampled.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError
 from montecarlo.execution.executors import check_executor
 from montecarlo.names import (
     MOST_JOBS,
@@ -129,25 +130,25 @@ def repeated_options(arguments: argparse.Namespace) -> Options:
     """
     for name in ("seed", "preset", "only", "config", "max_seconds"):
         if getattr(arguments, name) is not None:
-            raise ValueError(
+            raise InputError(
                 f"--replicates-from must stand without --{name.replace('_', '-')}: "
                 "run.json says it"
             )
     path = Path(arguments.replicates_from)
     record = read_record(path)
     if "own_claims" in record:
-        raise ValueError(
+        raise InputError(
             "replicates-from must be the run.json of a report on the five texts, got "
             f"one on claims of one's own: {str(path)!r}"
         )
     taken = ("seed", "error_rate", "only", "grid", "preset", "languages", "replicates")
     if missing := set(taken) - set(record):
-        raise ValueError(f"replicates-from must hold {min(missing)!r}")
+        raise InputError(f"replicates-from must hold {min(missing)!r}")
     settings = {name: record[name] for name in taken[:4]}
     settings["lang"] = record["languages"]
     configuration = configured(settings | _typed(arguments), str(path))
     if configuration.grid is None:
-        raise ValueError(f"replicates-from must hold a grid, got {str(path)!r}")
+        raise InputError(f"replicates-from must hold a grid, got {str(path)!r}")
     return replace(
         _options(configuration, configuration.grid, record["preset"]),
         replicates=record["replicates"],
@@ -172,7 +173,7 @@ def _typed(arguments: argparse.Namespace) -> dict[str, object]:
 def _seconds(typed: str) -> float:
     seconds = decimal_number("max-seconds", typed)
     if not seconds > 0.0:
-        raise ValueError(f"max-seconds must be more than 0, got {typed}")
+        raise InputError(f"max-seconds must be more than 0, got {typed}")
     return seconds
 
 
@@ -210,15 +211,11 @@ def choose_languages(asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def _read_file(path: str) -> dict[str, object]:
+    content = read_small("config", Path(path))
     try:
-        return tomllib.loads(read_small("config", Path(path)).decode())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ValueError(
-            f"config must be a readable file, got {path!r}: {reason}"
-        ) from None
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"config must be TOML, got {path!r}: {error}") from None
+        raise InputError(f"config must be TOML, got {path!r}: {error}") from None
 
 
 def configured(settings: dict[str, object], path: str | None = None) -> Configuration:
@@ -237,7 +234,7 @@ def configured(settings: dict[str, object], path: str | None = None) -> Configur
         for name, value in settings.items():
             if message.endswith(f", at `{name}`"):
                 message += f", got {reprlib.repr(value)}"
-        raise ValueError(f"{where}{message}") from None
+        raise InputError(f"{where}{message}") from None
     if configuration.executor is not None:
         check_executor(configuration.executor, configuration.jobs)
     return configuration

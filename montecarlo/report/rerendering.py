@@ -7,6 +7,7 @@ from typing import Any
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError
 from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.names import look_up, named_folder
 from montecarlo.report.command import Make, Show
@@ -55,12 +56,12 @@ def render_again(
     for name in _OF_SAMPLING:
         if getattr(arguments, name):
             flag = name.replace("_", "-")
-            raise ValueError(f"--from must stand without --{flag}: it does not sample")
+            raise InputError(f"--from must stand without --{flag}: it does not sample")
     source = named_folder("from", arguments.source)
     typed_output = "output" if arguments.output is None else arguments.output
     output = named_folder("output", typed_output)
     if source.resolve() == output.resolve() and _writes_less(arguments):
-        raise ValueError(
+        raise InputError(
             f"--output must name another folder than {str(source)!r}, which loses what "
             "is not written anew"
         )
@@ -103,7 +104,7 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
     try:
         for name in (*record["claims"], *record["only"]):
             look_up("claim", name, by_id)
-    except ValueError as error:
+    except InputError as error:
         raise ResultsError(
             f"results must be of claims of this version: {error}"
         ) from None

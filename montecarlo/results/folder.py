@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from montecarlo.errors import InputError, writing
 from montecarlo.results.ownership import (
     OutputError,
     file_hash,
@@ -34,7 +35,7 @@ KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
 SCHEMA = 3
 
 
-class ResultsError(ValueError):
+class ResultsError(InputError):
     """A results folder that cannot be read; one line."""
 
 
@@ -63,11 +64,14 @@ def claimed(output: Path) -> Iterator[None]:
     ------
     OutputError
         As for `claim_folder`.
+    UnfinishedError
+        If the disk refuses what the block writes there.
     """
     new = [path for path in (output, *output.parents) if not path.exists()]
     try:
-        claim_folder(output)
-        yield
+        with writing(output):
+            claim_folder(output)
+            yield
     except BaseException:
         with suppress(OSError):
             for path in new:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from montecarlo.errors import UnfinishedError
+
 #: What SQLite says of a file or disk that cannot be written, rather than of content.
 DISK_ERRORS = {
     sqlite3.SQLITE_CANTOPEN,
@@ -20,7 +22,7 @@ DISK_ERRORS = {
 IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 
 
-class JournalError(RuntimeError):
+class JournalError(UnfinishedError):
     """A journal that cannot be had, read or written; one line."""
 
 

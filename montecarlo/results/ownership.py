@@ -7,10 +7,12 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
+from montecarlo.errors import InputError
+
 _WAY_OUT = "; move it away, or name another folder"
 
 
-class OutputError(ValueError):
+class OutputError(InputError):
     """An output folder that must not, or cannot, be written; one line."""
 
 

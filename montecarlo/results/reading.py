@@ -71,7 +71,7 @@ def _read_sealed(path: Path, name: str, wanted: str, shown: Path) -> dict[str, A
         record = json.loads(read_small(RUN_FILE, path, MOST_RUN))
         program, schema = record["program"], record["schema"]
         digest = digest_of(record)
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ResultsError(f"{name} must be {wanted}, got {str(shown)!r}") from error
     if (program, schema) != ("montecarlo", SCHEMA):
         raise ResultsError(

@@ -6,6 +6,7 @@ The limits do not depend on the machine, so that a study that runs here runs els
 from functools import lru_cache
 
 from montecarlo.attention.row_block import query_rows
+from montecarlo.errors import InputError
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.matrices import keys_at_once
@@ -74,7 +75,7 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
     if initialisation is not None:
         sizes["width"] = initialisation.width
     named = ", ".join(f"{name}={size}" for name, size in sizes.items() if size)
-    raise ValueError(
+    raise InputError(
         f"sizes must take at most {_memory(MOST_BYTES)} and {MOST_SECONDS:.0f} s a "
         f"replicate, got {named}: about {_memory(needed)} and {_time(seconds)}"
     )
@@ -90,7 +91,7 @@ def require_affordable_tail(d_k: int) -> None:
     """
     needed = float(d_k) * BLOCK * DOUBLE * TAIL_ARRAYS
     if needed > MOST_BYTES:
-        raise ValueError(
+        raise InputError(
             f"d_k of an overflow probability must take at most {_memory(MOST_BYTES)}, "
             f"got {d_k}: about {_memory(needed)}"
         )
@@ -114,7 +115,7 @@ def require_soon(option: str, number: int, seconds: float) -> None:
         What they may take, and what they would.
     """
     if (needed := number * seconds) > MOST_ASKED_SECONDS:
-        raise ValueError(
+        raise InputError(
             f"{option} must take at most {_time(MOST_ASKED_SECONDS)} on one core, got "
             f"{number} replicates: about {_time(needed)}"
         )

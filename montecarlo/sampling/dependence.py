@@ -8,6 +8,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from montecarlo.errors import InputError
+
 _NAME = re.compile(r"none|(pairs|planted)\((-?\d*\.?\d+(?:e-?\d+)?)\)")
 
 
@@ -52,7 +54,7 @@ def parse_dependence(name: str) -> Dependence:
     match = _NAME.fullmatch(name.replace(" ", ""))
     rho = float(match[2]) if match and match[2] else 0.0
     if match is None or not 0.0 <= rho <= 1.0:
-        raise ValueError(
+        raise InputError(
             "dependence must be none, pairs(rho) or planted(rho) with 0 <= rho <= 1, "
             f"got {name!r}"
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
+from montecarlo.errors import InputError
 from montecarlo.sampling.dependence import (
     INDEPENDENT,
     Dependence,
@@ -93,19 +94,19 @@ class DesignPoint:
             _require_size("n_keys", self.design.n_keys, 2)
         kind = self.dependence.kind
         if kind == "pairs" and isinstance(self.design, Rows):
-            raise ValueError(
+            raise InputError(
                 "dependence pairs(rho) must have no n_keys: it has no rows"
             )
         if kind == "planted" and isinstance(self.design, Pairs):
-            raise ValueError("dependence planted(rho) must have n_keys: it needs rows")
+            raise InputError("dependence planted(rho) must have n_keys: it needs rows")
         q, k = self.distribution_q, self.distribution_k
         if self.initialisation and {q.name, k.name} != {"gaussian"}:
-            raise ValueError(
+            raise InputError(
                 "initialisation must be of the distribution gaussian, which "
                 f"projections leave aside, got {q.name} and {k.name}"
             )
         if kind != "none" and (self.initialisation or q.family != k.family):
-            raise ValueError(
+            raise InputError(
                 f"dependence {self.dependence.name} must have q and k of one "
                 f"distribution and no initialisation, got {q.name}, {k.name} and "
                 f"{name_of(self.initialisation)!r}"
@@ -193,7 +194,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
 
     Raises
     ------
-    ValueError
+    InputError
         If a name or size is none, or they do not go together; says which and why.
     """
     return DesignPoint(
@@ -209,7 +210,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
 
 def _require_size(field: str, value: object, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(
+        raise InputError(
             f"{field} must be an integer of at least {least}, got {value!r}"
         )
 

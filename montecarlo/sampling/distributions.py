@@ -13,6 +13,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from montecarlo.errors import InputError
 from montecarlo.names import look_up
 
 Draw = Callable[[Generator, tuple[int, ...]], NDArray[np.float32]]
@@ -205,14 +206,14 @@ def parse_distribution(name: str) -> Distribution:
     given = {rest[0]: float(rest[1])}
     if rest[2] is not None:
         if rest[2] in given:
-            raise ValueError(
+            raise InputError(
                 f"distribution must give each parameter once, got {name!r}"
             )
         given[rest[2]] = float(rest[3])
     mean, std = given.get("mean", 0.0), given.get("std", 1.0)
     # Draws and products are float32: beyond these bounds they lose their variance.
     if not (1e-6 <= std <= 1e6 and abs(mean) <= 1e3 * std):
-        raise ValueError(
+        raise InputError(
             f"distribution must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, "
             f"got {name!r}"
         )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
@@ -88,7 +89,7 @@ def parse_initialisation(name: str) -> Initialisation | None:
         return None
     match = _NAME.fullmatch(name.replace(" ", ""))
     if match is None or not 1 <= int(match[4]) <= 2**20:
-        raise ValueError(
+        raise InputError(
             "initialisation must be empty or "
             "init(kind=...,norm=...,shape=...,width=N), "
             f"got {name!r}"

@@ -38,7 +38,7 @@ def named(table):
 def test_stale_rows_are_named():
     """The rows of the card that come out otherwise today are those that it says are
     stale.  Where this fails, what is drawn or computed has changed: ``python -m
-    montecarlo.calibrate`` makes the card anew; until then ``stale`` of about.json has
+    montecarlo calibrate`` makes the card anew; until then ``stale`` of about.json has
     to name these rows, which are then left out of it.
     """
     assert changed(kept(), probe(ABOUT["seed"], points())) == ABOUT["stale"]

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from montecarlo.claims.records import failed_self_checks, self_check_records
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.judging import ClaimOutcome

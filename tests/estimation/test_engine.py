@@ -246,7 +246,7 @@ def test_others_finish_when_a_point_fails():
     message = str(caught.value)
     assert message.startswith(f"replicates 0 to 2 of {MEDIUM.name} failed (ZeroDiv")
     assert message.endswith(
-        "python -m montecarlo.measure --distribution-q gaussian --distribution-k "
+        "python -m montecarlo measure --distribution-q gaussian --distribution-k "
         "gaussian --d-k 256 "
         "--seed 1 --replicates 0:3 --keys 32"
     )
@@ -264,7 +264,7 @@ def test_failures_of_several_points_are_one_line():
         run_with(plan_of(*points), SampleStore(), executor, pytest.fail)
 
     message = str(caught.value)
-    assert message.count("python -m montecarlo.measure") == 3
+    assert message.count("python -m montecarlo measure") == 3
     assert message.endswith("; and 2 more")
     assert "\n" not in message
 

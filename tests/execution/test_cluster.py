@@ -24,13 +24,14 @@ import pytest
 from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.cli.report import main
+from montecarlo.errors import UnfinishedError
 from montecarlo.execution import cluster
 from montecarlo.execution.cluster import checked, ready, require_alike
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
 from montecarlo.presets import Block, Grid
 from montecarlo.recording import write_results
-from montecarlo.report.__main__ import main
 from montecarlo.results.folder import file_hash, files_of
 from montecarlo.study import Study, run_study
 
@@ -251,7 +252,7 @@ def test_a_scheduler_that_ends_is_told(scheduler):
         next(done)
         patch.setattr(cluster, "PATIENCE", 1)
         process.kill()
-        with pytest.raises(ConnectionError, match="must be a running Dask sched"):
+        with pytest.raises(UnfinishedError, match="must be a running Dask sched"):
             list(done)
 
 
@@ -269,7 +270,7 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
     address = f"insecure+tcp://127.0.0.1:{free_port()}"
     assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"montecarlo.report: executor {address} must be a running")
+    assert line.startswith(f"montecarlo report: executor {address} must be a running")
     assert logging.getLogger("distributed.client").level == logging.CRITICAL
     assert list(files_of(output)) == []
 
@@ -350,9 +351,9 @@ def test_a_scheduler_with_certificates(monkeypatch, tmp_path):
     with running_scheduler(tmp_path, *options) as found:
         address = found.address
         assert address.startswith("tls://")
-        with pytest.raises(ConnectionError, match=r"certificates in .* got none"):
+        with pytest.raises(UnfinishedError, match=r"certificates in .* got none"):
             make_executor(kind=address)
-        with dask.config.set(others), pytest.raises(ConnectionError) as caught:
+        with dask.config.set(others), pytest.raises(UnfinishedError) as caught:
             make_executor(kind=address)
         assert "\n" not in str(caught.value)
         monkeypatch.setattr(cluster, "PATIENCE", 20)
@@ -367,7 +368,7 @@ def test_certificates_that_are_not_there(tmp_path, where):
     file = str(tmp_path / where)
     with (
         dask.config.set(configuration(file, file)),
-        pytest.raises(ConnectionError, match="must have readable certificates"),
+        pytest.raises(UnfinishedError, match="must have readable certificates"),
     ):
         make_executor(kind="tls://127.0.0.1:1")
 
@@ -376,7 +377,7 @@ def test_certificates_that_are_not_there(tmp_path, where):
 def test_a_scheduler_without_workers(monkeypatch, scheduler):
     """A scheduler that has no workers is one line as well."""
     monkeypatch.setattr(cluster, "PATIENCE", 2)
-    with pytest.raises(ConnectionError, match="must have workers, none came within 2"):
+    with pytest.raises(UnfinishedError, match="must have workers, none came within 2"):
         make_executor(kind=scheduler.address)
 
 
@@ -413,7 +414,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
     in mid-run: within two seconds the command ends with status 130 and one line, and no
     process is left.
     """
-    arguments = f"-m montecarlo.report --jobs 2 --executor {kind} --quiet --output"
+    arguments = f"-m montecarlo report --jobs 2 --executor {kind} --quiet --output"
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
         [sys.executable, *arguments.split(), tmp_path / "output"],
         stderr=subprocess.PIPE,
@@ -433,7 +434,7 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
         seconds = time.monotonic() - begun
         assert process.returncode == 130, complaint
         assert complaint.count("\n") == 1, complaint
-        assert complaint.startswith("montecarlo.report: ")
+        assert complaint.startswith("montecarlo report: ")
         # the farewell goes to and fro between processes that all wait for a core
         assert seconds < PROMPT * (2.0 * slow - 1.0)
         assert not psutil.wait_procs(family, timeout=5)[1]

@@ -14,6 +14,7 @@ import time
 import psutil
 import pytest
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.execution import local_workers
 from montecarlo.execution.executors import (
     available_cores,
@@ -196,7 +197,9 @@ def test_no_shared_memory_is_told(monkeypatch):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(local_workers, "ProcessPoolExecutor", refuse)
-    with pytest.raises(OSError, match=r"Read-only.*--executor threads does without"):
+    with pytest.raises(
+        UnfinishedError, match=r"Read-only.*--executor threads does without"
+    ):
         make_executor(2)
 
 

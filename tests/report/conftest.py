@@ -362,7 +362,7 @@ class ObservedReport:
         self.folder = folder
         self.observation = observe_model(model, d_k**0.5)
         write_observation(self.observation, folder)
-        run = {"command": "python -m montecarlo.observe qk.npz --seed 1"}
+        run = {"command": "python -m montecarlo observe qk.npz --seed 1"}
         run |= {"kernel": "none", "versions": {"numpy": "2.0"}}
         run |= {"files": [{"name": "qk.npz", "bytes": 1, "sha256": "0" * 64}]}
         write_json(folder / "run.json", run)

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from montecarlo.report.__main__ import main
+from montecarlo.cli.report import main
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

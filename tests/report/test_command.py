@@ -17,12 +17,12 @@ import html5lib
 import pytest
 
 import montecarlo.report.command as report_command
-from montecarlo.__main__ import main as package_main
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import CatalogueError, read_catalogue
+from montecarlo.cli.report import main
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.presets import PRESETS
-from montecarlo.report.__main__ import main
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.folder import (
@@ -89,7 +89,7 @@ def refused(run, tmp_path):
         assert not output.exists()
         assert {path: path.read_bytes() for path in files_of(tmp_path)} == known
         (line,) = complaint.splitlines()
-        assert line.startswith("montecarlo.report: ")
+        assert line.startswith("montecarlo report: ")
         return line
 
     return run_refused
@@ -351,8 +351,8 @@ def failing_sampler(monkeypatch, error):
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (OSError(28, "No space left on device"), 3),
-        (RuntimeError("a worker died"), 3),
+        (ValueError("operands could not be broadcast together"), 70),
+        (UnfinishedError("a worker died"), 3),
         (MemoryError("no room for a matrix"), 3),
         (KeyboardInterrupt(), 130),
     ],
@@ -369,7 +369,8 @@ def test_failed_run_leaves_the_old_report(run, config, earlier, error, expected)
     assert len(drawn) > 3
     assert status == expected
     assert printed == ""
-    assert len(complaint.splitlines()) == 1
+    assert complaint.startswith("Traceback") == (expected == 70)
+    assert expected == 70 or len(complaint.splitlines()) == 1
     assert contents(earlier) == before
     assert not (earlier / STAGING).exists()
     assert (earlier / JOURNAL).exists()
@@ -589,7 +590,14 @@ def test_observations_are_no_reports(refused, tmp_path):
 @pytest.mark.parametrize("library", ["_multiarray_umath", "_ufuncs", "pandas"])
 def test_interrupted_while_it_starts(tmp_path, library):
     """Ctrl-C ends the command with one line also while modules are imported."""
-    words = [sys.executable, "-m", "montecarlo.report", "--output", str(tmp_path / "o")]
+    words = [
+        sys.executable,
+        "-m",
+        "montecarlo",
+        "report",
+        "--output",
+        str(tmp_path / "o"),
+    ]
     command = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)  # noqa: S603
     maps = Path(f"/proc/{command.pid}/maps")
     while library not in maps.read_text(encoding="utf-8"):
@@ -597,15 +605,7 @@ def test_interrupted_while_it_starts(tmp_path, library):
     command.send_signal(signal.SIGINT)
     _, complaint = command.communicate(timeout=60)
     assert command.returncode == 130
-    assert complaint == "montecarlo.report: interrupted, nothing was written\n"
-
-
-def test_package_tells_what_there_is(capsys):
-    """``python -m montecarlo`` names every command."""
-    assert package_main() == 0
-    told = capsys.readouterr().out
-    names = ("report", "figures", "measure", "judge", "observe", "calibrate")
-    assert all(f"python -m montecarlo.{name} " in told for name in names)
+    assert complaint == "montecarlo report: interrupted, nothing was written\n"
 
 
 def test_folder_without_results_is_refused(refused, tmp_path):
@@ -673,7 +673,7 @@ def test_progress_is_shown_to_a_terminal_only(run, config, tmp_path, monkeypatch
 def test_help_is_quick_and_light():
     """Help comes at once: nothing that computes, draws or renders is imported."""
     code = (
-        "import sys, montecarlo.report.__main__ as m\n"
+        "import sys, montecarlo.cli.report as m\n"
         "try: m.main(['--help'])\n"
         "except SystemExit as end: assert end.code == 0\n"
         "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel'}\n"
@@ -725,7 +725,7 @@ def test_process_ends_with_the_status(tmp_path):
         (["--list", "languages"], 0),
         (["--no-such-option"], 2),
     ):
-        done = start("-m", "montecarlo.report", *arguments, cwd=tmp_path)
+        done = start("-m", "montecarlo", "report", *arguments, cwd=tmp_path)
         assert done.returncode == expected
         assert (done.stdout == "") == (expected == 2)
         assert "Traceback" not in done.stderr
@@ -800,7 +800,7 @@ def test_only_some_claims(run, config, tmp_path, claims, topic):
         assert (f'<section id="{other}">' in page) == (other == topic)
         assert (f'href="#{other}"' in page) == (other == topic)
     text = re.sub("<[^>]+>", "", page)
-    assert all(f"--only {claim}" in text for claim in claims)
+    assert f"--only {','.join(claims)}" in text
 
 
 @pytest.mark.parametrize(
@@ -816,8 +816,9 @@ def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, mor
     if written := re.match(r"cat > (\S+) <<'(\w+)'\n(.*)\n\2\n", typed, re.DOTALL):
         (tmp_path / written[1]).write_text(written[3], encoding="utf-8")
         typed = typed[written.end() :]
-    python, flag, module, *arguments = shlex.split(typed)
-    assert (python, flag, module) == ("python", "-m", "montecarlo.report")
+    *program, command = shlex.split(typed)[:4]
+    arguments = shlex.split(typed)[4:]
+    assert (program, command) == (["python", "-m", "montecarlo"], "report")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(report_command, "make_report", lambda *_: None)
     assert run(*arguments, "--output", "second", "--jobs", 1, "--quiet")[0] == 0
@@ -871,7 +872,7 @@ def test_hash_seed_and_folder_change_no_byte(config, tmp_path):
         folder = tmp_path / number
         folder.mkdir()
         done = start(
-            *["-m", "montecarlo.report", *arguments, "--quiet"],
+            *["-m", "montecarlo", "report", *arguments, "--quiet"],
             cwd=folder,
             PYTHONHASHSEED=number,
             LC_ALL="C",

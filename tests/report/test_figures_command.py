@@ -1,4 +1,4 @@
-"""``python -m montecarlo.figures``: files for documents, and captions beside them."""
+"""``python -m montecarlo figures``: files for documents, and captions beside them."""
 
 import io
 import re
@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from montecarlo import figures as figures_command
+from montecarlo.cli import figures as figures_command
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
 from tests.report.conftest import CODES

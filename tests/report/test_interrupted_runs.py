@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import montecarlo.report.command as report_command
+from montecarlo.cli.report import main
 from montecarlo.execution.executors import make_executor
 from montecarlo.report import rerendering
-from montecarlo.report.__main__ import main
 from montecarlo.results.folder import JOURNAL, TIMING_FILE, files_of
 from montecarlo.results.journal import open_journal
 

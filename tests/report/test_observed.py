@@ -12,8 +12,8 @@ import pytest
 from fontTools.ttLib import TTFont
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.cli.observe import main
 from montecarlo.observation.evidence import label_here, tellable
-from montecarlo.observe import main
 from montecarlo.report.content.observed import trained as trained_model
 from montecarlo.report.content.observed.record import RECORD, TABLE
 from montecarlo.report.content.observed.trained import TRAINED_FILE, view_trained
@@ -207,7 +207,7 @@ def test_command_writes_a_folder_of_results(files, tmp_path, capsys):
     assert (
         record["files"][0]["sha256"] == hashlib.sha256(files.read_bytes()).hexdigest()
     )
-    assert record["command"] == "python -m montecarlo.observe qk.npz --seed 1"
+    assert record["command"] == "python -m montecarlo observe qk.npz --seed 1"
     assert set(record["sha256"]) == {
         TABLE,
         RECORD,
@@ -227,7 +227,7 @@ def test_command_is_told_again(files, tmp_path):
     more = ["--axes", "sequence,layer,head,token,d", "--causal", "--divisor", "5"]
     assert run(files, "--output", tmp_path / "o", "--lang", "en", "--quiet", *more) == 0
     assert read_run(tmp_path / "o")["command"] == (
-        "python -m montecarlo.observe qk.npz --axes sequence,layer,head,token,d "
+        "python -m montecarlo observe qk.npz --axes sequence,layer,head,token,d "
         "--causal --divisor 5 --seed 1"
     )
 

@@ -161,8 +161,8 @@ def test_audit_needs_entries(own_report):
 @pytest.mark.parametrize(
     ("change", "command"),
     [
-        ({}, "python -m montecarlo.judge claims.toml --preset quick --seed 1 --report"),
-        ({"error_rate": 0.05, "seed": 7}, "--seed 7 --error-rate 0.05 --report output"),
+        ({}, "python -m montecarlo judge claims.toml --preset quick --seed 1 --output"),
+        ({"error_rate": 0.05, "seed": 7}, "--seed 7 --error-rate 0.05 --output output"),
     ],
 )
 def test_page_tells_how_to_judge_again(own_report, change, command):

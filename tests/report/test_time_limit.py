@@ -5,7 +5,7 @@ import json
 import html5lib
 import pytest
 
-from montecarlo.report.__main__ import main
+from montecarlo.cli.report import main
 from montecarlo.results.folder import TIMING_FILE, files_of, write_run
 
 STUDY = """
@@ -89,7 +89,7 @@ def test_page_says_so(limited):
     page = html5lib.parse(text)
     (shown,) = page.iter("{http://www.w3.org/1999/xhtml}pre")
 
-    command = "python -m montecarlo.report --replicates-from run.json"
+    command = "python -m montecarlo report --replicates-from run.json"
     assert "".join(shown.itertext()).strip() == command
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from montecarlo import exits
+from montecarlo.cli import exits
+from montecarlo.cli.options import Parser
 from montecarlo.results.folder import (
     JOURNAL,
     KEEP_FILES,
@@ -508,7 +509,7 @@ def test_a_disk_that_fails(monkeypatch, tmp_path, code, fraction):
             patch.setattr(
                 exits, "print_lines", lambda line, _, to=lines: to.append(line)
             )
-            status = exits.concluded("report", publish)
+            status = exits.run(Parser("x", ""), lambda *_: publish(), [])
         if not faulty.failed:
             assert status == 0
             break

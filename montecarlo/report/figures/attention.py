@@ -32,6 +32,7 @@ from montecarlo.report.figures.drawing.panels import (
 )
 from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
 from montecarlo.results.example import EXAMPLE
+from montecarlo.results.folder import ResultsError
 
 Weights = NDArray[np.float64]
 DIVISORS = ("none", "sqrt")
@@ -64,6 +65,11 @@ def example_weights(
         if len(mine):
             n_keys = int(mine["n_keys"].iloc[0])
             weights = mine["estimate"].to_numpy(dtype=np.float64)
+            if len(weights) % n_keys:
+                raise ResultsError(
+                    f"curves.csv must hold example rows of {n_keys} weights each, got "
+                    f"{len(weights)} under the divisor {divisor}"
+                )
             yield divisor, int(mine["d_k"].iloc[0]), weights.reshape(-1, n_keys)
 
 

@@ -15,11 +15,12 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import PoFileError, read_po
 from markupsafe import Markup
 
+from montecarlo.errors import InputError
 from montecarlo.report.language.numbers import CLOSE_PERCENT, NumberFormat
 from montecarlo.report.language.templates import template_folder
 
 
-class LanguageError(ValueError):
+class LanguageError(InputError):
     """A language catalogue that cannot be used; one line."""
 
 

@@ -13,6 +13,8 @@ from functools import lru_cache
 from markupsafe import Markup, escape
 from math_core import LatexError, LatexToMathML
 
+from montecarlo.errors import InputError
+
 #: The annotation is never drawn; it is there for whoever wants to quote a formula.
 _CONVERTER = LatexToMathML(annotation=True, fancy_error=False)
 #: For tables, which hold hundreds of them.
@@ -81,15 +83,15 @@ def math_ml(latex: str, *, display: bool = False, quotable: bool = True) -> str:
     '<math><semantics><msub><mi>d</mi><mi>k</mi></msub>'
     """
     if not latex.strip():
-        raise ValueError("a formula must not be empty")
+        raise InputError("a formula must not be empty")
     try:
         told = _TOLD.fullmatch(latex)
         converter = _CONVERTER if quotable and not told else _PLAIN
         found = converter.convert_with_local_state(latex, displaystyle=display)
     except LatexError as error:
-        raise ValueError(f"formula ${latex}$ is not understood: {error}") from error
+        raise InputError(f"formula ${latex}$ is not understood: {error}") from error
     if refused := _REFUSED.search(found):
-        raise ValueError(
+        raise InputError(
             f"formula ${latex}$ needs what a page must not hold: {refused.group()}"
         )
     found = found.replace("&ApplyFunction;", "\N{FUNCTION APPLICATION}")
@@ -124,11 +126,11 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
 
     def replace(piece: re.Match[str]) -> str:
         if piece["stray"]:
-            raise ValueError(f"a dollar must have a partner in {str(text)!r}")
+            raise InputError(f"a dollar must have a partner in {str(text)!r}")
         if piece["formula"] is None:
             return piece["dollar"] or piece["tag"]
         if "<" in piece["formula"]:
-            raise ValueError(rf"a formula must write < as \lt in {str(text)!r}")
+            raise InputError(rf"a formula must write < as \lt in {str(text)!r}")
         return math_ml(rewrite(html.unescape(piece["formula"])))
 
     found = _PIECES.sub(replace, escape(text))

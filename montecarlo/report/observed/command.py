@@ -1,4 +1,4 @@
-"""From the arguments of ``python -m montecarlo.observe`` to a folder of results."""
+"""From the arguments of ``python -m montecarlo observe`` to a folder of results."""
 
 import argparse
 import platform
@@ -10,9 +10,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from montecarlo.arguments import named_list
+from montecarlo.errors import InputError
 from montecarlo.execution.fingerprint import cpu_kernel
-from montecarlo.names import named_folder, seed_number
+from montecarlo.names import look_up_all, named_folder, seed_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
@@ -68,16 +68,14 @@ def read_request(arguments: argparse.Namespace) -> Request:
     """
     states = {state: state for state in STATES}
     seed = seed_number(arguments.seed)
-    axes = None
-    if arguments.axes is not None:
-        axes = tuple(name.strip() for name in arguments.axes.split(","))
+    axes = None if arguments.axes is None else tuple(arguments.axes)
     divisor_value(arguments.divisor, 1)
     files = tuple(Path(file) for file in arguments.files)
     # queries and keys may be one array; sequences that count twice are no sequences
     several = [file.resolve() for file in files if file.suffix != ".npy"]
     if len(set(several)) < len(several):
         typed = ", ".join(map(str, files))
-        raise ValueError(f"files must be different ones, got {typed}")
+        raise InputError(f"files must be different ones, got {typed}")
     return Request(
         files,
         axes,
@@ -86,7 +84,7 @@ def read_request(arguments: argparse.Namespace) -> Request:
         arguments.divisor,
         seed,
         choose_languages(arguments.lang or ("all",)),
-        frozenset(named_list("fail-on", arguments.fail_on, states)),
+        frozenset(look_up_all("fail-on", arguments.fail_on or (), states)),
     )
 
 
@@ -158,7 +156,7 @@ def run_record(request: Request) -> dict[str, Any]:
 
 def canonical_command(request: Request) -> str:
     """Return what to type to make this report again."""
-    words = ["python -m montecarlo.observe"]
+    words = ["python -m montecarlo observe"]
     names = [path.name for path in request.files]
     alike = len(set(names)) < len(names)
     words += [shlex.quote(str(p) if alike else p.name) for p in request.files]

@@ -18,12 +18,12 @@ def canonical_command(run: Mapping[str, Any]) -> str:
     Where flags cannot say it, that begins with a configuration file.
     """
     if "own_claims" in run:
-        words = [f"python -m montecarlo.judge {OWN_FILE} --preset {run['preset']}"]
+        words = [f"python -m montecarlo judge {OWN_FILE} --preset {run['preset']}"]
         words.append(f"--seed {run['seed']}")
         if run["error_rate"] != ERROR_RATE:
             words.append(f"--error-rate {run['error_rate']!r}")
-        return " ".join([*words, "--report output"])
-    words = ["python -m montecarlo.report"]
+        return " ".join([*words, "--output output"])
+    words = ["python -m montecarlo report"]
     if run.get("time_limit_reached"):
         return f"{words[0]} --replicates-from {RUN_FILE}"
     file = _configuration(run)
@@ -32,7 +32,8 @@ def canonical_command(run: Mapping[str, Any]) -> str:
     if run["preset"]:
         words.append(f"--preset {run['preset']}")
     words.append(f"--seed {run['seed']}")
-    words += [f"--only {name}" for name in run["only"]]
+    if run["only"]:
+        words.append(f"--only {','.join(run['only'])}")
     return file + " ".join(words)
 
 

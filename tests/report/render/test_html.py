@@ -452,7 +452,7 @@ def test_command_is_that_of_the_run(report, page):
     """The command that makes the report again names its seed."""
     codes = ["".join(e.itertext()) for e in page.root.iter("pre")]
     assert any(
-        "python -m montecarlo.report" in code
+        "python -m montecarlo report" in code
         and f"--seed {report.results.run['seed']}" in code
         for code in codes
     )

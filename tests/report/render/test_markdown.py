@@ -242,7 +242,7 @@ def test_findings_say_what_the_record_says(written, report):
     assert order == [c.verdict for c in report.contents.findings.by_weight()]
     assert sum(found["counts"].values()) == len(record)
     assert found["figures"]["variance"] == report.facts["variance"]
-    assert "python -m montecarlo.report" in found["command"]
+    assert "python -m montecarlo report" in found["command"]
 
 
 def test_own_claims_are_written_in_every_format(own_report, tmp_path):

@@ -16,12 +16,14 @@ from types import MappingProxyType
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import CONTROL
+from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.report.content.texts.positions import (
     fingerprint,
     prose_lines,
     split_sentences,
 )
+from montecarlo.small_files import read_small
 
 #: Bytes that an author's file may have; the texts have about five thousand.
 MOST_BYTES = 1024**2
@@ -159,10 +161,10 @@ def text_paths(typed: Sequence[str], known: Collection[str]) -> dict[str, Path]:
     for option in typed:
         key, _, path = option.partition("=")
         if not key or not path:
-            raise ValueError(f"text must be KEY=FILE, got {option!r}")
+            raise InputError(f"text must be KEY=FILE, got {option!r}")
         look_up("text", key, dict.fromkeys(known))
         if key in paths:
-            raise ValueError(f"text must name each key once, got {key!r} twice")
+            raise InputError(f"text must name each key once, got {key!r} twice")
         paths[key] = Path(path)
     return paths
 
@@ -187,7 +189,7 @@ def require_erratum(typed: Sequence[str] | None, languages: Collection[str]) -> 
     for key in text_paths(typed or (), texts):
         if texts[key].language not in languages:
             written = ", ".join(languages) or "no erratum at all"
-            raise ValueError(
+            raise InputError(
                 f"text {key!r} must have its erratum written, which is in "
                 f"{texts[key].language!r}, got {written}"
             )
@@ -203,35 +205,23 @@ def read_author_file(key: str, path: Path) -> str:
         characters.
     """
     requirement = f"text {key!r} must be"
-    try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ValueError(
-            f"{requirement} a readable file, got {str(path)!r}: {reason}"
-        ) from None
-    if len(content) > MOST_BYTES:
-        raise ValueError(
-            f"{requirement} a file of at most {MOST_BYTES} bytes, got {str(path)!r} "
-            "with more"
-        )
+    content = read_small(f"text {key!r}", path, MOST_BYTES)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(
+        raise InputError(
             f"{requirement} UTF-8, got {str(path)!r} with the byte "
             f"0x{content[error.start]:02x} at {error.start}"
         ) from None
     if refused := _REFUSED.search(text):
         line = _folded(text[: refused.start()]).count("\n") + 1
-        raise ValueError(
+        raise InputError(
             f"{requirement} without control characters, got {str(path)!r} with "
             f"U+{ord(refused.group()):04X} in line {line}"
         )
     longest = max(map(len, _folded(text).split("\n")))
     if longest > MOST_LINE:
-        raise ValueError(
+        raise InputError(
             f"{requirement} of lines of at most {MOST_LINE} characters, got "
             f"{str(path)!r} with one of {longest}"
         )

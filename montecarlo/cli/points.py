@@ -1,4 +1,4 @@
-"""From the arguments of ``python -m montecarlo.measure`` to a point and its lines."""
+"""From the arguments of ``python -m montecarlo measure`` to a point and its lines."""
 
 import argparse
 import json
@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.grid import MOST_REPLICATES
 from montecarlo.measurement import FIRST, MOST, Measurement, measure
 from montecarlo.names import decimal_number, number_within, seed_number, whole_number
 from montecarlo.results.columns import MEASUREMENTS, validate_table
@@ -20,6 +20,7 @@ from montecarlo.run_record import read_report_run
 from montecarlo.sampling.affordable import require_affordable, require_soon
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.study_grid import MOST_REPLICATES
 
 
 def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
@@ -27,11 +28,11 @@ def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
 
     Raises
     ------
-    ValueError
+    InputError
         One line: name, requirement, what came.
     """
     if arguments.quantity is None:
-        raise ValueError("--quantity must be given, or --row")
+        raise InputError("--quantity must be given, or --row")
     started = time.perf_counter()
     distributions = (
         arguments.distribution_q or arguments.distribution,
@@ -72,7 +73,7 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
 
     Raises
     ------
-    ValueError
+    InputError
         If the report cannot be read, has no such row, or it was not sampled in
         replicates.
     """
@@ -83,10 +84,10 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
     table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)
     rows = table[table["row_id"] == arguments.row]
     if rows.empty:
-        raise ValueError(f"row must be in {str(folder)!r}, got {arguments.row!r}")
+        raise InputError(f"row must be in {str(folder)!r}, got {arguments.row!r}")
     row = rows.iloc[0]
     if row["quantity"] == OVERFLOW:
-        raise ValueError(
+        raise InputError(
             f"row must be an estimate from replicates, got {arguments.row!r}, whose "
             f"{OVERFLOW} is found by tilting"
         )

@@ -1,4 +1,4 @@
-"""From the arguments of ``python -m montecarlo.judge`` to verdicts and a report."""
+"""From the arguments of ``python -m montecarlo judge`` to verdicts and a report."""
 
 import argparse
 import json
@@ -11,7 +11,6 @@ from pathlib import Path
 import msgspec
 import pandas as pd
 
-from montecarlo.arguments import named_list
 from montecarlo.calibration.card import Counted, counted, read_card
 from montecarlo.claims.outcomes import (
     CaseOutcome,
@@ -20,9 +19,16 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import Verdict
+from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.errors import InputError
 from montecarlo.execution.executors import make_executor
-from montecarlo.exits import DONE, FAILING, NOT_REACHED
-from montecarlo.names import decimal_number, jobs_number, named_folder, seed_number
+from montecarlo.names import (
+    decimal_number,
+    jobs_number,
+    look_up_all,
+    named_folder,
+    seed_number,
+)
 from montecarlo.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Target, write_report
@@ -31,6 +37,8 @@ from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.report.options import choose_languages, configured
 from montecarlo.study import run_study
 
+#: What ``--fail-on`` names by default.
+DEFAULT = ("refuted", "inconclusive", "self-check")
 #: From this length on, a run of powers of two is printed by its ends.
 SHORTENED = 4
 #: Seconds from which on the cost is told before sampling.
@@ -48,22 +56,22 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
 
     Raises
     ------
-    ValueError
+    InputError
         One line: name, requirement, what came.
-    OSError, RuntimeError
+    UnfinishedError
         If the run could not finish; a previous report is as it was.
     """
     outcomes = {name: name for name in (*[v.value for v in Verdict], *FAIL_ON)}
-    fail_on = set(named_list("fail-on", arguments.fail_on, outcomes))
+    fail_on = set(look_up_all("fail-on", arguments.fail_on or DEFAULT, outcomes))
     error_rate = decimal_number("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:
-        raise ValueError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
+        raise InputError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
     seed, jobs = seed_number(arguments.seed), jobs_number(arguments.jobs)
     executor = arguments.executor
     configured({"seed": seed, "jobs": jobs, "executor": executor})
     folder = None
-    if arguments.report is not None:
-        folder = named_folder("report", arguments.report)
+    if arguments.output is not None:
+        folder = named_folder("output", arguments.output)
     catalogue, content = read_own_claims(Path(arguments.file))
     study = own_study(
         catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
@@ -81,7 +89,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         measurements: pd.DataFrame = written.measurements
         judged: ClaimsRecord = written.claims
     elif arguments.lang is not None:
-        raise ValueError(f"--lang must stand with --report, got {arguments.lang[0]!r}")
+        raise InputError(f"--lang must stand with --output, got {arguments.lang[0]!r}")
     else:
         with make_executor(jobs, executor) as workers:
             results = run_study(study, workers)

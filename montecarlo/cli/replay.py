@@ -2,16 +2,15 @@
 
 import argparse
 import time
-import traceback
 from collections.abc import Callable
 
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.errors import InputError
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.execution.tasks import Task
-from montecarlo.grid import MOST_REPLICATES
 from montecarlo.names import MOST_DIGITS, look_up, seed_number, whole_number
 from montecarlo.sampling.affordable import (
     require_affordable,
@@ -22,6 +21,7 @@ from montecarlo.sampling.cost import replicate_seconds, tail_seconds
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
+from montecarlo.study_grid import MOST_REPLICATES
 from montecarlo.tails import tail_task
 
 
@@ -31,22 +31,22 @@ def replay(arguments: argparse.Namespace) -> str:
     Parameters
     ----------
     arguments : argparse.Namespace
-        Of ``python -m montecarlo.measure``, as typed; with all divisors, and a number
+        Of ``python -m montecarlo measure``, as typed; with all divisors, and a number
         format other than float64 stands for all of them.
 
     Raises
     ------
-    ValueError
+    InputError
         One line: name, requirement, what came.
-    RuntimeError
-        If sampling fails, after its traceback was printed.
+
+    What sampling raises comes out as it is: its traceback is what a replay is for.
     """
     seed = seed_number(arguments.seed)
     indices = _indices(arguments.replicates)
     look_up("number-format", arguments.number_format, NUMBER_FORMATS)
     for name, allowed in (("quantity", {None, OVERFLOW}), ("row", {None})):
         if (typed := getattr(arguments, name)) not in allowed:
-            raise ValueError(f"{name} must be left out with replicates, got {typed!r}")
+            raise InputError(f"{name} must be left out with replicates, got {typed!r}")
     if arguments.quantity == OVERFLOW:
         task, which = _tail(arguments, seed, indices), OVERFLOW
         function: Callable[..., object] = estimate_tail
@@ -58,13 +58,8 @@ def replay(arguments: argparse.Namespace) -> str:
         task = (point, seed, indices.start, indices.stop, tuple(DIVISORS))
         function, which = sample, point.name
     started = time.perf_counter()
-    try:
-        with threadpool_limits(limits=1, user_api="blas"):
-            function(*task)
-    except Exception as error:
-        traceback.print_exception(error)  # what a replay is for
-        reason = f"{type(error).__name__}: {error}"
-        raise RuntimeError(f"{which} failed again: {reason}") from error
+    with threadpool_limits(limits=1, user_api="blas"):
+        function(*task)
     seconds = time.perf_counter() - started
     return f"sampled without failure in {seconds:.1f} s: {which}"
 
@@ -73,11 +68,11 @@ def _indices(typed: str) -> range:
     first, colon, stop = typed.partition(":")
     numbers = first.isdecimal() and stop.isdecimal() and len(typed) <= MOST_DIGITS
     if not (colon and numbers and int(first) < int(stop)):
-        raise ValueError(
+        raise InputError(
             f"replicates must be two whole numbers A:B with A below B, got {typed!r}"
         )
     if int(stop) > MOST_REPLICATES:
-        raise ValueError(
+        raise InputError(
             f"replicates must end at {MOST_REPLICATES} at most, got {typed!r}: no "
             "report samples more"
         )
@@ -86,7 +81,7 @@ def _indices(typed: str) -> range:
 
 def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
     if indices.start > 0:
-        raise ValueError(
+        raise InputError(
             f"replicates of {OVERFLOW} must begin with 0, got {arguments.replicates!r}"
         )
     d_k = whole_number("d-k", arguments.d_k)
@@ -98,7 +93,7 @@ def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
 
 def _point(arguments: argparse.Namespace) -> DesignPoint:
     if arguments.keys is None and arguments.number_format != "float64":
-        raise ValueError(
+        raise InputError(
             "number-format must be left out without keys: pairs have no rows, got "
             f"{arguments.number_format!r}"
         )

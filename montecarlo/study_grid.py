@@ -9,6 +9,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.names import look_up
 from montecarlo.sampling.affordable import (
@@ -133,7 +134,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             (self.first_large, self.most_large),
         ):
             if first > most:
-                raise ValueError(
+                raise InputError(
                     f"first must be at most the budget {most}, got {first}"
                 )
         rows = [(d, n) for d in self.d_k for n in self.n_keys] + list(self.edges)
@@ -152,7 +153,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         for block in self.blocks:
             found += block.points()
         if not found:
-            raise ValueError("grid must have at least one point, got none")
+            raise InputError("grid must have at least one point, got none")
         for point in found:
             require_affordable(point, len(self.divisors))
         for d, _ in self.tails:

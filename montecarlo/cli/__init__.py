@@ -1,0 +1,1 @@
+"""Commands: arguments in, one call, lines out; the top of the house."""

@@ -1,0 +1,83 @@
+"""``python -m montecarlo observe FILE [FILE ...]``: queries and keys of your own model.
+
+Exit status: 0 no head is in a state named by ``--fail-on``; 1 one is; 2 usage or input;
+3 the run could not finish; 70 a bug; 130 interrupted.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from montecarlo.cli.exits import DONE, FAILING, importing, run
+from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser."""
+    parser = Parser(
+        "observe",
+        "Take queries and keys from a model: does the divisor fit, head by head, and "
+        "if not, which assumption of the texts fails?",
+        "FILE [FILE ...] ",
+        "Files are memory-mapped, or unpacked a piece at a time; nothing is "
+        "unpickled.  Entries are float16, bfloat16, float32 or float64.",
+    )
+    parser.add(
+        FIRST,
+        {
+            "files": option(
+                ".npz with arrays q and k, several for further sequences; two "
+                ".npy, q and then k; or .safetensors that hold queries and keys "
+                "(not weights)",
+                "FILE",
+                nargs="+",
+            ),
+            "--causal": option("a query sees no later keys", action="store_true"),
+            "--divisor": option(
+                "of the model: none, sqrt (default), 2sqrt, linear, a number",
+                "C",
+                default="sqrt",
+            ),
+            "--output": option(
+                "folder to write (default: observed)", default="observed"
+            ),
+            "--lang": {},
+            "--fail-on": option(
+                "end with status 1 if a head is saturated, peaked, balanced or "
+                "flat; none (default)"
+            ),
+        },
+    )
+    parser.add(
+        "how the arrays lie",
+        {
+            "--axes": option(
+                "of the arrays' axes, in their order "
+                "(sequence,layer,head,token,d); token and d have to be there",
+                **NAMES,
+            ),
+            "--names": option(
+                "of tensors in .safetensors: {side} stands for q, query, k or "
+                "key; {layer}, {head}, {sequence} are counted ({side})",
+                "PATTERN",
+            ),
+        },
+    )
+    parser.add(
+        SAMPLING,
+        {"--seed": option("of keys drawn anew (default: 1)", default="1")},
+    )
+    parser.add(OTHER, {"--quiet": {}, "--help": {}})
+    return parser
+
+
+def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
+    """Observe the files, and write the report."""
+    with importing("observe"):
+        from montecarlo.report.observed.command import observe_files
+
+    return FAILING if observe_files(arguments, typed) else DONE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    return run(build_parser(), work, argv)

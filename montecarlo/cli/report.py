@@ -1,0 +1,105 @@
+"""``python -m montecarlo report``: sample Q and K, judge the texts, write the report.
+
+Exit status: 0 the report was written, whatever the verdicts; 1 it was, and something
+that ``--fail-on`` names came out; 2 usage or input, found before sampling; 3 the run
+could not finish; 70 a bug; 130 interrupted.
+"""
+
+import argparse
+from collections.abc import Sequence
+
+from montecarlo.cli.exits import DONE, FAILING, importing, run
+from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
+from montecarlo.printing import print_lines
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Build the parser; values stay as typed, `read_options` validates them."""
+    parser = Parser(
+        "report",
+        "Sample Q and K, judge what five texts claim about dividing attention scores "
+        "by sqrt(d_k), and write the report in several languages.",
+    )
+    parser.add(
+        FIRST,
+        {
+            "--preset": {},
+            "--lang": {},
+            "--only": option("claims, and what they need", **NAMES),
+            "--output": {},
+            "--from": option("render these results again, and sample nothing"),
+            "--format": option("html (default), markdown, fragment, json", **NAMES),
+            "--list": option(
+                "print distributions, claims, figures, languages, quantities or "
+                "presets, and stop",
+                "KIND",
+            ),
+        },
+    )
+    parser.add(
+        SAMPLING,
+        {
+            "--seed": {},
+            "--jobs": {},
+            "--executor": {},
+            "--max-seconds": option(
+                "end sampling after so long; what is undecided then is inconclusive",
+                "N",
+            ),
+            "--replicates-from": option(
+                "a run.json: sample as many replicates as that run did, for equal"
+                " bytes",
+                "FILE",
+            ),
+            "--fresh": {},
+            "--config": option(
+                "a TOML file with seed, preset, lang, only, output, jobs, "
+                "executor, error_rate, grid; flags override it"
+            ),
+        },
+    )
+    parser.add(
+        "texts and checks",
+        {
+            "--text": option(
+                "an author's file (UTF-8), whose sentences its erratum quotes; "
+                "repeatable",
+                "KEY=FILE",
+                action="append",
+            ),
+            "--fail-on": option(
+                "end with status 1 if this comes out: self-check, a check of the "
+                "simulator itself is refuted; none (default)"
+            ),
+        },
+    )
+    version_only = option("print the version, and stop", action="store_true")
+    parser.add(OTHER, {"--quiet": {}, "--version": version_only, "--help": {}})
+    return parser
+
+
+def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
+    """Write the report, or print what there is."""
+    if arguments.version:
+        from importlib.metadata import version
+
+        print_lines(f"montecarlo {version('montecarlo')}")
+        return DONE
+    with importing("report"):
+        from montecarlo.report.command import list_kind, report_maker, run_report
+        from montecarlo.report.failing import failing_outcome
+        from montecarlo.report.rerendering import render_again
+
+    if arguments.list is not None:
+        list_kind(arguments.list)
+        return DONE
+    is_failing = failing_outcome(arguments.fail_on or ())
+    make = report_maker(arguments.format, arguments.text)
+    write = run_report if arguments.source is None else render_again
+    findings = write(arguments, typed, make)
+    return FAILING if is_failing(findings) else DONE
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status."""
+    return run(build_parser(), work, argv)
