@@ -28,7 +28,7 @@ from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.execution.tasks import finish
 from montecarlo.names import look_up
-from montecarlo.results.table import IDENTITY, identity, row_id
+from montecarlo.results.table import identity, row_id
 from montecarlo.sampling.affordable import require_affordable
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.theory.references import reference
@@ -292,15 +292,7 @@ def _point(
     exact = None
     if "/" not in key.divisor:
         exact = reference(key.quantity, point, key.divisor, key.summary)
-    columns: dict[str, Any] = dict(zip(IDENTITY, identity(point, key), strict=True))
-    return Measurement(
-        **columns,
-        estimate=estimate.value,
-        std_error=estimate.std_error,
-        ci_low=low,
-        ci_high=high,
-        n_replicates=estimate.n_replicates,
-        reference=None if exact is None else exact.value,
-        reference_error=None if exact is None else exact.error,
-        row_id=row_id(point, key),
-    )
+    numbers = (estimate.value, estimate.std_error, low, high, estimate.n_replicates)
+    known = (None, None) if exact is None else (exact.value, exact.error)
+    columns: tuple[Any, ...] = (*identity(point, key), *numbers, *known)
+    return Measurement(*columns, row_id(point, key))

@@ -80,7 +80,7 @@ def told(capsys):
         (
             {"quantity": "jacobian_spectral", "what": EXACT}
             | {"domain": f'{ROWS}, distributions = ["gaussian"]'},
-            "theory has no exact value at 1 of 1 places",
+            "theory has no exact value in 1 of 1 cases",
         ),
         (
             {"quantity": "entropy", "what": EXACT}

@@ -15,7 +15,6 @@ from montecarlo.claims.rules import (
     CatalogueError,
     placed,
     validate_check,
-    validate_sentence,
     validate_words,
 )
 from montecarlo.claims.schema import (
@@ -28,6 +27,7 @@ from montecarlo.claims.schema import (
     TextEntry,
     Topic,
 )
+from montecarlo.claims.sentence_rules import validate_sentence
 from montecarlo.claims.sentences import Passage
 from montecarlo.names import look_up
 from montecarlo.small_files import read_small

@@ -3,7 +3,6 @@
 In: a catalogue, and evidence.  Out: how everything came out, as claims.json has it.
 """
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -28,6 +27,7 @@ from montecarlo.claims.outcomes import (
     SentenceOutcome,
     located,
 )
+from montecarlo.claims.rounding import ends, finite, shortened
 from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.claims.sentences import Sentence
@@ -40,7 +40,6 @@ from montecarlo.claims.verdicts import (
     interpretation_verdict,
     replicates_needed,
 )
-from montecarlo.estimation.intervals import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,18 +216,18 @@ class Judge:
                 needed = replicates_needed(
                     estimate, region, self.simultaneous_error, found.most
                 )
-        low, high = _ends(interval, region)
+        low, high = ends(interval, region)
         return CaseOutcome(
             **msgspec.structs.asdict(case),
             d_k_range=found.d_k,
             rows=found.rows,
-            estimate=None if estimate is None else _finite(estimate.value),
+            estimate=None if estimate is None else finite(estimate.value),
             std_error=None if estimate is None else shortened(estimate.std_error),
             n_replicates=None if estimate is None else estimate.n_replicates,
             simultaneous_low=low,
             simultaneous_high=high,
-            region_low=_finite(region[0]),
-            region_high=_finite(region[1]),
+            region_low=finite(region[0]),
+            region_high=finite(region[1]),
             exact=found.exact,
             limit=None if found.limit is None else LimitOutcome.of(found.limit),
             outcome=verdict,
@@ -286,31 +285,3 @@ def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:
                 between=(before.d_k or 0, after.d_k or 0),
                 outcomes=(before.outcome, after.outcome),
             )
-
-
-def _finite(value: float) -> float | None:
-    """JSON has no infinity: an open end is null."""
-    return value if math.isfinite(value) else None
-
-
-def shortened(value: float) -> float | None:
-    """Keep six digits of what is itself an estimate of an error."""
-    return _finite(float(f"{value:.6g}"))
-
-
-def _ends(
-    interval: Interval | None, region: tuple[float, float]
-) -> tuple[float | None, float | None]:
-    """Keep six digits of an interval's ends, or as many as compare as they do."""
-    if interval is None:
-        return None, None
-    return _end(interval.low, region), _end(interval.high, region)
-
-
-def _end(value: float, region: tuple[float, float]) -> float | None:
-    kept = (float(f"{value:.{digits}g}") for digits in range(6, 17))
-    sides = [(value > end) - (value < end) for end in region]
-    for short in kept:
-        if [(short > end) - (short < end) for end in region] == sides:
-            return _finite(short)
-    return _finite(value)
