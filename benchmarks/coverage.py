@@ -127,7 +127,7 @@ def line(point: DesignPoint, key: RowKey, counts: Counter[str]) -> dict[str, obj
     runs = counts.total()
     shares = {outcome: counts[outcome] / runs for outcome in OUTCOMES}
     return {
-        "distribution": point.distribution_k,
+        "distribution": point.distribution_k.name,
         "d_k": point.d_k,
         "quantity": key.quantity,
         "divisor": key.divisor,

@@ -43,7 +43,7 @@ PIPELINE = (
     "tests/test_z_scores.py",
     "tests/test_example.py",
 )
-STUDY = ("-m", "montecarlo", "report", "--preset", "quick", "--lang", "en", "--quiet")
+STUDY = ("-m", "montecarlo.report", "--preset", "quick", "--lang", "en", "--quiet")
 #: Seconds for all that looks at one error: what is not seen by then came through.
 #: Without an error, the tests of a folder have three times as many.
 SECONDS = 1200.0

@@ -294,5 +294,6 @@ def _point(
         exact = reference(key.quantity, point, key.divisor, key.summary)
     numbers = (estimate.value, estimate.std_error, low, high, estimate.n_replicates)
     known = (None, None) if exact is None else (exact.value, exact.error)
-    columns: tuple[Any, ...] = (*identity(point, key), *numbers, *known)
-    return Measurement(*columns, row_id(point, key))
+    name = row_id(point, key)
+    columns: tuple[Any, ...] = (*identity(point, key), *numbers, *known, name)
+    return Measurement(*columns)

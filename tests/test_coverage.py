@@ -46,7 +46,7 @@ def test_table_is_complete(coverage, table):
     runs.
     """
     expected = {
-        (point.distribution_k, str(point.d_k), key.quantity, key.divisor)
+        (point.distribution_k.name, str(point.d_k), key.quantity, key.divisor)
         for point, keys in coverage.plans()
         for key in keys
     }
@@ -94,7 +94,7 @@ def measured(coverage, runs, places):
     """Cover counts of a short run, by point and row."""
     found = {}
     for point, keys in coverage.plans():
-        if (point.distribution_k, point.d_k, point.n_keys) in places:
+        if (point.distribution_k.name, point.d_k, point.n_keys) in places:
             for key, counts in coverage.count(point, keys, range(runs)).items():
                 found[point.name, key] = counts
     return found

@@ -165,7 +165,7 @@ def test_range_without_an_inside_is_its_ends(low, high):
 def places_of(catalogue, preset="quick"):
     """Return what is sampled: distribution, d_k and n."""
     budgets = needed_budgets(own_study(catalogue, preset=preset))
-    return {(c.distribution_k, c.d_k, c.n_keys) for c in budgets}
+    return {(c.distribution_k.name, c.d_k, c.n_keys) for c in budgets}
 
 
 @pytest.mark.parametrize("preset", ["quick", "standard", "full"])
@@ -177,10 +177,9 @@ def test_every_distribution_has_places_over_both_ranges(preset, relation, n_keys
     catalogue = catalogue_of(claim(check, d_k=[3, 1000], n_keys=list(n_keys)))
     found = places_of(catalogue, preset)
     preset_has = {
-        (c.distribution_k, c.d_k, c.n_keys)
+        (c.distribution_k.name, c.d_k, c.n_keys)
         for c in PRESETS[preset].points()
-        if (c.dependence, c.initialisation) == ("none", "")
-        and "(" not in c.distribution_k + c.distribution_q
+        if c.is_independent and "(" not in c.label
         if 3 <= c.d_k <= 1000 and n_keys[0] <= (c.n_keys or 0) <= n_keys[1]
     }
     distributions = {"gaussian", *(distribution for distribution, _, _ in preset_has)}
@@ -218,7 +217,7 @@ def test_distributions_dependences_and_initialisations_that_are_named_have_them(
         ),
     )
     found = {
-        (c.distribution_q, c.dependence, c.initialisation, c.d_k)
+        (c.names[0], *c.names[2:], c.d_k)
         for c in needed_budgets(own_study(catalogue))
     }
     assert found == {

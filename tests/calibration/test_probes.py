@@ -51,7 +51,7 @@ def test_what_was_not_counted_is_said():
     then = set(named(kept()))
     missing = set()
     for point in points():
-        place = (point.distribution_k, point.dependence.replace("none", ""))
+        place = (point.distribution_k.name, point.dependence.name.replace("none", ""))
         sizes = (point.d_k, point.n_keys or 0)
         for key in row_keys(point):
             if (*place, *sizes, key.divisor, key.quantity, key.summary) not in then:
