@@ -8,11 +8,13 @@ import pytest
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.facts import KINDS, Facts
 from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import CaseOutcome, JointOutcome
 from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.fitting import require_catalogue
-from montecarlo.report.content.record import ReportRecord
-from montecarlo.results.folder import ResultsError
+from montecarlo.report.content.record import ReportRecord, read_claims
+from montecarlo.results.folder import ResultsError, write_json
 from montecarlo.results.validating import validate
 from montecarlo.study import exact_value
 
@@ -55,6 +57,10 @@ MEANING = (*AT, "interpretations", 0)
 CHECK = (*MEANING, "checks", 0)
 PASSAGE = ("passages", 0)
 SELF_CHECK = ("self_checks", 0)
+JOINT = JointOutcome(distribution="gaussian", d_k=64, outcome=Verdict.SUPPORTED)
+CASE = CaseOutcome(
+    distribution="gaussian", d_k=64, region_low=1.0, outcome=Verdict.SUPPORTED
+)
 NUMBER = {"value": 1.0, "std_error": None, "row": "", "percent": False}
 REFUSED = [
     (AT, "id", "other", "ids of claims"),
@@ -144,6 +150,50 @@ def test_an_unknown_field_is_refused(written, path, name):
     place[name] = []
     with pytest.raises(ResultsError, match=rf"{CLAIMS_FILE} .* unknown field `{name}`"):
         validate(changed, ReportRecord, CLAIMS_FILE)
+
+
+def test_what_was_written_reads_back(written, tmp_path):
+    """With and without what pages show beside it."""
+    write_json(tmp_path / CLAIMS_FILE, written)
+    record = read_claims(tmp_path)
+    assert record == validate(written, ReportRecord, CLAIMS_FILE)
+    assert record.report_card is None
+    write_json(tmp_path / CLAIMS_FILE, msgspec.to_builtins(record))
+    assert read_claims(tmp_path) == record
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ((), "analyses"),
+        (AT, "right"),
+        ((*AT, "sources", 0), "premises"),
+        (CHECK, "cases"),
+        (CHECK, "tolerance"),
+        ((*CHECK, "domain"), "dependence"),
+        ((*MEANING, "cases", 0), "dependence"),
+        ((*CHECK, "cases", 0), "region_low"),
+        ((*CHECK, "cases", 0), "estimate"),
+        (SELF_CHECK, "verdict"),
+        (("z_scores",), "groups"),
+    ],
+)
+def test_a_field_that_was_taken_out_is_refused(written, tmp_path, path, field):
+    """A region without its end would be an open one."""
+    changed = copy.deepcopy(written)
+    meaning = changed["claims"][PLACE]["interpretations"][0]
+    meaning["cases"] = [msgspec.to_builtins(JOINT)]
+    meaning["checks"][0]["cases"] = [msgspec.to_builtins(CASE)]
+    write_json(tmp_path / CLAIMS_FILE, changed)
+    assert read_claims(tmp_path).claims[PLACE].interpretations[0].cases == (JOINT,)
+    place = changed
+    for step in path:
+        place = place[step]
+    del place[field]
+    write_json(tmp_path / CLAIMS_FILE, changed)
+    with pytest.raises(ResultsError, match=field) as caught:
+        read_claims(tmp_path)
+    assert str(caught.value).startswith(f"{CLAIMS_FILE} must be as docs/")
 
 
 def test_claims_in_another_order_are_refused(written):
