@@ -5,6 +5,7 @@ Run it where a field was changed; a test fails until it was.
 
 import json
 import re
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ FILES: dict[str, tuple[type[Struct], ...]] = {
     "claims.json": (ReportRecord,),
     "timing.json": (Timing,),
 }
+TOPS = {kind for kinds in FILES.values() for kind in kinds}
 HERE = Path(__file__).parent
 #: What names mean wherever they stand and nothing else is said.
 GLOSSARY = {
@@ -64,9 +66,24 @@ GLOSSARY = {
     "distances": "from the truth, in tolerances",
     "power": "one a quantity and number of replicates",
     "error_rate": "nominal",
+    "quantity": "what is looked at",
+    "relation": "what must hold",
+    "summary": "value, mean or quantile",
+    "divisor": "what scores are divided by",
+    "number_format": "what they are kept in",
+    "softmax": "how weights are made of them",
+    "expected": "of `equals`: a value, or `reference`",
+    "low": "lower bound; null: open",
+    "high": "upper bound; null: open",
+    "to": "of `tends_to`",
+    "domain": "where a text speaks",
+    "threshold": "what a vague word may stand for; null: no such word",
+    "bound": "which one stands for it",
+    "start": "least that it may be",
+    "stop": "largest",
     "symbol": "LaTeX",
     "replicates": "of each estimate",
-    "tolerance": "of the claim",
+    "tolerance": "of `equals`, as a part of the value",
     "shares": "supported, inconclusive, refuted, by distance",
     "n_heads": "heads that were observed",
     "n_sequences": "sequences that they were observed on",
@@ -94,12 +111,26 @@ def schema() -> str:
     """Return the JSON Schema of all types."""
     types = [kind for kinds in FILES.values() for kind in kinds]
     _, definitions = msgspec.json.schema_components(types)
+    for name in _inside("ReportRecord", definitions) - {"ReportRecord"}:
+        one = definitions[name]
+        if "properties" in one:  # these are read whole
+            one["required"] = list(one["properties"])
     record = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Results folder of montecarlo, schema {SCHEMA}",
         "$defs": dict(sorted(definitions.items())),
     }
     return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+
+
+def _inside(name: str, definitions: dict[str, Any]) -> set[str]:
+    """Return the names of a type and of all types in its fields."""
+    found, new = set(), {name}
+    while new:
+        found |= new
+        text = json.dumps([definitions[one] for one in new])
+        new = set(re.findall(r'"#/\$defs/(\w+)"', text)) - found
+    return found
 
 
 def page() -> str:
@@ -110,31 +141,39 @@ def page() -> str:
     text = text.replace("@OBSERVED_COLUMNS@", columns)
     told: set[type] = set()
     for name, kinds in FILES.items():
-        tables = "\n".join(_tables(kind, told) for kind in kinds)
+        whole = [name == "claims.json"] * len(kinds)
+        tables = "\n".join(map(_tables, kinds, repeat(told), whole))
         assert f"@{name}@" in text, name  # noqa: S101 - the page has its place
         text = text.replace(f"@{name}@", tables.rstrip())
     return text
 
 
-def _tables(kind: type, told: set[type]) -> str:
-    """Return the table of a type, and those of the types in its fields."""
+def _tables(kind: type, told: set[type], whole: bool = False) -> str:  # noqa: FBT001, FBT002 - one a file
+    """Return the table of a type, and those of the types in its fields.
+
+    Of a file that is read whole, only fields of the file itself may be left out.
+    """
     told.add(kind)
     info: Any = inspect.type_info(kind)
     title = (kind.__doc__ or kind.__name__).splitlines()[0]
     lines = [f"**{kind.__name__}**: {title}", ""]
     lines += ["| field | type | unit | what |", "|---|---|---|---|"]
     inner: list[type] = []
-    explained = _explained(kind.__doc__ or "")
+    explained: dict[str, str] = {}
+    for one in kind.__mro__:  # a check that came out is a check
+        explained = _explained(one.__doc__ or "") | explained
     for field in info.fields:
         words, unit = _words(field.type)
         name = field.encode_name
         words = words or explained.get(name) or GLOSSARY.get(name, "")
         shown = _name(field.type, inner)
-        if not field.required:
+        if not field.required and (kind in TOPS or not whole):
             shown += "; may be left out"
         lines.append(f"| `{field.encode_name}` | {shown} | {unit} | {words} |")
     parts = ["\n".join([*lines, ""])]
-    parts += [_tables(one, told) for one in dict.fromkeys(inner) if one not in told]
+    parts += [
+        _tables(one, told, whole) for one in dict.fromkeys(inner) if one not in told
+    ]
     return "\n".join(parts)
 
 

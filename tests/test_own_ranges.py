@@ -217,8 +217,7 @@ def test_distributions_dependences_and_initialisations_that_are_named_have_them(
         ),
     )
     found = {
-        (c.names[0], *c.names[2:], c.d_k)
-        for c in needed_budgets(own_study(catalogue))
+        (c.names[0], *c.names[2:], c.d_k) for c in needed_budgets(own_study(catalogue))
     }
     assert found == {
         (*place, d)

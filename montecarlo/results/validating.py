@@ -62,6 +62,49 @@ def validate(data: object, kind: type[T], name: str, *, typed: bool = True) -> T
         ) from None
 
 
+def require_whole(data: Any, record: object, name: str) -> None:  # noqa: ANN401 - plain data of any shape
+    """Make sure that no field was left out of what a record was read from.
+
+    A field that has a default in the type is written as all others are: where it is
+    not there, something was taken out.  Of the record's own fields, some may be.
+
+    Parameters
+    ----------
+    data : object
+        Plain data that `validate` took.
+    record : object
+        What it returned.
+    name : str
+        As for `validate`.
+
+    Raises
+    ------
+    ResultsError
+        One line: name, and the field that is missing.
+    """
+    whole = msgspec.json.decode(msgspec.json.encode(record))
+    missing = _missing({field: whole[field] for field in data}, data, "")
+    if missing:
+        raise ResultsError(f"{name} must be as {EXPLAINED} says, got no {missing}")
+
+
+def _missing(whole: Any, came: Any, place: str) -> str:  # noqa: ANN401 - likewise
+    """Return the place of the first field that is not there; empty where all are."""
+    if isinstance(whole, dict):
+        parts = [(f".{field}", value, field) for field, value in whole.items()]
+    elif isinstance(whole, list):
+        parts = [(f"[{number}]", value, number) for number, value in enumerate(whole)]
+    else:
+        return ""
+    for step, value, key in parts:
+        here = f"{place}{step}"
+        if isinstance(whole, dict) and key not in came:
+            return here.lstrip(".")
+        if found := _missing(value, came[key], here):
+            return found
+    return ""
+
+
 def _at(data: Any, place: str) -> object:  # noqa: ANN401 - plain data of any shape
     """Return what stands at a place, or as near to it as can be told."""
     for name, number in _STEP.findall(place):

@@ -2,20 +2,28 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from montecarlo.claims import facts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.facts import (
-    FACT_CHECKS,
+    FACTS,
     INTRODUCED,
+    KINDS,
+    QUANTITIES,
     SIZES,
-    head_dimensions,
-    input_dimension,
-    introduced_2017,
-    product_shape,
+    Facts,
+    with_facts,
 )
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue, ModelSize, RecordEntry
+from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
+from montecarlo.study import exact_value
+
+NOTHING = Catalogue()
+CLAIMS = {claim.id: claim for claim in read_catalogue().claim}
 
 
 def models(*sizes):
@@ -24,27 +32,67 @@ def models(*sizes):
     return Catalogue(model=tuple(named))
 
 
-def test_every_fact_has_its_check():
-    """The claims on shapes and the record are those that code judges, and no other."""
-    claims = read_catalogue().claim
+def judge_of(catalogue):
+    """The judge of a catalogue's facts; nothing was sampled."""
+    evidence = dict.fromkeys(KINDS, Facts(catalogue))
+    return Judge({**evidence, "measured": Simulation({}, (), exact_value)}, 1e-6)
 
-    kinds = ("shape", "record")
-    assert {c.id for c in claims if c.kind in kinds} == set(FACT_CHECKS)
+
+def judged(name, catalogue=NOTHING):
+    """A claim of the package, as the facts of a catalogue have it."""
+    return judge_of(catalogue).judge_claim(CLAIMS[name])
+
+
+def outcomes_of(name, catalogue=NOTHING):
+    """How each case of each interpretation of a claim came out."""
+    return {
+        (one.id, case.part, case.d_k): case.outcome
+        for one in judge_of(catalogue).judge_meanings(with_facts(CLAIMS[name]))
+        for case in one.cases
+    }
+
+
+def test_every_fact_has_its_check():
+    """The claims on shapes and the record are those that code judges, and no other;
+    each quantity is asked for.
+    """
+    assert {c.id for c in CLAIMS.values() if c.kind in KINDS} == set(FACTS)
+    asked = {
+        check.quantity for some in FACTS.values() for one in some for check in one.check
+    }
+    assert asked == set(QUANTITIES)
+
+
+def test_other_claims_are_left_as_they_are():
+    """Only claims on shapes and the record have interpretations of code."""
+    for name, claim in CLAIMS.items():
+        assert (with_facts(claim) == claim) is (name not in FACTS)
 
 
 def test_the_product_is_not_d_k_by_d_k():
     """q·k is a number and QKᵀ has a row per query and a column per key."""
-    assert product_shape(Catalogue()) == Verdict.REFUTED
+    assert judged("product-shape").verdict == Verdict.REFUTED
+    assert set(outcomes_of("product-shape").values()) == {Verdict.REFUTED}
+    rows, columns, numbers = (
+        {case.d_k: value for case, value in QUANTITIES[name](Catalogue()).items()}
+        for name in ("product_rows", "product_columns", "score_size")
+    )
     for n_queries, n_keys, d_k in SIZES:
         q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
         assert (q @ k.T).shape == (n_queries, n_keys) != (d_k, d_k)
+        assert (rows[d_k], columns[d_k]) == (n_queries, n_keys)
+        assert numbers[d_k] == np.ndim(q[0] @ k[0]) + 1 == 1
 
 
 def test_the_product_would_be_seen_to_be_square(monkeypatch):
     """The test above can fail: where n = d_k the matrix has that shape, and not q·k."""
     monkeypatch.setattr(facts, "SIZES", ((4, 4, 4),))
 
-    assert product_shape(Catalogue()) == Verdict.CONDITIONAL
+    assert judged("product-shape").verdict == Verdict.CONDITIONAL
+    assert outcomes_of("product-shape") == {
+        ("matrix", "4 by 4", 4): Verdict.SUPPORTED,
+        ("number", "1 by 1", 4): Verdict.REFUTED,
+    }
 
 
 @pytest.mark.parametrize(
@@ -57,7 +105,7 @@ def test_the_product_would_be_seen_to_be_square(monkeypatch):
 )
 def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
     """d_k is the model's dimension only where there is one head."""
-    assert input_dimension(models(*sizes)) == verdict
+    assert judged("input-dimension", models(*sizes)).verdict == verdict
 
 
 def test_published_sizes_are_consistent():
@@ -67,6 +115,23 @@ def test_published_sizes_are_consistent():
     assert len(published) >= 3
     for model in published:
         assert model.heads * model.d_k == model.d_model, model.name
+
+
+def test_scores_need_no_range():
+    """Adding a number to all scores leaves the weights, though limits do limit them."""
+    found = {name for name, *_ in outcomes_of("scores-need-range")}
+    assert found == {"needed", "limits"}
+    assert judged("scores-need-range").verdict == Verdict.CONDITIONAL
+    verdicts = {k[0]: v for k, v in outcomes_of("scores-need-range").items()}
+    assert verdicts == {"needed": Verdict.REFUTED, "limits": Verdict.SUPPORTED}
+
+
+def test_a_range_that_matters_would_be_seen(monkeypatch):
+    """Weights that a shift moves, or that a limit does not hold, come out otherwise."""
+    monkeypatch.setattr(facts, "softmax", lambda x: softmax(np.maximum(x, 0.0)))
+    assert outcomes_of("scores-need-range")["needed", "-40", None] == Verdict.SUPPORTED
+    monkeypatch.setattr(facts, "softmax", lambda x: softmax(2.0 * x))
+    assert outcomes_of("scores-need-range")["limits", "0 to 1", None] == Verdict.REFUTED
 
 
 @pytest.mark.parametrize(
@@ -80,7 +145,7 @@ def test_published_sizes_are_consistent():
 )
 def test_common_sizes_are_those_of_the_record(sizes, verdict):
     """64, 128 or more are on record; one model of another size contradicts it."""
-    assert head_dimensions(models(*sizes)) == verdict
+    assert judged("head-dimensions", models(*sizes)).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -97,7 +162,8 @@ def test_the_first_record_counts(years, verdict):
     """An earlier paper would contradict the year, and so would none at all."""
     entries = [RecordEntry("introduced-2017", year, "s") for year in years]
     other = RecordEntry("head-dimensions", 1990, "s")
-    assert introduced_2017(Catalogue(record=(other, *entries))) == verdict
+    catalogue = Catalogue(record=(other, *entries))
+    assert judged("introduced-2017", catalogue).verdict == verdict
 
 
 def test_records_name_their_source():
@@ -108,3 +174,23 @@ def test_records_name_their_source():
     for record in catalogue.record:
         assert kinds[record.claim] == "record"
         assert str(record.year) in record.source
+
+
+def test_what_code_means_is_not_listed():
+    """A claim that the catalogue gives no meanings shows none, and has its verdict."""
+    for name in FACTS:
+        outcome = judged(name, read_catalogue())
+        assert outcome.interpretations == ()
+        assert outcome.verdict != Verdict.NOT_MEASURED
+
+
+def test_facts_have_no_error():
+    """A number without error is decided by its value, whatever the error rate."""
+    evidence = Facts(read_catalogue())
+    for interpretations in FACTS.values():
+        for check in (check for one in interpretations for check in one.check):
+            for case in evidence.cases(check):
+                found = evidence.find(check, case)
+                ends = found.estimate.interval(1e-9)
+                assert tuple(ends) == (found.exact, found.exact)
+    assert isinstance(case, Located)

@@ -13,7 +13,7 @@ from montecarlo.report.content.observed.trained import TrainedModel, view_traine
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.results.folder import ResultsError
-from montecarlo.results.validating import about, validate
+from montecarlo.results.validating import about, require_whole, validate
 from montecarlo.small_files import read_small
 from montecarlo.study import StudyResults
 
@@ -81,7 +81,7 @@ def read_claims(folder: Path) -> ReportRecord:
     Raises
     ------
     ResultsError
-        If it is not as its type says; one line.
+        If it is not as its type says, or a field was left out; one line.
     """
     try:
         content = read_small(CLAIMS_FILE, folder / CLAIMS_FILE, MOST_CLAIMS)
@@ -89,4 +89,6 @@ def read_claims(folder: Path) -> ReportRecord:
     except (OSError, ValueError, RecursionError) as error:
         reason = str(error).split("\n", maxsplit=1)[0]
         raise ResultsError(f"{CLAIMS_FILE} must be JSON, got none: {reason}") from None
-    return validate(claims, ReportRecord, CLAIMS_FILE)
+    record = validate(claims, ReportRecord, CLAIMS_FILE)
+    require_whole(claims, record, CLAIMS_FILE)
+    return record

@@ -31,7 +31,7 @@ Spread = Callable[..., Iterable[Any]]
 _STYLES = re.compile(r"(<style\b.*?</style>)", re.DOTALL)
 _BRACES = {ord(brace): f"&#{ord(brace)};" for brace in "{}"}
 #: Version of the shape of findings.json.
-SCHEMA = 2
+SCHEMA = 3
 
 
 def write_markdown(contents: Contents, folder: Path, spread: Spread) -> None:
@@ -161,7 +161,10 @@ def findings_record(contents: Contents, languages: list[Language]) -> dict[str, 
         return {each.code: each.translate(words) for each in languages}
 
     def record(value: object) -> Any:  # noqa: ANN401 - plain data of any shape
-        """Turn a view into a mapping, texts by language; numbers are left alone."""
+        """Turn a view into a mapping, texts by language; numbers are left alone.
+
+        What the judge wrote stands there as it is, beside what the view adds.
+        """
         if isinstance(value, OwnWords):
             return worded(value)
         if isinstance(value, tuple | list):
@@ -169,12 +172,15 @@ def findings_record(contents: Contents, languages: list[Language]) -> dict[str, 
         fields = getattr(value, "__dataclass_fields__", None)
         if fields is None:
             return msgspec.to_builtins(value)
-        return {
-            name: worded(getattr(value, name))
-            if name in _WORDS
-            else record(getattr(value, name))
-            for name in fields
-        }
+        made = {name: getattr(value, name) for name in fields}
+        judged = msgspec.to_builtins(made.pop("outcome", {}))
+        judged.pop("findings", None)  # the one that is said stands alone
+        for name, part in made.items():
+            if name == "names":
+                judged[name] = {key: worded(words) for key, words in part.items()}
+            else:
+                judged[name] = worded(part) if name in _WORDS else record(part)
+        return judged
 
     run = findings.run
     return {
@@ -198,4 +204,4 @@ def findings_record(contents: Contents, languages: list[Language]) -> dict[str, 
 
 
 #: Fields of views that hold texts.
-_WORDS = {"statement", "text", "label", "name"}
+_WORDS = {"statement", "text", "label"}

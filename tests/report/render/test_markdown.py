@@ -237,7 +237,15 @@ def test_findings_say_what_the_record_says(written, report):
         assert len(cases) == sum(
             len(c["cases"]) for r in interpretations for c in r["checks"]
         )
-        assert {case["row"] for case in cases} - {""} <= rows
+        assert {row for case in cases for row in case["rows"]} <= rows
+        kept = ("kind", "topic", "sources", "verdict", "texts", "error_rate")
+        assert {name: claim[name] for name in kept} == {
+            name: record[claim["id"]][name] for name in kept
+        }
+        assert set(claim["names"]) >= set(claim["texts"])
+        assert all(set(name) == set(CODES) for name in claim["names"].values())
+        assert "outcome" not in claim
+        assert "findings" not in claim
     order = [c["verdict"] for c in found["claims"]]
     assert order == [c.verdict for c in report.contents.findings.by_weight()]
     assert sum(found["counts"].values()) == len(record)

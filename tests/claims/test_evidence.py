@@ -1,0 +1,125 @@
+"""Every kind of evidence answers the judge's three questions, in the same way."""
+
+import inspect
+
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.evidence import Evidence, Found
+from montecarlo.claims.facts import FACTS, Facts
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.simulation import Simulation
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.observation.evidence import Heads, head_checks, tellable
+from montecarlo.sampling.design_points import parse_point
+from montecarlo.study import exact_value
+
+CATALOGUE = read_catalogue()
+MEMBERS = [name for name in vars(Evidence) if not name.startswith("_")]
+
+
+class Known:
+    """Summaries of a point of which every estimate is the same."""
+
+    def __init__(self, point):
+        self.point = point
+
+    def estimate(self, key):
+        """Return the estimate of a row."""
+        del key
+        return Estimate(1.0, 0.1, 64)
+
+
+def simulated():
+    """A simulation of two points, and the checks that can be looked at there."""
+    points = [parse_point("gaussian", "gaussian", d, 128) for d in (64, 256)]
+    points += [parse_point("gaussian", "gaussian", d) for d in (64, 256)]
+    budgets = dict.fromkeys(points, 128)
+    evidence = Simulation(budgets, ("none", "sqrt", "linear"), exact_value, Known)
+    return evidence, [check for check in CATALOGUE.checks() if evidence.cases(check)]
+
+
+def known():
+    """Facts, and the checks that ask for them."""
+    meanings = (one for some in FACTS.values() for one in some)
+    return Facts(CATALOGUE), [check for one in meanings for check in one.check]
+
+
+def observed():
+    """Two heads of a model, and the checks that they can decide."""
+    checks = head_checks(tellable(CATALOGUE, 64), 64)
+    cases = [Located(part=f"layer 0, head {head}", d_k=64) for head in (0, 1)]
+    estimates = dict.fromkeys(checks, Estimate(1.0, 0.1, 64))
+    heads = Heads(checks, dict.fromkeys(cases, estimates), {cases[1]})
+    return heads, list(checks)
+
+
+KINDS = {"simulation": simulated, "facts": known, "heads": observed}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    """Evidence of a kind, and the checks that it can be asked."""
+    return KINDS[request.param]()
+
+
+def test_it_answers_what_the_judge_asks(kind):
+    """The same questions, with the same arguments."""
+    assert MEMBERS == ["complete", "cases", "find", "meets_premises"]
+    evidence, _ = kind
+    assert isinstance(evidence.complete, bool)
+    for name in MEMBERS[1:]:
+        asked = inspect.signature(getattr(Evidence, name)).parameters
+        answered = inspect.signature(getattr(type(evidence), name)).parameters
+        assert list(answered) == list(asked), name
+
+
+def test_each_case_is_found(kind):
+    """Cases come in one order, each once, each with a region and what was found."""
+    evidence, checks = kind
+    assert len(checks) > 3
+    for check in checks:
+        cases = evidence.cases(check)
+        assert len(cases) == len(set(cases)) > 0
+        assert evidence.cases(check) == cases
+        assert {type(case) for case in cases} == {Located}
+        for case in cases:
+            found = evidence.find(check, case)
+            assert isinstance(found, Found)
+            assert found.region[0] <= found.region[1]
+            assert isinstance(evidence.meets_premises(case), bool)
+
+
+def test_the_judge_decides_on_it(kind):
+    """Each case comes out somehow, where it was; what can be had no more says so."""
+    evidence, checks = kind
+    judge = Judge({}, 1e-4)
+    for check in checks:
+        outcome = judge.judge_check(check, evidence)
+        assert outcome.asked == check
+        assert len(outcome.cases) == len(evidence.cases(check))
+        for case, where in zip(outcome.cases, evidence.cases(check), strict=True):
+            fields = Located.__struct_fields__
+            assert [getattr(case, n) for n in fields] == [
+                getattr(where, n) for n in fields
+            ]
+            assert case.replicates_needed is None or not evidence.complete
+
+
+def test_premises_are_those_of_heads():
+    """Where entries are not as texts assume is told by the case."""
+    heads, _ = observed()
+    assert [heads.meets_premises(case) for case in heads.found] == [True, False]
+    assert all(map(simulated()[0].meets_premises, heads.found))
+
+
+def test_what_was_not_sampled_cannot_be_found():
+    """A simulation has cases before it is sampled, and nothing in them."""
+    evidence, checks = simulated()
+    before = Simulation(evidence.budgets, evidence.divisors, exact_value)
+    for check in checks:
+        cases = before.cases(check)
+        assert cases == evidence.cases(check)
+        with pytest.raises(LookupError, match="held against"):
+            before.find(check, cases[0])

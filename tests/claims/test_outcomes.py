@@ -1,0 +1,232 @@
+"""What claims.json keeps of numbers, what that still tells, and that it reads back."""
+
+import math
+
+import msgspec
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.checks import Check
+from montecarlo.claims.evidence import Found
+from montecarlo.claims.facts import KINDS, Facts
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import (
+    CheckOutcome,
+    JointOutcome,
+    Judgement,
+    Located,
+    SelfCheckOutcome,
+    located,
+)
+from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.claims.z_scores import ZScores, ZSeeds
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.intervals import Interval
+from montecarlo.presets import PRESETS
+from montecarlo.study import exact_value
+
+CHECK = Check("score_variance", "between", low=1.0, high=2.0)
+CASE = Located(distribution="gaussian", d_k=16)
+
+
+class Told:
+    """Evidence of one case that has the interval and the region it is told."""
+
+    complete = False
+
+    def __init__(self, interval, region):
+        self.interval, self.region = interval, region
+
+    def cases(self, check):
+        """Return the case."""
+        del check
+        return [CASE]
+
+    def find(self, check, case):
+        """Return the interval, as that of an estimate."""
+        del check, case
+        return Found(self.region, Estimate(1.5, 0.1, 9, bounds=lambda _: self.interval))
+
+    def meets_premises(self, case):
+        """Nothing is assumed."""
+        del case
+        return True
+
+
+def written(outcome):
+    """What claims.json has of something, read back."""
+    return msgspec.json.decode(msgspec.json.encode(outcome), type=type(outcome))
+
+
+def case_of(interval, region):
+    """The case of an interval and a region, as claims.json has it."""
+    check = Judge({}, 0.01).judge_check(CHECK, Told(interval, region))
+    (case,) = written(check).cases
+    return case
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [
+        (0.99999999, 2.0),
+        (1.0, 1.99999999),
+        (1.5, 2.000000001),
+        (1.5, math.nextafter(2.0, 3.0)),
+        (2.0000000001, 3.0),
+        (0.5, math.nextafter(1.0, 0.0)),
+        (0.5, 1.0),
+        (-math.inf, 1.5),
+        (1.25, math.inf),
+    ],
+)
+def test_kept_ends_tell_the_outcome(low, high):
+    """Fewer digits move no end of an interval to another side of its region's ends."""
+    case = case_of(Interval(low, high), (1.0, 2.0))
+    assert case.region == (1.0, 2.0)
+    assert decide(Interval(low, high), (1.0, 2.0)) == case.outcome
+    assert decide(Interval(*case.interval), (1.0, 2.0)) == case.outcome
+
+
+def test_ends_keep_six_digits():
+    """An interval is itself an estimate: more digits would say nothing."""
+    case = case_of(Interval(0.123456789, 1234567.89), (0.0, math.inf))
+    assert (case.simultaneous_low, case.simultaneous_high) == (0.123457, 1234570.0)
+    assert case.outcome == Verdict.SUPPORTED
+
+
+def test_open_ends_are_null():
+    """JSON has no infinity: an end that is open is null, and reads back as infinite."""
+    case = case_of(Interval(-math.inf, 1.5), (-math.inf, 2.0))
+    assert (case.simultaneous_low, case.region_low) == (None, None)
+    assert case.interval == (-math.inf, 1.5)
+    assert case.region == (-math.inf, 2.0)
+
+
+def record_of(z_scores="supported", **parts):
+    """A record of these parts, and of no others."""
+    names = ("claims", "passages", "self_checks", "models", "records")
+    return ClaimsRecord(
+        **(dict.fromkeys(names, ()) | parts),
+        error_rate=0.01,
+        simultaneous_error=1e-6,
+        analyses=1,
+        z_scores=ZScores(
+            verdict=Verdict(z_scores),
+            false_alarm=1e-4,
+            largest_limit=None,
+            counted=ZSeeds("quick", 1),
+            groups=(),
+        ),
+    )
+
+
+def test_failed_self_checks_are_named():
+    """Those that are refuted, z scores among them; not what could not be decided."""
+    checks = tuple(
+        SelfCheckOutcome(id=v, verdict=Verdict(v), checks=())
+        for v in ("supported", "refuted", "inconclusive")
+    )
+    for z_scores, failed in (
+        ("not_measured", ["refuted"]),
+        ("supported", ["refuted"]),
+        ("refuted", ["refuted", "z-scores"]),
+    ):
+        found = record_of(z_scores, self_checks=checks).failed_self_checks()
+        assert found == failed
+    assert record_of().failed_self_checks() == []
+
+
+@pytest.fixture(scope="module")
+def judged():
+    """The catalogue on a grid of which nothing was sampled, but exactly known."""
+    catalogue = read_catalogue()
+    grid = PRESETS["quick"]
+    budgets = dict.fromkeys(grid.points(), 1)
+
+    class Exact:
+        """Estimates that are the exact value, where there is one."""
+
+        def __init__(self, point):
+            self.point = point
+
+        def estimate(self, key):
+            """Return the estimate of a row."""
+            known = exact_value(self.point, key)
+            return Estimate(1.0 if known is None else known, 0.01, 64)
+
+    evidence = dict.fromkeys(KINDS, Facts(catalogue))
+    evidence["measured"] = Simulation(budgets, grid.divisors, exact_value, Exact)
+    return Judge(evidence, 1e-4).judge(catalogue)
+
+
+def test_all_that_is_judged_reads_back(judged):
+    """Whatever the judge writes, claims.json gives back: types, numbers and order."""
+    catalogue = read_catalogue()
+    assert written(judged) == judged
+    record = record_of(
+        **msgspec.structs.asdict(judged),
+        models=catalogue.model,
+        records=catalogue.record,
+    )
+    back = written(record)
+    assert back == record
+    checks = [*back.judged_checks(), *back.said_checks()]
+    assert {one.asked for one in checks} == set(catalogue.checks())
+    assert sum(len(check.cases) for check in checks) > 400
+    outcomes = {case.outcome for check in checks for case in check.cases}
+    assert outcomes >= {"supported", "refuted", "inconclusive", "not_applicable"}
+
+
+def test_a_field_more_or_less_is_refused(judged):
+    """What has a field of another name is no claims.json of this version."""
+    plain = msgspec.to_builtins(judged)
+    assert msgspec.convert(plain, Judgement) == judged
+    for change in ({"looks": 3}, {"places": []}):
+        with pytest.raises(msgspec.ValidationError, match="unknown field"):
+            msgspec.convert({**plain, **change}, Judgement)
+    del plain["claims"][0]["verdict"]
+    with pytest.raises(msgspec.ValidationError, match="missing required field"):
+        msgspec.convert(plain, Judgement)
+
+
+def test_where_and_how_are_told_apart():
+    """A case is what it is of, however it came out: joint outcomes are joined by it."""
+    for outcome in (Verdict.SUPPORTED, Verdict.REFUTED):
+        joint = JointOutcome(**msgspec.structs.asdict(CASE), outcome=outcome)
+        assert located(joint) == CASE
+        assert hash(located(joint)) == hash(CASE)
+        assert joint != CASE  # another type: never looked up as it is
+    assert located(CASE, d_k=None) == Located(distribution="gaussian")
+
+
+@pytest.mark.parametrize(
+    ("fields", "context"),
+    [
+        ({}, ""),
+        ({"dependence": "planted(0.5)"}, "planted(0.5)"),
+        ({"initialisation": "init(kind=he_normal)"}, "init(kind=he_normal)"),
+        ({"arithmetic": "float16 naive"}, "float16 naive"),
+        ({"part": "layer 0, head 3"}, "layer 0, head 3"),
+        ({"dependence": "planted(0.5)", "arithmetic": "f naive"}, "f naive"),
+    ],
+)
+def test_context_is_what_is_beside_distribution_and_sizes(fields, context):
+    """One of them, as a sentence of the catalogue names it."""
+    assert Located(distribution="gaussian", **fields).context == context
+
+
+def test_rows_are_named_where_there_is_one():
+    """A case of one row has its name; one of several, or of none, has none."""
+    case = case_of(Interval(1.2, 1.8), (1.0, 2.0))
+    for rows, row in (((), ""), (("a",), "a"), (("a", "b"), "")):
+        assert msgspec.structs.replace(case, rows=rows).row == row
+
+
+def test_outcomes_of_a_check_are_counted():
+    """By outcome, over its cases."""
+    check = Judge({}, 0.01).judge_check(CHECK, Told(Interval(1.2, 1.8), (1.0, 2.0)))
+    more = CheckOutcome(**msgspec.structs.asdict(CHECK), cases=check.cases * 3)
+    assert (more.count("supported"), more.count("refuted")) == (3, 0)
+    assert more.asked == CHECK

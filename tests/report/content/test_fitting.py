@@ -1,0 +1,203 @@
+"""An edited claims.json is refused, field by field; nothing is drawn for this."""
+
+import copy
+
+import msgspec
+import pytest
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.facts import KINDS, Facts
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import CaseOutcome, JointOutcome
+from montecarlo.claims.record import CLAIMS_FILE
+from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content.fitting import require_catalogue
+from montecarlo.report.content.record import ReportRecord, read_claims
+from montecarlo.results.folder import ResultsError, write_json
+from montecarlo.results.validating import validate
+from montecarlo.study import exact_value
+
+CATALOGUE = read_catalogue()
+
+
+@pytest.fixture(scope="module")
+def written():
+    """claims.json of a grid without a point, as plain data."""
+    evidence = dict.fromkeys(KINDS, Facts(CATALOGUE))
+    evidence["measured"] = Simulation({}, (), exact_value)
+    z_scores = {"verdict": "not_measured", "false_alarm": 1e-4, "largest_limit": None}
+    z_scores |= {"counted": {"preset": "quick", "seeds": 1}, "groups": []}
+    return msgspec.to_builtins(Judge(evidence, 1e-4).judge(CATALOGUE)) | {
+        "error_rate": 0.01,
+        "simultaneous_error": 1e-6,
+        "analyses": 1,
+        "z_scores": z_scores,
+        "models": msgspec.to_builtins(CATALOGUE.model),
+        "records": msgspec.to_builtins(CATALOGUE.record),
+    }
+
+
+def test_what_was_judged_fits(written):
+    """What the judge wrote is of the catalogue that it judged."""
+    require_catalogue(validate(written, ReportRecord, CLAIMS_FILE), CATALOGUE)
+
+
+#: A measured claim that has everything, and its place.
+PLACE, CLAIM = next(
+    (place, claim)
+    for place, claim in enumerate(CATALOGUE.claim)
+    if claim.right is not None
+    and claim.concedes is not None
+    and any(one.check[0].tolerance for one in claim.interpretation[:1])
+)
+VOTES = CLAIM.interpretation[0].id in CLAIM.admitted()
+AT = ("claims", PLACE)
+MEANING = (*AT, "interpretations", 0)
+CHECK = (*MEANING, "checks", 0)
+PASSAGE = ("passages", 0)
+SELF_CHECK = ("self_checks", 0)
+JOINT = JointOutcome(distribution="gaussian", d_k=64, outcome=Verdict.SUPPORTED)
+CASE = CaseOutcome(
+    distribution="gaussian", d_k=64, region_low=1.0, outcome=Verdict.SUPPORTED
+)
+NUMBER = {"value": 1.0, "std_error": None, "row": "", "percent": False}
+REFUSED = [
+    (AT, "id", "other", "ids of claims"),
+    (AT, "kind", "shape", "kind of claim"),
+    (AT, "topic", "practice", "topic of claim"),
+    ((*AT, "sources", 0), "line", 9999, "sources of claim"),
+    ((*AT, "sources", 0), "admits", ["other"], "sources of claim"),
+    (AT, "texts", {}, "texts of claim"),
+    (AT, "interpretations", [], "interpretations of claim"),
+    (MEANING, "id", "other", "interpretations of claim"),
+    (MEANING, "votes", not VOTES, "votes of interpretation"),
+    (MEANING, "quantifier", "can", "quantifier of interpretation"),
+    (MEANING, "form", "implication", "form of interpretation"),
+    (MEANING, "share", 0.01, "share of interpretation"),
+    (CHECK, "quantity", "entropy", "checks of interpretation"),
+    (CHECK, "relation", "at_most", "checks of interpretation"),
+    (CHECK, "summary", "q90", "checks of interpretation"),
+    (CHECK, "divisor", "cube", "checks of interpretation"),
+    (CHECK, "number_format", "float16", "checks of interpretation"),
+    (CHECK, "softmax", "naive", "checks of interpretation"),
+    (CHECK, "expected", 77.0, "checks of interpretation"),
+    (CHECK, "tolerance", 0.99, "checks of interpretation"),
+    (CHECK, "low", -77.0, "checks of interpretation"),
+    (CHECK, "high", 77.0, "checks of interpretation"),
+    (CHECK, "to", "infinity", "checks of interpretation"),
+    ((*CHECK, "domain"), "d_k", [1, 2], "checks of interpretation"),
+    ((*CHECK, "domain"), "n_keys", [2, 3], "checks of interpretation"),
+    ((*CHECK, "domain"), "distributions", ["laplace"], "checks of interpretation"),
+    (AT, "findings", [], "findings of claim"),
+    (AT, "right", None, "sentences of claim"),
+    (AT, "concedes", None, "sentences of claim"),
+    ((*AT, "right"), "checks", [], "checks of claim"),
+    ((*AT, "right"), "numbers", {"other": NUMBER}, "numbers of claim"),
+    ((*AT, "right"), "holds", True, "numbers of claim"),
+    (PASSAGE, "id", "other", "ids of passages"),
+    (PASSAGE, "checks", [], "checks of passage"),
+    (PASSAGE, "numbers", {"other": NUMBER}, "numbers of passage"),
+    (SELF_CHECK, "id", "other", "ids of self-checks"),
+    (SELF_CHECK, "checks", [], "self-check"),
+    (("models", 0), "d_k", 63, "models"),
+    (("records", 0), "year", 2016, "records"),
+    ((), "claims", [], "ids of claims"),
+    ((), "passages", [], "ids of passages"),
+    ((), "self_checks", [], "ids of self-checks"),
+    ((), "models", [], "models"),
+    ((), "records", [], "records"),
+]
+
+
+def edited(record, path, field, value):
+    """Return a record with one field changed."""
+    changed = copy.deepcopy(record)
+    place = changed
+    for step in path:
+        place = place[step]
+    assert place[field] != value
+    place[field] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "value", "named"),
+    REFUSED,
+    ids=[".".join(map(str, (*path, field))) for path, field, *_ in REFUSED],
+)
+def test_an_edited_field_is_refused(written, path, field, value, named):
+    """One line says what must be there, and what came."""
+    changed = edited(written, path, field, value)
+    record = validate(changed, ReportRecord, CLAIMS_FILE)
+    with pytest.raises(ResultsError) as caught:
+        require_catalogue(record, CATALOGUE)
+    message = str(caught.value)
+    assert message.startswith(f"{CLAIMS_FILE} must be of the claims of this version: ")
+    assert f"version: {named}" in message
+    assert ", got " in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["looks", "places", "law"])
+@pytest.mark.parametrize("path", [(), AT, MEANING, CHECK, (*AT, "right")])
+def test_an_unknown_field_is_refused(written, path, name):
+    """Another field is none of this version: the file is named, and the place."""
+    changed = copy.deepcopy(written)
+    place = changed
+    for step in path:
+        place = place[step]
+    place[name] = []
+    with pytest.raises(ResultsError, match=rf"{CLAIMS_FILE} .* unknown field `{name}`"):
+        validate(changed, ReportRecord, CLAIMS_FILE)
+
+
+def test_what_was_written_reads_back(written, tmp_path):
+    """With and without what pages show beside it."""
+    write_json(tmp_path / CLAIMS_FILE, written)
+    record = read_claims(tmp_path)
+    assert record == validate(written, ReportRecord, CLAIMS_FILE)
+    assert record.report_card is None
+    write_json(tmp_path / CLAIMS_FILE, msgspec.to_builtins(record))
+    assert read_claims(tmp_path) == record
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ((), "analyses"),
+        (AT, "right"),
+        ((*AT, "sources", 0), "premises"),
+        (CHECK, "cases"),
+        (CHECK, "tolerance"),
+        ((*CHECK, "domain"), "dependence"),
+        ((*MEANING, "cases", 0), "dependence"),
+        ((*CHECK, "cases", 0), "region_low"),
+        ((*CHECK, "cases", 0), "estimate"),
+        (SELF_CHECK, "verdict"),
+        (("z_scores",), "groups"),
+    ],
+)
+def test_a_field_that_was_taken_out_is_refused(written, tmp_path, path, field):
+    """A region without its end would be an open one."""
+    changed = copy.deepcopy(written)
+    meaning = changed["claims"][PLACE]["interpretations"][0]
+    meaning["cases"] = [msgspec.to_builtins(JOINT)]
+    meaning["checks"][0]["cases"] = [msgspec.to_builtins(CASE)]
+    write_json(tmp_path / CLAIMS_FILE, changed)
+    assert read_claims(tmp_path).claims[PLACE].interpretations[0].cases == (JOINT,)
+    place = changed
+    for step in path:
+        place = place[step]
+    del place[field]
+    write_json(tmp_path / CLAIMS_FILE, changed)
+    with pytest.raises(ResultsError, match=field) as caught:
+        read_claims(tmp_path)
+    assert str(caught.value).startswith(f"{CLAIMS_FILE} must be as docs/")
+
+
+def test_claims_in_another_order_are_refused(written):
+    """They are numbered by their place."""
+    changed = {**written, "claims": written["claims"][::-1]}
+    with pytest.raises(ResultsError, match="ids of claims"):
+        require_catalogue(validate(changed, ReportRecord, CLAIMS_FILE), CATALOGUE)
