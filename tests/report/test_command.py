@@ -706,7 +706,8 @@ def test_help_is_quick_and_light():
 )
 def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, status):
     """Status 1 where a check of the simulator itself is refuted, if it is asked for."""
-    findings = SimpleNamespace(failed_self_checks=tuple(failed))
+    record = SimpleNamespace(failed_self_checks=lambda: failed)
+    findings = SimpleNamespace(record=record)
     monkeypatch.setattr(report_command, "run_report", lambda *_: findings)
     assert main(typed) == status
 

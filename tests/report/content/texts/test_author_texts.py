@@ -78,18 +78,21 @@ def test_sentences_are_joined_as_their_language_does():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\xffb", r"UTF-8, got .* with the byte 0xff at 1"),
-        (b"a\nb\x1b[2J", r"without control characters, got .* U\+001B in line 2"),
-        ("a\u202eb".encode(), r"U\+202E in line 1"),
-        (b"\x00", r"U\+0000"),
-        (b"a" * (MOST_BYTES + 1), f"at most {MOST_BYTES} bytes, got .* with more"),
+        (b"a\xffb", r"be .*UTF-8, got .* with the byte 0xff at 1"),
+        (b"a\nb\x1b[2J", r"be .*without control characters, got .* U\+001B in line 2"),
+        ("a\u202eb".encode(), r"be .*U\+202E in line 1"),
+        (b"\x00", r"be .*U\+0000"),
+        (
+            b"a" * (MOST_BYTES + 1),
+            f"have at most {MOST_BYTES} bytes, got more",
+        ),
     ],
 )
 def test_file_that_is_no_text_is_refused(tmp_path, content, message):
     """What is no UTF-8, too long or holds control characters is told in one line."""
     path = tmp_path / "text.md"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=rf"^text 'de' must be .*{message}") as error:
+    with pytest.raises(ValueError, match=rf"^text 'de' must {message}") as error:
         read_author_file("de", path)
     assert "\n" not in str(error.value)
     assert "\x1b" not in str(error.value)
