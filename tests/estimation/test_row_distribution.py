@@ -111,6 +111,19 @@ def test_quantile_is_that_of_raw_values(level, error_rate):
     assert found.low < estimate.value < found.high
 
 
+@pytest.mark.parametrize("level", [0.10125, 0.3705, 0.50125, 0.9005])
+def test_quantiles_lie_within_their_bins(level):
+    """Of values that are even in the logarithm each quantile is known: it is found to
+    a hundredth of a bin, wherever in its bin it lies, and not at an edge of it.
+    """
+    even = 10.0 ** np.linspace(-1.0, 1.0, 20 * 2000, endpoint=False)
+    rows = distribution_of(even.reshape(2000, 20).T)
+    exact = 10.0 ** (2.0 * level - 1.0)
+
+    found = quantile_estimate(rows, level).value
+    assert found == pytest.approx(exact, rel=(BIN - 1.0) / 50.0)
+
+
 @pytest.mark.parametrize("name", QUANTILES)
 def test_quantiles_have_the_level_that_they_are_named_by(name):
     """Of N independent uniform values the one of rank k has a beta distribution with k
