@@ -24,7 +24,7 @@ def skip_or_fail(reason):
 
 @pytest.fixture(scope="session")
 def browser():
-    """A browser without a region; skipped without one, or failed if required."""
+    """A browser without a window; skipped without one, or failed if required."""
     try:
         from axe_playwright_python import sync_playwright as _  # noqa: F401, PLC0415
         from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415

@@ -17,7 +17,7 @@ from montecarlo.cli.report import main as report
 from montecarlo.printing import printable
 from montecarlo.report.terminal import open_console
 
-#: Red, the region's title, a link, the other direction, a C1 introducer, a bell.
+#: Red, the window's title, a link, the other direction, a C1 introducer, a bell.
 HOSTILE = "a\x1b[31mb\x1b]0;t\x07\u202etxt.exe\x9b2J\u2028\x00z"
 
 

@@ -24,11 +24,11 @@ class Found:
     region : (float, float)
         The values that count as agreement, both ends included.
     estimate : Estimate or None
-        None where the check is not applicable, or `limit` decides.
+        None where the check is not applicable.
     exact : float or None
         What theory gives for the estimate.
     limit : Limit or None
-        What theory gives for growing d_k, where the check speaks of that.
+        What theory gives for growing d_k, and decides, where the check speaks of that.
     d_k : (int, int) or None
         The smallest and largest that it is made of.
     rows : tuple of str
@@ -47,17 +47,11 @@ class Found:
 
 
 class Evidence(Protocol):
-    """Something that checks can be decided on.
-
-    Attributes
-    ----------
-    complete : bool
-        Whether nothing more can be had of it, so that open cases stay open.
-    """
+    """Something that checks can be decided on."""
 
     @property
     def complete(self) -> bool:
-        """Whether there is no more to be had."""
+        """Whether there is no more to be had, so that open cases stay open."""
 
     def cases(self, check: Check) -> Sequence[Located]:
         """Return the cases in which a check can be looked at, in a fixed order."""

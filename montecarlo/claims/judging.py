@@ -276,9 +276,7 @@ def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:
     """
     decided = [c for c in cases if c.outcome in DECIDED and c.d_k is not None]
     for before, after in pairwise(decided):
-        where, other = (
-            msgspec.structs.replace(located(case), d_k=None) for case in (before, after)
-        )
+        where, other = (located(case, d_k=None) for case in (before, after))
         if where == other and before.outcome != after.outcome:
             yield Border(
                 **msgspec.structs.asdict(where),

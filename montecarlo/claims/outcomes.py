@@ -33,7 +33,7 @@ class Located(_Record, frozen=True, kw_only=True):
         str, about("number format and softmax, where these are compared")
     ] = ""
     part: Annotated[
-        str, about("what nothing is sampled for: an array, a published model")
+        str, about("a head, an array, a published model; empty: simulated")
     ] = ""
     n_keys: Annotated[Size | None, about("keys of a row; null: pairs")] = None
     d_k: Annotated[Size | None, about("null: a series over all of them")] = None

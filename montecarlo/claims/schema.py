@@ -16,7 +16,7 @@ from montecarlo.names import look_up
 
 #: How a text says it: of all cases, of most, of at least one, or of the limit.
 Quantifier = Literal["always", "usually", "can", "limit"]
-#: Said outright, or said of what follows where a point holds.
+#: Said outright, or said of what follows where something else does.
 Form = Literal["statement", "implication"]
 #: What a text assumes of the entries before it says something.
 Premise = Literal["independent", "mean-0", "variance-1", "normal"]

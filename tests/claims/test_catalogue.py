@@ -309,7 +309,7 @@ def test_wrong_claim(change, field, said):
     assert said in message
 
 
-def test_reading_has_one_threshold():
+def test_interpretation_has_one_threshold():
     """Outcomes of an interpretation are drawn over one threshold; a second one is
     refused.
     """

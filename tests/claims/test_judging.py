@@ -496,7 +496,7 @@ def test_undecided_places_are_asked_for():
     assert needed[1:] == [None, None]
 
 
-def test_readings_make_the_claim():
+def test_interpretations_make_the_claim():
     """Interpretations that differ make it conditional; each keeps its verdict."""
     lower = Check("entropy", "at_least", low=3.0)
     outcome, _ = judged([(HIGH,), (lower,)], values_of((2.0, 2.0, 2.0)))

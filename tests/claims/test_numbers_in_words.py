@@ -320,7 +320,7 @@ def test_numbers_in_words_are_found(text, numbers):
     assert numbers_in(text) == numbers
 
 
-def test_reading_without_words_is_held_to_the_rule():
+def test_interpretation_without_words_is_held_to_the_rule():
     """Planted: an interpretation without a label and a tolerance of its own."""
     check = Check("score_variance", "equals", "value", expected=3.0, tolerance=0.1)
     interpretation = Interpretation(

@@ -151,7 +151,7 @@ def test_every_check_has_to_hold():
 
 @pytest.mark.parametrize("found", [S, R, I, Verdict.CONDITIONAL])
 @pytest.mark.parametrize("asserted", [S, R, I, Verdict.CONDITIONAL])
-def test_readings_and_verdicts_have_to_be_as_asserted(asserted, found):
+def test_interpretations_and_verdicts_have_to_be_as_asserted(asserted, found):
     """What a sentence says of an interpretation, or goes with, is what came out."""
     agrees = asserted == found
     of_interpretation = Sentence("x", interpretations={"r": asserted.value})
@@ -167,7 +167,7 @@ def test_readings_and_verdicts_have_to_be_as_asserted(asserted, found):
     ("verdict", "exact", "against"),
     [(S, 1.5, False), (S, 0.5, True), (R, 0.5, False), (R, 1.5, True), (I, 0.5, False)],
 )
-def test_readings_against_theory_are_not_spoken_of(verdict, exact, against):
+def test_interpretations_against_theory_are_not_spoken_of(verdict, exact, against):
     """An interpretation decided in a place against the exact value supports no
     sentence.
     """

@@ -310,7 +310,7 @@ LEFT_OUT_OF_QUICK = {
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_readings_and_self_checks_have_cases(preset):
+def test_interpretations_and_self_checks_have_cases(preset):
     """No check by which a claim or the simulator is judged is left out by a preset, but
     for those of the quick one that are named above, and each of these.
     """

@@ -199,7 +199,7 @@ def test_share_of_places(outcomes, share, verdict):
         ([I, NA, NM], I),
     ],
 )
-def test_readings_of_a_claim(interpretations, verdict):
+def test_interpretations_of_a_claim(interpretations, verdict):
     """Interpretations that agree give that; else it is conditional."""
     for order in itertools.permutations(interpretations):
         assert claim_verdict(order) == verdict

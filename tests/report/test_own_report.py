@@ -84,7 +84,7 @@ def test_claim_is_judged_by_its_kind(own_report):
     assert claims["input-dimension"]["interpretations"] == []
 
 
-def test_readings_choose_the_sentence(own_report):
+def test_interpretations_choose_the_sentence(own_report):
     """A sentence that asks for an interpretation's verdict is shown, in its own
     language.
     """

@@ -77,7 +77,7 @@ class Visit:
         return self.page.evaluate("window.blocked")
 
     def overflow(self, width):
-        """Return what is too wide for a region of some width."""
+        """Return what is too wide for a window of some width."""
         self.page.set_viewport_size({"width": width, "height": HEIGHT})
         return self.page.evaluate(OVERFLOW)
 

@@ -401,7 +401,7 @@ def test_table_of_models_shows_the_record(evidence, report):
         assert values(evidence, line) == sizes
 
 
-def test_readings_count_their_places(evidence, report):
+def test_interpretations_count_their_places(evidence, report):
     """The table of interpretations counts places by outcome as claims.json has them."""
     for claim in report.claims["claims"]:
         article = evidence.by_id[f"claim-{claim['id']}"]

@@ -16,7 +16,7 @@ TRAINED_FILE = "trained_model.json"
 
 
 @dataclass(frozen=True, slots=True)
-class TrainedReading:
+class TrainedInterpretation:
     """An interpretation on the model: its verdict, and in how many heads it holds."""
 
     label: str | None
@@ -38,7 +38,7 @@ class TrainedModel:
     d_k: int
     n_heads: int
     n_sequences: int
-    interpretations: Mapping[str, Sequence[TrainedReading]]
+    interpretations: Mapping[str, Sequence[TrainedInterpretation]]
 
 
 def view_trained(catalogue: Catalogue) -> TrainedModel:
@@ -58,7 +58,7 @@ def view_trained(catalogue: Catalogue) -> TrainedModel:
             if not interpretation.beyond
         }
         interpretations[claim.id] = [
-            TrainedReading(
+            TrainedInterpretation(
                 label_here(claim, one["interpretation"]),
                 one["verdict"],
                 one["heads"].get("supported", 0),
