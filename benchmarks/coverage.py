@@ -21,9 +21,9 @@ from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
-from montecarlo.presets import PRESETS
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.study import find_reference
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import find_reference
 
 TABLE = Path(__file__).with_suffix(".csv")
 RUNS = 2000

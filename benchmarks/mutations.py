@@ -36,10 +36,10 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_suffix(".toml")
 #: Tests of several stages together, by rising cost.
 PIPELINE = (
-    "tests/test_measurement.py",
+    "tests/study/test_measurement.py",
     "tests/test_second_ways.py",
-    "tests/test_tails.py",
-    "tests/test_study.py",
+    "tests/study/test_tails.py",
+    "tests/study/test_running.py",
     "tests/test_z_scores.py",
     "tests/test_example.py",
 )

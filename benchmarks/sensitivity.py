@@ -42,12 +42,12 @@ from montecarlo.claims.verdicts import (
 )
 from montecarlo.estimation.intervals import Interval, t_quantile
 from montecarlo.execution.executors import make_executor
-from montecarlo.presets import PRESETS
-from montecarlo.recording import write_results
 from montecarlo.report.content.record import read_claims
 from montecarlo.report.content.sensitivity import FILE, fingerprint
 from montecarlo.results.folder import write_json
-from montecarlo.study import Study, run_study
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.recording import write_results
+from montecarlo.study.running import Study, run_study
 
 PRESET, SEED, SECOND_SEED = "standard", 1, 2
 TOLERANCES, SLOPES, ONE_HOT = (2.0, 0.5), (3.0,), (0.85, 0.95)

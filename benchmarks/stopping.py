@@ -28,8 +28,8 @@ from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
-from montecarlo.presets import PRESETS
-from montecarlo.study import (
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import (
     Study,
     error_rates_of,
     exact_value,

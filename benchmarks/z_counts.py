@@ -40,10 +40,10 @@ from montecarlo.claims.z_scores import (
 from montecarlo.estimation.summaries import row_keys
 from montecarlo.execution.executors import make_executor
 from montecarlo.names import look_up
-from montecarlo.presets import PRESETS
 from montecarlo.results.folder import write_json
-from montecarlo.study import Study, find_reference, run_study
-from montecarlo.study_grid import Grid
+from montecarlo.study.grid import Grid
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import Study, find_reference, run_study
 
 TABLE = Path(__file__).with_suffix(".csv")
 #: The preset whose counts are kept.

@@ -16,7 +16,7 @@ from montecarlo.observation.observing import COLUMNS as OBSERVED_COLUMNS
 from montecarlo.report.content.record import ReportRecord
 from montecarlo.results.columns import CurveLine, MeasurementLine
 from montecarlo.results.folder import SCHEMA
-from montecarlo.run_record import ObservationRun, ReportRun, Timing
+from montecarlo.study.run_record import ObservationRun, ReportRun, Timing
 
 PAGE, SCHEMA_FILE = "results-folder.md", "results-folder.schema.json"
 #: The types of whole files, or of a line of one.

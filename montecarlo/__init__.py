@@ -20,17 +20,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from montecarlo.measurement import grid, measure
     from montecarlo.observation import observe
-    from montecarlo.own_claims import judge
+    from montecarlo.study.measurement import grid, measure
+    from montecarlo.study.own_claims import judge
 
 __all__ = ["grid", "judge", "measure", "observe"]
 
 #: Where each name of the library is from.
 _LIBRARY = {
-    "grid": "montecarlo.measurement",
-    "judge": "montecarlo.own_claims",
-    "measure": "montecarlo.measurement",
+    "grid": "montecarlo.study.measurement",
+    "judge": "montecarlo.study.own_claims",
+    "measure": "montecarlo.study.measurement",
     "observe": "montecarlo.observation",
 }
 

@@ -8,7 +8,7 @@ import pytest
 
 from montecarlo import grid, judge, measure
 from montecarlo.__main__ import main
-from montecarlo.own_claims import _catalogue_of
+from montecarlo.study.own_claims import _catalogue_of
 
 CLAIM = Path(__file__).parents[1] / "docs" / "own-claim.toml"
 MANY = {"first": 16, "most": 16}

@@ -23,11 +23,11 @@ import scipy.stats
 
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
-from montecarlo.presets import PRESETS
 from montecarlo.sampling import row_blocks
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.presets import PRESETS
 from montecarlo.theory.references import reference
 
 FAR, REPLICATES = 6.5, 100

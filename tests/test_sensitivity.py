@@ -24,11 +24,11 @@ from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.execution.executors import make_executor
-from montecarlo.presets import PRESETS, Block, Grid
-from montecarlo.recording import write_results
 from montecarlo.report.content.sensitivity import fingerprint, read_sensitivity
 from montecarlo.results.folder import write_json
-from montecarlo.study import Study, error_rates_of, exact_value, run_study
+from montecarlo.study.presets import PRESETS, Block, Grid
+from montecarlo.study.recording import write_results
+from montecarlo.study.running import Study, error_rates_of, exact_value, run_study
 
 #: Some claims of every kind of check, on few places.
 GRID = Grid(

@@ -30,7 +30,6 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from montecarlo import tails
 from montecarlo.attention import softmax
 from montecarlo.attention.grids import FINE, LogGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
@@ -38,13 +37,14 @@ from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims import domains
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
 from montecarlo.sampling import matrices, pair_blocks, replicates
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import Distribution
 from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.sampling.rare_events import tilt
-from montecarlo.study import Study, run_study
+from montecarlo.study import tails
+from montecarlo.study.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
+from montecarlo.study.running import Study, run_study
 from montecarlo.theory import (
     binomial_rows,
     references,

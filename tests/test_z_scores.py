@@ -27,10 +27,10 @@ from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries, has_interval, row_keys
 from montecarlo.execution.tasks import finish
-from montecarlo.presets import Grid
 from montecarlo.results.table import FAR_BELOW
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study import find_reference
+from montecarlo.study.presets import Grid
+from montecarlo.study.running import find_reference
 
 FALSE_ALARM = 4e-6
 REPLICATES = 128

@@ -19,7 +19,6 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.summaries import SPREAD, RowKey
-from montecarlo.presets import PRESETS
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -28,6 +27,7 @@ from montecarlo.sampling.replicates import (
     row_values,
     sample,
 )
+from montecarlo.study.presets import PRESETS
 
 #: Replicates in a bank, and the part of them where replicates are expensive.
 SIZE, LARGE_PART = 2**14, 4

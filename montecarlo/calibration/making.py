@@ -39,10 +39,10 @@ from montecarlo.errors import InputError, UnfinishedError, writing
 from montecarlo.execution.executors import available_cores, make_executor
 from montecarlo.execution.fingerprint import cpu_kernel
 from montecarlo.names import jobs_number, named_folder, seed_number
-from montecarlo.presets import PRESETS
-from montecarlo.recording import LIBRARIES
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study import Study, error_rates_of
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.recording import LIBRARIES
+from montecarlo.study.running import Study, error_rates_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import SPREAD, RowKey, has_interval
 from montecarlo.sampling.dependence import INDEPENDENT
 from montecarlo.sampling.resampling import index_chunks
-from montecarlo.study import find_reference
+from montecarlo.study.running import find_reference
 
 #: Nominal one-sided error rates at which misses are counted.
 RATES = (1e-2, 1e-3, 1e-4)

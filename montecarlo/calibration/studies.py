@@ -22,8 +22,8 @@ from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import decide
 from montecarlo.estimation.intervals import Interval
-from montecarlo.presets import PRESETS, Grid
-from montecarlo.study import Study, run_study
+from montecarlo.study.presets import PRESETS, Grid
+from montecarlo.study.running import Study, run_study
 
 P = ParamSpec("P")
 T = TypeVar("T")

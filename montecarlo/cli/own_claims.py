@@ -29,13 +29,13 @@ from montecarlo.names import (
     named_folder,
     seed_number,
 )
-from montecarlo.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Target, write_report
 from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.report.options import choose_languages, configured
-from montecarlo.study import run_study
+from montecarlo.study.own_claims import find_unjudged, most_seconds, own_study
+from montecarlo.study.running import run_study
 
 #: What ``--fail-on`` names by default.
 DEFAULT = ("refuted", "inconclusive", "self-check")

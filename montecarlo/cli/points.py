@@ -13,14 +13,14 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.measurement import FIRST, MOST, Measurement, measure
 from montecarlo.names import decimal_number, number_within, seed_number, whole_number
 from montecarlo.results.columns import MEASUREMENTS, validate_table
-from montecarlo.run_record import read_report_run
 from montecarlo.sampling.affordable import require_affordable, require_soon
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study_grid import MOST_REPLICATES
+from montecarlo.study.grid import MOST_REPLICATES
+from montecarlo.study.measurement import FIRST, MOST, Measurement, measure
+from montecarlo.study.run_record import read_report_run
 
 
 def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:

@@ -14,7 +14,6 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.execution.workers import Workers
 from montecarlo.names import look_up
-from montecarlo.recording import recipe, write_results
 from montecarlo.report.content.findings import Results, gather, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.content.texts.author_texts import (
@@ -30,7 +29,8 @@ from montecarlo.report.render.making import FORMATS, import_all, make_report
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.journal import JournaledStore
 from montecarlo.results.publishing import publishing
-from montecarlo.study import Study, require_replicates, run_study
+from montecarlo.study.recording import recipe, write_results
+from montecarlo.study.running import Study, require_replicates, run_study
 
 #: Writes what was asked for: results, catalogue, codes of languages, folder, processes
 #: that may draw.

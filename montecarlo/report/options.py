@@ -27,10 +27,10 @@ from montecarlo.names import (
     named_folder,
     seed_number,
 )
-from montecarlo.presets import ERROR_RATE, PRESETS, Grid
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.reading import read_record
 from montecarlo.small_files import read_small
+from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
@@ -70,7 +70,7 @@ class Options:
     max_seconds : float or None
         Of sampling.
     replicates : mapping or None
-        As in `montecarlo.study.Study`, like the next.
+        As in `montecarlo.study.running.Study`, like the next.
     time_limit_reached : bool
     """
 

@@ -22,7 +22,7 @@ from montecarlo.report.options import choose_languages
 from montecarlo.report.terminal import print_outcome
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.publishing import publishing
-from montecarlo.run_record import DATA_FILES, read_report_run
+from montecarlo.study.run_record import DATA_FILES, read_report_run
 
 #: What `finish_staging` adds to a record.
 _ADDED = ("program", "schema", "sha256", "digest")

@@ -13,7 +13,6 @@ from rich.table import Table
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.names import look_up
-from montecarlo.presets import PRESETS
 from montecarlo.printing import print_lines, printable
 from montecarlo.report.content.views import Findings
 from montecarlo.report.figures import FIGURES
@@ -21,7 +20,8 @@ from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.study import Advance
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import Advance
 
 #: Lines of a table that is piped are not cut to a terminal's width.
 PIPED_WIDTH = 160
@@ -42,7 +42,7 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
     Yields
     ------
     callable
-        For `montecarlo.study.run_study`.
+        For `montecarlo.study.running.run_study`.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda *_: None

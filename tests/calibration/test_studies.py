@@ -14,7 +14,7 @@ from montecarlo.calibration.studies import (
     truths,
 )
 from montecarlo.execution.executors import make_executor
-from montecarlo.presets import Grid
+from montecarlo.study.presets import Grid
 
 GRID = Grid(
     d_k=(16, 64),

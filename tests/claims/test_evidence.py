@@ -13,7 +13,7 @@ from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.observation.evidence import Heads, head_checks, tellable
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study import exact_value
+from montecarlo.study.running import exact_value
 
 CATALOGUE = read_catalogue()
 MEMBERS = [name for name in vars(Evidence) if not name.startswith("_")]

@@ -20,7 +20,7 @@ from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue, ModelSize, RecordEntry
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.study import exact_value
+from montecarlo.study.running import exact_value
 
 NOTHING = Catalogue()
 CLAIMS = {claim.id: claim for claim in read_catalogue().claim}

@@ -39,10 +39,10 @@ from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries
-from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
-from montecarlo.study import Study, exact_value, find_reference, run_study
+from montecarlo.study.presets import PRESETS, Block, Grid
+from montecarlo.study.running import Study, exact_value, find_reference, run_study
 
 DIVISORS = ("none", "sqrt")
 RATE = 1e-6

@@ -24,8 +24,8 @@ from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.claims.z_scores import ZScores, ZSeeds
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
-from montecarlo.presets import PRESETS
-from montecarlo.study import exact_value
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import exact_value
 
 CHECK = Check("score_variance", "between", low=1.0, high=2.0)
 CASE = Located(distribution="gaussian", d_k=16)

@@ -11,7 +11,7 @@ half" of what is 9 % (true, if little; so is "more than a tenth", which is taken
 it is heard: between one tenth and two), and "for every distribution" where two have too
 few moments: a check of these alone is never said, and among others they are not judged,
 which is why findings speak of the cases judged.  A range that was seen at its ends
-alone is the matter of `tests/test_own_ranges.py`.
+alone is the matter of `tests/study/test_own_ranges.py`.
 """
 
 import math
@@ -24,8 +24,8 @@ import pytest
 from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.claims.sentences import Sentence
-from montecarlo.presets import Block, Grid
-from montecarlo.study import Study, run_study
+from montecarlo.study.presets import Block, Grid
+from montecarlo.study.running import Study, run_study
 
 FUSED = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 HE = "init(kind=he_normal,norm=layer,shape=full,width=512)"

@@ -26,8 +26,8 @@ from montecarlo.claims.simulation import cases_of, region_in
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
-from montecarlo.presets import PRESETS
-from montecarlo.study import exact_value
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import exact_value
 from montecarlo.theory.limits import limit_of
 
 CATALOGUE = read_catalogue()

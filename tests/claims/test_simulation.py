@@ -21,9 +21,9 @@ from montecarlo.claims.simulation import (
 )
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.presets import PRESETS, Block, Grid
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study import exact_value
+from montecarlo.study.presets import PRESETS, Block, Grid
+from montecarlo.study.running import exact_value
 
 ALL = tuple(DIVISORS)
 GRID = Grid(

@@ -28,10 +28,10 @@ from montecarlo.claims.z_scores import (
     rms_limits,
     z_scores,
 )
-from montecarlo.presets import PRESETS
 from montecarlo.sampling import design_points, matrices, pair_blocks
-from montecarlo.study import Study, run_study
-from montecarlo.study_grid import Block, Grid
+from montecarlo.study.grid import Block, Grid
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import Study, run_study
 from montecarlo.theory.references import REFERENCES
 
 #: Small points, many enough to see a spread that is half as large again.

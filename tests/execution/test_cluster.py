@@ -30,10 +30,10 @@ from montecarlo.execution import cluster
 from montecarlo.execution.cluster import checked, ready, require_alike
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
-from montecarlo.presets import Block, Grid
-from montecarlo.recording import write_results
 from montecarlo.results.folder import file_hash, files_of
-from montecarlo.study import Study, run_study
+from montecarlo.study.presets import Block, Grid
+from montecarlo.study.recording import write_results
+from montecarlo.study.running import Study, run_study
 
 ROOT = Path(__file__).parents[2]
 #: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.

@@ -26,8 +26,6 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.execution.executors import make_executor
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
-from montecarlo.presets import Block, Grid
-from montecarlo.recording import write_results
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.observed.record import (
     read_observation,
@@ -52,7 +50,9 @@ from montecarlo.report.render.pages import (
     render_page,
 )
 from montecarlo.results.folder import write_json, write_run
-from montecarlo.study import Study, run_study
+from montecarlo.study.presets import Block, Grid
+from montecarlo.study.recording import write_results
+from montecarlo.study.running import Study, run_study
 from tests.conftest import skip_or_fail
 
 CODES = ("en", "de", "zh", "ja", "es")

@@ -22,7 +22,6 @@ from montecarlo.claims.catalogue import CatalogueError, read_catalogue
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
-from montecarlo.presets import PRESETS
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.folder import (
@@ -35,6 +34,7 @@ from montecarlo.results.folder import (
 )
 from montecarlo.results.sealing import seal
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.study.presets import PRESETS
 
 GRID = """
 [grid]

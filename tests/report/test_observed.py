@@ -27,7 +27,7 @@ from montecarlo.report.observed import command
 from montecarlo.results.folder import STAGING
 from montecarlo.results.reading import read_run
 from montecarlo.results.validating import validate
-from montecarlo.run_record import ObservationRun, Timing
+from montecarlo.study.run_record import ObservationRun, Timing
 
 CODES = tuple(LANGUAGES)
 

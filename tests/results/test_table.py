@@ -11,7 +11,6 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
-from montecarlo.presets import PRESETS
 from montecarlo.results.table import (
     COLUMNS,
     CURVE_COLUMNS,
@@ -28,6 +27,7 @@ from montecarlo.results.table import (
 )
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.presets import PRESETS
 from montecarlo.theory.references import Reference
 
 ALL = tuple(DIVISORS)

@@ -37,7 +37,7 @@ from montecarlo.report.content.views import (
 from montecarlo.report.language.own_words import Shown, shown_words
 from montecarlo.report.language.symbols import check_formula, row_symbol
 from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
-from montecarlo.run_record import read_report_run
+from montecarlo.study.run_record import read_report_run
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.validating import about, require_whole, validate
 from montecarlo.small_files import read_small
-from montecarlo.study import StudyResults
+from montecarlo.study.running import StudyResults
 
 #: Bytes of a claims.json at most; that of the full preset has two million.
 MOST_CLAIMS = 2**25

@@ -16,7 +16,6 @@ from montecarlo.names import look_up_all, named_folder, seed_number
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
-from montecarlo.recording import LIBRARIES
 from montecarlo.report.content.observed.record import (
     read_observation,
     write_observation,
@@ -28,6 +27,7 @@ from montecarlo.report.options import choose_languages
 from montecarlo.report.render.observed import make_observed_report
 from montecarlo.results.ownership import file_hash
 from montecarlo.results.publishing import publishing
+from montecarlo.study.recording import LIBRARIES
 
 
 @dataclass(frozen=True, slots=True)

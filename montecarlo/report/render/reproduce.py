@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from montecarlo.presets import ERROR_RATE
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.results.folder import RUN_FILE
+from montecarlo.study.presets import ERROR_RATE
 
 #: The configuration file of a run that flags alone cannot name.
 FILE_NAME = "report.toml"

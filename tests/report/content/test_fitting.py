@@ -16,7 +16,7 @@ from montecarlo.report.content.fitting import require_catalogue
 from montecarlo.report.content.record import ReportRecord, read_claims
 from montecarlo.results.folder import ResultsError, write_json
 from montecarlo.results.validating import validate
-from montecarlo.study import exact_value
+from montecarlo.study.running import exact_value
 
 CATALOGUE = read_catalogue()
 

@@ -6,14 +6,14 @@ import pytest
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.execution.executors import make_executor
-from montecarlo.presets import Block, Grid
-from montecarlo.recording import write_results
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import with_calibration
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.judging.by_text import with_verdicts
-from montecarlo.study import Study, run_study
+from montecarlo.study.presets import Block, Grid
+from montecarlo.study.recording import write_results
+from montecarlo.study.running import Study, run_study
 
 INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 SMALL = Grid(

@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from montecarlo.attention.rows import SATURATED
-from montecarlo.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 from montecarlo.report.content.tables.rows import gaussian_rows
 from montecarlo.report.content.tables.topics import TableCell, read_cell
+from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 
 #: Gradients whose means and medians are shown.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")

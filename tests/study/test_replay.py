@@ -6,15 +6,15 @@ import subprocess
 
 import pytest
 
-from montecarlo import tails
 from montecarlo.cli import replay
 from montecarlo.cli.exits import BUG
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
 from montecarlo.estimation.failures import batch_command, failed_batch
-from montecarlo.presets import PRESETS
 from montecarlo.sampling.replicates import sample
+from montecarlo.study import tails
+from montecarlo.study.presets import PRESETS
 
 STUDY = """
 lang = ["en"]

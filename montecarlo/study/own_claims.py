@@ -27,12 +27,12 @@ from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.unjudged import unjudged
 from montecarlo.errors import InputError
 from montecarlo.names import look_up
-from montecarlo.presets import PRESETS
 from montecarlo.sampling.affordable import require_affordable
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study import Study, exact_value, needed_budgets, run_study
-from montecarlo.study_grid import Block, Dimension, Grid, Keys
+from montecarlo.study.grid import Block, Dimension, Grid, Keys
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.running import Study, exact_value, needed_budgets, run_study
 
 #: Sizes that a grid may have.
 SIZES = {"d_k": Dimension, "n_keys": Keys}

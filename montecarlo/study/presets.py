@@ -1,6 +1,6 @@
 """Presets: the grids that a report, or a claim of one's own, is sampled on."""
 
-from montecarlo.study_grid import Block, Grid
+from montecarlo.study.grid import Block, Grid
 
 __all__ = [
     "ERROR_RATE",

@@ -9,9 +9,9 @@ import pytest
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.measurement import measure
 from montecarlo.results.folder import write_run
 from montecarlo.results.table import COLUMNS
+from montecarlo.study.measurement import measure
 
 #: What the program adds to a record.
 ADDED = {"program", "schema", "sha256", "digest"}

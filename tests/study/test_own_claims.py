@@ -23,7 +23,7 @@ from montecarlo.results.folder import (
 from montecarlo.results.reading import read_run
 from montecarlo.results.sealing import seal
 
-EXAMPLE = Path(__file__).parents[1] / "docs" / "own-claim.toml"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "own-claim.toml"
 CLAIM = """
 [[claim]]
 id = "mine"

@@ -11,7 +11,7 @@ import msgspec
 from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.execution.fingerprint import code_digest, cpu_kernel
 from montecarlo.results.folder import write_json
-from montecarlo.study import Study, StudyResults
+from montecarlo.study.running import Study, StudyResults
 
 #: Libraries whose versions the bytes of a result depend on.
 LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")

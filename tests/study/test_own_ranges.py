@@ -13,15 +13,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from montecarlo import own_claims
 from montecarlo.claims.catalogue import parse_catalogue
 from montecarlo.cli import own_claims as own_claims_query
 from montecarlo.cli.judge import main
 from montecarlo.execution.executors import make_executor
-from montecarlo.measurement import measure
-from montecarlo.own_claims import fill_range, fitting_grid, own_study
-from montecarlo.presets import PRESETS, Grid
-from montecarlo.study import Study, needed_budgets, run_study
+from montecarlo.study import own_claims
+from montecarlo.study.measurement import measure
+from montecarlo.study.own_claims import fill_range, fitting_grid, own_study
+from montecarlo.study.presets import PRESETS, Grid
+from montecarlo.study.running import Study, needed_budgets, run_study
 
 #: Budgets of these tests.  Where a verdict is conditional there are points ten standard
 #: errors beyond the region's end on either side, else all are.

@@ -7,7 +7,7 @@ import pytest
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.results.table import COLUMNS
-from montecarlo.tails import FORMATS, OVERFLOW, tail_rows
+from montecarlo.study.tails import FORMATS, OVERFLOW, tail_rows
 from montecarlo.theory.score_distribution import log_score_tail
 
 TAILS = ((16, 4), (64, 2))

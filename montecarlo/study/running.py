@@ -26,7 +26,6 @@ from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.execution.tasks import finish
-from montecarlo.presets import Grid
 from montecarlo.results.example import example_curves
 from montecarlo.results.table import (
     CURVE_COLUMNS,
@@ -35,7 +34,8 @@ from montecarlo.results.table import (
     tabulate,
 )
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.tails import tail_rows
+from montecarlo.study.presets import Grid
+from montecarlo.study.tails import tail_rows
 from montecarlo.theory.references import Reference, reference
 
 Advance = Callable[[DesignPoint, int, int], None]

@@ -14,7 +14,7 @@ from montecarlo.results.folder import (
 )
 from montecarlo.results.reading import read_run
 from montecarlo.results.validating import about, validate
-from montecarlo.study_grid import Grid
+from montecarlo.study.grid import Grid
 
 #: What a report's numbers and verdicts are read from.
 DATA_FILES = (MEASUREMENTS, CURVES, CLAIMS_FILE)

@@ -14,11 +14,11 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.local_workers import limit_blas
-from montecarlo.presets import Block, Grid
-from montecarlo.recording import write_results
 from montecarlo.results.folder import file_hash
 from montecarlo.results.table import IDENTITY
-from montecarlo.study import Study, needed_budgets, run_study
+from montecarlo.study.presets import Block, Grid
+from montecarlo.study.recording import write_results
+from montecarlo.study.running import Study, needed_budgets, run_study
 
 #: A point of every kind: pairs and rows, several distributions, one without fourth
 #: moments, one that may be looked at twice, large ones in d_k and in n, and what breaks
