@@ -48,10 +48,6 @@ def reading(name: str, path: object) -> Iterator[None]:
 def writing(folder: Path) -> Iterator[None]:
     """Translate what the disk says while a folder is written.
 
-    Parameters
-    ----------
-    folder : Path
-
     Raises
     ------
     UnfinishedError

@@ -20,11 +20,6 @@ def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) ->
     most : int
         Bytes.
 
-    Raises
-    ------
-    InputError
-        If it has more, or cannot be read.
-
     Examples
     --------
     >>> read_small("text", Path("/dev/zero"), 10)

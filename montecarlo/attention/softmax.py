@@ -56,10 +56,6 @@ def measure_gaps(scores: Scores) -> Gaps:
     ----------
     scores : ndarray of float32 or float64, shape (..., n_queries, n_keys)
         Raw scores, before any divisor.
-
-    Returns
-    -------
-    Gaps
     """
     where = scores.argmax(axis=-1)
     largest = pick(scores, where)
@@ -186,10 +182,6 @@ def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
         From `measure_gaps`.
     divisor : float
         Positive.
-
-    Returns
-    -------
-    SoftmaxRows
     """
     e = gaps.rest / divisor
     np.exp(e, out=e)

@@ -219,10 +219,6 @@ def short(value: float) -> float:
 def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
     """Add up the rows by distribution, d_k, quantity and family: what is judged.
 
-    Parameters
-    ----------
-    rates : DataFrame
-
     Returns
     -------
     DataFrame

@@ -51,11 +51,6 @@ def quantile(bank: Bank, key: RowKey) -> Statistic:
     """Return a quantile of rows, on the scale of bins.
 
     An end in the bin of the truth does not miss it.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
     """
     bins = bank.bins[key.divisor, key.quantity]
     level = QUANTILES[key.summary]
@@ -175,13 +170,7 @@ def _moments(below: Array, indices: Indices, n_rows: int) -> Moments:
 
 
 def share(bank: Bank, key: RowKey) -> Statistic:
-    """Return the share of rows for which something holds.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
-    """
+    """Return the share of rows for which something holds."""
     values = bank.column(key.divisor, key.quantity)
 
     def sampled(indices: Indices) -> Ends:

@@ -39,13 +39,7 @@ from montecarlo.sampling.resampling import Indices
 
 
 def statistic(bank: Bank, key: RowKey) -> Statistic:
-    """Return a row of a bank as a statistic of samples.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
-    """
+    """Return a row of a bank as a statistic of samples."""
     if key.summary in QUANTILES:
         return quantile(bank, key)
     if key.summary == SPREAD:

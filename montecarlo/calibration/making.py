@@ -78,11 +78,6 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     ----------
     arguments : argparse.Namespace
         Of the command, as typed.
-
-    Raises
-    ------
-    ValueError
-        One line: name, requirement, what came.
     """
     sizes = SHORT if arguments.short else WHOLE
     seed = seed_number(arguments.seed)

@@ -94,13 +94,7 @@ def studies_recipe() -> str:
 
 
 def judged_study(seed: int, grid: Grid) -> dict[float, Judged]:
-    """Sample one study and judge it at each of `ERROR_RATES`.
-
-    Parameters
-    ----------
-    seed : int
-    grid : Grid
-    """
+    """Sample one study and judge it at each of `ERROR_RATES`."""
     executor = Remembering()
     found = {}
     for error_rate in sorted(ERROR_RATES):

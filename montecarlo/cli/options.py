@@ -1,7 +1,7 @@
 """Options: what several commands have is defined here, once; a command picks.
 
 A list of names has commas between them, and an option that is given again adds to its
-list.  Values stay as typed, and what no option can mean is refused at once.
+list.  Values stay as typed, and what no option can mean is an `InputError` at once.
 """
 
 import argparse
@@ -117,11 +117,6 @@ def require_values(arguments: argparse.Namespace) -> None:
     arguments : argparse.Namespace
         As parsed.
 
-    Raises
-    ------
-    InputError
-        One line: the option, requirement, what came.
-
     Notes
     -----
     Up to Python 3.12 argparse drops a value ``--`` and leaves an empty list.
@@ -157,11 +152,6 @@ def require_defaults(
         Options that do not act.
     why : str
         Beside what, for the message: ``"--replicates"``.
-
-    Raises
-    ------
-    InputError
-        If one is given all the same.
     """
     for name in sorted(names):
         value = getattr(arguments, name)

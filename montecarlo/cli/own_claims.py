@@ -53,13 +53,6 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
     arguments : argparse.Namespace
     typed : sequence of str
         The command line, for timing.json.
-
-    Raises
-    ------
-    InputError
-        One line: name, requirement, what came.
-    UnfinishedError
-        If the run could not finish; a previous report is as it was.
     """
     outcomes = {name: name for name in (*[v.value for v in Verdict], *FAIL_ON)}
     fail_on = set(look_up_all("fail-on", arguments.fail_on or DEFAULT, outcomes))

@@ -24,13 +24,7 @@ from montecarlo.study.run_record import read_report_run
 
 
 def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
-    """Measure what the options ask for; returns the point and the seconds it took.
-
-    Raises
-    ------
-    InputError
-        One line: name, requirement, what came.
-    """
+    """Measure what the options ask for; returns the point and the seconds it took."""
     if arguments.quantity is None:
         raise InputError("--quantity must be given, or --row")
     started = time.perf_counter()
@@ -69,14 +63,7 @@ def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
 
 
 def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
-    """Measure a row of a report again, with its seed and replicates: the same number.
-
-    Raises
-    ------
-    InputError
-        If the report cannot be read, has no such row, or it was not sampled in
-        replicates.
-    """
+    """Measure a row of a report again, with its seed and replicates, and time it."""
     started = time.perf_counter()
     folder = Path(arguments.source)
     run = read_report_run(folder)

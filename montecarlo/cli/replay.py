@@ -34,11 +34,6 @@ def replay(arguments: argparse.Namespace) -> str:
         Of ``python -m montecarlo measure``, as typed; with all divisors, and a number
         format other than float64 stands for all of them.
 
-    Raises
-    ------
-    InputError
-        One line: name, requirement, what came.
-
     What sampling raises comes out as it is: its traceback is what a replay is for.
     """
     seed = seed_number(arguments.seed)

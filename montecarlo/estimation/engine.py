@@ -113,9 +113,9 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
 
     Raises
     ------
-    RuntimeError
+    UnfinishedError, RuntimeError
         If sampling failed in some points, at the end of the others: which, why,
-        and the commands that replay it.  Or if workers could not be replaced.
+        and the commands that replay it (see `raise_failures`).
     """
     sampling = _Sampling(plan, store, finish, advance, in_time)
     active = list(plan.budgets)

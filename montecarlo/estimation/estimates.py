@@ -57,10 +57,6 @@ class Estimate:
         ----------
         error_rate : float
             One-sided, between 0 and 0.5.
-
-        Returns
-        -------
-        Interval
         """
         if self.bounds is not None:
             return self.bounds(error_rate)

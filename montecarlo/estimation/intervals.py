@@ -125,10 +125,6 @@ def interval_ends(
     error_rate : float
         One-sided, between 0 and 0.5.
 
-    Returns
-    -------
-    low, high : ndarray
-
     Notes
     -----
     On each side the wider of Student's interval and Hall's: Student's misses too often
@@ -151,10 +147,6 @@ def mean_ends(
     ----------
     moments, n_replicates, error_rate
         As for `interval_ends`.
-
-    Returns
-    -------
-    low, high : ndarray
 
     Notes
     -----

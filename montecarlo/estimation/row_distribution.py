@@ -85,10 +85,6 @@ def row_distribution(
     n_replicates : int
         Those that have a row with a value.
 
-    Returns
-    -------
-    RowDistribution
-
     Notes
     -----
     Given its keys, the rows of a replicate are independent, so the true error is at
@@ -188,10 +184,6 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     rows : RowDistribution
     level : float
         Part of the rows below the quantile, between 0 and 1.
-
-    Returns
-    -------
-    Estimate
     """
     bounds = partial(rows.bounds, level)
     value = _crossing(rows.edges, rows.share, level)

@@ -125,11 +125,6 @@ class Summaries:
         ----------
         key : RowKey
             One of `row_keys`.
-
-        Raises
-        ------
-        KeyError
-            If the point has no such row.
         """
         if key not in self._made:
             made = self._make(key)
@@ -224,13 +219,7 @@ class Summaries:
 
 
 def _place(columns: Sequence[tuple[str, str]], wanted: tuple[str, str]) -> int:
-    """Return where a column stands.
-
-    Raises
-    ------
-    ValueError
-        If a point does not have it.
-    """
+    """Return where a column stands."""
     if wanted not in columns:
         divisor, name = wanted
         known = ", ".join(dict.fromkeys(name for _, name in columns))

@@ -1,6 +1,7 @@
 """Workers of a Dask cluster: one that is running somewhere, or one of this machine.
 
-Imported only where it is asked for: it needs the extra ``[cluster]``.
+Imported only where it is asked for: it needs the extra ``[cluster]``.  What does not
+come up, does not answer or would give other bytes is an `UnfinishedError`.
 """
 
 import logging
@@ -40,13 +41,6 @@ def connect(address: str) -> Pool:
     address : str
         ``tls://HOST:PORT``, with certificates from Dask's own configuration, or
         ``insecure+tcp://HOST:PORT``.
-
-    Raises
-    ------
-    ConnectionError
-        If none answers, it has no workers, or certificates are not there or not right.
-    RuntimeError
-        If a worker would give other bytes.
     """
     _keep_quiet()
     try:
@@ -90,11 +84,6 @@ def start_local(jobs: int) -> Pool:
 
     They talk by TLS with a key that is made here and never written to a lasting place:
     other users of the machine reach their ports, and whoever is let in runs code.
-
-    Raises
-    ------
-    ConnectionError
-        If they do not come up.
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
@@ -169,11 +158,6 @@ def require_alike(
         A worker's address to its fingerprint, or to why it has none.
     expected : mapping
         The fingerprint of this process.
-
-    Raises
-    ------
-    RuntimeError
-        One line: the worker, what it has and what was expected.
     """
     for worker, has in sorted(asked.items()):
         for name, value in expected.items():

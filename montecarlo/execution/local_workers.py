@@ -38,13 +38,7 @@ def start_threads(jobs: int) -> Pool:
 
 
 def start_processes(jobs: int) -> Pool:
-    """Start processes, which end with this one and leave Ctrl-C to it.
-
-    Raises
-    ------
-    OSError
-        If the machine has no semaphores for them; says what does without.
-    """
+    """Start processes, which end with this one and leave Ctrl-C to it."""
     # spawn: forking a process that shows a progress bar from a thread can hang
     context = multiprocessing.get_context("spawn")
     try:

@@ -51,7 +51,7 @@ def finish(
 
     Raises
     ------
-    OSError, RuntimeError
+    UnfinishedError
         If the workers cannot be replaced, or die before any task is finished.
     """
     room = executor.room if isinstance(executor, Workers) else None

@@ -39,13 +39,7 @@ PAIR_SUMS = ("count", "s", "s2", "s3", "s4", "within")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is summed over rows, and how keys of others are drawn.
-
-    Attributes
-    ----------
-    rows : tuple of RowSum
-    seed : int
-    """
+    """What is summed over rows, and how keys of others are drawn."""
 
     rows: tuple[RowSum, ...]
     seed: int
@@ -104,19 +98,7 @@ def group_of(sequence: int, n_sequences: int) -> int:
 
 
 def sum_head(model: Model, head: Head, plan: Plan) -> HeadSums:
-    """Read a head's queries and keys and sum what its quantities are made of.
-
-    Parameters
-    ----------
-    model : Model
-    head : Head
-    plan : Plan
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or queries or keys do not vary.
-    """
+    """Read a head's queries and keys and sum what its quantities are made of."""
     n = len(model.sequences)
     groups, d_k = min(n, MOST_GROUPS), model.d_k
     first_q, first_k = model.read(head, 0)

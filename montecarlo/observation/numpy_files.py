@@ -48,12 +48,6 @@ def npy_tensor(path: Path, name: str) -> Tensor:
     path : Path
     name : str
         What messages call it.
-
-    Raises
-    ------
-    ValueError
-        If it is none, is cut off, holds something else than real numbers, or more than
-        one array.
     """
     with path.open("rb") as file:
         offset, descr, fortran, shape = _read_header(file, name)
@@ -124,11 +118,6 @@ def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
     path : Path
     scratch : Path
         A folder: members are unpacked there, a piece at a time, and mapped.
-
-    Raises
-    ------
-    ValueError
-        If it is no archive, lacks one of them or has it twice, or one is not usable.
     """
     found = {}
     try:

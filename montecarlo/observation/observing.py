@@ -129,7 +129,7 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
 
     Raises
     ------
-    ValueError
+    InputError
         If the arrays do not fit each other, hold something that is not finite or does
         not vary, or an option is not usable.
     """
@@ -140,13 +140,7 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
 
 
 def divisor_value(divisor: str | float, d_k: int) -> float:
-    """Return what a model divides by: a number, or a divisor by its name.
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or absurdly small or large.
-    """
+    """Return what a model divides by: a number, or a divisor by its name."""
     try:
         value = float(divisor)
     except (ValueError, TypeError):
@@ -171,11 +165,6 @@ def observe_model(
     seed : int
     progress : callable
         Told how many heads are done.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or a head's queries or keys do not vary.
     """
     claims = tellable(read_catalogue(), model.d_k)
     evidence = Heads(head_checks(claims, model.d_k))

@@ -74,11 +74,6 @@ class Model:
         Returns
         -------
         q, k : ndarray, shape (n_tokens, d_k)
-
-        Raises
-        ------
-        ValueError
-            If they hold something that is not finite.
         """
         source, number = self.sequences[sequence]
         shared = len(self.head_labels) // len(self.key_heads)
@@ -113,11 +108,6 @@ def open_arrays(
     axes : sequence of str, optional
         Names of their axes; by default all of `AXES`.
     causal : bool
-
-    Raises
-    ------
-    ValueError
-        If they do not fit each other, or are not usable.
     """
     named = check_axes(AXES if axes is None else axes)
     sides = [
@@ -149,13 +139,6 @@ def open_files(
     names : str, optional
         The pattern of names in safetensors files, see `safetensors_tensors`.
     causal : bool
-
-    Raises
-    ------
-    ValueError
-        If a file is not usable, or they do not fit each other.
-    OSError
-        If a member cannot be unpacked.
     """
     kinds = {path.suffix for path in paths}
     for path in paths:
@@ -209,13 +192,7 @@ def _open_safetensors(
 
 
 def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
-    """Join sources to a model.
-
-    Raises
-    ------
-    ValueError
-        If queries and keys, or two sources, do not fit each other.
-    """
+    """Join sources to a model."""
     first = sources[0]
     for source in sources:
         _require_fit(source, causal=causal)

@@ -58,15 +58,7 @@ def claim_folder(output: Path) -> None:
 
 @contextmanager
 def claimed(output: Path) -> Iterator[None]:
-    """Claim an output folder for a block; if it fails, no new empty folder is left.
-
-    Raises
-    ------
-    OutputError
-        As for `claim_folder`.
-    UnfinishedError
-        If the disk refuses what the block writes there.
-    """
+    """Claim an output folder for a block; if it fails, no new empty folder is left."""
     new = [path for path in (output, *output.parents) if not path.exists()]
     try:
         with writing(output):
@@ -91,11 +83,6 @@ def open_staging(output: Path) -> Path:
     -------
     Path
         A folder to write into; `commit` moves it into place.
-
-    Raises
-    ------
-    OutputError
-        If the folder is not ours or cannot be written.
     """
     claim_folder(output)
     staging = output / STAGING
@@ -144,13 +131,7 @@ def _require_ours(output: Path) -> None:
 
 
 def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
-    """Write run.json of a staged set, with the hashes of its files.
-
-    Raises
-    ------
-    OutputError
-        If it would take the place of a file that is not ours.
-    """
+    """Write run.json of a staged set, with the hashes of its files."""
     staging = output / STAGING
     _require_free(output, _hashes(staging))
     write_run(staging, run)

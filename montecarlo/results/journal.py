@@ -47,24 +47,13 @@ Content = tuple[int, tuple[tuple[int, int], ...], bytes, bytes, bytes]
 
 @dataclass(slots=True)
 class Journal:
-    """An open journal; nobody else has it.
-
-    Attributes
-    ----------
-    path : Path
-    """
+    """An open journal; nobody else has it."""
 
     path: Path
     _connection: sqlite3.Connection
 
     def find(self, name: str, start: int, stop: int) -> PackedBatch | None:
-        """Return the batch with these replicates of a point, if it is there.
-
-        Raises
-        ------
-        JournalError
-            If it is not as it was written.
-        """
+        """Return the batch with these replicates of a point, if it is there."""
         place = (name, start, stop)
         rows = self._execute(
             "SELECT content, digest FROM batches "
@@ -119,11 +108,6 @@ class Journal:
         recipe : mapping
         finished : bool
             Whether the earlier run's report is complete.
-
-        Raises
-        ------
-        JournalError
-            If what is there is damaged or of another recipe.
         """
         if self._execute("PRAGMA quick_check") != [("ok",)]:
             raise DamagedError(self.path, "its structure is broken")
@@ -173,12 +157,7 @@ class Journal:
 
 @dataclass(slots=True, kw_only=True)
 class JournaledStore(SampleStore):
-    """Batches in memory that are also in a journal.
-
-    Attributes
-    ----------
-    journal : Journal
-    """
+    """Batches in memory that are also in a journal."""
 
     journal: Journal
 

@@ -1,6 +1,6 @@
 """What of an output folder may be replaced or removed: only what has the hash we wrote.
 
-Anything else is somebody's: it is named, and left as it is.
+Anything else is somebody's: an `OutputError` names it, and it is left as it is.
 """
 
 import hashlib
@@ -37,11 +37,6 @@ def require_unchanged(output: Path, written: Mapping[str, str]) -> None:
         The folder.
     written : mapping
         Name of each file to the hash that was written down.
-
-    Raises
-    ------
-    OutputError
-        If one was changed, is no file, or lies behind a link.
     """
     for name, expected in written.items():
         if not is_inside(name):
@@ -71,11 +66,6 @@ def require_replaceable(
     timing : iterable of str
         Names of files whose hashes are not written down: those of an earlier run are
         taken for its own.
-
-    Raises
-    ------
-    OutputError
-        If one is not what the earlier run wrote, and not what is to come.
     """
     for name, source in staged.items():
         require_place(output, name)
@@ -97,11 +87,6 @@ def require_place(output: Path, name: str, *, folder: bool = False) -> None:
     name : str
     folder : bool
         Whether a folder is to be there, and no file.
-
-    Raises
-    ------
-    OutputError
-        If something is in its way.
     """
     path, parts = output, PurePosixPath(name).parts
     for number, part in enumerate(parts, start=1):

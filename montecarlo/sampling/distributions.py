@@ -189,15 +189,6 @@ def parse_distribution(name: str) -> Distribution:
     name : str
         A key of `DISTRIBUTIONS`, or one followed by ``(mean=…)``, ``(std=…)`` or
         ``(mean=…,std=…)``.
-
-    Returns
-    -------
-    Distribution
-
-    Raises
-    ------
-    ValueError
-        If the distribution is not known or a parameter is out of range.
     """
     match = _SHIFTED.fullmatch(name.replace(" ", ""))
     if match is None:

@@ -53,16 +53,11 @@ def estimate_tail(
     ----------
     x : float
         Positive.
-    d_k : int
-    seed : int
+    d_k, seed : int
     n_blocks : int
         Blocks of 4096 draws, at least 1.
     error_rate : float
         Two-sided, of the interval.
-
-    Returns
-    -------
-    Tail
 
     References
     ----------

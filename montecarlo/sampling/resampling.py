@@ -22,8 +22,7 @@ def index_chunks(
         Replicates in the bank.
     n_replicates : int
         Replicates of a sample, drawn with replacement.
-    samples : int
-    seed : int
+    samples, seed : int
 
     Yields
     ------

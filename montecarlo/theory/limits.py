@@ -131,11 +131,6 @@ def gap_quantile(n_keys: int, level: float) -> float:
         At least 2.
     level : float
         Part of the gaps below the quantile, between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
     """
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
