@@ -43,7 +43,7 @@ def look_up_all(
     return [look_up(kind, name, table) for name in names]
 
 
-def named_folder(name: str, typed: str) -> Path:
+def parse_folder(name: str, typed: str) -> Path:
     """Return the folder that a flag or a file names; ``~`` is somebody's home.
 
     Expanded once, here, so that nothing later writes to another place than the rest.
@@ -57,7 +57,7 @@ def named_folder(name: str, typed: str) -> Path:
         raise InputError(f"{name} must name a folder, got {typed!r}: {error}") from None
 
 
-def whole_number(name: str, typed: str) -> int:
+def parse_whole(name: str, typed: str) -> int:
     """Return a whole number that was typed."""
     if len(typed) > MOST_DIGITS:
         raise InputError(
@@ -70,25 +70,25 @@ def whole_number(name: str, typed: str) -> int:
         raise InputError(f"{name} must be a whole number, got {typed!r}") from None
 
 
-def number_within(name: str, typed: str, least: int, most: int) -> int:
+def parse_within(name: str, typed: str, least: int, most: int) -> int:
     """Return a whole number that was typed and lies within limits."""
-    number = whole_number(name, typed)
+    number = parse_whole(name, typed)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")
     return number
 
 
-def seed_number(typed: str) -> int:
+def parse_seed(typed: str) -> int:
     """Return a seed that was typed: one rule for every command."""
-    return number_within("seed", typed, 0, MOST_SEED)
+    return parse_within("seed", typed, 0, MOST_SEED)
 
 
-def jobs_number(typed: str | None) -> int | None:
+def parse_jobs(typed: str | None) -> int | None:
     """Return a number of workers that was typed, None where none was."""
-    return None if typed is None else number_within("jobs", typed, 1, MOST_JOBS)
+    return None if typed is None else parse_within("jobs", typed, 1, MOST_JOBS)
 
 
-def decimal_number(name: str, typed: str) -> float:
+def parse_decimal(name: str, typed: str) -> float:
     """Return a number that was typed."""
     try:
         return float(typed)

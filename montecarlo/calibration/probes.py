@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.calibration.bank import read_or_draw, row_keys
-from montecarlo.calibration.judged import estimate
+from montecarlo.calibration.bank_rows import estimate
 from montecarlo.calibration.rates import RowName, row_name
 from montecarlo.sampling.design_points import DesignPoint
 
@@ -49,7 +49,7 @@ def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
     return table.astype({"n_keys": "Int64"})
 
 
-def changed(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
+def find_changes(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows that come out otherwise now, by the columns that name them.
 
     Parameters

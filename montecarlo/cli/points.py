@@ -13,7 +13,7 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.names import decimal_number, number_within, seed_number, whole_number
+from montecarlo.names import parse_decimal, parse_seed, parse_whole, parse_within
 from montecarlo.results.columns import MEASUREMENTS, validate_table
 from montecarlo.sampling.affordable import require_affordable, require_soon
 from montecarlo.sampling.cost import replicate_seconds
@@ -32,11 +32,11 @@ def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
         arguments.distribution_q or arguments.distribution,
         arguments.distribution_k or arguments.distribution,
     )
-    d_k = whole_number("d-k", arguments.d_k)
-    keys = None if arguments.keys is None else whole_number("keys", arguments.keys)
+    d_k = parse_whole("d-k", arguments.d_k)
+    keys = None if arguments.keys is None else parse_whole("keys", arguments.keys)
     most = MOST
     if arguments.most is not None:
-        most = number_within("most", arguments.most, LEAST, MOST_REPLICATES)
+        most = parse_within("most", arguments.most, LEAST, MOST_REPLICATES)
     point = parse_point(
         *distributions, d_k, keys, arguments.dependence, arguments.initialisation
     )
@@ -55,8 +55,8 @@ def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
         softmax=arguments.softmax,
         dependence=arguments.dependence,
         initialisation=arguments.initialisation,
-        seed=seed_number(arguments.seed),
-        relative_error=decimal_number("relative-error", arguments.relative_error),
+        seed=parse_seed(arguments.seed),
+        relative_error=parse_decimal("relative-error", arguments.relative_error),
         most=most,
     )
     return measured, time.perf_counter() - started
@@ -131,7 +131,7 @@ def _interval(measured: Measurement) -> str:
         return "none: the distribution lacks the moments that it needs"
     if math.isinf(measured.ci_low) and math.isinf(measured.ci_high):
         return (
-            "none: nearly all of the spread comes from fewer than "
+            "none: nearly all of the variance comes from fewer than "
             f"{FEWEST_BEHIND_A_MEAN} replicates"
         )
     return f"[{measured.ci_low:.8g}, {measured.ci_high:.8g}]"

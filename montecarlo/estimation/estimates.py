@@ -69,7 +69,7 @@ class Estimate:
         numbers = (self.value, self.std_error, self.skewness)
         return Moments(*map(np.asarray, numbers))
 
-    def scaled(self, factor: float) -> "Estimate":
+    def times(self, factor: float) -> "Estimate":
         """Return the same estimate times an exact positive factor.
 
         Raises
@@ -113,7 +113,7 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     -----
     Given its keys, the rows of a replicate are independent, so the true interval is at
     least the binomial one, of Clopper and Pearson.  Where replicates agree by chance,
-    all 0 for example, their spread is not believed: the interval covers both, and the
+    all 0 for example, their variance is not believed: the interval covers both, and the
     t interval of at least the binomial error (half a row taken off 0 and 1), which is
     the wider one for few replicates.
     """

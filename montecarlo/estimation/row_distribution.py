@@ -2,7 +2,7 @@
 
 A quantile here is that of a row drawn from the point.  Counts on a fixed grid are
 pooled over replicates; the error of the distribution function at a point comes from
-its spread between replicates, since rows of one replicate share their keys.
+its variance between replicates, since rows of one replicate share their keys.
 """
 
 import math
@@ -88,7 +88,7 @@ def row_distribution(
     Notes
     -----
     Given its keys, the rows of a replicate are independent, so the true error is at
-    least the binomial one.  Few replicates may agree by chance; where their spread is
+    least the binomial one.  Few replicates may agree by chance; where their variance is
     smaller than that (p taken half a row from 0 and 1), it is not believed.
     """
     sums = counts.cumsum(axis=1).astype(np.float64)
@@ -133,8 +133,8 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     # no replicate lies farther from the mean than 1: rounding cannot blow this up
     third = cube - 3.0 * share * square + 2.0 * share**3
     third = np.where(cube > 0.0, third, 0.0)  # no cubes: as if there were no skewness
-    spread = np.maximum(variance, n_replicates * least)
-    return Moments(share, error, third / (spread * np.sqrt(spread)))
+    believed = np.maximum(variance, n_replicates * least)
+    return Moments(share, error, third / (believed * np.sqrt(believed)))
 
 
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
@@ -171,8 +171,8 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
     inside = (c + 0.5) / (m + 1.0)
     least = inside * (1.0 - inside) / m
     error = np.sqrt(np.maximum(second * n_replicates / (n_replicates - 1), least))
-    spread = np.maximum(second, least)
-    skewness = math.sqrt(n_replicates) * third / (spread * np.sqrt(spread))
+    believed = np.maximum(second, least)
+    skewness = math.sqrt(n_replicates) * third / (believed * np.sqrt(believed))
     return Moments(share, error, skewness)
 
 

@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster, Security
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.execution.fingerprint import Fingerprint, fingerprint
-from montecarlo.execution.local_workers import interrupt_blocked, limit_blas
+from montecarlo.execution.local_workers import block_interrupt, limit_blas
 from montecarlo.execution.workers import Pool
 
 T = TypeVar("T")
@@ -87,15 +87,21 @@ def start_local(jobs: int) -> Pool:
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
-    with interrupt_blocked(), dask.config.set(ROUTES):
-        cluster = LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            host=LOOPBACK,
-            dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
-            silence_logs=logging.CRITICAL,
-            security=Security.temporary(),
-        )
+    with block_interrupt(), dask.config.set(ROUTES):
+        try:
+            cluster = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                host=LOOPBACK,
+                dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
+                silence_logs=logging.CRITICAL,
+                security=Security.temporary(),
+            )
+        except (OSError, RuntimeError) as error:  # what Dask makes of a first one
+            raise UnfinishedError(
+                f"executor dask must have room to start its workers, got: {error}; "
+                "fewer --jobs need less"
+            ) from error
         try:
             client = Client(cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError):
@@ -136,7 +142,7 @@ def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
     expected = ready()
 
     def submit(function: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
-        future: Future[T] = executor.submit(checked, expected, function, *arguments)
+        future: Future[T] = executor.submit(run_checked, expected, function, *arguments)
         return future
 
     def end(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
@@ -172,7 +178,9 @@ def require_alike(
                 )
 
 
-def checked(expected: Fingerprint, function: Callable[..., T], *arguments: object) -> T:
+def run_checked(
+    expected: Fingerprint, function: Callable[..., T], *arguments: object
+) -> T:
     """Work on a task, on a worker that may have joined after all were asked.
 
     Raises

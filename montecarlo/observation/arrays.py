@@ -50,7 +50,7 @@ class Tensor:
     n_bytes: int = 0
 
 
-def held(name: str, array: ArrayLike) -> Tensor:
+def wrap_array(name: str, array: ArrayLike) -> Tensor:
     """Wrap an array that is in memory, or whatever NumPy makes an array of."""
     if np.ma.is_masked(array):
         raise InputError(f"{name} must have no masked entries, got some")
@@ -73,7 +73,7 @@ def require_shape(name: str, shape: Sequence[object]) -> None:
         )
 
 
-def stored(  # noqa: PLR0913 - where an array lies, and how
+def map_array(  # noqa: PLR0913 - where an array lies, and how
     name: str,
     path: Path,
     offset: int,

@@ -117,7 +117,7 @@ class Heads:
         return case not in self.unmet
 
 
-def tellable(catalogue: Catalogue, d_k: int) -> tuple[Claim, ...]:
+def select_claims(catalogue: Catalogue, d_k: int) -> tuple[Claim, ...]:
     """Return the claims that a model of this d_k can decide, with what it can decide.
 
     Interpretations are taken whole: where one check of an interpretation cannot be

@@ -215,5 +215,5 @@ def estimate(stack: Array) -> HeadEstimate:
         return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
     left_out = stack[1:]
     bias = (groups - 1) * (float(left_out.mean()) - value)
-    spread = math.sqrt((groups - 1) * float(left_out.var()))
-    return HeadEstimate(value, value - bias, math.hypot(spread, bias), groups)
+    error = math.sqrt((groups - 1) * float(left_out.var()))
+    return HeadEstimate(value, value - bias, math.hypot(error, bias), groups)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from montecarlo.errors import InputError
-from montecarlo.observation.arrays import Tensor, require_shape, stored
+from montecarlo.observation.arrays import Tensor, map_array, require_shape
 
 MAGIC = b"\x93NUMPY"
 #: Bytes that the length of a header takes, in the format's versions.
@@ -61,7 +61,7 @@ def npy_tensor(path: Path, name: str) -> Tensor:
             f"{name} must hold {known}, got entries of type {reprlib.repr(descr)}"
         )
     number_format, order = TYPES[descr]
-    tensor = stored(
+    tensor = map_array(
         name, path, offset, shape, number_format, byte_order=order, fortran=fortran
     )
     if (behind := path.stat().st_size - offset - tensor.n_bytes) > 0:

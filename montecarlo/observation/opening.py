@@ -13,8 +13,8 @@ from montecarlo.observation.arrays import (
     AXES,
     Side,
     check_axes,
-    held,
     make_side,
+    wrap_array,
 )
 from montecarlo.observation.numpy_files import npy_tensor, npz_tensors
 from montecarlo.observation.safetensors_files import safetensors_tensors
@@ -111,7 +111,7 @@ def open_arrays(
     """
     named = check_axes(AXES if axes is None else axes)
     sides = [
-        make_side(name, {(): held(name, array)}, named)
+        make_side(name, {(): wrap_array(name, array)}, named)
         for name, array in (("q", queries), ("k", keys))
     ]
     return make_model([Source(*sides)], causal=causal)

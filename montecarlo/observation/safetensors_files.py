@@ -19,8 +19,8 @@ from montecarlo.observation.arrays import (
     AXES,
     FORMATS,
     Tensor,
+    map_array,
     require_shape,
-    stored,
 )
 
 KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
@@ -142,7 +142,7 @@ def tensor_of(path: Path, name: str, entry: Entry) -> Tensor:
             f"{label} must have {needed} bytes for its shape {entry.shape}, got "
             f"{entry.size}"
         )
-    return stored(label, path, entry.start, entry.shape, known)
+    return map_array(label, path, entry.start, entry.shape, known)
 
 
 def safetensors_tensors(

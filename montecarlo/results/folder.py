@@ -47,7 +47,7 @@ def claim_folder(output: Path) -> None:
     OutputError
         If the folder is not ours or cannot be made.
     """
-    with _explained(output):
+    with _explain_errors(output):
         if output.exists() and not output.is_dir():
             raise OutputError(f"output must be a folder, got the file {str(output)!r}")
         output.mkdir(parents=True, exist_ok=True)
@@ -86,7 +86,7 @@ def open_staging(output: Path) -> Path:
     """
     claim_folder(output)
     staging = output / STAGING
-    with _explained(output):
+    with _explain_errors(output):
         if is_finished(output):
             commit(output)
         shutil.rmtree(staging, ignore_errors=True)
@@ -100,7 +100,7 @@ def is_finished(output: Path) -> bool:
 
 
 @contextmanager
-def _explained(output: Path) -> Iterator[None]:
+def _explain_errors(output: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:

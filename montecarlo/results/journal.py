@@ -25,7 +25,7 @@ from montecarlo.results.locking import (
     JournalError,
     connect,
     delete,
-    explained,
+    explain_errors,
 )
 from montecarlo.sampling.batches import Batch, PackedBatch, pack
 from montecarlo.sampling.design_points import DesignPoint
@@ -65,7 +65,7 @@ class Journal:
         ((content, digest),) = rows
         if not isinstance(content, bytes) or digest != _digest(place, content):
             raise DamagedError(self.path, f"a batch of {name} was changed")
-        return _unpacked(content)
+        return _decode(content)
 
     def keep(self, name: str, start: int, stop: int, packed: PackedBatch) -> None:
         """Write a batch, whole or not at all.
@@ -75,7 +75,7 @@ class Journal:
         JournalError
             If it cannot be written; what was written before is still there.
         """
-        place, content = (name, start, stop), _packed(packed)
+        place, content = (name, start, stop), _encode(packed)
         self._execute(
             "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
             (*place, content, _digest(place, content)),
@@ -151,7 +151,7 @@ class Journal:
             self._execute("INSERT INTO recipe VALUES (?, ?)", item)
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with explained(self.path):
+        with explain_errors(self.path):
             return self._connection.execute(statement, values).fetchall()
 
 
@@ -212,7 +212,7 @@ def open_journal(
         journal.close()
 
 
-def _packed(batch: PackedBatch) -> bytes:
+def _encode(batch: PackedBatch) -> bytes:
     rises = np.diff(batch.places, prepend=np.int32(0)).astype("<i4")
     content: Content = (
         batch.means.shape[1],
@@ -224,7 +224,7 @@ def _packed(batch: PackedBatch) -> bytes:
     return msgspec.msgpack.encode(content)
 
 
-def _unpacked(content: bytes) -> PackedBatch:
+def _decode(content: bytes) -> PackedBatch:
     columns, shapes, means, rises, counts = msgspec.msgpack.decode(
         content, type=Content
     )

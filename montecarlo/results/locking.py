@@ -48,7 +48,7 @@ def connect(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
         Whether to replace what is there, be it a database or not.
     """
     try:
-        with explained(path):
+        with explain_errors(path):
             connection = _open(path)
     except DamagedError:
         if not fresh:
@@ -97,7 +97,7 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
+def explain_errors(path: Path) -> Iterator[None]:
     """Say in a line what SQLite finds wrong with a file, and what can be done."""
     try:
         yield

@@ -44,7 +44,7 @@ def require_unchanged(output: Path, written: Mapping[str, str]) -> None:
         require_place(output, name)
         path = output / name
         if path.exists() and file_hash(path) != expected:
-            raise _refused(path, "was changed since it was written")
+            raise _refusal(path, "was changed since it was written")
 
 
 def require_replaceable(
@@ -74,7 +74,7 @@ def require_replaceable(
             continue
         found = file_hash(path)
         if found != written.get(name) and found != file_hash(source):
-            raise _refused(path, "was not written by an earlier run, or changed since")
+            raise _refusal(path, "was not written by an earlier run, or changed since")
 
 
 def require_place(output: Path, name: str, *, folder: bool = False) -> None:
@@ -92,13 +92,13 @@ def require_place(output: Path, name: str, *, folder: bool = False) -> None:
     for number, part in enumerate(parts, start=1):
         path /= part
         if path.is_symlink():
-            raise _refused(path, "is a link")
+            raise _refusal(path, "is a link")
         above = folder or number < len(parts)
         if path.exists() and not (path.is_dir() if above else path.is_file()):
-            raise _refused(path, f"is no {'folder' if above else 'file'}")
+            raise _refusal(path, f"is no {'folder' if above else 'file'}")
 
 
-def _refused(path: Path, reason: str) -> OutputError:
+def _refusal(path: Path, reason: str) -> OutputError:
     return OutputError(
         f"output must hold nothing else where files are to come, got {str(path)!r}, "
         f"which {reason}{_WAY_OUT}"

@@ -111,11 +111,11 @@ def score_moments(point: DesignPoint) -> tuple[float, float]:
         entry = initialisation.width * initialisation.weight_variance(point.d_k)
         return 0.0, point.d_k * entry**2
     q, k = point.distribution_q, point.distribution_k
-    rho, spread = point.dependence.rho, 1.0
+    rho, of_product = point.dependence.rho, 1.0
     if rho:
         gaussian = point.distribution_k.family == "gaussian"
-        spread += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
-    variance = spread * (q.std * k.std) ** 2
+        of_product += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
+    variance = of_product * (q.std * k.std) ** 2
     variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2
     variance += 2.0 * rho * q.mean * k.mean * q.std * k.std
     mean = q.mean * k.mean + rho * q.std * k.std

@@ -28,7 +28,7 @@ law the other norms' are rigorous powers of exponent -1/2, too.  Further, over t
     ∫ -p ln p - (1 - p) ln(1 - p) dt = pi²/6  mean of the entropy
 
 A quantile looks at rows of one gap g > 0, where w = exp(-s g) (1 + o(1)); what else
-varies with d_k is spread far less than sqrt(d_k) g, so that it enters by its mean
+varies with d_k does so far less than sqrt(d_k) g, so that it enters by its mean
 logarithm alone: E ln |v1 - v2| = -γ/2, γ Euler's constant.  A low quantile of a norm is
 a high one of the gap.
 """

@@ -38,7 +38,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.errors import InputError, UnfinishedError, writing
 from montecarlo.execution.executors import available_cores, make_executor
 from montecarlo.execution.fingerprint import cpu_kernel
-from montecarlo.names import jobs_number, named_folder, seed_number
+from montecarlo.names import parse_folder, parse_jobs, parse_seed
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.recording import LIBRARIES
@@ -80,13 +80,13 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
         Of the command, as typed.
     """
     sizes = SHORT if arguments.short else WHOLE
-    seed = seed_number(arguments.seed)
-    jobs = jobs_number(arguments.jobs) or available_cores()
-    work = named_folder("work", arguments.work)
+    seed = parse_seed(arguments.seed)
+    jobs = parse_jobs(arguments.jobs) or available_cores()
+    work = parse_folder("work", arguments.work)
     work /= "short" if arguments.short else "whole"
     output = work / "card" if arguments.short else FOLDER  # what is shipped is whole
     if arguments.output is not None:
-        output = named_folder("output", arguments.output)
+        output = parse_folder("output", arguments.output)
     for name, folder in (("work", work), ("output", output)):
         with _usable(name, folder):
             if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
