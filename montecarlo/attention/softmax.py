@@ -174,15 +174,7 @@ def normaliser(s1: Array) -> Array:
 
 
 def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
-    """Exponentiate divided scores and sum their powers.
-
-    Parameters
-    ----------
-    gaps : Gaps
-        From `measure_gaps`.
-    divisor : float
-        Positive.
-    """
+    """Exponentiate divided scores and sum their powers."""
     e = gaps.rest / divisor
     np.exp(e, out=e)
     second = np.exp(gaps.second / divisor)

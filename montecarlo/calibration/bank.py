@@ -164,14 +164,7 @@ def row_keys(point: DesignPoint) -> Iterator[RowKey]:
 def read_or_draw(point: DesignPoint, seed: int, size: int, folder: Path | None) -> Bank:
     """Return the bank of a point, drawn where the folder does not have it.
 
-    Parameters
-    ----------
-    point : DesignPoint
-    seed : int
-    size : int
-        Replicates; a quarter of them where they are expensive.
-    folder : Path or None
-        Where banks are kept; None: nowhere.
+    A quarter of the size where replicates are expensive; no folder keeps nothing.
     """
     if point.is_large:
         size //= LARGE_PART

@@ -141,14 +141,7 @@ def _used(quantity: PairQuantity) -> tuple[str, ...]:
 
 
 def estimate(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
-    """Return the report's estimate of a row from some replicates of a bank.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
-    indices : ndarray, shape (n_replicates,)
-    """
+    """Return the report's estimate of a row from some replicates of a bank."""
     if key.summary == QUANTILE_RATIO:
         parts = [
             (_quantile(bank, RowKey(divisor, key.quantity, summary), indices), power)

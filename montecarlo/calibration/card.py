@@ -69,14 +69,7 @@ def write_card(
 ) -> None:
     """Write the files of a card.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    found : sequence of (list of Rates, list of Power)
-        One entry per bank.
-    tallies : iterable of Tally
-    about : dict
+    Rates and powers are found by bank; the folder is made if it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rates = [_flat(record) for records, _ in found for record in records]
@@ -112,11 +105,6 @@ def _flat(record: Rates | Power) -> dict[str, Any]:
 
 def read_card(folder: Path = FOLDER) -> Card | None:
     """Read a card, None where there is none.
-
-    Parameters
-    ----------
-    folder : Path, optional
-        By default the one that came with the package.
 
     Returns
     -------
@@ -194,11 +182,7 @@ class Counted:
 def count_rate(card: Card, error_rate: float) -> Counted:
     """Return what was counted, and what it comes to at a smaller rate.
 
-    Parameters
-    ----------
-    card : Card
-    error_rate : float
-        One-sided, of one simultaneous interval.
+    The rate is one-sided, of one simultaneous interval.
     """
     groups = by_quantity(card.rates[card.rates["judged"]])
     times = actual_over_nominal(groups).max()
@@ -255,12 +239,6 @@ def actual_over_nominal(rates: pd.DataFrame) -> pd.DataFrame:
 
 def extrapolate(rates: pd.DataFrame, error_rate: float) -> Array:
     """Return how many times as often as stated each row would miss at a smaller rate.
-
-    Parameters
-    ----------
-    rates : DataFrame
-    error_rate : float
-        One-sided.
 
     Returns
     -------

@@ -72,13 +72,7 @@ SHORT = Sizes(256, 2**11, 50, 2, step=5)
 
 
 def make_card(arguments: argparse.Namespace) -> Iterator[str]:
-    """Make the card and yield what to print on the way.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Of the command, as typed.
-    """
+    """Make the card and yield what to print on the way."""
     sizes = SHORT if arguments.short else WHOLE
     seed = parse_seed(arguments.seed)
     jobs = parse_jobs(arguments.jobs) or available_cores()
@@ -148,14 +142,7 @@ def _make(
 def _require_writable(name: str, folder: Path, files: Collection[str] | None) -> None:
     """Refuse a folder that cannot be written, before hours of work.
 
-    Parameters
-    ----------
-    name : str
-        The option, for the message.
-    folder : Path
-        Made if it is not there.
-    files : collection of str or None
-        All that may be there; None: anything.
+    It is made if it is not there; files are all that may be in it, None: anything.
     """
     with _usable(name, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -186,15 +173,7 @@ def judge_bank(
 ) -> tuple[list[Rates], list[Power]]:
     """Draw the bank of a point, or read it, and judge samples of it.
 
-    Parameters
-    ----------
-    point : DesignPoint
-    seed : int
-    sizes : Sizes
-    error_rate : float
-        One-sided, of one simultaneous interval of the standard report.
-    work : Path
-        Where banks are kept.
+    The error rate is one-sided, of one simultaneous interval of the standard report.
     """
     bank = read_or_draw(point, seed, sizes.bank, work)
     rates = measure_rates(bank, sizes.samples, sizes.draws)
@@ -204,15 +183,7 @@ def judge_bank(
 def judge_series(
     series: Sequence[DesignPoint], seed: int, sizes: Sizes, work: Path
 ) -> list[Rates]:
-    """Draw the banks of a series, or read them, and judge slopes and ratios of ends.
-
-    Parameters
-    ----------
-    series : sequence of DesignPoint
-        By rising d_k.
-    seed, sizes, work
-        As for `judge_bank`.
-    """
+    """Draw the banks of a series, or read them, and judge slopes and ratios of ends."""
     banks = [read_or_draw(point, seed, sizes.bank, work) for point in series]
     return measure_series(banks, sizes.samples, sizes.draws)
 

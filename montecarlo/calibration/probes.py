@@ -29,14 +29,7 @@ ROUNDING = 1e-6
 
 
 def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
-    """Return value and interval of every row of some banks, of few replicates.
-
-    Parameters
-    ----------
-    seed : int
-        The card's.
-    points : iterable of DesignPoint
-    """
+    """Return value and interval of every row of some banks, of few replicates."""
     lines = []
     for point in points:
         bank = read_or_draw(point, seed, PROBED, None)
@@ -52,10 +45,7 @@ def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
 def find_changes(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows that come out otherwise now, by the columns that name them.
 
-    Parameters
-    ----------
-    then, now : DataFrame
-        As `probe` gives them.  Rows that only one of them has are none of these.
+    Both as `probe` gives them; rows that only one of them has are none of these.
     """
     both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
     found = []

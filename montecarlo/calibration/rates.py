@@ -209,13 +209,8 @@ def measure_power(
 ) -> Iterator[Power]:
     """Judge claims at `DISTANCES` from the truth, true ones and false ones.
 
-    Parameters
-    ----------
-    bank : Bank
-    tolerance : dict
-        As `tolerances` gives them.
-    error_rate : float
-        One-sided, of a simultaneous interval.
+    Tolerances are those of `tolerances`, the error rate that of a simultaneous
+    interval.
     """
     first = first_analysis(bank.point)
     for key in row_keys(bank.point):

@@ -97,11 +97,6 @@ def series_keys(point: DesignPoint) -> list[RowKey]:
 def contrast_ends(weights: Array, parts: Sequence[Part]) -> tuple[Array, Array]:
     """Return both ends of weighted sums of logarithms, one for each sample.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (n_parts,)
-    parts : sequence of (value, low, high)
-
     Notes
     -----
     As `montecarlo.estimation.slopes` does it for one: half-widths add in squares, on

@@ -124,15 +124,7 @@ def _cases(claims: ClaimsRecord) -> Iterator[CaseOutcome]:
 def judge_studies(
     seeds: Iterable[int], executor: Executor, folder: Path
 ) -> dict[float, list[JudgedStudy]]:
-    """Judge one study for each seed; those that the folder has are read from it.
-
-    Parameters
-    ----------
-    seeds : iterable of int
-    executor : concurrent.futures.Executor
-    folder : Path
-        Where each study is kept, so that a long run can go on.
-    """
+    """Judge one study for each seed; those that the folder has are read from it."""
     grid = quick_grid()
     kept = folder / f"studies-{studies_recipe()}"
     kept.mkdir(parents=True, exist_ok=True)
@@ -191,11 +183,7 @@ class Tally:
 def tally(error_rate: float, studies: list[JudgedStudy]) -> Tally:
     """Count the studies that are wrong somewhere.
 
-    Parameters
-    ----------
-    error_rate : float
-    studies : list of Judged
-        At least two.
+    There are at least two.
     """
     truth, known = truths(studies)
     missed = wrong = 0
@@ -229,10 +217,7 @@ def tally(error_rate: float, studies: list[JudgedStudy]) -> Tally:
 def truths(studies: list[JudgedStudy]) -> tuple[Array, Flags]:
     """Return the mean of each case's estimate, and whether it lies clear of the edges.
 
-    Parameters
-    ----------
-    studies : list of Judged
-        At least two.
+    There are at least two studies.
     """
     estimates = np.stack([one.estimate for one in studies])
     truth = estimates.mean(axis=0)

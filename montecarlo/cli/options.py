@@ -112,11 +112,6 @@ class Parser(argparse.ArgumentParser):
 def require_values(arguments: argparse.Namespace) -> None:
     """Refuse options without a value: ``--config=``, and ``--seed=--``.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        As parsed.
-
     Notes
     -----
     Up to Python 3.12 argparse drops a value ``--`` and leaves an empty list.
@@ -143,15 +138,7 @@ def require_defaults(
 ) -> None:
     """Refuse options that do not act beside others.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    parser : argparse.ArgumentParser
-        Which knows the defaults.
-    names : iterable of str
-        Options that do not act.
-    why : str
-        Beside what, for the message: ``"--replicates"``.
+    ``why`` says beside what: ``"--replicates"``.
     """
     for name in sorted(names):
         value = getattr(arguments, name)

@@ -46,14 +46,7 @@ LONG = 120.0
 
 
 def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, int]:
-    """Judge a file; returns what to print and the exit status.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    typed : sequence of str
-        The command line, for timing.json.
-    """
+    """Judge a file; returns what to print and the exit status."""
     outcomes = {name: name for name in (*[v.value for v in Verdict], *FAIL_ON)}
     fail_on = set(look_up_all("fail-on", arguments.fail_on or DEFAULT, outcomes))
     error_rate = parse_decimal("error-rate", arguments.error_rate)

@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -21,6 +22,12 @@ from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.grid import MOST_REPLICATES
 from montecarlo.study.measurement import FIRST, MOST, Measurement, measure
 from montecarlo.study.run_record import read_report_run
+
+#: Columns of a row that hold names, which `measure` calls as the table does.
+NAMES = (
+    *("distribution_q", "distribution_k", "dependence", "initialisation"),
+    *("divisor", "number_format", "softmax", "quantity", "summary"),
+)
 
 
 def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
@@ -79,18 +86,11 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
             f"{OVERFLOW} is found by tilting"
         )
     replicates = int(row["n_replicates"])
+    names: dict[str, Any] = {name: str(row[name]) for name in NAMES}
     measured = measure(
-        str(row["distribution_q"]),
-        str(row["distribution_k"]),
-        int(row["d_k"]),
-        int(row["n_keys"]) if str(row["n_keys"]) else None,
-        quantity=str(row["quantity"]),
-        divisor=str(row["divisor"]),
-        summary=str(row["summary"]),
-        number_format=str(row["number_format"]),
-        softmax=str(row["softmax"]),
-        dependence=str(row["dependence"]),
-        initialisation=str(row["initialisation"]),
+        d_k=int(row["d_k"]),
+        n_keys=int(row["n_keys"]) if str(row["n_keys"]) else None,
+        **names,
         seed=int(run["seed"]),
         first=replicates,
         most=replicates,

@@ -53,10 +53,7 @@ class Estimate:
     def interval(self, error_rate: float) -> Interval:
         """Return the interval that misses on each side with this probability.
 
-        Parameters
-        ----------
-        error_rate : float
-            One-sided, between 0 and 0.5.
+        It is between 0 and 0.5.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
@@ -87,10 +84,7 @@ class Estimate:
 def mean_estimate(values: Array) -> Estimate:
     """Estimate a mean.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_replicates,)
-        One value per replicate.
+    There is one value per replicate.
     """
     return _estimate(mean_moments(values), len(values))
 
@@ -102,12 +96,6 @@ def _estimate(moments: Moments, n_replicates: int) -> Estimate:
 
 def share_estimate(values: Array, n_rows: int) -> Estimate:
     """Estimate a probability from the share of rows in each replicate.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_replicates,)
-    n_rows : int
-        Rows of a replicate.
 
     Notes
     -----

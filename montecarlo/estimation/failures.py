@@ -66,11 +66,6 @@ def tell_failed_tail(
 def raise_failures(failures: Mapping[Any, RuntimeError]) -> None:
     """Raise one line about all that failed, if anything did.
 
-    Parameters
-    ----------
-    failures : mapping
-        What failed to how it is told.
-
     Raises
     ------
     UnfinishedError

@@ -53,12 +53,7 @@ def t_quantile(error_rate: float, n_replicates: int) -> float:
 
 
 def mean_moments(values: Array) -> Moments:
-    """Return the mean over the last axis, with its standard error and skewness.
-
-    Parameters
-    ----------
-    values : ndarray, shape (..., n_replicates)
-    """
+    """Return the mean over the last axis, with its standard error and skewness."""
     n = values.shape[-1]
     centre = values.mean(axis=-1)
     deviations = values - centre[..., np.newaxis]
@@ -142,11 +137,6 @@ def mean_ends(
     moments: Moments, n_replicates: int, error_rate: float
 ) -> tuple[Array, Array]:
     """Return `interval_ends`, unbounded where a mean hangs on rare replicates.
-
-    Parameters
-    ----------
-    moments, n_replicates, error_rate
-        As for `interval_ends`.
 
     Notes
     -----

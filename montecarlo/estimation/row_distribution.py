@@ -53,12 +53,7 @@ class RowDistribution:
     def bounds(self, level: float, error_rate: float) -> Interval:
         """Return the interval of a quantile; the same one is asked for many times.
 
-        Parameters
-        ----------
-        level : float
-            Part of the rows below the quantile.
-        error_rate : float
-            One-sided.
+        The level is the part of the rows below the quantile; the rate is one-sided.
         """
         if error_rate not in self._ends:
             parts = (self.share, self.error, self.skewness)
@@ -177,14 +172,7 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
-    """Estimate a quantile; its interval inverts that of the distribution function.
-
-    Parameters
-    ----------
-    rows : RowDistribution
-    level : float
-        Part of the rows below the quantile, between 0 and 1.
-    """
+    """Estimate a quantile; its interval inverts that of the distribution function."""
     bounds = partial(rows.bounds, level)
     value = _crossing(rows.edges, rows.share, level)
     if rows.n_replicates < 2:
@@ -242,11 +230,6 @@ def bins_around(
 
 def bin_of(curves: Array, level: float) -> Bins:
     """Return the bin in which curves over the edges first reach a level.
-
-    Parameters
-    ----------
-    curves : ndarray, shape (..., n_bins)
-    level : float
 
     Returns
     -------

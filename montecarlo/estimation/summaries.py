@@ -90,14 +90,8 @@ def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:
     """Tell whether the entries have the moments that a quantity's interval needs."""
-    distributions = (
-        point.distribution_q,
-        point.distribution_k,
-    )
-    return (
-        min(distribution.moments for distribution in distributions)
-        > QUANTITIES[quantity].moments
-    )
+    least = min(point.distribution_q.moments, point.distribution_k.moments)
+    return least > QUANTITIES[quantity].moments
 
 
 @dataclass(slots=True)
@@ -121,10 +115,7 @@ class Summaries:
     def estimate(self, key: RowKey) -> Estimate:
         """Return one estimate.
 
-        Parameters
-        ----------
-        key : RowKey
-            One of `row_keys`.
+        The key is one of `row_keys`.
         """
         if key not in self._made:
             made = self._make(key)

@@ -158,12 +158,7 @@ def require_alike(
 ) -> None:
     """Refuse workers that would give other bytes.
 
-    Parameters
-    ----------
-    asked : mapping
-        A worker's address to its fingerprint, or to why it has none.
-    expected : mapping
-        The fingerprint of this process.
+    Each has a fingerprint, or why it has none; expected is that of this process.
     """
     for worker, has in sorted(asked.items()):
         for name, value in expected.items():

@@ -157,10 +157,7 @@ class Side:
     def read(self, place: Mapping[str, int]) -> Array:
         """Read one sequence of one head.
 
-        Parameters
-        ----------
-        place : mapping
-            Label of ``sequence``, ``layer`` and ``head``.
+        The place has labels of ``sequence``, ``layer`` and ``head``.
 
         Returns
         -------

@@ -56,14 +56,7 @@ class HeadCheck:
     region: tuple[float, float]
 
     def estimate(self, found: Stacks, d_k: int) -> Estimate | None:
-        """Return its quantity in a head; None for one without rows of so many keys.
-
-        Parameters
-        ----------
-        found : dict
-            Quantities of the head, with all sequences and with some left out.
-        d_k : int
-        """
+        """Return its quantity in a head; None for one without rows of so many keys."""
         if any(np.isnan(found[one.name][0]) for one in self.sums):
             return None
         made = estimate(self._value(found, d_k))

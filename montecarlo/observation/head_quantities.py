@@ -77,12 +77,6 @@ def row_sums(divisor: float) -> tuple[RowSum, ...]:
 def quantities(sums: HeadSums, divisor: float) -> Stacks:
     """Evaluate every quantity of a head, with all sequences and with some left out.
 
-    Parameters
-    ----------
-    sums : HeadSums
-    divisor : float
-        The model's.
-
     Returns
     -------
     dict of ndarray, shape (1 + n_groups,)

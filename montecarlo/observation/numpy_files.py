@@ -41,14 +41,7 @@ _PIECE = 2**20
 
 
 def npy_tensor(path: Path, name: str) -> Tensor:
-    """Describe the array of a ``.npy`` file.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        What messages call it.
-    """
+    """Describe the array of a ``.npy`` file."""
     with path.open("rb") as file:
         offset, descr, fortran, shape = _read_header(file, name)
     if isinstance(descr, str) and descr.lstrip("|<>=") == "O":
@@ -113,11 +106,7 @@ def _read_header(
 def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
     """Describe the arrays ``q`` and ``k`` of a ``.npz`` file.
 
-    Parameters
-    ----------
-    path : Path
-    scratch : Path
-        A folder: members are unpacked there, a piece at a time, and mapped.
+    Members are unpacked into a scratch folder, a piece at a time, and mapped.
     """
     found = {}
     try:

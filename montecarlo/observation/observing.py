@@ -158,13 +158,7 @@ def observe_model(
 ) -> Observation:
     """Observe every head of a model.
 
-    Parameters
-    ----------
-    model : Model
-    divisor : float
-    seed : int
-    progress : callable
-        Told how many heads are done.
+    ``progress`` is told how many are done.
     """
     claims = select_claims(read_catalogue(), model.d_k)
     evidence = Heads(head_checks(claims, model.d_k))

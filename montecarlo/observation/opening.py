@@ -102,12 +102,7 @@ def open_arrays(
 ) -> Model:
     """Make a model of two arrays in hand.
 
-    Parameters
-    ----------
-    queries, keys : array_like of floating-point numbers
-    axes : sequence of str, optional
-        Names of their axes; by default all of `AXES`.
-    causal : bool
+    Their axes are by default all of `AXES`.
     """
     named = check_axes(AXES if axes is None else axes)
     sides = [

@@ -74,11 +74,6 @@ def claimed(output: Path) -> Iterator[None]:
 def open_staging(output: Path) -> Path:
     """Make an empty place beside the old output for a new set of files.
 
-    Parameters
-    ----------
-    output : Path
-        The output folder; made if missing.
-
     Returns
     -------
     Path
@@ -140,11 +135,7 @@ def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
 def write_run(folder: Path, run: Mapping[str, Any]) -> None:
     """Write run.json of a folder: hashes of its files, and a digest of itself.
 
-    Parameters
-    ----------
-    folder : Path
-    run : mapping
-        What is said of how the files were made.
+    ``run`` is what is said of how the files were made.
     """
     record = {"program": "montecarlo", "schema": SCHEMA, **run}
     record = seal({**record, "sha256": _hashes(folder)})

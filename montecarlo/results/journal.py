@@ -103,11 +103,7 @@ class Journal:
     def take_up(self, recipe: Mapping[str, object], *, finished: bool) -> None:
         """Check what an earlier run left, or drop it where nothing is lost by that.
 
-        Parameters
-        ----------
-        recipe : mapping
-        finished : bool
-            Whether the earlier run's report is complete.
+        ``finished``: whether the earlier run's report is complete.
         """
         if self._execute("PRAGMA quick_check") != [("ok",)]:
             raise DamagedError(self.path, "its structure is broken")

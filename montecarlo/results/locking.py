@@ -41,11 +41,7 @@ class DamagedError(JournalError):
 def connect(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
     """Open a database and lock it; made if it is not there.
 
-    Parameters
-    ----------
-    path : Path
-    fresh : bool
-        Whether to replace what is there, be it a database or not.
+    ``fresh`` replaces what is there, be it a database or not.
     """
     try:
         with explain_errors(path):

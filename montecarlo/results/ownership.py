@@ -31,12 +31,7 @@ def is_inside(name: str) -> bool:
 def require_unchanged(output: Path, written: Mapping[str, str]) -> None:
     """See that files of an earlier run are as it wrote them, or gone.
 
-    Parameters
-    ----------
-    output : Path
-        The folder.
-    written : mapping
-        Name of each file to the hash that was written down.
+    Those written are names of files to the hashes that were written down.
     """
     for name, expected in written.items():
         if not is_inside(name):
@@ -80,13 +75,7 @@ def require_replaceable(
 def require_place(output: Path, name: str, *, folder: bool = False) -> None:
     """Refuse a name if a link, or something of the other kind, is in its way.
 
-    Parameters
-    ----------
-    output : Path
-        The folder.
-    name : str
-    folder : bool
-        Whether a folder is to be there, and no file.
+    ``folder``: whether a folder is to be there, and no file.
     """
     path, parts = output, PurePosixPath(name).parts
     for number, part in enumerate(parts, start=1):

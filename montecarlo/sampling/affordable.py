@@ -37,14 +37,7 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
     n_queries, n_keys = point.shape
     d_k = float(point.d_k)
     if not point.has_rows:
-        distributions = (
-            point.distribution_q,
-            point.distribution_k,
-        )
-        standard = all(
-            distribution.mean == 0.0 and distribution.std == 1.0
-            for distribution in distributions
-        )
+        standard = point.distribution_q.is_standard and point.distribution_k.is_standard
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
@@ -89,14 +82,7 @@ def require_affordable_tail(d_k: int) -> None:
 def require_soon(option: str, number: int, seconds: float) -> None:
     """Refuse more replicates than can be waited for.
 
-    Parameters
-    ----------
-    option : str
-        What to make smaller, for the message.
-    number : int
-        Replicates.
-    seconds : float
-        Of each, on one core.
+    The option is what to make smaller; seconds are those of one on one core.
     """
     if (needed := number * seconds) > MOST_ASKED_SECONDS:
         raise InputError(

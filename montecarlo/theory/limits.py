@@ -92,11 +92,6 @@ class Limit:
 def gap_density(n_keys: int) -> float:
     """Return the density at 0 of the gap between the two largest of n normals.
 
-    Parameters
-    ----------
-    n_keys : int
-        At least 2.
-
     Notes
     -----
     n (n - 1) ∫ φ² Φ^(n-2) dx, by the trapezoidal rule: the integrand is analytic and
@@ -123,15 +118,7 @@ def gap_exceeds(n_keys: int, gap: float) -> float:
 
 @lru_cache(maxsize=256)
 def gap_quantile(n_keys: int, level: float) -> float:
-    """Return a quantile of the gap between the two largest of n normals.
-
-    Parameters
-    ----------
-    n_keys : int
-        At least 2.
-    level : float
-        Part of the gaps below the quantile, between 0 and 1.
-    """
+    """Return a quantile of the gap between the two largest of n normals."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
     return _solve(lambda gap: gap_exceeds(n_keys, gap), 1.0 - level)
