@@ -69,13 +69,7 @@ class Diagnosis:
 
 
 def diagnose(found: Mapping[str, HeadEstimate]) -> Diagnosis:
-    """Say what the divisor does on a head, and which assumptions fail.
-
-    Parameters
-    ----------
-    found : mapping
-        Name to estimate.
-    """
+    """Say what the divisor does on a head, and which assumptions fail."""
     faults = []
     for name in FACTORS:
         factor = found.get(f"factor_{name}")

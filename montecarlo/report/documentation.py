@@ -11,7 +11,7 @@ from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.names import look_up, whole_number
+from montecarlo.names import look_up, parse_whole
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Make
 from montecarlo.report.content.findings import Results
@@ -77,7 +77,7 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
     look_up("decimal", mark, dict.fromkeys(DECIMALS))
     dpi = 200
     if arguments.dpi is not None:
-        dpi = whole_number("dpi", arguments.dpi)
+        dpi = parse_whole("dpi", arguments.dpi)
         if not LEAST_DPI <= dpi <= MOST_DPI:
             raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
         if "png" not in formats:

@@ -21,11 +21,11 @@ from montecarlo.execution.executors import check_executor
 from montecarlo.names import (
     MOST_JOBS,
     MOST_SEED,
-    decimal_number,
-    jobs_number,
     look_up,
-    named_folder,
-    seed_number,
+    parse_decimal,
+    parse_folder,
+    parse_jobs,
+    parse_seed,
 )
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.reading import read_record
@@ -160,9 +160,9 @@ def _typed(arguments: argparse.Namespace) -> dict[str, object]:
     """Return what the command line says itself."""
     settings: dict[str, object] = {}
     if arguments.seed is not None:
-        settings["seed"] = seed_number(arguments.seed)
+        settings["seed"] = parse_seed(arguments.seed)
     if arguments.jobs is not None:
-        settings["jobs"] = jobs_number(arguments.jobs)
+        settings["jobs"] = parse_jobs(arguments.jobs)
     for name in ("preset", "lang", "only", "output", "executor"):
         typed = getattr(arguments, name)
         if typed is not None:
@@ -171,7 +171,7 @@ def _typed(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 def _seconds(typed: str) -> float:
-    seconds = decimal_number("max-seconds", typed)
+    seconds = parse_decimal("max-seconds", typed)
     if not seconds > 0.0:
         raise InputError(f"max-seconds must be more than 0, got {typed}")
     return seconds
@@ -192,7 +192,7 @@ def _options(configuration: Configuration, grid: Grid, preset: str) -> Options:
         configuration.executor,
         choose_languages(configuration.lang),
         tuple(dict.fromkeys(configuration.only)),
-        named_folder("output", configuration.output),
+        parse_folder("output", configuration.output),
     )
 
 

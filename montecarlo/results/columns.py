@@ -110,10 +110,7 @@ LINES: dict[str, type[Struct]] = {MEASUREMENTS: MeasurementLine, CURVES: CurveLi
 def validate_table(path: Path) -> list[dict[str, str | None]]:
     """Make sure that each line of a table has its type.
 
-    Parameters
-    ----------
-    path : Path
-        Its name is a key of `LINES`.
+    Its file's name is a key of `LINES`.
 
     Returns
     -------

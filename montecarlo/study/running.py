@@ -140,7 +140,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     divisors = study.grid.divisors
     rates = error_rates_of(study)
     alpha = rates.simultaneous_error
-    most = {point: budget.looks()[-1] for point, budget in budgets.items()}
+    most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     store, cache = store or SampleStore(), _Cache(divisors)
 
     def judge(simulation: Simulation) -> Judgement:
@@ -229,7 +229,9 @@ def require_replicates(study: Study) -> None:
     """
     if study.replicates is None:
         return
-    most = {c.name: budget.looks()[-1] for c, budget in needed_budgets(study).items()}
+    most = {
+        c.name: budget.analyses()[-1] for c, budget in needed_budgets(study).items()
+    }
     for name in sorted({*most, *study.replicates}):
         number, limit = study.replicates.get(name), most.get(name, 0)
         if not (isinstance(number, int) and 1 <= number <= limit):
@@ -241,9 +243,9 @@ def require_replicates(study: Study) -> None:
 def error_rates_of(study: Study) -> ErrorRates:
     """Return how the error rate of a study is split over intervals and claims."""
     budgets = needed_budgets(study)
-    looks = {point: len(budget.looks()) for point, budget in budgets.items()}
-    simulation = Simulation(looks, study.grid.divisors, exact_value)
-    return split_error_rate(study.catalogue, simulation, looks, study.error_rate)
+    analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
+    simulation = Simulation(analyses, study.grid.divisors, exact_value)
+    return split_error_rate(study.catalogue, simulation, analyses, study.error_rate)
 
 
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:

@@ -11,9 +11,9 @@ from montecarlo.calibration.card import (
     Card,
     actual_over_nominal,
     by_quantity,
-    extrapolated,
+    extrapolate,
+    find_uncounted,
     short,
-    uncounted,
 )
 from montecarlo.calibration.rates import RATES
 from montecarlo.calibration.studies import Tally, studies_recipe
@@ -159,7 +159,7 @@ def view_card(card: Card, error_rate: float) -> CardView:
         studies,
         SHOWN_DISTANCES,
         tuple(_power(card.power)),
-        uncounted(card.rates),
+        find_uncounted(card.rates),
         len(card.about.get("stale", ())),
         card.about.get("studies") != studies_recipe(),
     )
@@ -167,7 +167,7 @@ def view_card(card: Card, error_rate: float) -> CardView:
 
 def _grades(rates: pd.DataFrame, error_rate: float) -> Iterator[Grade]:
     groups = by_quantity(rates)
-    ratios = actual_over_nominal(groups).assign(beyond=extrapolated(groups, error_rate))
+    ratios = actual_over_nominal(groups).assign(beyond=extrapolate(groups, error_rate))
     names = ["judged", "distribution", "context"]
     covered = (rates["covered"] / rates["draws"]).groupby([rates[n] for n in names])
     least, most = covered.min(), covered.max()

@@ -10,7 +10,7 @@ from typing import Any
 
 from montecarlo.errors import InputError
 from montecarlo.execution.fingerprint import made_with
-from montecarlo.names import look_up_all, named_folder, seed_number
+from montecarlo.names import look_up_all, parse_folder, parse_seed
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
@@ -64,7 +64,7 @@ def read_request(arguments: argparse.Namespace) -> Request:
         One line: name, requirement, what came.
     """
     states = {state: state for state in STATES}
-    seed = seed_number(arguments.seed)
+    seed = parse_seed(arguments.seed)
     axes = None if arguments.axes is None else tuple(arguments.axes)
     divisor_value(arguments.divisor, 1)
     files = tuple(Path(file) for file in arguments.files)
@@ -101,7 +101,7 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    request, output = read_request(arguments), named_folder("output", arguments.output)
+    request, output = read_request(arguments), parse_folder("output", arguments.output)
     require_complete(read_language(code) for code in request.languages)
     with publishing(output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
