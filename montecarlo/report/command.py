@@ -41,33 +41,16 @@ Show = Callable[[Findings, Sequence[Path]], None]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a report is written, in which languages, and by which command.
-
-    Attributes
-    ----------
-    output : Path
-    languages : sequence of str
-    typed : sequence of str
-        The command line, for timing.json.
-    jobs : int or None
-    quiet : bool
-        Whether to show no progress.
-    fresh : bool
-        Whether to drop what an interrupted run left.
-    executor : str or None
-        Kind of the workers, None: by their number.
-    max_seconds : float or None
-        After which sampling ends, whatever is undecided.
-    """
+    """Where a report is written, in which languages, and by which command."""
 
     output: Path
     languages: Sequence[str]
-    typed: Sequence[str]
+    typed: Sequence[str]  # the command line, for timing.json
     jobs: int | None
-    quiet: bool
-    fresh: bool = False
-    executor: str | None = None
-    max_seconds: float | None = None
+    quiet: bool  # whether to show no progress
+    fresh: bool = False  # whether to drop what an interrupted run left
+    executor: str | None = None  # kind of the workers, None: by their number
+    max_seconds: float | None = None  # after which sampling ends, whatever is undecided
 
 
 def choose_formats(asked: Sequence[str] | None) -> tuple[str, ...]:

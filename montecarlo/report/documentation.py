@@ -32,24 +32,13 @@ DECIMALS = ("point", "comma")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which figures are drawn, and how.
+    """Which figures are drawn, and how."""
 
-    Attributes
-    ----------
-    figures : tuple of str
-        Keys of `FIGURES`.
-    formats : tuple of str
-    dpi : int
-    theme : str or None
-    comma : bool
-        Whether numbers have commas for decimal points.
-    """
-
-    figures: tuple[str, ...]
+    figures: tuple[str, ...]  # keys of `FIGURES`
     formats: tuple[str, ...]
     dpi: int
     theme: str | None
-    comma: bool
+    comma: bool  # whether numbers have commas for decimal points
 
 
 def read_wanted(arguments: argparse.Namespace) -> Wanted:

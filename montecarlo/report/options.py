@@ -53,38 +53,20 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Validated options of one run.
+    """Validated options of one run."""
 
-    Attributes
-    ----------
-    catalogue : Catalogue
-        With the claims of ``only`` alone, where there are any.
-    grid : Grid
-    preset : str
-        The preset that the grid is; empty for a grid of the user's own.
-    seed, error_rate, jobs, executor
-        As in `Configuration`.
-    languages : tuple of str
-    only : tuple of str
-    output : Path
-    max_seconds : float or None
-        Of sampling.
-    replicates : mapping or None
-        As in `montecarlo.study.running.Study`, like the next.
-    time_limit_reached : bool
-    """
-
-    catalogue: Catalogue
+    catalogue: Catalogue  # with the claims of ``only`` alone, where there are any
     grid: Grid
-    preset: str
-    seed: int
+    preset: str  # the preset that the grid is; empty for a grid of the user's own
+    seed: int  # as in `Configuration`
     error_rate: float
     jobs: int | None
     executor: str | None
     languages: tuple[str, ...]
     only: tuple[str, ...]
     output: Path
-    max_seconds: float | None = None
+    max_seconds: float | None = None  # of sampling
+    #: As in `montecarlo.study.running.Study`, like the next.
     replicates: Mapping[str, int] | None = None
     time_limit_reached: bool = False
 

@@ -94,10 +94,6 @@ def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
 def print_list(kind: str) -> None:
     """Print what there is of one kind.
 
-    Parameters
-    ----------
-    kind : {"figures", "distributions", "claims", "languages", "quantities", "presets"}
-
     Raises
     ------
     ValueError

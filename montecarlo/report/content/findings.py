@@ -42,21 +42,12 @@ from montecarlo.study.run_record import read_report_run
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A results folder, read back and verified.
-
-    Attributes
-    ----------
-    measurements, curves : DataFrame
-    claims : ReportRecord
-        What claims.json holds.
-    run : dict
-        What run.json holds.
-    """
+    """A results folder, read back and verified."""
 
     measurements: pd.DataFrame
     curves: pd.DataFrame
-    claims: ReportRecord
-    run: dict[str, Any]
+    claims: ReportRecord  # what claims.json holds
+    run: dict[str, Any]  # what run.json holds
 
 
 def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:

@@ -106,11 +106,6 @@ def _sentences(claims: Judgement) -> Iterator[SentenceOutcome]:
 def require_catalogue(claims: ClaimsRecord, catalogue: Catalogue) -> None:
     """Make sure that outcomes are those of a catalogue: each of its parts, in order.
 
-    Parameters
-    ----------
-    claims : ClaimsRecord
-    catalogue : Catalogue
-
     Raises
     ------
     ResultsError

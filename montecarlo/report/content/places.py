@@ -22,33 +22,18 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a check was made: all but its sizes.
+    """Where a check was made: all but its sizes."""
 
-    Attributes
-    ----------
-    distributions : tuple of Distribution
-        One, or that of queries and that of keys.
-    dependence : Dependence or None
-    initialisation : Initialisation or None
-    number_format, softmax : str
-        Empty where none is compared.
-    """
-
-    distributions: tuple[Distribution, ...]
+    distributions: tuple[Distribution, ...]  # one, or that of queries and that of keys
     dependence: Dependence | None = None
     initialisation: Initialisation | None = None
-    number_format: str = ""
+    number_format: str = ""  # empty where none is compared
     softmax: str = ""
 
 
 @lru_cache(maxsize=1024)
 def parse_place(distribution: str, context: str) -> Place:
-    """Take apart what a case of claims.json calls its distribution and its context.
-
-    Parameters
-    ----------
-    distribution, context : str
-    """
+    """Take apart what a case of claims.json calls its distribution and its context."""
     distributions = tuple(
         _distribution(part.strip()) for part in distribution.split(" * ")
     )

@@ -146,35 +146,17 @@ class RightView:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim, with the sentences that its results choose.
+    """One claim, with the sentences that its results choose."""
 
-    Attributes
-    ----------
-    number : int
-        Its place in the catalogue, from 1.
-    statement : Shown
-    names : mapping
-        Key of each text to its name.
-    outcome : ClaimOutcome
-    finding : Said or None
-        None where no sentence of the catalogue holds.
-    interpretations : tuple of InterpretationView
-    right : RightView or None
-        Of a claim that fails, where the sentence holds.
-    concedes : Said or None
-        What is right in a claim that fails.
-    telling : (CheckView, CaseOutcome) or None
-        The case that stands for its verdict.
-    """
-
-    number: int
+    number: int  # its place in the catalogue, from 1
     statement: Shown
-    names: Mapping[str, Shown]
+    names: Mapping[str, Shown]  # key of each text to its name
     outcome: ClaimOutcome
-    finding: Said | None = None
+    finding: Said | None = None  # none where no sentence of the catalogue holds
     interpretations: tuple[InterpretationView, ...] = ()
-    right: RightView | None = None
-    concedes: Said | None = None
+    right: RightView | None = None  # of a claim that fails, where the sentence holds
+    concedes: Said | None = None  # what is right in a claim that fails
+    #: The case that stands for its verdict.
     telling: tuple[CheckView, CaseOutcome] | None = None
 
     @property

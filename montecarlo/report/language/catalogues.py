@@ -26,23 +26,12 @@ class LanguageError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language of the report.
+    """One language of the report."""
 
-    Attributes
-    ----------
-    code : str
-        The name of its page and of its catalogue.
-    tag : str
-        What ``lang`` says: BCP 47.
-    name : str
-        What it calls itself.
-    messages : mapping
-        Source message to translation; empty for English, the source.
-    """
-
-    code: str
-    tag: str
-    name: str
+    code: str  # the name of its page and of its catalogue
+    tag: str  # what ``lang`` says: BCP 47
+    name: str  # what it calls itself
+    #: Source message to translation; empty for English, the source.
     messages: dict[str, str]
 
     @property

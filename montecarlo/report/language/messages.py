@@ -56,10 +56,6 @@ def source_messages() -> dict[str, list[str]]:
 def require_complete(languages: Iterable[Language]) -> None:
     """Make sure that languages have every message, before anything is sampled.
 
-    Parameters
-    ----------
-    languages : iterable of Language
-
     Raises
     ------
     montecarlo.report.language.catalogues.LanguageError

@@ -51,12 +51,7 @@ def _grouped(symbol: str) -> str:
 
 
 def check_formula(check: Check) -> str:
-    """Return what a check compares, as LaTeX.
-
-    Parameters
-    ----------
-    check : Check
-    """
+    """Return what a check compares, as LaTeX."""
     symbol = row_symbol(check.quantity, check.summary, check.divisor)
     if check.quantity in FORMAT_QUANTITIES:
         symbol = rf"{symbol}\,_{{\mathrm{{{check.number_format}}}}}"

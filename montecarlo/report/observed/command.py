@@ -32,30 +32,16 @@ from montecarlo.study.recording import LIBRARIES
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked for, validated.
-
-    Attributes
-    ----------
-    files : tuple of Path
-    axes : tuple of str or None
-    names : str or None
-    causal : bool
-    divisor : str
-        As typed.
-    seed : int
-    languages : tuple of str
-    fail_on : frozenset of str
-        States of heads.
-    """
+    """What was asked for, validated."""
 
     files: tuple[Path, ...]
     axes: tuple[str, ...] | None
     names: str | None
     causal: bool
-    divisor: str
+    divisor: str  # as typed
     seed: int
     languages: tuple[str, ...]
-    fail_on: frozenset[str]
+    fail_on: frozenset[str]  # states of heads
 
 
 def read_request(arguments: argparse.Namespace) -> Request:

@@ -22,20 +22,11 @@ from montecarlo.results.folder import write_text
 
 @dataclass(frozen=True, slots=True)
 class ObservedContents:
-    """What the pages of all languages show.
-
-    Attributes
-    ----------
-    view : ObservedView
-    figures : mapping
-        Figure id to Figure.
-    languages : sequence of str
-        Codes of the pages that are written together.
-    """
+    """What the pages of all languages show."""
 
     view: ObservedView
-    figures: Mapping[str, Figure]
-    languages: Sequence[str]
+    figures: Mapping[str, Figure]  # figure id to Figure
+    languages: Sequence[str]  # codes of the pages that are written together
 
 
 def make_observed_report(

@@ -36,56 +36,27 @@ _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)"
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What the pages of all languages show.
-
-    Attributes
-    ----------
-    findings : Findings
-    errata : sequence of Erratum
-        Those that are written with the pages.
-    figures : mapping
-        Figure id to Figure; without those that the results have no data for.
-    tables : mapping
-        Topic to its table.
-    facts : mapping
-        Numbers that alternative texts name.
-    audit : sequence of AuditRow
-        The table of initialisations.
-    saturated : sequence of SaturatedRow
-        The table of saturated rows and their gradients.
-    tails : TailTable or None
-        The table of overflow probabilities.
-    legends : mapping
-        Figure id to Legend: what it draws.
-    threshold_panels : sequence of (ClaimView, InterpretationView)
-        What the panels of the figure of thresholds show, in their order.
-    card : CardView or None
-        The judge's report card, None where the package has none.
-    trained : TrainedModel or None
-        How the claims come out on one, None for claims of a user's own.
-    sensitivity : Sensitivity or None
-        What other choices would change, None for claims of a user's own.
-    explorer : Explorer or None
-        Values to try, None where the grid has too few.
-    languages : sequence of str
-        Codes of the pages that are written together.
-    """
+    """What the pages of all languages show."""
 
     findings: Findings
-    errata: Sequence[Erratum]
+    errata: Sequence[Erratum]  # those that are written with the pages
+    #: Figure id to Figure; without those that the results have no data for.
     figures: Mapping[str, Figure]
-    tables: Mapping[str, TopicTable]
-    facts: Mapping[str, Mapping[str, float]]
-    audit: Sequence[AuditRow]
-    saturated: Sequence[SaturatedRow]
-    tails: TailTable | None
-    legends: Mapping[str, Legend]
+    tables: Mapping[str, TopicTable]  # topic to its table
+    facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
+    audit: Sequence[AuditRow]  # the table of initialisations
+    saturated: Sequence[SaturatedRow]  # the table of saturated rows and their gradients
+    tails: TailTable | None  # the table of overflow probabilities
+    legends: Mapping[str, Legend]  # figure id to Legend: what it draws
+    #: What the panels of the figure of thresholds show, in their order.
     threshold_panels: Sequence[tuple[ClaimView, InterpretationView]]
-    card: CardView | None
+    card: CardView | None  # the judge's report card, None where the package has none
+    #: How the claims come out on one, None for claims of a user's own.
     trained: TrainedModel | None
+    #: What other choices would change, None for claims of a user's own.
     sensitivity: Sensitivity | None
-    explorer: Explorer | None
-    languages: Sequence[str]
+    explorer: Explorer | None  # values to try, None where the grid has too few
+    languages: Sequence[str]  # codes of the pages that are written together
 
     @property
     def numbers(self) -> Numbers:

@@ -53,11 +53,6 @@ def functions_for(
 def set_said(language: Language, said: Said) -> Markup:
     """Set a sentence that holds, with its numbers in the language's format.
 
-    Parameters
-    ----------
-    language : Language
-    said : Said
-
     Returns
     -------
     Markup

@@ -25,21 +25,11 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An observation as it stands on disk.
+    """An observation as it stands on disk."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        observation.csv; layer and head as text.
-    record : dict
-        observation.json.
-    run : dict
-        run.json.
-    """
-
-    table: pd.DataFrame
-    record: Record
-    run: Record
+    table: pd.DataFrame  # observation.csv; layer and head as text
+    record: Record  # observation.json
+    run: Record  # run.json
 
 
 def write_observation(observation: Observation, folder: Path) -> None:

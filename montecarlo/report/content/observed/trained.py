@@ -26,28 +26,17 @@ class TrainedInterpretation:
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """What the table of claims shows of a trained model.
-
-    Attributes
-    ----------
-    d_k, n_heads, n_sequences : int
-    interpretations : mapping
-        Claim to its interpretations that one model can decide.
-    """
+    """What the table of claims shows of a trained model."""
 
     d_k: int
     n_heads: int
     n_sequences: int
+    #: Claim to its interpretations that one model can decide.
     interpretations: Mapping[str, Sequence[TrainedInterpretation]]
 
 
 def view_trained(catalogue: Catalogue) -> TrainedModel:
-    """Return what was observed, with the labels of a catalogue.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-    """
+    """Return what was observed, with the labels of a catalogue."""
     path = files("montecarlo.report.content.observed").joinpath(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
     interpretations = {}

@@ -85,45 +85,23 @@ class InterpretationLine:
 
 @dataclass(frozen=True, slots=True)
 class ObservedView:
-    """Everything that the pages of an observation show.
+    """Everything that the pages of an observation show."""
 
-    Attributes
-    ----------
-    record, run : mapping
-        observation.json and run.json.
-    overall : mapping
-        Quantity to its mean over heads.
-    states : sequence of (str, int)
-        Heads in each state, none left out.
-    too_weak, too_strong : int
-        Heads whose rows have a variance above, below 1 after the division.
-    ranges : mapping
-        Quantity to its smallest, median and largest value over heads.
-    lines : sequence of HeadLine
-        The heads farthest off first.
-    assumptions : sequence of AssumptionLine
-        Worst news first.
-    parts : sequence of (str, Cell, float)
-        Parts of the variance, and the share of each, averaged over heads.
-    compared : sequence of ComparedLine
-    interpretations : sequence of InterpretationLine
-    divisor : str
-        The model's divisor as LaTeX, empty where it has no name.
-    """
-
-    record: Mapping[str, Any]
+    record: Mapping[str, Any]  # observation.json and run.json
     run: Mapping[str, Any]
-    overall: Mapping[str, Cell]
-    states: Sequence[tuple[str, int]]
-    too_weak: int
+    overall: Mapping[str, Cell]  # quantity to its mean over heads
+    states: Sequence[tuple[str, int]]  # heads in each state, none left out
+    too_weak: int  # heads whose rows have a variance above, below 1 after the division
     too_strong: int
+    #: Quantity to its smallest, median and largest value over heads.
     ranges: Mapping[str, tuple[Cell, Cell, Cell]]
-    lines: Sequence[HeadLine]
-    assumptions: Sequence[AssumptionLine]
+    lines: Sequence[HeadLine]  # the heads farthest off first
+    assumptions: Sequence[AssumptionLine]  # worst news first
+    #: Parts of the variance, and the share of each, averaged over heads.
     parts: Sequence[tuple[str, Cell, float]]
     compared: Sequence[ComparedLine]
     interpretations: Sequence[InterpretationLine]
-    divisor: str
+    divisor: str  # the model's divisor as LaTeX, empty where it has no name
 
     @property
     def n_heads(self) -> int:

@@ -35,23 +35,12 @@ class DivisorRow:
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """Rows by n, then by d_k.
+    """Rows by n, then by d_k."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        LaTeX.
-    tables : tuple of (int, tuple of (int, tuple of DivisorRow))
-    first : (int, int)
-        The n and d_k to begin with.
-    dimensions : tuple of int
-        Every d_k; each n has all of them.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # LaTeX
     tables: tuple[tuple[int, tuple[tuple[int, tuple[DivisorRow, ...]], ...]], ...]
-    first: tuple[int, int]
-    dimensions: tuple[int, ...]
+    first: tuple[int, int]  # the n and d_k to begin with
+    dimensions: tuple[int, ...]  # every d_k; each n has all of them
 
 
 def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer | None:

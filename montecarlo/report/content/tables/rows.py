@@ -23,10 +23,6 @@ def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
         measurements.csv or curves.csv.
     **values : str or int
         What columns must hold.
-
-    Returns
-    -------
-    DataFrame
     """
     wanted = {"dependence": "none", "number_format": "float64", "softmax": "shifted"}
     keep = table["initialisation"].isna() | table["initialisation"].eq("")

@@ -35,23 +35,14 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True)
 class TopicTable:
-    """Columns as LaTeX, and for each size one cell a column (None where missing).
-
-    Attributes
-    ----------
-    columns : tuple of str
-    rows : tuple of (int, tuple of TableCell or None)
-        Each with its d_k, or its number of keys.
-    n_keys : int or None
-        The number of keys of all rows, None where they have several or none.
-    head : str
-        What the rows are of, as LaTeX.
-    """
+    """Columns as LaTeX, and for each size one cell a column (None where missing)."""
 
     columns: tuple[str, ...]
+    #: Each with its d_k, or its number of keys.
     rows: tuple[tuple[int, tuple[TableCell | None, ...]], ...]
+    #: The number of keys of all rows, None where they have several or none.
     n_keys: int | None
-    head: str = "d_k"
+    head: str = "d_k"  # what the rows are of, as LaTeX
 
 
 def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:

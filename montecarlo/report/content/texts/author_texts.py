@@ -38,35 +38,20 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class KnownText:
-    """What is known of a text that was judged, without a word of it.
-
-    Attributes
-    ----------
-    lines : int
-    sha256 : str
-        Of the text with its line ends folded.
-    sentences : mapping
-        Position of each sentence to its fingerprint.
-    """
+    """What is known of a text that was judged, without a word of it."""
 
     lines: int
-    sha256: str
-    sentences: Mapping[Position, str]
+    sha256: str  # of the text with its line ends folded
+    sentences: Mapping[Position, str]  # position of each sentence to its fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorText:
-    """An author's file: whether it is the text that was judged, and what was found.
-
-    Attributes
-    ----------
-    differs : bool
-    found : mapping
-        Position of each sentence of the judged text that is still in the file, as it
-        was, to the sentence.
-    """
+    """An author's file: whether it is the text that was judged, and what was found."""
 
     differs: bool
+    #: Position of each sentence of the judged text that is still in the file, as it
+    #: was, to the sentence.
     found: Mapping[Position, str]
 
     def quotation(self, line: int, numbers: Sequence[int], language: str) -> str | None:

@@ -27,24 +27,12 @@ INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a text says something.
+    """Where a text says something."""
 
-    Attributes
-    ----------
-    section : str
-        Its number, or a name of `INTRODUCTION` or `SUMMARY`.
-    point : int
-        Within the section; 0 for none.
-    line : int
-        Of the text's file, from 1; 0 where it is not known.
-    sentences : tuple of int
-        Within the line, from 1.
-    """
-
-    section: str
-    point: int = 0
-    line: int = 0
-    sentences: tuple[int, ...] = ()
+    section: str  # its number, or a name of `INTRODUCTION` or `SUMMARY`
+    point: int = 0  # within the section; 0 for none
+    line: int = 0  # of the text's file, from 1; 0 where it is not known
+    sentences: tuple[int, ...] = ()  # within the line, from 1
 
     @property
     def part(self) -> str:
@@ -58,67 +46,38 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A claim as one text says it, and how that came out.
-
-    Attributes
-    ----------
-    claim : ClaimView
-    verdict : str
-        Of the interpretations that the text's words admit.
-    places : tuple of Place
-    telling : (CheckView, CaseOutcome) or None
-        What it gives at the smallest telling case, and what was measured there.
-    """
+    """A claim as one text says it, and how that came out."""
 
     claim: ClaimView
-    verdict: str
+    verdict: str  # of the interpretations that the text's words admit
     places: tuple[Place, ...]
+    #: What it gives at the smallest telling case, and what was measured there.
     telling: tuple[CheckView, CaseOutcome] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What an erratum says of one claim.
+    """What an erratum says of one claim."""
 
-    Attributes
-    ----------
-    said : Assertion
-        Its places in the order of the text.
-    quotations : tuple of str
-        What the author's file has there, as far as it was found.
-    changed : tuple of Place
-        Those whose sentences are not in the author's file as they were.
-    """
-
-    said: Assertion
+    said: Assertion  # its places in the order of the text
+    #: What the author's file has there, as far as it was found.
     quotations: tuple[str, ...] = ()
+    #: Those whose sentences are not in the author's file as they were.
     changed: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """The erratum of one text.
-
-    Attributes
-    ----------
-    key : str
-    text : str
-        Its name, a message.
-    language : str
-    entries : tuple of Entry
-        In the order of the text.
-    right : tuple of (str, tuple of int)
-        Parts of the text with those of their points, if they have any, of which all
-        that was judged is right as it is said.
-    differs : bool
-        Whether the author's file is another than the one that was judged.
-    """
+    """The erratum of one text."""
 
     key: str
-    text: str
+    text: str  # its name, a message
     language: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...]  # in the order of the text
+    #: Parts of the text with those of their points, if they have any, of which all that
+    #: was judged is right as it is said.
     right: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    #: Whether the author's file is another than the one that was judged.
     differs: bool = False
 
     @property

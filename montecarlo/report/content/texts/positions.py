@@ -51,10 +51,6 @@ def prose_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text that hold sentences, with their numbers from 1.
 
     Front matter, displayed formulas and code, rules and empty lines hold none.
-
-    Parameters
-    ----------
-    text : str
     """
     lines = text.split("\n")
     closing = "---" if lines[:1] == ["---"] and "---" in lines[1:] else ""
@@ -119,10 +115,6 @@ def split_sentences(line: str, language: str) -> list[str]:
 
 def fingerprint(sentence: str) -> str:
     """Return what a sentence is known by, whatever its white space.
-
-    Parameters
-    ----------
-    sentence : str
 
     Returns
     -------

@@ -11,30 +11,17 @@ _NUMERALS = {"一": "1", "二": "2", "三": "3", "四": "4", "五": "5"}
 
 @dataclass(frozen=True, slots=True)
 class Sayers:
-    """Texts that make a claim in the same sections and in the same way.
+    """Texts that make a claim in the same sections and in the same way."""
 
-    Attributes
-    ----------
-    texts : tuple of (Shown, str)
-        Their names and keys.
-    ways : tuple of (str, tuple of str)
-        How they say it, each with the sections where they do.
-    verdict : str
-        The verdict on what they say, empty where all texts have that of the claim.
-    """
-
-    texts: tuple[tuple[Shown, str], ...]
+    texts: tuple[tuple[Shown, str], ...]  # their names and keys
+    #: How they say it, each with the sections where they do.
     ways: tuple[tuple[str, tuple[str, ...]], ...]
+    #: The verdict on what they say, empty where all texts have that of the claim.
     verdict: str
 
 
 def sayers_of(claim: ClaimView) -> list[Sayers]:
-    """Group the sources of a claim by text, and texts that say it alike.
-
-    Parameters
-    ----------
-    claim : ClaimView
-    """
+    """Group the sources of a claim by text, and texts that say it alike."""
     by_text: dict[str, dict[str, dict[str, None]]] = {}
     for source in claim.sources:
         ways = by_text.setdefault(source.text, {})
