@@ -25,7 +25,7 @@ from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.messages import require_complete
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.options import read_options, repeated_options
-from montecarlo.report.render.making import FORMATS, import_all, make_report
+from montecarlo.report.render.formats import FORMATS, import_all, make_report
 from montecarlo.report.terminal import print_list, print_outcome, progress_bar
 from montecarlo.results.journal import JournaledStore
 from montecarlo.results.publishing import publishing

@@ -20,9 +20,9 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.files import FORMATS, THEMES, draw_files
 from montecarlo.report.figures.judging.by_text import with_verdicts
 from montecarlo.report.language.catalogues import Language, read_language
-from montecarlo.report.render.making import gather_contents
+from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import Node, read_html, to_markdown
-from montecarlo.report.render.pages import Contents, render_captions
+from montecarlo.report.render.pages import render_captions
 from montecarlo.report.terminal import print_list
 from montecarlo.results.folder import write_text
 

@@ -1,7 +1,6 @@
 """The figures and pages of an observation, from what stands on disk."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -9,24 +8,10 @@ import pandas as pd
 from montecarlo.report.content.observed.record import Observed
 from montecarlo.report.content.observed.views import ObservedView, view_of
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
-from montecarlo.report.language.catalogues import (
-    LANGUAGES,
-    SOURCE,
-    Language,
-    read_language,
-)
+from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render.embedding import Figure, draw_figures
 from montecarlo.report.render.pages import render_template
 from montecarlo.results.folder import write_text
-
-
-@dataclass(frozen=True, slots=True)
-class ObservedContents:
-    """What the pages of all languages show."""
-
-    view: ObservedView
-    figures: Mapping[str, Figure]  # figure id to Figure
-    languages: Sequence[str]  # codes of the pages that are written together
 
 
 def make_observed_report(
@@ -43,32 +28,31 @@ def make_observed_report(
     folder : Path
         An existing folder.
     """
-    contents = gather_contents(observed, languages, folder)
-    for code in languages:
-        page = render_observed(contents, read_language(code))
-        write_text(folder / f"{code}.html", page)
-    index = render_observed(contents, read_language(SOURCE), index=True)
-    write_text(folder / "index.html", index)
-    return contents.view
+    view, figures = view_of(observed), draw_observed(observed, folder)
+    for name in (*languages, "index"):
+        language = read_language(SOURCE if name == "index" else name)
+        page = render_observed(
+            view, figures, languages, language, index=name == "index"
+        )
+        write_text(folder / f"{name}.html", page)
+    return view
 
 
-def gather_contents(
-    observed: Observed, languages: Sequence[str], folder: Path
-) -> ObservedContents:
-    """Draw the figures into a folder and gather what pages show."""
-    tables = (observed.table, pd.DataFrame())
-    figures = draw_figures(OBSERVED_FIGURES, tables, folder)
-    return ObservedContents(view_of(observed), figures, languages)
+def draw_observed(observed: Observed, folder: Path) -> dict[str, Figure]:
+    """Draw the figures of an observation into a folder."""
+    return draw_figures(OBSERVED_FIGURES, (observed.table, pd.DataFrame()), folder)
 
 
 def render_observed(
-    contents: ObservedContents, language: Language, *, index: bool = False
+    view: ObservedView,
+    figures: Mapping[str, Figure],
+    languages: Sequence[str],
+    language: Language,
+    *,
+    index: bool = False,
 ) -> str:
     """Render the report in one language, or the index."""
+    template = "observed-index.html.j2" if index else "observed.html.j2"
     return render_template(
-        "observed-index.html.j2" if index else "observed.html.j2",
-        language,
-        languages=[(code, *LANGUAGES[code]) for code in contents.languages],
-        view=contents.view,
-        figures=contents.figures,
+        template, language, languages=languages, view=view, figures=figures
     )

@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
-from montecarlo.report.render.making import make_report
+from montecarlo.report.render.formats import front_matter, make_report
 from montecarlo.report.render.markdown import read_html, to_markdown
-from montecarlo.report.render.outputs import front_matter
 from montecarlo.report.render.style import nested, stylesheet
 from tests.report.conftest import CODES
 

@@ -14,30 +14,15 @@ from montecarlo.observation.evidence import label_here
 from montecarlo.observation.head_quantities import COMPARED, FACTORS, PARTS
 from montecarlo.observation.observing import ALL
 from montecarlo.report.content.observed.record import Observed
+from montecarlo.report.content.tables.topics import TableCell
 from montecarlo.report.language.symbols import row_symbol
 
 #: Heads in the table of heads: those whose divisor is farthest off.
 MOST_HEADS = 24
-#: What a number without an error is over its digits: it is shown with four.
-UNKNOWN = 100.0
 #: Assumptions that a line of a head names.
 MOST_CAUSES = 3
 #: How an interpretation may come out in a head.
 OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One quantity of a head, or of all heads."""
-
-    value: float
-    error: float | None
-    row: str
-
-    @property
-    def digits(self) -> float:
-        """The error that its digits are cut to, where the error is not shown."""
-        return abs(self.value) / UNKNOWN if self.error is None else self.error
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +31,9 @@ class HeadLine:
 
     layer: str
     head: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, TableCell]
     state: str
-    causes: tuple[tuple[str, Cell], ...]
+    causes: tuple[tuple[str, TableCell], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +41,7 @@ class AssumptionLine:
     """An assumption over all heads: range of factors, outcomes, where it is worst."""
 
     name: str
-    factors: tuple[Cell, Cell, Cell]
+    factors: tuple[TableCell, TableCell, TableCell]
     holds: int
     fails: int
     open: int
@@ -69,7 +54,7 @@ class ComparedLine:
 
     name: str
     symbol: str
-    cells: tuple[Cell, Cell, Cell]
+    cells: tuple[TableCell, TableCell, TableCell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +74,16 @@ class ObservedView:
 
     record: Mapping[str, Any]  # observation.json and run.json
     run: Mapping[str, Any]
-    overall: Mapping[str, Cell]  # quantity to its mean over heads
+    overall: Mapping[str, TableCell]  # quantity to its mean over heads
     states: Sequence[tuple[str, int]]  # heads in each state, none left out
     too_weak: int  # heads whose rows have a variance above, below 1 after the division
     too_strong: int
     #: Quantity to its smallest, median and largest value over heads.
-    ranges: Mapping[str, tuple[Cell, Cell, Cell]]
+    ranges: Mapping[str, tuple[TableCell, TableCell, TableCell]]
     lines: Sequence[HeadLine]  # the heads farthest off first
     assumptions: Sequence[AssumptionLine]  # worst news first
     #: Parts of the variance, and the share of each, averaged over heads.
-    parts: Sequence[tuple[str, Cell, float]]
+    parts: Sequence[tuple[str, TableCell, float]]
     compared: Sequence[ComparedLine]
     interpretations: Sequence[InterpretationLine]
     divisor: str  # the model's divisor as LaTeX, empty where it has no name
@@ -115,19 +100,19 @@ class ObservedView:
 
 def cells_by_head(
     observed: Observed,
-) -> dict[tuple[str, str], dict[str, Cell]]:
+) -> dict[tuple[str, str], dict[str, TableCell]]:
     """Return the quantities of each head, and of all."""
-    found: dict[tuple[str, str], dict[str, Cell]] = {}
+    found: dict[tuple[str, str], dict[str, TableCell]] = {}
     for row in observed.table.to_dict("records"):
         head = (row["layer"], row["head"])
         found.setdefault(head, {})[row["quantity"]] = _cell(row)
     return found
 
 
-def _cell(row: Mapping[Hashable, Any]) -> Cell:
+def _cell(row: Mapping[Hashable, Any]) -> TableCell:
     error = None if math.isnan(row["std_error"]) else row["std_error"]
     place = f"{row['layer']}/{row['head']}/{row['quantity']}"
-    return Cell(row["value"], error, place)
+    return TableCell(row["value"], error, place)
 
 
 def view_of(observed: Observed) -> ObservedView:
@@ -161,19 +146,20 @@ def view_of(observed: Observed) -> ObservedView:
     )
 
 
-def _range(cells: Sequence[Cell]) -> tuple[Cell, Cell, Cell]:
+def _range(cells: Sequence[TableCell]) -> tuple[TableCell, TableCell, TableCell]:
     """Return the smallest, the middle and the largest of the heads' cells."""
     ordered = sorted(cells, key=lambda cell: cell.value)
     return ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]
 
 
-def _spread(cells: Mapping[str, Cell]) -> float:
+def _spread(cells: Mapping[str, TableCell]) -> float:
     """Return the variance within the rows of a head, after the division."""
     return cells["scaled_row_variance"].value
 
 
 def _head_lines(
-    record: Mapping[str, Any], by_head: Mapping[tuple[str, str], Mapping[str, Cell]]
+    record: Mapping[str, Any],
+    by_head: Mapping[tuple[str, str], Mapping[str, TableCell]],
 ) -> list[HeadLine]:
     lines = []
     for head in record["heads"]:
@@ -197,7 +183,8 @@ def _head_lines(
 
 
 def _assumptions(
-    record: Mapping[str, Any], ranges: Mapping[str, tuple[Cell, Cell, Cell]]
+    record: Mapping[str, Any],
+    ranges: Mapping[str, tuple[TableCell, TableCell, TableCell]],
 ) -> list[AssumptionLine]:
     failing = (
         [one["name"] for one in head["assumptions"] if one["verdict"] == "refuted"]
@@ -229,9 +216,9 @@ def _assumptions(
 
 
 def _parts(
-    overall: Mapping[str, Cell],
-    by_head: Mapping[tuple[str, str], Mapping[str, Cell]],
-) -> list[tuple[str, Cell, float]]:
+    overall: Mapping[str, TableCell],
+    by_head: Mapping[tuple[str, str], Mapping[str, TableCell]],
+) -> list[tuple[str, TableCell, float]]:
     parts = []
     for name in PARTS:
         shares = [
@@ -244,7 +231,7 @@ def _parts(
     return parts
 
 
-def _compared(name: str, overall: Mapping[str, Cell]) -> ComparedLine:
+def _compared(name: str, overall: Mapping[str, TableCell]) -> ComparedLine:
     symbol = row_symbol(name, "mean", "sqrt").split(r"\;\;")[0]
     suffixes = ("", "_permuted", "_dependence")
     first, second, third = (overall[f"{name}{suffix}"] for suffix in suffixes)
