@@ -23,7 +23,6 @@ from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import Node, read_html, to_markdown
 from montecarlo.report.render.pages import render_captions
-from montecarlo.report.terminal import print_list
 from montecarlo.results.folder import write_text
 
 LEAST_DPI, MOST_DPI = 50, 1200
@@ -149,11 +148,6 @@ def captions(contents: Contents, drawn: dict[str, str], language: Language) -> s
         blocks.append(f"## {name}\n")
         blocks.append(to_markdown(Node("div", {}, [figure]), {"#": file}.__getitem__))
     return "\n".join(blocks)
-
-
-def print_figures() -> None:
-    """Print what figures there are."""
-    print_list("figures")
 
 
 def print_paths(_: Findings, written: Sequence[Path]) -> None:
