@@ -36,7 +36,9 @@ def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
     # sequences that count twice are no sequences
     several = [file.resolve() for file in files if file.suffix != ".npy"]
     if len(set(several)) < len(several):
-        raise InputError(f"files must be different ones, got {', '.join(map(str, files))}")
+        raise InputError(
+            f"files must be different ones, got {', '.join(map(str, files))}"
+        )
     return files
 
 
