@@ -15,9 +15,9 @@ import pandas as pd
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
-    CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
+    SelfCheckOutcome,
     SentenceOutcome,
 )
 from montecarlo.claims.schema import Catalogue, Claim
@@ -35,7 +35,7 @@ from montecarlo.report.content.views import (
     SelfCheckView,
 )
 from montecarlo.report.language.own_words import Shown, shown_words
-from montecarlo.report.language.symbols import check_formula, row_symbol
+from montecarlo.report.language.symbols import check_formula, check_symbol
 from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
 from montecarlo.study.run_record import read_report_run
 
@@ -108,7 +108,7 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         said = _said(passage, words(entry.sentence.text))
         if said is not None:
             passages[entry.place] = (*passages.get(entry.place, ()), said)
-    statements = {check.id: check.statement for check in catalogue.self_check}
+    statements = {check.id: words(check.statement) for check in catalogue.self_check}
     return Findings(
         record,
         results.run,
@@ -118,12 +118,7 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         ),
         passages,
         tuple(
-            SelfCheckView(
-                one.id,
-                words(statements[one.id]),
-                one.verdict,
-                tuple(map(_check, one.checks)),
-            )
+            SelfCheckView(one.id, statements[one.id], one.verdict, _checks(one))
             for one in record.self_checks
         ),
         catalogue.language is not None,
@@ -138,12 +133,14 @@ def _claim(
     words: Callable[[Words], Shown],
 ) -> ClaimView:
     labels = {
-        one.id: words(one.label)
+        one.id: None if one.label is None else words(one.label)
         for one in claim.interpretation
-        if one.label is not None
     }
     interpretations = tuple(
-        _interpretation(one, labels.get(one.id)) for one in outcome.interpretations
+        InterpretationView(
+            labels.get(one.id), check_symbol(one.checks[0]), one, _checks(one)
+        )
+        for one in outcome.interpretations
     )
     pairs = zip(outcome.findings, claim.finding, strict=True)
     said = (_said(one, words(finding.text)) for one, finding in pairs)
@@ -173,20 +170,10 @@ def _said(outcome: SentenceOutcome | None, text: Shown) -> Said | None:
     """Return a sentence with its numbers; None where it does not hold."""
     if outcome is None or not outcome.holds:
         return None
-    return Said(text, outcome.numbers, tuple(map(_check, outcome.checks)))
+    return Said(text, outcome.numbers, _checks(outcome))
 
 
-def _interpretation(
-    outcome: InterpretationOutcome, label: Shown | None
-) -> InterpretationView:
-    first = outcome.checks[0]
-    return InterpretationView(
-        label,
-        row_symbol(first.quantity, first.summary, first.divisor),
-        outcome,
-        tuple(map(_check, outcome.checks)),
-    )
-
-
-def _check(outcome: CheckOutcome) -> CheckView:
-    return CheckView(check_formula(outcome), outcome.cases)
+def _checks(
+    outcome: InterpretationOutcome | SelfCheckOutcome | SentenceOutcome,
+) -> tuple[CheckView, ...]:
+    return tuple(CheckView(check_formula(one), one.cases) for one in outcome.checks)

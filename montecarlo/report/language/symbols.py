@@ -50,9 +50,14 @@ def _grouped(symbol: str) -> str:
     return rf"({symbol})" if symbol[0].isdigit() else symbol
 
 
+def check_symbol(check: Check) -> str:
+    """Return what a check looks at, as LaTeX."""
+    return row_symbol(check.quantity, check.summary, check.divisor)
+
+
 def check_formula(check: Check) -> str:
     """Return what a check compares, as LaTeX."""
-    symbol = row_symbol(check.quantity, check.summary, check.divisor)
+    symbol = check_symbol(check)
     if check.quantity in FORMAT_QUANTITIES:
         symbol = rf"{symbol}\,_{{\mathrm{{{check.number_format}}}}}"
     low, high = level_formula(check.low), level_formula(check.high)

@@ -59,7 +59,7 @@ class Contents:
             "power": carded,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
-        topics = {claim.topic for claim in findings.claims}
+        topics = {claim.outcome.topic for claim in findings.claims}
         return number_all(set(self.figures), tables, topics, own=findings.own)
 
 

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,9 @@ MOST_CAUSES = 3
 #: How an interpretation may come out in a head.
 OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
 
+#: The smallest, the middle and the largest of heads.
+Range = tuple[TableCell, TableCell, TableCell]
+
 
 @dataclass(frozen=True, slots=True)
 class HeadLine:
@@ -41,7 +44,7 @@ class AssumptionLine:
     """An assumption over all heads: range of factors, outcomes, where it is worst."""
 
     name: str
-    factors: tuple[TableCell, TableCell, TableCell]
+    factors: Range
     holds: int
     fails: int
     open: int
@@ -49,19 +52,9 @@ class AssumptionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedLine:
-    """A quantity of rows, with the model's keys and with those of other sequences."""
-
-    name: str
-    symbol: str
-    cells: tuple[TableCell, TableCell, TableCell]
-
-
-@dataclass(frozen=True, slots=True)
 class InterpretationLine:
     """An interpretation of a claim and how it comes out on this model."""
 
-    claim: str
     statement: str
     label: str | None
     verdict: str
@@ -79,12 +72,14 @@ class ObservedView:
     too_weak: int  # heads whose rows have a variance above, below 1 after the division
     too_strong: int
     #: Quantity to its smallest, median and largest value over heads.
-    ranges: Mapping[str, tuple[TableCell, TableCell, TableCell]]
+    ranges: Mapping[str, Range]
     lines: Sequence[HeadLine]  # the heads farthest off first
     assumptions: Sequence[AssumptionLine]  # worst news first
     #: Parts of the variance, and the share of each, averaged over heads.
     parts: Sequence[tuple[str, TableCell, float]]
-    compared: Sequence[ComparedLine]
+    #: Symbols of quantities of rows, each with the model's keys, with those of other
+    #: sequences, and the difference.
+    compared: Sequence[tuple[str, Range]]
     interpretations: Sequence[InterpretationLine]
     divisor: str  # the model's divisor as LaTeX, empty where it has no name
 
@@ -93,26 +88,19 @@ class ObservedView:
         """Heads in all layers."""
         return len(self.record["heads"])
 
-    def count(self, state: str) -> int:
-        """Return how many heads are in a state."""
-        return dict(self.states)[state]
 
-
-def cells_by_head(
-    observed: Observed,
-) -> dict[tuple[str, str], dict[str, TableCell]]:
+def cells_by_head(observed: Observed) -> dict[tuple[str, str], dict[str, TableCell]]:
     """Return the quantities of each head, and of all."""
     found: dict[tuple[str, str], dict[str, TableCell]] = {}
     for row in observed.table.to_dict("records"):
-        head = (row["layer"], row["head"])
-        found.setdefault(head, {})[row["quantity"]] = _cell(row)
+        layer, head, name, error = (
+            row[column] for column in ("layer", "head", "quantity", "std_error")
+        )
+        cell = TableCell(
+            row["value"], None if math.isnan(error) else error, f"{layer}/{head}/{name}"
+        )
+        found.setdefault((layer, head), {})[name] = cell
     return found
-
-
-def _cell(row: Mapping[Hashable, Any]) -> TableCell:
-    error = None if math.isnan(row["std_error"]) else row["std_error"]
-    place = f"{row['layer']}/{row['head']}/{row['quantity']}"
-    return TableCell(row["value"], error, place)
 
 
 def view_of(observed: Observed) -> ObservedView:
@@ -124,35 +112,32 @@ def view_of(observed: Observed) -> ObservedView:
     ranges = {
         name: _range([cells[name] for cells in by_head.values()]) for name in overall
     }
+    divided = [_row_variance(cells) for cells in by_head.values()]
     counts = Counter(head["state"] for head in record["heads"])
     return ObservedView(
         record,
         observed.run,
         overall,
         [(state, counts[state]) for state in STATES],
-        sum(_spread(cells) > 1.0 for cells in by_head.values()),
-        sum(_spread(cells) < 1.0 for cells in by_head.values()),
+        sum(variance > 1.0 for variance in divided),
+        sum(variance < 1.0 for variance in divided),
         ranges,
         _head_lines(record, by_head),
         _assumptions(record, ranges),
         _parts(overall, by_head),
-        [
-            _compared(name, overall)
-            for name in COMPARED
-            if f"{name}_permuted" in overall
-        ],
+        list(_compared(overall)),
         _interpretations(record),
         divisor.symbol if divisor else "",
     )
 
 
-def _range(cells: Sequence[TableCell]) -> tuple[TableCell, TableCell, TableCell]:
+def _range(cells: Sequence[TableCell]) -> Range:
     """Return the smallest, the middle and the largest of the heads' cells."""
     ordered = sorted(cells, key=lambda cell: cell.value)
     return ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]
 
 
-def _spread(cells: Mapping[str, TableCell]) -> float:
+def _row_variance(cells: Mapping[str, TableCell]) -> float:
     """Return the variance within the rows of a head, after the division."""
     return cells["scaled_row_variance"].value
 
@@ -178,40 +163,35 @@ def _head_lines(
                 tuple(causes[:MOST_CAUSES]),
             )
         )
-    lines.sort(key=lambda line: -abs(math.log(max(_spread(line.cells), LEAST))))
+    lines.sort(key=lambda line: -abs(math.log(max(_row_variance(line.cells), LEAST))))
     return lines[:MOST_HEADS]
 
 
 def _assumptions(
     record: Mapping[str, Any],
-    ranges: Mapping[str, tuple[TableCell, TableCell, TableCell]],
+    ranges: Mapping[str, Range],
 ) -> list[AssumptionLine]:
     failing = (
         [one["name"] for one in head["assumptions"] if one["verdict"] == "refuted"]
         for head in record["heads"]
     )
     farthest = Counter(names[0] for names in failing if names)
-    lines = []
-    for name in FACTORS:
-        found = [
-            one["verdict"]
-            for head in record["heads"]
-            for one in head["assumptions"]
-            if one["name"] == name
-        ]
-        if not found:
-            continue
-        verdicts = Counter(found)
-        lines.append(
-            AssumptionLine(
-                name,
-                ranges[f"factor_{name}"],
-                verdicts["supported"],
-                verdicts["refuted"],
-                verdicts["inconclusive"],
-                farthest[name],
-            )
+    verdicts: dict[str, Counter[str]] = {}
+    for head in record["heads"]:
+        for one in head["assumptions"]:
+            verdicts.setdefault(one["name"], Counter())[one["verdict"]] += 1
+    lines = [
+        AssumptionLine(
+            name,
+            ranges[f"factor_{name}"],
+            verdicts[name]["supported"],
+            verdicts[name]["refuted"],
+            verdicts[name]["inconclusive"],
+            farthest[name],
         )
+        for name in FACTORS
+        if name in verdicts
+    ]
     return sorted(lines, key=lambda line: (-line.first, -line.fails))
 
 
@@ -231,11 +211,14 @@ def _parts(
     return parts
 
 
-def _compared(name: str, overall: Mapping[str, TableCell]) -> ComparedLine:
-    symbol = row_symbol(name, "mean", "sqrt").split(r"\;\;")[0]
-    suffixes = ("", "_permuted", "_dependence")
-    first, second, third = (overall[f"{name}{suffix}"] for suffix in suffixes)
-    return ComparedLine(name, symbol, (first, second, third))
+def _compared(overall: Mapping[str, TableCell]) -> Iterator[tuple[str, Range]]:
+    """Yield what is compared, where there are keys of other sequences."""
+    for name in COMPARED:
+        if f"{name}_permuted" in overall:
+            symbol = row_symbol(name, "mean", "sqrt").split(r"\;\;")[0]
+            suffixes = ("", "_permuted", "_dependence")
+            first, second, third = (overall[f"{name}{suffix}"] for suffix in suffixes)
+            yield symbol, (first, second, third)
 
 
 def _interpretations(record: Mapping[str, Any]) -> list[InterpretationLine]:
@@ -245,7 +228,6 @@ def _interpretations(record: Mapping[str, Any]) -> list[InterpretationLine]:
         claim = claims[one["claim"]]
         lines.append(
             InterpretationLine(
-                claim.id,
                 str(claim.statement),
                 label_here(claim, one["interpretation"]),
                 one["verdict"],

@@ -171,13 +171,15 @@ def make_errata(
 
 def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
     """Yield a claim as a text says it, if it does."""
-    sources = [source for source in claim.sources if source.text == key]
+    sources = [source for source in claim.outcome.sources if source.text == key]
     if not sources:
         return
     places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
     admitted = {name for source in sources for name in source.admits}
     interpretations = [r for r in claim.voting if not admitted or r.id in admitted]
-    yield Assertion(claim, claim.texts[key], places, smallest_refuted(interpretations))
+    yield Assertion(
+        claim, claim.outcome.texts[key], places, smallest_refuted(interpretations)
+    )
 
 
 def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:

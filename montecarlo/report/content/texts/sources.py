@@ -23,14 +23,14 @@ class Sayers:
 def sayers_of(claim: ClaimView) -> list[Sayers]:
     """Group the sources of a claim by text, and texts that say it alike."""
     by_text: dict[str, dict[str, dict[str, None]]] = {}
-    for source in claim.sources:
+    for source in claim.outcome.sources:
         ways = by_text.setdefault(source.text, {})
         ways.setdefault(source.quantifier, {})[section_number(source.section)] = None
-    differ = len({claim.verdict, *claim.texts.values()}) > 1
+    differ = len({claim.verdict, *claim.outcome.texts.values()}) > 1
     alike: dict[tuple[object, ...], list[str]] = {}
     for key, ways in by_text.items():
         shown = tuple((how, tuple(sections)) for how, sections in ways.items())
-        verdict = claim.texts.get(key, claim.verdict)
+        verdict = claim.outcome.texts.get(key, claim.verdict)
         alike.setdefault((shown, verdict if differ else ""), []).append(key)
     return [
         Sayers(tuple((claim.names[key], key) for key in keys), ways, verdict)  # type: ignore[arg-type]
