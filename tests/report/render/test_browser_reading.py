@@ -93,7 +93,7 @@ def test_claims_are_filtered(opened, report):
         assert page.evaluate(CARDS) == len(wanted)
         assert page.inner_text("#filter-shown") == str(len(wanted))
         page.select_option("#filter-text", "s-de")
-        both = [c for c in wanted if any(source.text == "de" for source in c.sources)]
+        both = [c for c in wanted if any(s.text == "de" for s in c.outcome.sources)]
         assert page.evaluate(CARDS) == len(both)
         page.click("#filter button")
         page.wait_for_timeout(50)  # a form is reset after its event
