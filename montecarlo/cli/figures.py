@@ -58,7 +58,6 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
         from montecarlo.report.documentation import (
             figure_maker,
             print_paths,
-            read_wanted,
         )
         from montecarlo.report.rerendering import render_again
         from montecarlo.report.terminal import print_list
@@ -66,7 +65,7 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     if arguments.list:
         print_list("figures")
         return DONE
-    make = figure_maker(read_wanted(arguments))
+    make = figure_maker(arguments)
     draw = run_report if arguments.source is None else render_again
     draw(arguments, typed, make, print_paths)
     return DONE

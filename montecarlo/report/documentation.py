@@ -6,7 +6,7 @@ From a report's contents to files; options of ``python -m montecarlo figures``.
 import argparse
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
@@ -29,19 +29,8 @@ LEAST_DPI, MOST_DPI = 50, 1200
 DECIMALS = ("point", "comma")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which figures are drawn, and how."""
-
-    figures: tuple[str, ...]  # keys of `FIGURES`
-    formats: tuple[str, ...]
-    dpi: int
-    theme: str | None
-    comma: bool  # whether numbers have commas for decimal points
-
-
-def read_wanted(arguments: argparse.Namespace) -> Wanted:
-    """Validate which figures are asked for, and how.
+def figure_maker(arguments: argparse.Namespace) -> Make:
+    """Return what writes the figures that are asked for, and captions, into a folder.
 
     Parameters
     ----------
@@ -63,25 +52,14 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
         look_up("theme", arguments.theme, THEMES)
     mark = arguments.decimal or "point"
     look_up("decimal", mark, dict.fromkeys(DECIMALS))
-    dpi = 200
-    if arguments.dpi is not None:
-        dpi = whole_number("dpi", arguments.dpi)
-        if not LEAST_DPI <= dpi <= MOST_DPI:
-            raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
-        if "png" not in formats:
-            raise InputError(f"--dpi must stand with --format png, got {dpi}")
-    chosen = tuple(name for name in FIGURES if name in (arguments.figures or FIGURES))
-    return Wanted(
-        chosen,
-        tuple(f for f in FORMATS if f in formats),
-        dpi,
-        arguments.theme,
-        mark == "comma",
+    chosen = [name for name in FIGURES if name in (arguments.figures or FIGURES)]
+    draw = partial(
+        draw_files,
+        formats=[kind for kind in FORMATS if kind in formats],
+        theme=arguments.theme,
+        dpi=_read_dpi(arguments.dpi, formats),
+        comma=mark == "comma",
     )
-
-
-def figure_maker(wanted: Wanted) -> Make:
-    """Return what writes figures and captions into a folder."""
 
     def make(
         results: Results,
@@ -90,8 +68,20 @@ def figure_maker(wanted: Wanted) -> Make:
         folder: Path,
         _executor: Executor | None,
     ) -> None:
-        contents = gather_contents(results, catalogue, languages, wanted.figures)
-        drawn = _write_figures(with_verdicts(results), wanted, contents, folder)
+        contents = gather_contents(results, catalogue, languages, chosen)
+        if not contents.figures:
+            raise UnfinishedError(
+                f"results must have data for one of these figures: {', '.join(chosen)}"
+            )
+        shown = with_verdicts(results)
+        drawn = {}
+        for name in contents.figures:
+            files = draw(FIGURES[name], (shown.measurements, shown.curves))
+            for kind, content in files.items():
+                (folder / f"{name}.{kind}").write_bytes(content)
+            # of those that were asked for, what a Markdown page can show best
+            best = next(kind for kind in ("svg", "png", "pdf") if kind in files)
+            drawn[name] = f"{name}.{best}"
         for code in languages:
             text = captions(contents, drawn, read_language(code))
             write_text(folder / f"captions.{code}.md", text)
@@ -99,33 +89,16 @@ def figure_maker(wanted: Wanted) -> Make:
     return make
 
 
-def _write_figures(
-    results: Results, wanted: Wanted, contents: Contents, folder: Path
-) -> dict[str, str]:
-    """Write the figures; returns id to the file that a caption shows."""
-    drawn = {}
-    for name in wanted.figures:
-        if name not in contents.figures:
-            continue
-        files = draw_files(
-            FIGURES[name],
-            (results.measurements, results.curves),
-            wanted.formats,
-            wanted.theme,
-            dpi=wanted.dpi,
-            comma=wanted.comma,
-        )
-        for kind, content in files.items():
-            (folder / f"{name}.{kind}").write_bytes(content)
-        # of those that were asked for, what a Markdown page can show best
-        shown = next(kind for kind in ("svg", "png", "pdf") if kind in files)
-        drawn[name] = f"{name}.{shown}"
-    if not drawn:
-        names = ", ".join(wanted.figures)
-        raise UnfinishedError(
-            f"results must have data for one of these figures: {names}"
-        )
-    return drawn
+def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:
+    """Return how many pixels an inch has."""
+    if typed is None:
+        return 200
+    dpi = whole_number("dpi", typed)
+    if not LEAST_DPI <= dpi <= MOST_DPI:
+        raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
+    if "png" not in formats:
+        raise InputError(f"--dpi must stand with --format png, got {dpi}")
+    return dpi
 
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:

@@ -1,7 +1,7 @@
 """Whether claims.json fits the catalogue that it is of, and tables fit themselves."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.checks import Check
@@ -78,14 +78,8 @@ def _name_of(line: Line) -> str:
         text["dependence"],
         text["initialisation"],
     )
-    key = RowKey(
-        text["divisor"],
-        text["quantity"],
-        text["summary"],
-        text["number_format"],
-        text["softmax"],
-    )
-    return row_id(point, key)
+    names = ("divisor", "quantity", "summary", "number_format", "softmax")
+    return row_id(point, RowKey(*(text[name] for name in names)))
 
 
 def _named(claims: Judgement) -> Iterator[str]:
@@ -93,14 +87,9 @@ def _named(claims: Judgement) -> Iterator[str]:
     for check in (*claims.judged_checks(), *claims.said_checks()):
         for case in check.cases:
             yield from case.rows
-    for sentence in _sentences(claims):
+    of_claims = (one for claim in claims.claims for one in claim.sentences())
+    for sentence in (*of_claims, *claims.passages):
         yield from (number.row for number in sentence.numbers.values())
-
-
-def _sentences(claims: Judgement) -> Iterator[SentenceOutcome]:
-    for claim in claims.claims:
-        yield from claim.sentences()
-    yield from claims.passages
 
 
 def require_catalogue(claims: ClaimsRecord, catalogue: Catalogue) -> None:
@@ -172,16 +161,12 @@ def _ids(entries: Iterable[Named]) -> list[str]:
 
 def _require_same(place: str, wanted: object, came: object) -> None:
     if wanted != came:
-        _refuse_part(place, wanted, came)
+        raise ResultsError(
+            f"{CLAIMS_FILE} must be of the claims of this version: {place} must be "
+            f"{_shorten(wanted)}, got {_shorten(came)}"
+        )
 
 
-def _refuse_part(place: str, wanted: object, came: object) -> NoReturn:
-    raise ResultsError(
-        f"{CLAIMS_FILE} must be of the claims of this version: {place} must be "
-        f"{_shown(wanted)}, got {_shown(came)}"
-    )
-
-
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = str(sorted(value)) if isinstance(value, set) else repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."

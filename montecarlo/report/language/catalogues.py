@@ -8,7 +8,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from babel import Locale
 from babel.messages.catalog import Catalog
@@ -70,15 +70,14 @@ class Language:
 
 
 SOURCE = "en"
-#: Code, BCP 47 tag, own name.
-_KNOWN = (
-    ("en", "en", "English"),
-    ("de", "de", "Deutsch"),
-    ("zh", "zh-Hans", "中文"),
-    ("ja", "ja", "日本語"),
-    ("es", "es", "Español"),
-)
-LANGUAGES = {code: (tag, name) for code, tag, name in _KNOWN}
+#: Code to BCP 47 tag and own name.
+LANGUAGES = {
+    "en": ("en", "English"),
+    "de": ("de", "Deutsch"),
+    "zh": ("zh-Hans", "中文"),
+    "ja": ("ja", "日本語"),
+    "es": ("es", "Español"),
+}
 
 
 def read_language(code: str) -> Language:
@@ -108,9 +107,9 @@ def read_language(code: str) -> Language:
     return Language(code, tag, name, dict(_messages(code, catalogue)))
 
 
-def catalogue_path(code: str) -> Traversable:
+def catalogue_path(code: str) -> Path:
     """Return where the catalogue of a language is."""
-    return template_folder().joinpath("locale", code, "LC_MESSAGES", "montecarlo.po")
+    return template_folder() / "locale" / code / "LC_MESSAGES" / "montecarlo.po"
 
 
 #: What a translation must hold as often as its source.

@@ -8,9 +8,7 @@ of claims.
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.resources.abc import Traversable
 from io import BytesIO
-from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
@@ -68,21 +66,13 @@ def require_complete(languages: Iterable[Language]) -> None:
 
 
 def _in_templates() -> Iterator[tuple[str, str]]:
-    for path in _template_files(template_folder()):
+    for path in sorted(template_folder().rglob("*.html.j2")):
         with BytesIO(path.read_bytes()) as file:
             for _, _, found, _ in babel_extract(file, KEYWORDS, (), {}):
                 # a call with values gives a tuple, the message first
                 message = found[0] if isinstance(found, tuple) else found
                 if message is not None:  # of a variable: the catalogue's own message
                     yield str(message), path.name
-
-
-def _template_files(folder: Traversable) -> Iterator[Traversable]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _template_files(entry)
-        elif entry.name.endswith(".html.j2"):
-            yield entry
 
 
 def updated_catalogue(code: str, old: bytes) -> bytes:
@@ -121,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     left = 0
     for code in chosen or [code for code in LANGUAGES if code != SOURCE]:
         look_up("language", code, LANGUAGES)
-        path = Path(str(catalogue_path(code)))
+        path = catalogue_path(code)
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = updated_catalogue(code, path.read_bytes() if path.exists() else b"")
         path.write_bytes(fresh)

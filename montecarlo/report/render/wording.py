@@ -46,7 +46,7 @@ def functions_for(
         "interval": numbers.interval,
         "region": numbers.region,
         "plain_number": numbers.plain,
-        "tex": partial(_quotable_tex if quotable else _tex, language),
+        "tex": partial(_tex, language, quotable=quotable),
     }
 
 
@@ -81,9 +81,7 @@ def set_number(language: Language, number: NumberOutcome) -> Markup:
 
     A count stands in full, an exact value with three digits.
     """
-    row = (
-        "" if number.std_error is None else number.row
-    )  # an exact value is no estimate
+    row = number.row if number.std_error is not None else ""  # an exact value has none
     if number.std_error is None and not number.value.is_integer():
         return language.numbers.number(number.value, abs(number.value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
@@ -137,13 +135,10 @@ def _localised_prose(language: Language, text: Markup) -> Markup:
     return prose(text, partial(localised, language))
 
 
-def _tex(language: Language, latex: str) -> Markup:
-    """Set a formula that the program made, with the language's decimal sign."""
-    formula = math_ml(localised(language, latex), quotable=False)
+def _tex(language: Language, latex: str, *, quotable: bool) -> Markup:
+    """Set a formula that the program made, with the language's decimal sign.
+
+    With its LaTeX where it is ``quotable``: Markdown is made from that.
+    """
+    formula = math_ml(localised(language, latex), quotable=quotable)
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter
-
-
-def _quotable_tex(language: Language, latex: str) -> Markup:
-    """Set such a formula with its LaTeX, which Markdown is made from."""
-    formula = math_ml(localised(language, latex))
-    return Markup(formula)  # noqa: S704 - as above

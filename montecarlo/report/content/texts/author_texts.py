@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from types import MappingProxyType
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import CONTROL
@@ -84,9 +83,12 @@ def read_known_texts() -> Mapping[str, KnownText]:
     data = tomllib.loads(source.read_text(encoding="utf-8"))
     known = {}
     for key, text in data.items():
-        marks = {_position(name): mark for name, mark in text["sentences"].items()}
+        marks = {}
+        for name, mark in text["sentences"].items():
+            line, _, number = name.partition(".")
+            marks[int(line), int(number)] = mark
         known[key] = KnownText(text["lines"], text["sha256"], marks)
-    return MappingProxyType(known)
+    return known
 
 
 def compare_text(known: KnownText, text: str, language: str) -> AuthorText:
@@ -228,8 +230,3 @@ def _folded(text: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(_folded(text).encode()).hexdigest()
-
-
-def _position(name: str) -> Position:
-    line, _, number = name.partition(".")
-    return int(line), int(number)
