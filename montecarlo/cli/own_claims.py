@@ -33,7 +33,7 @@ from montecarlo.printing import print_lines
 from montecarlo.report.command import write_report
 from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.language.own_words import read_own_claims
-from montecarlo.report.options import Target, choose_languages, configured
+from montecarlo.report.options import Target, choose_languages, configure
 from montecarlo.study.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.study.running import run_study
 
@@ -68,7 +68,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         raise InputError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
     seed, jobs = seed_number(arguments.seed), jobs_number(arguments.jobs)
     executor = arguments.executor
-    configured({"seed": seed, "jobs": jobs, "executor": executor})
+    configure({"seed": seed, "jobs": jobs, "executor": executor})
     folder = None
     if arguments.output is not None:
         folder = named_folder("output", arguments.output)

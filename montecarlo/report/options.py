@@ -90,7 +90,7 @@ def read_options(
     settings = dict(_read_file(arguments.config)) if arguments.config else {}
     if arguments.preset is not None:
         settings.pop("grid", None)
-    configuration = configured(settings | _typed(arguments), arguments.config)
+    configuration = configure(settings | _read_typed(arguments), arguments.config)
     preset = "" if configuration.grid else configuration.preset
     grid = configuration.grid or look_up("preset", preset, PRESETS)
     return _study(configuration, grid, preset), _target(configuration, arguments, typed)
@@ -118,7 +118,7 @@ def _repeat(
         raise InputError(f"replicates-from must hold {min(missing)!r}")
     settings = {name: record[name] for name in taken[:4]}
     settings["lang"] = record["languages"]
-    configuration = configured(settings | _typed(arguments), str(path))
+    configuration = configure(settings | _read_typed(arguments), str(path))
     if configuration.grid is None:
         raise InputError(f"replicates-from must hold a grid, got {str(path)!r}")
     study = replace(
@@ -129,7 +129,7 @@ def _repeat(
     return study, _target(configuration, arguments, typed)
 
 
-def _typed(arguments: argparse.Namespace) -> dict[str, object]:
+def _read_typed(arguments: argparse.Namespace) -> dict[str, object]:
     """Return what the command line says itself."""
     names = ("preset", "lang", "only", "output", "executor", "seed", "jobs")
     numbers = {"seed": seed_number, "jobs": jobs_number}
@@ -202,7 +202,7 @@ def _read_file(path: str) -> dict[str, object]:
         raise InputError(f"config must be TOML, got {path!r}: {error}") from None
 
 
-def configured(settings: dict[str, object], path: str | None = None) -> Configuration:
+def configure(settings: dict[str, object], path: str | None = None) -> Configuration:
     """Validate settings, of a file where a path is given.
 
     Raises

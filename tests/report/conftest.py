@@ -31,7 +31,7 @@ from montecarlo.report.content.observed.record import (
     read_observation,
     write_observation,
 )
-from montecarlo.report.content.observed.views import view_of
+from montecarlo.report.content.observed.views import view_observation
 from montecarlo.report.content.record import (
     ReportRecord,
     with_calibration,
@@ -368,7 +368,7 @@ class ObservedReport:
         run |= {"files": [{"name": "qk.npz", "bytes": 1, "sha256": "0" * 64}]}
         write_json(folder / "run.json", run)
         self.observed = read_observation(folder, run)
-        self.view = view_of(self.observed)
+        self.view = view_observation(self.observed)
         self.figures = draw_observed(self.observed, folder)
         self._pages: dict[str, Page] = {}
 

@@ -23,7 +23,7 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.content.fitting import require_rows
 from montecarlo.report.content.record import ReportRecord, read_claims
-from montecarlo.report.content.telling import telling
+from montecarlo.report.content.telling import find_telling
 from montecarlo.report.content.views import (
     FAILING,
     CheckView,
@@ -34,7 +34,7 @@ from montecarlo.report.content.views import (
     Said,
     SelfCheckView,
 )
-from montecarlo.report.language.own_words import Shown, shown_words
+from montecarlo.report.language.own_words import Shown, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
 from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
 from montecarlo.study.run_record import read_report_run
@@ -98,14 +98,14 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
     catalogue = catalogue or read_catalogue()
     record = results.claims
     by_id = {claim.id: claim for claim in catalogue.claim}
-    words = partial(shown_words, language=catalogue.language)
+    words = partial(show_words, language=catalogue.language)
     names = {text.key: words(text.name) for text in catalogue.text}
     numbers = {claim.id: n for n, claim in enumerate(catalogue.claim, start=1)}
     passages: dict[str, tuple[Said, ...]] = {}
     entries = {passage.id: passage for passage in catalogue.passage}
     for passage in record.passages:
         entry = entries[passage.id]
-        said = _said(passage, words(entry.sentence.text))
+        said = _say(passage, words(entry.sentence.text))
         if said is not None:
             passages[entry.place] = (*passages.get(entry.place, ()), said)
     statements = {check.id: words(check.statement) for check in catalogue.self_check}
@@ -143,16 +143,16 @@ def _claim(
         for one in outcome.interpretations
     )
     pairs = zip(outcome.findings, claim.finding, strict=True)
-    said = (_said(one, words(finding.text)) for one, finding in pairs)
+    said = (_say(one, words(finding.text)) for one, finding in pairs)
     right = concedes = None
     if outcome.verdict in FAILING:
         if claim.right is not None:
-            sentence = _said(outcome.right, words(claim.right.sentence))
-            line = _said(outcome.right, words(claim.right.arithmetic))
+            sentence = _say(outcome.right, words(claim.right.sentence))
+            line = _say(outcome.right, words(claim.right.arithmetic))
             if sentence is not None and line is not None:
                 right = RightView(sentence, line)
         if claim.concedes is not None:
-            concedes = _said(outcome.concedes, words(claim.concedes.text))
+            concedes = _say(outcome.concedes, words(claim.concedes.text))
     return ClaimView(
         number,
         words(claim.statement),
@@ -162,11 +162,11 @@ def _claim(
         interpretations,
         right,
         concedes,
-        telling(outcome.verdict, [one for one in interpretations if one.votes]),
+        find_telling(outcome.verdict, [one for one in interpretations if one.votes]),
     )
 
 
-def _said(outcome: SentenceOutcome | None, text: Shown) -> Said | None:
+def _say(outcome: SentenceOutcome | None, text: Shown) -> Said | None:
     """Return a sentence with its numbers; None where it does not hold."""
     if outcome is None or not outcome.holds:
         return None

@@ -59,7 +59,7 @@ def require_rows(lines: Iterable[Line], claims: Judgement) -> None:
         if name in there:
             raise ResultsError(f"{place} must stand once, got {name} again")
         there.add(name)
-    for name in _named(claims):
+    for name in _name_rows(claims):
         if name and name not in there:
             raise ResultsError(
                 f"{CLAIMS_FILE} must name lines of {MEASUREMENTS}, got {name!r:.40}"
@@ -82,7 +82,7 @@ def _name_of(line: Line) -> str:
     return row_id(point, RowKey(*(text[name] for name in names)))
 
 
-def _named(claims: Judgement) -> Iterator[str]:
+def _name_rows(claims: Judgement) -> Iterator[str]:
     """Yield every name of a line that a record holds."""
     for check in (*claims.judged_checks(), *claims.said_checks()):
         for case in check.cases:
@@ -109,7 +109,7 @@ def require_catalogue(claims: ClaimsRecord, catalogue: Catalogue) -> None:
     checks = catalogue.self_check
     _require_same("ids of self-checks", _ids(checks), _ids(claims.self_checks))
     for check, found in zip(checks, claims.self_checks, strict=True):
-        _require_same(f"self-check {check.id!r}", check.check, _asked(found.checks))
+        _require_same(f"self-check {check.id!r}", check.check, _ask(found.checks))
     _require_same("models", catalogue.model, claims.models)
     _require_same("records", catalogue.record, claims.records)
 
@@ -132,7 +132,7 @@ def _require_claim(claim: Claim, outcome: ClaimOutcome) -> None:
             _require_same(
                 f"{name} of {place}", getattr(one, name), getattr(found, name)
             )
-        _require_same(f"checks of {place}", one.check, _asked(found.checks))
+        _require_same(f"checks of {place}", one.check, _ask(found.checks))
     _require_same(f"findings of {where}", len(claim.finding), len(outcome.findings))
     said = list(zip(claim.finding, outcome.findings, strict=True))
     right = None if claim.right is None else claim.right.as_sentence()
@@ -146,12 +146,12 @@ def _require_claim(claim: Claim, outcome: ClaimOutcome) -> None:
 
 
 def _require_sentence(sentence: Sentence, said: SentenceOutcome, where: str) -> None:
-    _require_same(f"checks of {where}", sentence.check, _asked(said.checks))
+    _require_same(f"checks of {where}", sentence.check, _ask(said.checks))
     wanted = set(sentence.value) if said.holds else set()
     _require_same(f"numbers of {where}", wanted, set(said.numbers))
 
 
-def _asked(checks: Iterable[CheckOutcome]) -> tuple[Check, ...]:
+def _ask(checks: Iterable[CheckOutcome]) -> tuple[Check, ...]:
     return tuple(check.asked for check in checks)
 
 

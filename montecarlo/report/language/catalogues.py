@@ -151,7 +151,7 @@ _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _LONG = re.compile(r"(?<![\d.])\d{5,}(?![\d.])")
 
 
-def localised(language: Language, latex: str) -> str:
+def localise(language: Language, latex: str) -> str:
     """Exchange decimal points in LaTeX; braces keep a comma from being a separator.
 
     Long numbers are grouped; a sign of per cent has no space before it where the
@@ -160,11 +160,11 @@ def localised(language: Language, latex: str) -> str:
     numbers = language.numbers
     if language.code in CLOSE_PERCENT:
         latex = latex.replace(r"\,\%", r"\%")
-    latex = _LONG.sub(lambda n: braced(numbers.text(int(n[0]), 0)), latex)
+    latex = _LONG.sub(lambda n: brace(numbers.text(int(n[0]), 0)), latex)
     mark = numbers.mark
     return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 
-def braced(written: str) -> str:
+def brace(written: str) -> str:
     """Keep the signs between groups of digits from being separators of a formula."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)

@@ -75,7 +75,7 @@ def _in_templates() -> Iterator[tuple[str, str]]:
                     yield str(message), path.name
 
 
-def updated_catalogue(code: str, old: bytes) -> bytes:
+def update_catalogue(code: str, old: bytes) -> bytes:
     """Return a language's catalogue with the messages of today.
 
     Messages that are gone are dropped; new ones are empty, to be translated.
@@ -113,7 +113,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         look_up("language", code, LANGUAGES)
         path = catalogue_path(code)
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = updated_catalogue(code, path.read_bytes() if path.exists() else b"")
+        fresh = update_catalogue(code, path.read_bytes() if path.exists() else b"")
         path.write_bytes(fresh)
         missing = [m for m in read_po(BytesIO(fresh)) if m.id and not m.string]
         print(f"{path.name} ({code}): {len(missing)} messages to translate")

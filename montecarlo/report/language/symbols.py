@@ -31,7 +31,7 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     symbol = QUANTITIES[quantity].symbol
     if quantity in PAIR_QUANTITIES:
         if divisor != "none":
-            over = rf"{_SCORE}/{_grouped(divisor_symbol(divisor))}"
+            over = rf"{_SCORE}/{_bracket(divisor_symbol(divisor))}"
             symbol = symbol.replace(_SCORE, over)
         return symbol
     if "/" in divisor:
@@ -46,7 +46,7 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     return rf"{symbol}\;\;({{c={divisor_symbol(divisor)}}})"
 
 
-def _grouped(symbol: str) -> str:
+def _bracket(symbol: str) -> str:
     return rf"({symbol})" if symbol[0].isdigit() else symbol
 
 

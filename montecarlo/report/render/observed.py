@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from montecarlo.report.content.observed.record import Observed
-from montecarlo.report.content.observed.views import ObservedView, view_of
+from montecarlo.report.content.observed.views import ObservedView, view_observation
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render.embedding import Figure, draw_figures
@@ -28,7 +28,7 @@ def make_observed_report(
     folder : Path
         An existing folder.
     """
-    view, figures = view_of(observed), draw_observed(observed, folder)
+    view, figures = view_observation(observed), draw_observed(observed, folder)
     for name in (*languages, "index"):
         language = read_language(SOURCE if name == "index" else name)
         page = render_observed(

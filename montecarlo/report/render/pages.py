@@ -20,7 +20,7 @@ from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.language.templates import read_template
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.reproduce import canonical_command
-from montecarlo.report.render.style import nested, policy, stylesheet
+from montecarlo.report.render.style import nest, policy, stylesheet
 from montecarlo.report.render.wording import functions_for
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
@@ -128,7 +128,7 @@ def render_template(
         policy=policy(style, script),
         script=Markup(script),  # noqa: S704 - our own file, no message in it
         style=Markup(style),  # noqa: S704 - our own file, no message in it
-        nested_style=Markup(nested(style)),  # noqa: S704 - the same file
+        nested_style=Markup(nest(style)),  # noqa: S704 - the same file
     )
     return page.rstrip("\n") + "\n"
 

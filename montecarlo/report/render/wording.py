@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.report.content.views import Said
-from montecarlo.report.language.catalogues import LANGUAGES, Language, localised
+from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import OwnWords, Shown, set_own_words
 from montecarlo.report.language.quotations import set_quotation
@@ -33,7 +33,7 @@ def functions_for(
     numbers = language.numbers
     return {
         "_": partial(_say, language),
-        "translated": partial(_translated, language),
+        "translated": partial(_translate, language),
         "said": partial(set_said, language),
         "plain_words": partial(_plain_words, language),
         "other_language": partial(_other_language, language),
@@ -103,7 +103,7 @@ def _plain(language: Language, message: str, /, **values: object) -> str:
     return str(language.say(message, **values))
 
 
-def _translated(language: Language, words: Shown) -> Markup:
+def _translate(language: Language, words: Shown) -> Markup:
     """Translate a message of the catalogue of claims, which has no placeholders.
 
     What a user wrote is shown in the page's language, or else in another.
@@ -132,7 +132,7 @@ def _other_language(language: Language, words: Shown) -> tuple[str, str] | None:
 
 def _localised_prose(language: Language, text: Markup) -> Markup:
     """Set the formulas of a text with the language's decimal sign."""
-    return prose(text, partial(localised, language))
+    return prose(text, partial(localise, language))
 
 
 def _tex(language: Language, latex: str, *, quotable: bool) -> Markup:
@@ -140,5 +140,5 @@ def _tex(language: Language, latex: str, *, quotable: bool) -> Markup:
 
     With its LaTeX where it is ``quotable``: Markdown is made from that.
     """
-    formula = math_ml(localised(language, latex), quotable=quotable)
+    formula = math_ml(localise(language, latex), quotable=quotable)
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter

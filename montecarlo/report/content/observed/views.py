@@ -103,7 +103,7 @@ def cells_by_head(observed: Observed) -> dict[tuple[str, str], dict[str, TableCe
     return found
 
 
-def view_of(observed: Observed) -> ObservedView:
+def view_observation(observed: Observed) -> ObservedView:
     """Pick what pages show."""
     by_head = cells_by_head(observed)
     overall = by_head.pop((ALL, ALL))
@@ -125,7 +125,7 @@ def view_of(observed: Observed) -> ObservedView:
         _head_lines(record, by_head),
         _assumptions(record, ranges),
         _parts(overall, by_head),
-        list(_compared(overall)),
+        list(_compare(overall)),
         _interpretations(record),
         divisor.symbol if divisor else "",
     )
@@ -211,7 +211,7 @@ def _parts(
     return parts
 
 
-def _compared(overall: Mapping[str, TableCell]) -> Iterator[tuple[str, Range]]:
+def _compare(overall: Mapping[str, TableCell]) -> Iterator[tuple[str, Range]]:
     """Yield what is compared, where there are keys of other sequences."""
     for name in COMPARED:
         if f"{name}_permuted" in overall:

@@ -13,7 +13,7 @@ from montecarlo.report.content.tables.topics import (
     Cells,
     TableCell,
     read_cells,
-    thinned,
+    thin,
 )
 from montecarlo.report.language.symbols import divisor_symbol, row_symbol
 
@@ -51,7 +51,7 @@ def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer 
     common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
     if len(common) < FEWEST_POINTS:
         return None
-    shown = thinned(sorted(common))
+    shown = thin(sorted(common))
     tables = tuple(
         (n, tuple((d_k, _rows(cells, n, d_k)) for d_k in shown)) for n in keys
     )

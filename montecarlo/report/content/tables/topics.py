@@ -83,7 +83,7 @@ def saturation_table(measurements: pd.DataFrame) -> TopicTable:
     rows = saturation_cells(measurements)
     rows = rows[rows["divisor"] == "none"]
     cells = read_cells(rows, "d_k", "n_keys")
-    sizes = thinned(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
+    sizes = thin(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
     return TopicTable(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
 
 
@@ -210,11 +210,11 @@ def _lines(
     """Return the lines of cells that are known by size and column."""
     return tuple(
         (size, tuple(cells.get((size, column)) for column in columns))
-        for size in thinned(sorted({int(size) for size, _ in cells}))
+        for size in thin(sorted({int(size) for size, _ in cells}))
     )
 
 
-def thinned(sizes: list[int]) -> list[int]:
+def thin(sizes: list[int]) -> list[int]:
     """Keep every second, third... size, counted from the largest."""
     step = -(-len(sizes) // MOST_ROWS)
     return sizes[::-1][::step][::-1] if sizes else []

@@ -72,7 +72,7 @@ def know_text(text: str, language: str) -> KnownText:
     language : str
         A code of two letters.
     """
-    lines = _folded(text).split("\n")
+    lines = _fold(text).split("\n")
     marks = {p: fingerprint(s) for p, s in _sentences(text, language).items()}
     return KnownText(len(lines), _digest(text), marks)
 
@@ -201,12 +201,12 @@ def read_author_file(key: str, path: Path) -> str:
             f"0x{content[error.start]:02x} at {error.start}"
         ) from None
     if refused := _REFUSED.search(text):
-        line = _folded(text[: refused.start()]).count("\n") + 1
+        line = _fold(text[: refused.start()]).count("\n") + 1
         raise InputError(
             f"{requirement} without control characters, got {str(path)!r} with "
             f"U+{ord(refused.group()):04X} in line {line}"
         )
-    longest = max(map(len, _folded(text).split("\n")))
+    longest = max(map(len, _fold(text).split("\n")))
     if longest > MOST_LINE:
         raise InputError(
             f"{requirement} of lines of at most {MOST_LINE} characters, got "
@@ -218,15 +218,15 @@ def read_author_file(key: str, path: Path) -> str:
 def _sentences(text: str, language: str) -> dict[Position, str]:
     return {
         (line, number): sentence
-        for line, content in prose_lines(_folded(text))
+        for line, content in prose_lines(_fold(text))
         for number, sentence in enumerate(split_sentences(content, language), start=1)
     }
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return a text with one kind of line ends, and none at its end."""
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(_folded(text).encode()).hexdigest()
+    return hashlib.sha256(_fold(text).encode()).hexdigest()

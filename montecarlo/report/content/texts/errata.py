@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.schema import Catalogue
-from montecarlo.report.content.telling import smallest_refuted
+from montecarlo.report.content.telling import find_counterexample
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.sources import section_number
 from montecarlo.report.content.views import (
@@ -102,7 +102,7 @@ def compose_entries(
         The author's file.
     """
     failing = [one for one in said if one.verdict in FAILING]
-    failing.sort(key=lambda one: [_position(place) for place in _ordered(one.places)])
+    failing.sort(key=lambda one: [_position(place) for place in _order(one.places)])
     return tuple(_entry(one, language, author) for one in failing)
 
 
@@ -159,7 +159,7 @@ def make_errata(
     for text in catalogue.text:
         if text.language not in languages or findings.own:
             continue
-        said = [one for c in findings.claims for one in _said(c, text.key)]
+        said = [one for c in findings.claims for one in _find_assertions(c, text.key)]
         author = (authors or {}).get(text.key)
         entries = compose_entries(said, text.language, author)
         differs = author is not None and author.differs
@@ -169,7 +169,7 @@ def make_errata(
     return errata
 
 
-def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
+def _find_assertions(claim: ClaimView, key: str) -> Iterable[Assertion]:
     """Yield a claim as a text says it, if it does."""
     sources = [source for source in claim.outcome.sources if source.text == key]
     if not sources:
@@ -178,13 +178,13 @@ def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
     admitted = {name for source in sources for name in source.admits}
     interpretations = [r for r in claim.voting if not admitted or r.id in admitted]
     yield Assertion(
-        claim, claim.outcome.texts[key], places, smallest_refuted(interpretations)
+        claim, claim.outcome.texts[key], places, find_counterexample(interpretations)
     )
 
 
 def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
     """Return the entry of a claim, with what the author's file has in its places."""
-    places = _ordered(said.places)
+    places = _order(said.places)
     ordered = replace(said, places=places)
     if author is None:
         return Entry(ordered)
@@ -195,7 +195,7 @@ def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
     return Entry(ordered, tuple(dict.fromkeys(quotations)), changed)
 
 
-def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+def _order(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(sorted(places, key=_position))
 
 
