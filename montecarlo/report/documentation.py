@@ -102,15 +102,7 @@ def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:
 
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
-    """Return captions, legends in words and alternative texts as Markdown.
-
-    Parameters
-    ----------
-    contents : Contents
-    drawn : dict
-        Id of a figure to its file.
-    language : Language
-    """
+    """Return captions, legends in words and alternative texts as Markdown."""
     tree = read_html(render_captions(contents, language))
     figures = {n.attributes["id"]: n for n in tree.walk() if n.tag == "figure"}
     heading = tree.find("h1")

@@ -87,14 +87,7 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 
 def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
-    """Turn results into what the pages show.
-
-    Parameters
-    ----------
-    results : Results
-    catalogue : Catalogue, optional
-        The one that the results were judged by; by default that of the five texts.
-    """
+    """Turn results into what pages show; by default, of claims of the five texts."""
     catalogue = catalogue or read_catalogue()
     record = results.claims
     by_id = {claim.id: claim for claim in catalogue.claim}

@@ -34,13 +34,7 @@ class Named(Protocol):
 
 
 def require_rows(lines: Iterable[Line], claims: Judgement) -> None:
-    """Make sure that lines have their names, and that claims name lines that are there.
-
-    Parameters
-    ----------
-    lines : iterable of mapping
-        Of measurements.csv, as text.
-    claims : Judgement
+    """Make sure that lines of measurements.csv have their names, and claims such names.
 
     Raises
     ------

@@ -59,15 +59,7 @@ class Sensitivity:
 
 
 def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:
-    """Return a hash of what was judged and where: what was made from others is stale.
-
-    Parameters
-    ----------
-    claims : Judgement
-        Of all claims.
-    run : dict
-        What run.json holds.
-    """
+    """Return a hash of what was judged and where: what is of others is stale."""
     asked = [
         [
             claim.id,
@@ -82,11 +74,5 @@ def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:
 
 
 def read_sensitivity(file: Path = FILE) -> Sensitivity:
-    """Read what was counted.
-
-    Parameters
-    ----------
-    file : Path, optional
-        By default the one that came with the package.
-    """
+    """Read what was counted."""
     return msgspec.json.decode(file.read_bytes(), type=Sensitivity)

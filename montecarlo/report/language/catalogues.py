@@ -83,11 +83,6 @@ LANGUAGES = {
 def read_language(code: str) -> Language:
     """Read the catalogue of a language.
 
-    Parameters
-    ----------
-    code : str
-        A key of `LANGUAGES`.
-
     Raises
     ------
     LanguageError

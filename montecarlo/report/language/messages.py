@@ -79,13 +79,6 @@ def update_catalogue(code: str, old: bytes) -> bytes:
     """Return a language's catalogue with the messages of today.
 
     Messages that are gone are dropped; new ones are empty, to be translated.
-
-    Parameters
-    ----------
-    code : str
-        A key of `LANGUAGES`.
-    old : bytes
-        The catalogue as it is; may be empty.
     """
     known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}
     fresh = Catalog(locale=code, project="montecarlo", header_comment="", fuzzy=False)
@@ -100,13 +93,7 @@ def update_catalogue(code: str, old: bytes) -> bytes:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bring catalogues up to date; returns 1 if something is left to translate.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Codes of languages; all by default.
-    """
+    """Bring catalogues up to date; returns 1 if something is left to translate."""
     chosen = list(sys.argv[1:] if argv is None else argv)
     left = 0
     for code in chosen or [code for code in LANGUAGES if code != SOURCE]:

@@ -56,12 +56,6 @@ def show_words(words: Words, language: str | None) -> Shown:
 def set_own_words(code: str, text: str) -> Markup:
     """Escape a user's text and set its formulas, with its language's decimal sign.
 
-    Parameters
-    ----------
-    code : str
-        That of the language.
-    text : str
-
     Raises
     ------
     ValueError

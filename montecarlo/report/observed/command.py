@@ -45,12 +45,6 @@ def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
 def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
     """Observe files and write the report; returns whether a state is failing.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    typed : sequence of str
-        The command line, for timing.json.
-
     Raises
     ------
     ValueError

@@ -42,18 +42,7 @@ def draw_figures(
     folder: Path | None = None,
     spread: Spread = map,
 ) -> dict[str, Figure]:
-    """Draw the figures that tables have data for, into a folder if there is one.
-
-    Parameters
-    ----------
-    specs : mapping
-        Id of a figure to what draws it.
-    tables : (DataFrame, DataFrame)
-        Measurements and curves.
-    folder : Path, optional
-    spread : callable
-        Draws them, as ``map`` would.
-    """
+    """Draw the figures that tables have data for, into a folder if there is one."""
     figures = {}
     drawn = spread(render_svg, specs.values(), *map(repeat, tables))
     for name, svg in zip(specs, drawn, strict=True):

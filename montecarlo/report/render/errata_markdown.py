@@ -43,12 +43,6 @@ def erratum_markdown(key: str, page: str, link: Callable[[str], str] = str) -> s
 def formula_in_text(key: str, latex: str) -> str:
     r"""Return a formula as a text's own Markdown writes it.
 
-    Parameters
-    ----------
-    key : str
-        That of the text.
-    latex : str
-
     Examples
     --------
     >>> formula_in_text("de", r"\{d_k\}")

@@ -182,15 +182,7 @@ def _render_fragment(contents: Contents, language: Language) -> str:
 
 
 def front_matter(code: str, title: str) -> str:
-    """Return what a static site wants to know of a post; keys in their order.
-
-    Parameters
-    ----------
-    code : str
-        That of the language.
-    title : str
-        Without double quotes, which would end it.
-    """
+    """Return what a static site wants to know of a post; keys in their order."""
     values = {
         "audio": "false",
         "generated": "true",

@@ -97,13 +97,7 @@ def read_html(text: str) -> Node:
 
 
 def to_markdown(node: Node, link: Callable[[str], str] = str) -> str:
-    """Return an element as Markdown.
-
-    Parameters
-    ----------
-    node : Node
-    link : callable
-        What becomes of addresses: those of pages and pictures.
+    """Return an element as Markdown; ``link`` says what becomes of addresses.
 
     Returns
     -------

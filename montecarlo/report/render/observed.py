@@ -17,17 +17,7 @@ from montecarlo.results.folder import write_text
 def make_observed_report(
     observed: Observed, languages: Sequence[str], folder: Path
 ) -> ObservedView:
-    """Write figures and pages into a folder; returns what they show.
-
-    Parameters
-    ----------
-    observed : Observed
-        Read from disk; the only source of numbers and verdicts.
-    languages : sequence of str
-        Codes of languages.
-    folder : Path
-        An existing folder.
-    """
+    """Write figures and pages into a folder; returns what they show."""
     view, figures = view_observation(observed), draw_observed(observed, folder)
     for name in (*languages, "index"):
         language = read_language(SOURCE if name == "index" else name)

@@ -73,12 +73,7 @@ def render_fragment(
 ) -> str:
     """Render the report for a page of someone else's: no head, one element.
 
-    Parameters
-    ----------
-    contents : Contents
-    language : Language
-    quotable : bool
-        Whether each formula, also of tables, has its LaTeX with it.
+    Each formula, also of tables, has its LaTeX with it if it is ``quotable``.
     """
     return _render("fragment.html.j2", contents, language, quotable=quotable)
 

@@ -22,14 +22,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 def functions_for(
     language: Language, *, quotable: bool
 ) -> dict[str, Callable[..., object]]:
-    """Return what templates call, bound to a language.
-
-    Parameters
-    ----------
-    language : Language
-    quotable : bool
-        Whether each formula, also of tables, has its LaTeX with it.
-    """
+    """Return what templates call, bound to a language; ``quotable``: with LaTeX."""
     numbers = language.numbers
     return {
         "_": partial(_say, language),

@@ -125,11 +125,6 @@ class AuditRow:
 def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Pick entry and scaled score variances of every initialisation, at one d_k.
 
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-
     Returns
     -------
     DataFrame, DataFrame

@@ -64,14 +64,7 @@ class AuthorText:
 
 
 def know_text(text: str, language: str) -> KnownText:
-    """Return what is to be known of a text.
-
-    Parameters
-    ----------
-    text : str
-    language : str
-        A code of two letters.
-    """
+    """Return what is to be known of a text."""
     lines = _fold(text).split("\n")
     marks = {p: fingerprint(s) for p, s in _sentences(text, language).items()}
     return KnownText(len(lines), _digest(text), marks)
@@ -96,13 +89,6 @@ def compare_text(known: KnownText, text: str, language: str) -> AuthorText:
 
     Each is taken from its own position if it stands there, else from wherever it
     stands.
-
-    Parameters
-    ----------
-    known : KnownText
-    text : str
-        The file.
-    language : str
     """
     here = _sentences(text, language)
     marks = {position: fingerprint(sentence) for position, sentence in here.items()}
@@ -116,12 +102,7 @@ def compare_text(known: KnownText, text: str, language: str) -> AuthorText:
 
 
 def read_author_texts(typed: Sequence[str] | None) -> dict[str, AuthorText]:
-    """Read the files of ``--text`` and look in them for what errata quote.
-
-    Parameters
-    ----------
-    typed : sequence of str or None
-        ``KEY=FILE`` each.
+    """Read files, ``KEY=FILE`` each, and look in them for what errata quote.
 
     Raises
     ------

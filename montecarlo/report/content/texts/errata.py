@@ -90,17 +90,7 @@ class Erratum:
 def compose_entries(
     said: Iterable[Assertion], language: str, author: AuthorText | None = None
 ) -> tuple[Entry, ...]:
-    """Return an entry for each claim that fails, in the order of the text.
-
-    Parameters
-    ----------
-    said : iterable of Assertion
-        What one text claims.
-    language : str
-        That of the text.
-    author : AuthorText, optional
-        The author's file.
-    """
+    """Return an entry for each claim that fails, in the order of the text."""
     failing = [one for one in said if one.verdict in FAILING]
     failing.sort(key=lambda one: [_position(place) for place in _order(one.places)])
     return tuple(_entry(one, language, author) for one in failing)
@@ -112,11 +102,6 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
     A point that has an entry as well is left out: it would be called right and wrong.
     So is one whose claim fails as another text says it: what is only hedged here is
     not to be called right.
-
-    Parameters
-    ----------
-    said : iterable of Assertion
-        What one text claims.
     """
     outcomes: dict[tuple[str, int], set[str]] = {}
     by_verdict = [
@@ -143,18 +128,7 @@ def make_errata(
     languages: Sequence[str],
     authors: Mapping[str, AuthorText] | None = None,
 ) -> list[Erratum]:
-    """Return the errata of the texts whose languages are written; none of a user's.
-
-    Parameters
-    ----------
-    findings : Findings
-    catalogue : Catalogue
-        Its texts.
-    languages : sequence of str
-        Codes of languages.
-    authors : mapping, optional
-        Key of a text to its author's file.
-    """
+    """Return the errata of the texts whose languages are written; none of a user's."""
     errata = []
     for text in catalogue.text:
         if text.language not in languages or findings.own:

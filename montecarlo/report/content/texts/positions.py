@@ -71,12 +71,6 @@ def split_sentences(line: str, language: str) -> list[str]:
     formula, brackets or quotes; what closes behind the end belongs to it.  A point
     behind a shortened word, a single letter or the number of a list ends none.
 
-    Parameters
-    ----------
-    line : str
-    language : str
-        A code of two letters.
-
     Returns
     -------
     list of str
