@@ -116,7 +116,7 @@ def test_values_are_those_of_the_choice(opened, report):
             page.select_option("#explore-d", str(d_k))
             lines = page.locator("#values tbody tr:visible")
             assert lines.count() == len(rows) == 4
-            case = rows[0].cells[0]
+            case = rows[0][1][0]
             shown = lines.first.locator("td [data-value]").first
             assert float(shown.get_attribute("data-value")) == case.value
 
