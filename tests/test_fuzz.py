@@ -25,7 +25,7 @@ import pytest
 from montecarlo.cli import exits
 from montecarlo.cli.report import main as report_main
 from montecarlo.report import rerendering
-from montecarlo.report.render import making
+from montecarlo.report.render import contents, formats
 from montecarlo.results.folder import file_hash
 from montecarlo.results.sealing import seal
 
@@ -88,8 +88,8 @@ def fuzz(monkeypatch, tmp_path, capsys):
         # reads all templates, whatever came
         where = import_module(f"montecarlo.report.{module}")
         monkeypatch.setattr(where, "require_complete", list)
-    monkeypatch.setitem(making.FORMATS, "html", taken)
-    monkeypatch.setattr(making, "draw_figures", lambda *_: {})
+    monkeypatch.setitem(formats.FORMATS, "html", taken)
+    monkeypatch.setattr(contents, "draw_figures", lambda *_: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
     monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)
     monkeypatch.chdir(tmp_path)

@@ -17,7 +17,7 @@ import pytest
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
 from montecarlo.execution.executors import ROOM
-from montecarlo.report.render import embedding, making
+from montecarlo.report.render import embedding, formats
 from montecarlo.results.folder import (
     JOURNAL,
     RUN_FILE,
@@ -81,7 +81,7 @@ def run_and_die(folder, moment, count, steps):
 
     engine.sample = dying("sampling", engine.sample)
     Journal.keep = dying("committing", Journal.keep)
-    making.render_page = dying("rendering", making.render_page)
+    formats.render_page = dying("rendering", formats.render_page)
     embedding.render_svg = no_figure
     Path.replace = dying("renaming", Path.replace)
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]

@@ -57,16 +57,15 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
         from montecarlo.report.command import run_report
         from montecarlo.report.documentation import (
             figure_maker,
-            print_figures,
             print_paths,
-            read_wanted,
         )
         from montecarlo.report.rerendering import render_again
+        from montecarlo.report.terminal import print_list
 
     if arguments.list:
-        print_figures()
+        print_list("figures")
         return DONE
-    make = figure_maker(read_wanted(arguments))
+    make = figure_maker(arguments)
     draw = run_report if arguments.source is None else render_again
     draw(arguments, typed, make, print_paths)
     return DONE

@@ -30,10 +30,10 @@ from montecarlo.names import (
     parse_seed,
 )
 from montecarlo.printing import print_lines
-from montecarlo.report.command import Target, write_report
+from montecarlo.report.command import write_report
 from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.language.own_words import read_own_claims
-from montecarlo.report.options import choose_languages, configured
+from montecarlo.report.options import Target, choose_languages, configure
 from montecarlo.study.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.study.running import run_study
 
@@ -54,7 +54,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         raise InputError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
     seed, jobs = parse_seed(arguments.seed), parse_jobs(arguments.jobs)
     executor = arguments.executor
-    configured({"seed": seed, "jobs": jobs, "executor": executor})
+    configure({"seed": seed, "jobs": jobs, "executor": executor})
     folder = None
     if arguments.output is not None:
         folder = parse_folder("output", arguments.output)
@@ -70,7 +70,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         print_lines(f"judge: {line}", sys.stderr)
     if folder is not None:
         languages = choose_languages(arguments.lang or ("all",))
-        target = Target(folder, languages, typed, jobs, quiet=False, executor=executor)
+        target = Target(folder, languages, typed, jobs, executor)
         written, _ = write_report(study, target, own_file=content)
         measurements: pd.DataFrame = written.measurements
         judged: ClaimsRecord = written.claims

@@ -87,12 +87,13 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
         print_lines(f"montecarlo {version(PROJECT)}")
         return DONE
     with importing("report"):
-        from montecarlo.report.command import list_kind, report_maker, run_report
+        from montecarlo.report.command import report_maker, run_report
         from montecarlo.report.failing import failing_outcome
         from montecarlo.report.rerendering import render_again
+        from montecarlo.report.terminal import print_list
 
     if arguments.list is not None:
-        list_kind(arguments.list)
+        print_list(arguments.list)
         return DONE
     is_failing = failing_outcome(arguments.fail_on or ())
     make = report_maker(arguments.format, arguments.text)

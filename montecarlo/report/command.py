@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,9 +23,9 @@ from montecarlo.report.content.views import Findings
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.messages import require_complete
 from montecarlo.report.language.own_words import OWN_FILE
-from montecarlo.report.options import read_options, repeated_options
-from montecarlo.report.render.making import FORMATS, import_all, make_report
-from montecarlo.report.terminal import print_list, print_outcome, progress_bar
+from montecarlo.report.options import Target, read_options
+from montecarlo.report.render.formats import FORMATS, import_all, make_report
+from montecarlo.report.terminal import print_outcome, progress_bar
 from montecarlo.results.journal import JournaledStore
 from montecarlo.results.publishing import publishing
 from montecarlo.study.recording import recipe, write_results
@@ -37,50 +36,6 @@ from montecarlo.study.running import Study, require_replicates, run_study
 Make = Callable[[Results, Catalogue, Sequence[str], Path, Executor | None], None]
 #: Says what came out, and which files were written.
 Show = Callable[[Findings, Sequence[Path]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a report is written, in which languages, and by which command.
-
-    Attributes
-    ----------
-    output : Path
-    languages : sequence of str
-    typed : sequence of str
-        The command line, for timing.json.
-    jobs : int or None
-    quiet : bool
-        Whether to show no progress.
-    fresh : bool
-        Whether to drop what an interrupted run left.
-    executor : str or None
-        Kind of the workers, None: by their number.
-    max_seconds : float or None
-        After which sampling ends, whatever is undecided.
-    """
-
-    output: Path
-    languages: Sequence[str]
-    typed: Sequence[str]
-    jobs: int | None
-    quiet: bool
-    fresh: bool = False
-    executor: str | None = None
-    max_seconds: float | None = None
-
-
-def choose_formats(asked: Sequence[str] | None) -> tuple[str, ...]:
-    """Return what a report is written as, in the order of `FORMATS`.
-
-    Raises
-    ------
-    ValueError
-        If a format is not known.
-    """
-    for name in asked or ():
-        look_up("format", name, FORMATS)
-    return tuple(name for name in FORMATS if name in (asked or ("html",)))
 
 
 def report_maker(
@@ -100,7 +55,9 @@ def report_maker(
     ValueError
         If a format or a key is not known, or a file not usable.
     """
-    formats = choose_formats(asked)
+    for name in asked or ():
+        look_up("format", name, FORMATS)
+    formats = tuple(name for name in FORMATS if name in (asked or ("html",)))
     authors = read_author_texts(texts)
 
     def make(
@@ -113,11 +70,6 @@ def report_maker(
         make_report(results, catalogue, languages, folder, formats, executor, authors)
 
     return make
-
-
-def list_kind(kind: str) -> None:
-    """Print what there is of one kind; raises ValueError for an unknown one."""
-    print_list(kind)
 
 
 def run_report(
@@ -145,33 +97,12 @@ def run_report(
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    repeating = arguments.replicates_from is not None
-    options = (repeated_options if repeating else read_options)(arguments)
-    require_erratum(getattr(arguments, "text", None), options.languages)
-    study = Study(
-        options.catalogue,
-        options.grid,
-        options.seed,
-        options.error_rate,
-        options.preset,
-        whole_grid=not options.only,
-        replicates=options.replicates,
-        time_limit_reached=options.time_limit_reached,
-    )
+    study, target = read_options(arguments, typed)
+    require_erratum(getattr(arguments, "text", None), target.languages)
     require_replicates(study)
-    target = Target(
-        options.output,
-        options.languages,
-        typed,
-        options.jobs,
-        arguments.quiet,
-        fresh=arguments.fresh,
-        executor=options.executor,
-        max_seconds=options.max_seconds,
-    )
-    results, written = write_report(study, target, only=options.only, make=make)
-    findings = gather(results, options.catalogue)
-    if not arguments.quiet:
+    results, written = write_report(study, target, make=make)
+    findings = gather(results, study.catalogue)
+    if not target.quiet:
         show(findings, written)
     return findings
 
@@ -180,7 +111,6 @@ def write_report(
     study: Study,
     target: Target,
     *,
-    only: Sequence[str] = (),
     own_file: bytes | None = None,
     make: Make | None = None,
 ) -> tuple[Results, Sequence[Path]]:
@@ -190,8 +120,6 @@ def write_report(
     ----------
     study : Study
     target : Target
-    only : sequence of str
-        The claims that were asked for, if not all.
     own_file : bytes, optional
         The user's file that the study's claims are from.
     make : callable, optional
@@ -224,7 +152,10 @@ def write_report(
             results = with_studies(results)
         edition.note_time("sampling")
         edition.record = write_results(results, edition.folder)
-        edition.record |= {"only": list(only), "languages": list(target.languages)}
+        edition.record |= {
+            "only": list(target.only),
+            "languages": list(target.languages),
+        }
         if own_file is not None:
             (edition.folder / OWN_FILE).write_bytes(own_file)
             edition.record["own_claims"] = OWN_FILE

@@ -6,7 +6,7 @@ From a report's contents to files; options of ``python -m montecarlo figures``.
 import argparse
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
@@ -20,40 +20,17 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.files import FORMATS, THEMES, draw_files
 from montecarlo.report.figures.judging.by_text import with_verdicts
 from montecarlo.report.language.catalogues import Language, read_language
-from montecarlo.report.render.making import gather_contents
+from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import Node, read_html, to_markdown
-from montecarlo.report.render.pages import Contents, render_captions
-from montecarlo.report.terminal import print_list
+from montecarlo.report.render.pages import render_captions
 from montecarlo.results.folder import write_text
 
 LEAST_DPI, MOST_DPI = 50, 1200
 DECIMALS = ("point", "comma")
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which figures are drawn, and how.
-
-    Attributes
-    ----------
-    figures : tuple of str
-        Keys of `FIGURES`.
-    formats : tuple of str
-    dpi : int
-    theme : str or None
-    comma : bool
-        Whether numbers have commas for decimal points.
-    """
-
-    figures: tuple[str, ...]
-    formats: tuple[str, ...]
-    dpi: int
-    theme: str | None
-    comma: bool
-
-
-def read_wanted(arguments: argparse.Namespace) -> Wanted:
-    """Validate which figures are asked for, and how.
+def figure_maker(arguments: argparse.Namespace) -> Make:
+    """Return what writes the figures that are asked for, and captions, into a folder.
 
     Parameters
     ----------
@@ -75,25 +52,14 @@ def read_wanted(arguments: argparse.Namespace) -> Wanted:
         look_up("theme", arguments.theme, THEMES)
     mark = arguments.decimal or "point"
     look_up("decimal", mark, dict.fromkeys(DECIMALS))
-    dpi = 200
-    if arguments.dpi is not None:
-        dpi = parse_whole("dpi", arguments.dpi)
-        if not LEAST_DPI <= dpi <= MOST_DPI:
-            raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
-        if "png" not in formats:
-            raise InputError(f"--dpi must stand with --format png, got {dpi}")
-    chosen = tuple(name for name in FIGURES if name in (arguments.figures or FIGURES))
-    return Wanted(
-        chosen,
-        tuple(f for f in FORMATS if f in formats),
-        dpi,
-        arguments.theme,
-        mark == "comma",
+    chosen = [name for name in FIGURES if name in (arguments.figures or FIGURES)]
+    draw = partial(
+        draw_files,
+        formats=[kind for kind in FORMATS if kind in formats],
+        theme=arguments.theme,
+        dpi=_read_dpi(arguments.dpi, formats),
+        comma=mark == "comma",
     )
-
-
-def figure_maker(wanted: Wanted) -> Make:
-    """Return what writes figures and captions into a folder."""
 
     def make(
         results: Results,
@@ -102,8 +68,20 @@ def figure_maker(wanted: Wanted) -> Make:
         folder: Path,
         _executor: Executor | None,
     ) -> None:
-        contents = gather_contents(results, catalogue, languages, wanted.figures)
-        drawn = _write_figures(with_verdicts(results), wanted, contents, folder)
+        contents = gather_contents(results, catalogue, languages, chosen)
+        if not contents.figures:
+            raise UnfinishedError(
+                f"results must have data for one of these figures: {', '.join(chosen)}"
+            )
+        shown = with_verdicts(results)
+        drawn = {}
+        for name in contents.figures:
+            files = draw(FIGURES[name], (shown.measurements, shown.curves))
+            for kind, content in files.items():
+                (folder / f"{name}.{kind}").write_bytes(content)
+            # of those that were asked for, what a Markdown page can show best
+            best = next(kind for kind in ("svg", "png", "pdf") if kind in files)
+            drawn[name] = f"{name}.{best}"
         for code in languages:
             text = captions(contents, drawn, read_language(code))
             write_text(folder / f"captions.{code}.md", text)
@@ -111,45 +89,20 @@ def figure_maker(wanted: Wanted) -> Make:
     return make
 
 
-def _write_figures(
-    results: Results, wanted: Wanted, contents: Contents, folder: Path
-) -> dict[str, str]:
-    """Write the figures; returns id to the file that a caption shows."""
-    drawn = {}
-    for name in wanted.figures:
-        if name not in contents.figures:
-            continue
-        files = draw_files(
-            FIGURES[name],
-            (results.measurements, results.curves),
-            wanted.formats,
-            wanted.theme,
-            dpi=wanted.dpi,
-            comma=wanted.comma,
-        )
-        for kind, content in files.items():
-            (folder / f"{name}.{kind}").write_bytes(content)
-        # of those that were asked for, what a Markdown page can show best
-        shown = next(kind for kind in ("svg", "png", "pdf") if kind in files)
-        drawn[name] = f"{name}.{shown}"
-    if not drawn:
-        names = ", ".join(wanted.figures)
-        raise UnfinishedError(
-            f"results must have data for one of these figures: {names}"
-        )
-    return drawn
+def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:
+    """Return how many pixels an inch has."""
+    if typed is None:
+        return 200
+    dpi = parse_whole("dpi", typed)
+    if not LEAST_DPI <= dpi <= MOST_DPI:
+        raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
+    if "png" not in formats:
+        raise InputError(f"--dpi must stand with --format png, got {dpi}")
+    return dpi
 
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
-    """Return captions, legends in words and alternative texts as Markdown.
-
-    Parameters
-    ----------
-    contents : Contents
-    drawn : dict
-        Id of a figure to its file.
-    language : Language
-    """
+    """Return captions, legends in words and alternative texts as Markdown."""
     tree = read_html(render_captions(contents, language))
     figures = {n.attributes["id"]: n for n in tree.walk() if n.tag == "figure"}
     heading = tree.find("h1")
@@ -160,11 +113,6 @@ def captions(contents: Contents, drawn: dict[str, str], language: Language) -> s
         blocks.append(f"## {name}\n")
         blocks.append(to_markdown(Node("div", {}, [figure]), {"#": file}.__getitem__))
     return "\n".join(blocks)
-
-
-def print_figures() -> None:
-    """Print what figures there are."""
-    print_list("figures")
 
 
 def print_paths(_: Findings, written: Sequence[Path]) -> None:

@@ -6,7 +6,7 @@ Every problem is an `InputError` of one line, found before anything is sampled.
 import argparse
 import reprlib
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.execution.executors import check_executor
 from montecarlo.names import (
@@ -31,6 +30,7 @@ from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.reading import read_record
 from montecarlo.small_files import read_small
 from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
+from montecarlo.study.running import Study
 
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]
@@ -52,82 +52,54 @@ class Configuration(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """Validated options of one run.
+class Target:
+    """Where a report is written, in which languages, by whom, and by which command."""
 
-    Attributes
-    ----------
-    catalogue : Catalogue
-        With the claims of ``only`` alone, where there are any.
-    grid : Grid
-    preset : str
-        The preset that the grid is; empty for a grid of the user's own.
-    seed, error_rate, jobs, executor
-        As in `Configuration`.
-    languages : tuple of str
-    only : tuple of str
-    output : Path
-    max_seconds : float or None
-        Of sampling.
-    replicates : mapping or None
-        As in `montecarlo.study.running.Study`, like the next.
-    time_limit_reached : bool
-    """
-
-    catalogue: Catalogue
-    grid: Grid
-    preset: str
-    seed: int
-    error_rate: float
-    jobs: int | None
-    executor: str | None
-    languages: tuple[str, ...]
-    only: tuple[str, ...]
     output: Path
-    max_seconds: float | None = None
-    replicates: Mapping[str, int] | None = None
-    time_limit_reached: bool = False
+    languages: Sequence[str]
+    typed: Sequence[str]  # the command line, for timing.json
+    jobs: int | None
+    executor: str | None = None  # kind of the workers, None: by their number
+    quiet: bool = False  # whether to show no progress
+    fresh: bool = False  # whether to drop what an interrupted run left
+    max_seconds: float | None = None  # after which sampling ends, whatever is undecided
+    only: Sequence[str] = ()  # the claims that were asked for, if not all
 
 
-def read_options(arguments: argparse.Namespace) -> Options:
+def read_options(
+    arguments: argparse.Namespace, typed: Sequence[str]
+) -> tuple[Study, Target]:
     """Validate what the command line and the configuration file ask for.
 
     Parameters
     ----------
     arguments : argparse.Namespace
         With ``seed``, ``preset``, ``lang``, ``only``, ``output``, ``jobs``,
-        ``executor``, ``max_seconds`` and ``config`` as typed, None where not.
+        ``executor``, ``max_seconds`` and ``config`` as typed, None where not; where
+        ``replicates_from`` names a run.json, that says what is sampled.
+    typed : sequence of str
+        The command line, for timing.json.
 
     Raises
     ------
     ValueError
         One line: name, requirement, what came.
     """
+    if arguments.replicates_from is not None:
+        return _repeat(arguments, typed)
     settings = dict(_read_file(arguments.config)) if arguments.config else {}
     if arguments.preset is not None:
         settings.pop("grid", None)
-    settings |= _typed(arguments)
-    configuration = configured(settings, arguments.config)
+    configuration = configure(settings | _read_typed(arguments), arguments.config)
     preset = "" if configuration.grid else configuration.preset
     grid = configuration.grid or look_up("preset", preset, PRESETS)
-    seconds = arguments.max_seconds
-    options = _options(configuration, grid, preset)
-    return replace(options, max_seconds=None if seconds is None else _seconds(seconds))
+    return _study(configuration, grid, preset), _target(configuration, arguments, typed)
 
 
-def repeated_options(arguments: argparse.Namespace) -> Options:
-    """Take from a run.json what was sampled, and from the arguments how to sample it.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        As for `read_options`; ``replicates_from`` names the file.
-
-    Raises
-    ------
-    ValueError
-        One line: name, requirement, what came.
-    """
+def _repeat(
+    arguments: argparse.Namespace, typed: Sequence[str]
+) -> tuple[Study, Target]:
+    """Take from a run.json what was sampled, from the arguments how to sample it."""
     for name in ("seed", "preset", "only", "config", "max_seconds"):
         if getattr(arguments, name) is not None:
             raise InputError(
@@ -146,53 +118,65 @@ def repeated_options(arguments: argparse.Namespace) -> Options:
         raise InputError(f"replicates-from must hold {min(missing)!r}")
     settings = {name: record[name] for name in taken[:4]}
     settings["lang"] = record["languages"]
-    configuration = configured(settings | _typed(arguments), str(path))
+    configuration = configure(settings | _read_typed(arguments), str(path))
     if configuration.grid is None:
         raise InputError(f"replicates-from must hold a grid, got {str(path)!r}")
-    return replace(
-        _options(configuration, configuration.grid, record["preset"]),
+    study = replace(
+        _study(configuration, configuration.grid, record["preset"]),
         replicates=record["replicates"],
         time_limit_reached=bool(record.get("time_limit_reached")),
     )
+    return study, _target(configuration, arguments, typed)
 
 
-def _typed(arguments: argparse.Namespace) -> dict[str, object]:
+def _read_typed(arguments: argparse.Namespace) -> dict[str, object]:
     """Return what the command line says itself."""
-    settings: dict[str, object] = {}
-    if arguments.seed is not None:
-        settings["seed"] = parse_seed(arguments.seed)
-    if arguments.jobs is not None:
-        settings["jobs"] = parse_jobs(arguments.jobs)
-    for name in ("preset", "lang", "only", "output", "executor"):
-        typed = getattr(arguments, name)
-        if typed is not None:
-            settings[name] = typed
-    return settings
+    names = ("preset", "lang", "only", "output", "executor", "seed", "jobs")
+    numbers = {"seed": parse_seed, "jobs": parse_jobs}
+    return {
+        name: numbers[name](typed) if name in numbers else typed
+        for name in names
+        if (typed := getattr(arguments, name)) is not None
+    }
 
 
-def _seconds(typed: str) -> float:
-    seconds = parse_decimal("max-seconds", typed)
-    if not seconds > 0.0:
-        raise InputError(f"max-seconds must be more than 0, got {typed}")
-    return seconds
-
-
-def _options(configuration: Configuration, grid: Grid, preset: str) -> Options:
+def _study(configuration: Configuration, grid: Grid, preset: str) -> Study:
     grid.points()
     catalogue = read_catalogue()
     if configuration.only:
         catalogue = catalogue.only(configuration.only)
-    return Options(
+    return Study(
         catalogue,
         grid,
-        preset,
         configuration.seed,
         configuration.error_rate,
+        preset,
+        whole_grid=not configuration.only,
+    )
+
+
+def _target(
+    configuration: Configuration, arguments: argparse.Namespace, typed: Sequence[str]
+) -> Target:
+    languages = choose_languages(configuration.lang)
+    output = parse_folder("output", configuration.output)
+    seconds = None
+    if arguments.max_seconds is not None:
+        seconds = parse_decimal("max-seconds", arguments.max_seconds)
+        if not seconds > 0.0:
+            raise InputError(
+                f"max-seconds must be more than 0, got {arguments.max_seconds}"
+            )
+    return Target(
+        output,
+        languages,
+        typed,
         configuration.jobs,
         configuration.executor,
-        choose_languages(configuration.lang),
-        tuple(dict.fromkeys(configuration.only)),
-        parse_folder("output", configuration.output),
+        quiet=arguments.quiet,
+        fresh=arguments.fresh,
+        max_seconds=seconds,
+        only=tuple(dict.fromkeys(configuration.only)),
     )
 
 
@@ -218,7 +202,7 @@ def _read_file(path: str) -> dict[str, object]:
         raise InputError(f"config must be TOML, got {path!r}: {error}") from None
 
 
-def configured(settings: dict[str, object], path: str | None = None) -> Configuration:
+def configure(settings: dict[str, object], path: str | None = None) -> Configuration:
     """Validate settings, of a file where a path is given.
 
     Raises

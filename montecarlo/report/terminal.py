@@ -1,8 +1,9 @@
 """What the terminal shows: lists, a progress bar, the table of claims at the end."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
@@ -36,16 +37,16 @@ def open_console(stream: TextIO, *, highlight: bool = True) -> Console:
 
 
 @contextmanager
-def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
-    """Show a progress bar on standard error while sampling, if that is a terminal.
+def open_bar(task: str, *, quiet: bool) -> Iterator[Callable[..., object]]:
+    """Show a progress bar on standard error, if that is a terminal.
 
     Yields
     ------
     callable
-        For `montecarlo.study.running.run_study`.
+        To be told ``total`` and ``completed``.
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda *_: None
+        yield lambda **_: None
         return
     with Progress(
         TextColumn("{task.description}"),
@@ -55,35 +56,45 @@ def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
         console=open_console(sys.stderr),
         transient=True,
     ) as bar:
-        task = bar.add_task("sampling", total=0.0)
-        total = 0.0
+        yield partial(bar.update, bar.add_task(task, total=0.0))
+
+
+@contextmanager
+def progress_bar(n_divisors: int, *, quiet: bool) -> Iterator[Advance]:
+    """Show the seconds that sampling takes; yields what `run_study` tells of it."""
+    with open_bar("sampling", quiet=quiet) as update:
+        total = completed = 0.0
 
         def advance(point: DesignPoint, finished: int, wanted: int) -> None:
-            nonlocal total
+            nonlocal total, completed
             seconds = replicate_seconds(point, n_divisors)
-            total += wanted * seconds
-            bar.update(task, total=total, advance=finished * seconds)
+            total, completed = total + wanted * seconds, completed + finished * seconds
+            update(total=total, completed=completed)
 
         yield advance
 
 
+def make_table(
+    headings: Iterable[str], rows: Iterable[Iterable[str]], *, right: int = 0
+) -> Table:
+    """Return a table without borders, its first columns set to the right."""
+    table = Table(box=None, pad_edge=False)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number < right else "left")
+    for row in rows:
+        table.add_row(*map(printable, row))
+    return table
+
+
 def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
     """Print the table of claims with their verdicts, and the paths written."""
-    table = Table(box=None, pad_edge=False)
-    for heading in ("claim", "verdict", "interpretations"):
-        table.add_column(heading)
+    rows = []
     for claim in findings.claims:
-        interpretations = ", ".join(
-            f"{r.id}: {r.verdict}" for r in claim.interpretations
-        )
-        cells = (
-            claim.id,
-            claim.verdict,
-            interpretations if claim.interpretations[1:] else "",
-        )
-        table.add_row(*map(printable, cells))
+        interpretations = [f"{r.id}: {r.verdict}" for r in claim.interpretations]
+        several = interpretations if interpretations[1:] else []
+        rows.append((claim.id, claim.verdict, ", ".join(several)))
     console = open_console(sys.stdout)
-    console.print(table)
+    console.print(make_table(("claim", "verdict", "interpretations"), rows))
     if refuted := findings.record.failed_self_checks():
         failed = ", ".join(refuted)
         console.print(printable(f"self-checks refuted: {failed}"))
@@ -94,49 +105,15 @@ def print_outcome(findings: Findings, written: Sequence[Path]) -> None:
 def print_list(kind: str) -> None:
     """Print what there is of one kind.
 
-    Parameters
-    ----------
-    kind : {"figures", "distributions", "claims", "languages", "quantities", "presets"}
-
     Raises
     ------
     ValueError
         If the kind is none of these.
     """
-    headings, rows = look_up("list", kind, _LISTS)()
-    table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading)
-    for row in rows:
-        table.add_row(*map(printable, row))
-    open_console(sys.stdout).print(table)
+    open_console(sys.stdout).print(make_table(*look_up("list", kind, _LISTS)()))
 
 
 Listing = tuple[tuple[str, ...], list[tuple[str, ...]]]
-
-
-def _list_distributions() -> Listing:
-    return ("distribution", "kurtosis", "finite moments below order"), [
-        (distribution.name, f"{distribution.kurtosis:g}", f"{distribution.moments:g}")
-        for distribution in DISTRIBUTIONS.values()
-    ]
-
-
-def _list_claims() -> Listing:
-    return ("claim", "topic", "texts"), [
-        (c.id, c.topic, ", ".join(f"{s.text} {s.section}" for s in c.source))
-        for c in read_catalogue().claim
-    ]
-
-
-def _list_languages() -> Listing:
-    return ("language", "tag", "name"), [
-        (code, tag, name) for code, (tag, name) in LANGUAGES.items()
-    ]
-
-
-def _list_quantities() -> Listing:
-    return ("quantity", "symbol"), [(q.name, q.symbol) for q in QUANTITIES.values()]
 
 
 def _list_presets() -> Listing:
@@ -155,27 +132,37 @@ def _list_presets() -> Listing:
                 f"{least:.0f} to {most:.0f} s",
             )
         )
-    return (
-        "preset",
-        "d_k",
-        "n",
-        "edges (d_k, n)",
-        "distributions",
-        "points",
-        "replicates",
-        "CPU time, about",
-    ), rows
+    headings = ("preset", "d_k", "n", "edges (d_k, n)", "distributions", "points")
+    return (*headings, "replicates", "CPU time, about"), rows
 
 
-def _list_figures() -> Listing:
-    return ("figure", "shows"), [(f.id, f.shows) for f in FIGURES.values()]
-
-
-_LISTS = {
-    "figures": _list_figures,
-    "distributions": _list_distributions,
-    "claims": _list_claims,
-    "languages": _list_languages,
-    "quantities": _list_quantities,
+#: What there is to be listed: headings and rows of each kind.
+_LISTS: dict[str, Callable[[], Listing]] = {
+    "figures": lambda: (
+        ("figure", "shows"),
+        [(f.id, f.shows) for f in FIGURES.values()],
+    ),
+    "distributions": lambda: (
+        ("distribution", "kurtosis", "finite moments below order"),
+        [
+            (one.name, f"{one.kurtosis:g}", f"{one.moments:g}")
+            for one in DISTRIBUTIONS.values()
+        ],
+    ),
+    "claims": lambda: (
+        ("claim", "topic", "texts"),
+        [
+            (c.id, c.topic, ", ".join(f"{s.text} {s.section}" for s in c.source))
+            for c in read_catalogue().claim
+        ],
+    ),
+    "languages": lambda: (
+        ("language", "tag", "name"),
+        [(code, tag, name) for code, (tag, name) in LANGUAGES.items()],
+    ),
+    "quantities": lambda: (
+        ("quantity", "symbol"),
+        [(q.name, q.symbol) for q in QUANTITIES.values()],
+    ),
     "presets": _list_presets,
 }

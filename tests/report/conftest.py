@@ -31,6 +31,7 @@ from montecarlo.report.content.observed.record import (
     read_observation,
     write_observation,
 )
+from montecarlo.report.content.observed.views import view_observation
 from montecarlo.report.content.record import (
     ReportRecord,
     with_calibration,
@@ -40,10 +41,10 @@ from montecarlo.report.content.texts.errata import make_errata
 from montecarlo.report.figures.captions.facts import threshold_panels
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
-from montecarlo.report.render import making
-from montecarlo.report.render.observed import gather_contents, render_observed
+from montecarlo.report.render import formats
+from montecarlo.report.render.contents import Contents
+from montecarlo.report.render.observed import draw_observed, render_observed
 from montecarlo.report.render.pages import (
-    Contents,
     render_erratum,
     render_evidence,
     render_index,
@@ -223,10 +224,10 @@ class Report:
             raise Gathered(contents)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(making, "render_page", stop)
-            patch.setattr(making, "read_language", lambda code: code)
+            patch.setattr(formats, "render_page", stop)
+            patch.setattr(formats, "read_language", lambda code: code)
             with pytest.raises(Gathered) as found:
-                making.make_report(self.results, self.catalogue, CODES, self.folder)
+                formats.make_report(self.results, self.catalogue, CODES, self.folder)
         return found.value.contents
 
     @property
@@ -254,7 +255,7 @@ class Report:
         errata = {erratum.key: erratum for erratum in self.contents.errata}
         erratum = errata[name.removeprefix(ERRATUM)]
         language = read_language(erratum.language)
-        return render_erratum(self.contents, erratum, language), language.code
+        return render_erratum(self.contents, language, erratum), language.code
 
     def with_claims(self, claims: Mapping[str, object]) -> Contents:
         """Return the contents as they would be, had the claims come out otherwise."""
@@ -367,7 +368,8 @@ class ObservedReport:
         run |= {"files": [{"name": "qk.npz", "bytes": 1, "sha256": "0" * 64}]}
         write_json(folder / "run.json", run)
         self.observed = read_observation(folder, run)
-        self.contents = gather_contents(self.observed, CODES, folder)
+        self.view = view_observation(self.observed)
+        self.figures = draw_observed(self.observed, folder)
         self._pages: dict[str, Page] = {}
 
     def page(self, name: str) -> Page:
@@ -381,7 +383,7 @@ class ObservedReport:
 
     def render(self, language: Language, *, index: bool = False) -> Page:
         """Render a page in a language of a test's own."""
-        text = render_observed(self.contents, language, index=index)
+        text = render_observed(self.view, self.figures, CODES, language, index=index)
         return Page(text, language.code, self)
 
 

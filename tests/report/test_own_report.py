@@ -101,7 +101,7 @@ def test_sources_are_left_out_where_there_are_none(own_report):
         for claim in findings.claims
     )
     without = replace(own_report.contents, findings=replace(findings, claims=bare))
-    count = sum(bool(claim.sources) for claim in findings.claims)
+    count = sum(bool(claim.outcome.sources) for claim in findings.claims)
     assert count
     for page, lines in (
         (own_report.page("de"), count),

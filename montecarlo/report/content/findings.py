@@ -15,15 +15,15 @@ import pandas as pd
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
-    CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
+    SelfCheckOutcome,
     SentenceOutcome,
 )
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.content.fitting import require_rows
 from montecarlo.report.content.record import ReportRecord, read_claims
-from montecarlo.report.content.telling import telling
+from montecarlo.report.content.telling import find_telling
 from montecarlo.report.content.views import (
     FAILING,
     CheckView,
@@ -34,29 +34,20 @@ from montecarlo.report.content.views import (
     Said,
     SelfCheckView,
 )
-from montecarlo.report.language.own_words import Shown, shown_words
-from montecarlo.report.language.symbols import check_formula, row_symbol
+from montecarlo.report.language.own_words import Shown, show_words
+from montecarlo.report.language.symbols import check_formula, check_symbol
 from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
 from montecarlo.study.run_record import read_report_run
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A results folder, read back and verified.
-
-    Attributes
-    ----------
-    measurements, curves : DataFrame
-    claims : ReportRecord
-        What claims.json holds.
-    run : dict
-        What run.json holds.
-    """
+    """A results folder, read back and verified."""
 
     measurements: pd.DataFrame
     curves: pd.DataFrame
-    claims: ReportRecord
-    run: dict[str, Any]
+    claims: ReportRecord  # what claims.json holds
+    run: dict[str, Any]  # what run.json holds
 
 
 def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
@@ -96,28 +87,21 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 
 def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
-    """Turn results into what the pages show.
-
-    Parameters
-    ----------
-    results : Results
-    catalogue : Catalogue, optional
-        The one that the results were judged by; by default that of the five texts.
-    """
+    """Turn results into what pages show; by default, of claims of the five texts."""
     catalogue = catalogue or read_catalogue()
     record = results.claims
     by_id = {claim.id: claim for claim in catalogue.claim}
-    words = partial(shown_words, language=catalogue.language)
+    words = partial(show_words, language=catalogue.language)
     names = {text.key: words(text.name) for text in catalogue.text}
     numbers = {claim.id: n for n, claim in enumerate(catalogue.claim, start=1)}
     passages: dict[str, tuple[Said, ...]] = {}
     entries = {passage.id: passage for passage in catalogue.passage}
     for passage in record.passages:
         entry = entries[passage.id]
-        said = _said(passage, words(entry.sentence.text))
+        said = _say(passage, words(entry.sentence.text))
         if said is not None:
             passages[entry.place] = (*passages.get(entry.place, ()), said)
-    statements = {check.id: check.statement for check in catalogue.self_check}
+    statements = {check.id: words(check.statement) for check in catalogue.self_check}
     return Findings(
         record,
         results.run,
@@ -127,12 +111,7 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
         ),
         passages,
         tuple(
-            SelfCheckView(
-                one.id,
-                words(statements[one.id]),
-                one.verdict,
-                tuple(map(_check, one.checks)),
-            )
+            SelfCheckView(one.id, statements[one.id], one.verdict, _checks(one))
             for one in record.self_checks
         ),
         catalogue.language is not None,
@@ -147,24 +126,26 @@ def _claim(
     words: Callable[[Words], Shown],
 ) -> ClaimView:
     labels = {
-        one.id: words(one.label)
+        one.id: None if one.label is None else words(one.label)
         for one in claim.interpretation
-        if one.label is not None
     }
     interpretations = tuple(
-        _interpretation(one, labels.get(one.id)) for one in outcome.interpretations
+        InterpretationView(
+            labels.get(one.id), check_symbol(one.checks[0]), one, _checks(one)
+        )
+        for one in outcome.interpretations
     )
     pairs = zip(outcome.findings, claim.finding, strict=True)
-    said = (_said(one, words(finding.text)) for one, finding in pairs)
+    said = (_say(one, words(finding.text)) for one, finding in pairs)
     right = concedes = None
     if outcome.verdict in FAILING:
         if claim.right is not None:
-            sentence = _said(outcome.right, words(claim.right.sentence))
-            line = _said(outcome.right, words(claim.right.arithmetic))
+            sentence = _say(outcome.right, words(claim.right.sentence))
+            line = _say(outcome.right, words(claim.right.arithmetic))
             if sentence is not None and line is not None:
                 right = RightView(sentence, line)
         if claim.concedes is not None:
-            concedes = _said(outcome.concedes, words(claim.concedes.text))
+            concedes = _say(outcome.concedes, words(claim.concedes.text))
     return ClaimView(
         number,
         words(claim.statement),
@@ -174,28 +155,18 @@ def _claim(
         interpretations,
         right,
         concedes,
-        telling(outcome.verdict, [one for one in interpretations if one.votes]),
+        find_telling(outcome.verdict, [one for one in interpretations if one.votes]),
     )
 
 
-def _said(outcome: SentenceOutcome | None, text: Shown) -> Said | None:
+def _say(outcome: SentenceOutcome | None, text: Shown) -> Said | None:
     """Return a sentence with its numbers; None where it does not hold."""
     if outcome is None or not outcome.holds:
         return None
-    return Said(text, outcome.numbers, tuple(map(_check, outcome.checks)))
+    return Said(text, outcome.numbers, _checks(outcome))
 
 
-def _interpretation(
-    outcome: InterpretationOutcome, label: Shown | None
-) -> InterpretationView:
-    first = outcome.checks[0]
-    return InterpretationView(
-        label,
-        row_symbol(first.quantity, first.summary, first.divisor),
-        outcome,
-        tuple(map(_check, outcome.checks)),
-    )
-
-
-def _check(outcome: CheckOutcome) -> CheckView:
-    return CheckView(check_formula(outcome), outcome.cases)
+def _checks(
+    outcome: InterpretationOutcome | SelfCheckOutcome | SentenceOutcome,
+) -> tuple[CheckView, ...]:
+    return tuple(CheckView(check_formula(one), one.cases) for one in outcome.checks)

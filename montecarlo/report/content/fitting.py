@@ -1,7 +1,7 @@
 """Whether claims.json fits the catalogue that it is of, and tables fit themselves."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.checks import Check
@@ -34,13 +34,7 @@ class Named(Protocol):
 
 
 def require_rows(lines: Iterable[Line], claims: Judgement) -> None:
-    """Make sure that lines have their names, and that claims name lines that are there.
-
-    Parameters
-    ----------
-    lines : iterable of mapping
-        Of measurements.csv, as text.
-    claims : Judgement
+    """Make sure that lines of measurements.csv have their names, and claims such names.
 
     Raises
     ------
@@ -59,7 +53,7 @@ def require_rows(lines: Iterable[Line], claims: Judgement) -> None:
         if name in there:
             raise ResultsError(f"{place} must stand once, got {name} again")
         there.add(name)
-    for name in _named(claims):
+    for name in _name_rows(claims):
         if name and name not in there:
             raise ResultsError(
                 f"{CLAIMS_FILE} must name lines of {MEASUREMENTS}, got {name!r:.40}"
@@ -78,38 +72,22 @@ def _name_of(line: Line) -> str:
         text["dependence"],
         text["initialisation"],
     )
-    key = RowKey(
-        text["divisor"],
-        text["quantity"],
-        text["summary"],
-        text["number_format"],
-        text["softmax"],
-    )
-    return row_id(point, key)
+    names = ("divisor", "quantity", "summary", "number_format", "softmax")
+    return row_id(point, RowKey(*(text[name] for name in names)))
 
 
-def _named(claims: Judgement) -> Iterator[str]:
+def _name_rows(claims: Judgement) -> Iterator[str]:
     """Yield every name of a line that a record holds."""
     for check in (*claims.judged_checks(), *claims.said_checks()):
         for case in check.cases:
             yield from case.rows
-    for sentence in _sentences(claims):
+    of_claims = (one for claim in claims.claims for one in claim.sentences())
+    for sentence in (*of_claims, *claims.passages):
         yield from (number.row for number in sentence.numbers.values())
-
-
-def _sentences(claims: Judgement) -> Iterator[SentenceOutcome]:
-    for claim in claims.claims:
-        yield from claim.sentences()
-    yield from claims.passages
 
 
 def require_catalogue(claims: ClaimsRecord, catalogue: Catalogue) -> None:
     """Make sure that outcomes are those of a catalogue: each of its parts, in order.
-
-    Parameters
-    ----------
-    claims : ClaimsRecord
-    catalogue : Catalogue
 
     Raises
     ------
@@ -125,7 +103,7 @@ def require_catalogue(claims: ClaimsRecord, catalogue: Catalogue) -> None:
     checks = catalogue.self_check
     _require_same("ids of self-checks", _ids(checks), _ids(claims.self_checks))
     for check, found in zip(checks, claims.self_checks, strict=True):
-        _require_same(f"self-check {check.id!r}", check.check, _asked(found.checks))
+        _require_same(f"self-check {check.id!r}", check.check, _ask(found.checks))
     _require_same("models", catalogue.model, claims.models)
     _require_same("records", catalogue.record, claims.records)
 
@@ -148,7 +126,7 @@ def _require_claim(claim: Claim, outcome: ClaimOutcome) -> None:
             _require_same(
                 f"{name} of {place}", getattr(one, name), getattr(found, name)
             )
-        _require_same(f"checks of {place}", one.check, _asked(found.checks))
+        _require_same(f"checks of {place}", one.check, _ask(found.checks))
     _require_same(f"findings of {where}", len(claim.finding), len(outcome.findings))
     said = list(zip(claim.finding, outcome.findings, strict=True))
     right = None if claim.right is None else claim.right.as_sentence()
@@ -162,12 +140,12 @@ def _require_claim(claim: Claim, outcome: ClaimOutcome) -> None:
 
 
 def _require_sentence(sentence: Sentence, said: SentenceOutcome, where: str) -> None:
-    _require_same(f"checks of {where}", sentence.check, _asked(said.checks))
+    _require_same(f"checks of {where}", sentence.check, _ask(said.checks))
     wanted = set(sentence.value) if said.holds else set()
     _require_same(f"numbers of {where}", wanted, set(said.numbers))
 
 
-def _asked(checks: Iterable[CheckOutcome]) -> tuple[Check, ...]:
+def _ask(checks: Iterable[CheckOutcome]) -> tuple[Check, ...]:
     return tuple(check.asked for check in checks)
 
 
@@ -177,16 +155,12 @@ def _ids(entries: Iterable[Named]) -> list[str]:
 
 def _require_same(place: str, wanted: object, came: object) -> None:
     if wanted != came:
-        _refuse_part(place, wanted, came)
+        raise ResultsError(
+            f"{CLAIMS_FILE} must be of the claims of this version: {place} must be "
+            f"{_shorten(wanted)}, got {_shorten(came)}"
+        )
 
 
-def _refuse_part(place: str, wanted: object, came: object) -> NoReturn:
-    raise ResultsError(
-        f"{CLAIMS_FILE} must be of the claims of this version: {place} must be "
-        f"{_shown(wanted)}, got {_shown(came)}"
-    )
-
-
-def _shown(value: object) -> str:
+def _shorten(value: object) -> str:
     text = str(sorted(value)) if isinstance(value, set) else repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."

@@ -39,14 +39,7 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
 
 
 def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
-    """Put beside results what the judge's errors were counted to be, and its curves.
-
-    Parameters
-    ----------
-    results : StudyResults
-    card : Card or None
-        None: results as they are.
-    """
+    """Put beside results what the judge's errors were counted to be, and its curves."""
     if card is None:
         return results
     rate = results.claims.simultaneous_error

@@ -19,40 +19,21 @@ FILE = Path(__file__).with_name("sensitivity.json")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A claim, or one of its interpretations, whose verdict is another then.
-
-    Attributes
-    ----------
-    claim : str
-    interpretation : str
-        Empty: the claim's own verdict.
-    before, after : str
-        Verdicts.
-    """
+    """A claim, or one of its interpretations, whose verdict is another then."""
 
     claim: str
-    interpretation: str
-    before: str
+    interpretation: str  # empty: the claim's own verdict
+    before: str  # verdicts
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was varied, by which factor or to which value, and what that changes.
+    """What was varied, by which factor or to which value, and what that changes."""
 
-    Attributes
-    ----------
-    varied : str
-        Tolerance, slope, one-hot or seed.
-    value : float
-        The factor, the threshold or the seed.
-    changes : tuple of Change
-        Those whose verdict is another then.
-    """
-
-    varied: str
-    value: float
-    changes: tuple[Change, ...]
+    varied: str  # tolerance, slope, one-hot or seed
+    value: float  # the factor, the threshold or the seed
+    changes: tuple[Change, ...]  # those whose verdict is another then
 
     @property
     def verdicts(self) -> list[Change]:
@@ -67,39 +48,18 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How many verdicts change with other choices.
-
-    Attributes
-    ----------
-    preset : str
-    seed : int
-        Of the results that were judged again.
-    checks : str
-        `fingerprint` of what they were judged by.
-    claims, interpretations : int
-        How many there are.
-    lines : tuple of Choice
-        One for each thing that was varied.
-    """
+    """How many verdicts change with other choices."""
 
     preset: str
-    seed: int
-    checks: str
-    claims: int
+    seed: int  # of the results that were judged again
+    checks: str  # `fingerprint` of what they were judged by
+    claims: int  # how many there are
     interpretations: int
-    lines: tuple[Choice, ...]
+    lines: tuple[Choice, ...]  # one for each thing that was varied
 
 
 def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:
-    """Return a hash of what was judged and where: what was made from others is stale.
-
-    Parameters
-    ----------
-    claims : Judgement
-        Of all claims.
-    run : dict
-        What run.json holds.
-    """
+    """Return a hash of what was judged and where: what is of others is stale."""
     asked = [
         [
             claim.id,
@@ -114,11 +74,5 @@ def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:
 
 
 def read_sensitivity(file: Path = FILE) -> Sensitivity:
-    """Read what was counted.
-
-    Parameters
-    ----------
-    file : Path, optional
-        By default the one that came with the package.
-    """
+    """Read what was counted."""
     return msgspec.json.decode(file.read_bytes(), type=Sensitivity)

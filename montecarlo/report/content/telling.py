@@ -7,7 +7,7 @@ from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.report.content.views import CheckView, InterpretationView
 
 
-def smallest_refuted(
+def find_counterexample(
     interpretations: Sequence[InterpretationView],
 ) -> tuple[CheckView, CaseOutcome] | None:
     """Return the smallest place that was measured to be otherwise than claimed.
@@ -18,7 +18,7 @@ def smallest_refuted(
     return None if found is None or found[1].limit is not None else found
 
 
-def telling(
+def find_telling(
     verdict: str, interpretations: Sequence[InterpretationView]
 ) -> tuple[CheckView, CaseOutcome] | None:
     """Return the case that stands for a verdict.

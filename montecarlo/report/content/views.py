@@ -15,7 +15,6 @@ from montecarlo.claims.outcomes import (
     NumberOutcome,
     located,
 )
-from montecarlo.claims.schema import Source
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord
 from montecarlo.report.language.own_words import Shown
@@ -70,10 +69,6 @@ class CheckView:
             (next(iter(line.values())), [line.get(column) for column in columns])
             for line in lines.values()
         ]
-
-    def count(self, outcome: str) -> int:
-        """Count the cases that came out so."""
-        return sum(case.outcome == outcome for case in self.cases)
 
     @property
     def name(self) -> str:
@@ -146,35 +141,17 @@ class RightView:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim, with the sentences that its results choose.
+    """One claim, with the sentences that its results choose."""
 
-    Attributes
-    ----------
-    number : int
-        Its place in the catalogue, from 1.
-    statement : Shown
-    names : mapping
-        Key of each text to its name.
-    outcome : ClaimOutcome
-    finding : Said or None
-        None where no sentence of the catalogue holds.
-    interpretations : tuple of InterpretationView
-    right : RightView or None
-        Of a claim that fails, where the sentence holds.
-    concedes : Said or None
-        What is right in a claim that fails.
-    telling : (CheckView, CaseOutcome) or None
-        The case that stands for its verdict.
-    """
-
-    number: int
+    number: int  # its place in the catalogue, from 1
     statement: Shown
-    names: Mapping[str, Shown]
+    names: Mapping[str, Shown]  # key of each text to its name
     outcome: ClaimOutcome
-    finding: Said | None = None
+    finding: Said | None = None  # none where no sentence of the catalogue holds
     interpretations: tuple[InterpretationView, ...] = ()
-    right: RightView | None = None
-    concedes: Said | None = None
+    right: RightView | None = None  # of a claim that fails, where the sentence holds
+    concedes: Said | None = None  # what is right in a claim that fails
+    #: The case that stands for its verdict.
     telling: tuple[CheckView, CaseOutcome] | None = None
 
     @property
@@ -183,58 +160,23 @@ class ClaimView:
         return self.outcome.id
 
     @property
-    def topic(self) -> str:
-        """What it is about."""
-        return self.outcome.topic
-
-    @property
-    def kind(self) -> str:
-        """``measured``, or why not."""
-        return self.outcome.kind
-
-    @property
     def verdict(self) -> Verdict:
         """How it came out."""
         return self.outcome.verdict
 
     @property
-    def texts(self) -> Mapping[str, Verdict]:
-        """Key of each text that makes it to the verdict on what that text says."""
-        return self.outcome.texts
-
-    @property
-    def sources(self) -> tuple[Source, ...]:
-        """Where texts say it, and how."""
-        return self.outcome.sources
-
-    @property
-    def error_rate(self) -> float:
-        """Its own nominal one: of all its checks, at all interim analyses."""
-        return self.outcome.error_rate
-
-    @property
     def voting(self) -> list[InterpretationView]:
         """Those interpretations that a text says."""
-        return [
-            interpretation
-            for interpretation in self.interpretations
-            if interpretation.votes
-        ]
+        return [one for one in self.interpretations if one.votes]
 
     @property
     def beyond(self) -> list[InterpretationView]:
         """Those that go beyond what is said."""
-        return [
-            interpretation
-            for interpretation in self.interpretations
-            if not interpretation.votes
-        ]
+        return [one for one in self.interpretations if not one.votes]
 
     def count(self, outcome: str) -> int:
         """Count the places of voting interpretations that came out so."""
-        return sum(
-            interpretation.outcomes.get(outcome, 0) for interpretation in self.voting
-        )
+        return sum(one.outcomes.get(outcome, 0) for one in self.voting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,17 +221,12 @@ class Findings:
 
     def texts(self) -> list[tuple[Shown, str]]:
         """Return names and keys of the texts that claims are from."""
-        return list(
-            dict.fromkeys(
-                (claim.names[source.text], source.text)
-                for claim in self.claims
-                for source in claim.sources
-            )
-        )
+        keys = (source.text for one in self.claims for source in one.outcome.sources)
+        return [(self.claims[0].names[key], key) for key in dict.fromkeys(keys)]
 
     def by_topic(self, topic: str) -> list[ClaimView]:
         """Return the claims of a topic, in the order of the catalogue."""
-        return [claim for claim in self.claims if claim.topic == topic]
+        return [claim for claim in self.claims if claim.outcome.topic == topic]
 
     def by_weight(self) -> list[ClaimView]:
         """Return all claims, worst news first."""

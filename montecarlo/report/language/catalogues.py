@@ -8,7 +8,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import dataclass
-from importlib.resources.abc import Traversable
+from pathlib import Path
 
 from babel import Locale
 from babel.messages.catalog import Catalog
@@ -26,23 +26,12 @@ class LanguageError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """One language of the report.
+    """One language of the report."""
 
-    Attributes
-    ----------
-    code : str
-        The name of its page and of its catalogue.
-    tag : str
-        What ``lang`` says: BCP 47.
-    name : str
-        What it calls itself.
-    messages : mapping
-        Source message to translation; empty for English, the source.
-    """
-
-    code: str
-    tag: str
-    name: str
+    code: str  # the name of its page and of its catalogue
+    tag: str  # what ``lang`` says: BCP 47
+    name: str  # what it calls itself
+    #: Source message to translation; empty for English, the source.
     messages: dict[str, str]
 
     @property
@@ -81,24 +70,18 @@ class Language:
 
 
 SOURCE = "en"
-#: Code, BCP 47 tag, own name.
-_KNOWN = (
-    ("en", "en", "English"),
-    ("de", "de", "Deutsch"),
-    ("zh", "zh-Hans", "中文"),
-    ("ja", "ja", "日本語"),
-    ("es", "es", "Español"),
-)
-LANGUAGES = {code: (tag, name) for code, tag, name in _KNOWN}
+#: Code to BCP 47 tag and own name.
+LANGUAGES = {
+    "en": ("en", "English"),
+    "de": ("de", "Deutsch"),
+    "zh": ("zh-Hans", "中文"),
+    "ja": ("ja", "日本語"),
+    "es": ("es", "Español"),
+}
 
 
 def read_language(code: str) -> Language:
     """Read the catalogue of a language.
-
-    Parameters
-    ----------
-    code : str
-        A key of `LANGUAGES`.
 
     Raises
     ------
@@ -119,9 +102,9 @@ def read_language(code: str) -> Language:
     return Language(code, tag, name, dict(_messages(code, catalogue)))
 
 
-def catalogue_path(code: str) -> Traversable:
+def catalogue_path(code: str) -> Path:
     """Return where the catalogue of a language is."""
-    return template_folder().joinpath("locale", code, "LC_MESSAGES", "montecarlo.po")
+    return template_folder() / "locale" / code / "LC_MESSAGES" / "montecarlo.po"
 
 
 #: What a translation must hold as often as its source.
@@ -163,7 +146,7 @@ _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _LONG = re.compile(r"(?<![\d.])\d{5,}(?![\d.])")
 
 
-def localised(language: Language, latex: str) -> str:
+def localise(language: Language, latex: str) -> str:
     """Exchange decimal points in LaTeX; braces keep a comma from being a separator.
 
     Long numbers are grouped; a sign of per cent has no space before it where the
@@ -172,11 +155,11 @@ def localised(language: Language, latex: str) -> str:
     numbers = language.numbers
     if language.code in CLOSE_PERCENT:
         latex = latex.replace(r"\,\%", r"\%")
-    latex = _LONG.sub(lambda n: braced(numbers.text(int(n[0]), 0)), latex)
+    latex = _LONG.sub(lambda n: brace(numbers.text(int(n[0]), 0)), latex)
     mark = numbers.mark
     return latex if mark == "." else _POINT.sub(f"{{{mark}}}", latex)
 
 
-def braced(written: str) -> str:
+def brace(written: str) -> str:
     """Keep the signs between groups of digits from being separators of a formula."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)

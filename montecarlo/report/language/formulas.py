@@ -109,10 +109,6 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
     rewrite : callable
         What is done to the LaTeX of each formula before it is set.
 
-    Returns
-    -------
-    Markup
-
     Raises
     ------
     ValueError

@@ -31,7 +31,7 @@ class Layout:
 
     def shown(self, value: float) -> Decimal:
         """Return the number that a reader sees."""
-        return rounded(self.mantissa(value), self.decimals).scaleb(self.exponent)
+        return round_decimal(self.mantissa(value), self.decimals).scaleb(self.exponent)
 
     def rounds_to_zero(self, value: float) -> bool:
         """Tell whether a reader sees a number as 0."""
@@ -43,7 +43,7 @@ def exact(value: float | Decimal) -> Decimal:
     return value if isinstance(value, Decimal) else Decimal(repr(float(value)))
 
 
-def rounded(value: Decimal, decimals: int) -> Decimal:
+def round_decimal(value: Decimal, decimals: int) -> Decimal:
     """Round to a number of decimals, halves to even."""
     return value.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN)
 

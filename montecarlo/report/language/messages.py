@@ -8,9 +8,7 @@ of claims.
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from importlib.resources.abc import Traversable
 from io import BytesIO
-from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
@@ -56,10 +54,6 @@ def source_messages() -> dict[str, list[str]]:
 def require_complete(languages: Iterable[Language]) -> None:
     """Make sure that languages have every message, before anything is sampled.
 
-    Parameters
-    ----------
-    languages : iterable of Language
-
     Raises
     ------
     montecarlo.report.language.catalogues.LanguageError
@@ -72,7 +66,7 @@ def require_complete(languages: Iterable[Language]) -> None:
 
 
 def _in_templates() -> Iterator[tuple[str, str]]:
-    for path in _template_files(template_folder()):
+    for path in sorted(template_folder().rglob("*.html.j2")):
         with BytesIO(path.read_bytes()) as file:
             for _, _, found, _ in babel_extract(file, KEYWORDS, (), {}):
                 # a call with values gives a tuple, the message first
@@ -81,25 +75,10 @@ def _in_templates() -> Iterator[tuple[str, str]]:
                     yield str(message), path.name
 
 
-def _template_files(folder: Traversable) -> Iterator[Traversable]:
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        if entry.is_dir():
-            yield from _template_files(entry)
-        elif entry.name.endswith(".html.j2"):
-            yield entry
-
-
-def updated_catalogue(code: str, old: bytes) -> bytes:
+def update_catalogue(code: str, old: bytes) -> bytes:
     """Return a language's catalogue with the messages of today.
 
     Messages that are gone are dropped; new ones are empty, to be translated.
-
-    Parameters
-    ----------
-    code : str
-        A key of `LANGUAGES`.
-    old : bytes
-        The catalogue as it is; may be empty.
     """
     known = {str(m.id): m for m in read_po(BytesIO(old), locale=code) if m.id}
     fresh = Catalog(locale=code, project="montecarlo", header_comment="", fuzzy=False)
@@ -114,20 +93,14 @@ def updated_catalogue(code: str, old: bytes) -> bytes:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Bring catalogues up to date; returns 1 if something is left to translate.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        Codes of languages; all by default.
-    """
+    """Bring catalogues up to date; returns 1 if something is left to translate."""
     chosen = list(sys.argv[1:] if argv is None else argv)
     left = 0
     for code in chosen or [code for code in LANGUAGES if code != SOURCE]:
         look_up("language", code, LANGUAGES)
-        path = Path(str(catalogue_path(code)))
+        path = catalogue_path(code)
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = updated_catalogue(code, path.read_bytes() if path.exists() else b"")
+        fresh = update_catalogue(code, path.read_bytes() if path.exists() else b"")
         path.write_bytes(fresh)
         missing = [m for m in read_po(BytesIO(fresh)) if m.id and not m.string]
         print(f"{path.name} ({code}): {len(missing)} messages to translate")

@@ -17,7 +17,7 @@ from montecarlo.report.language.layout import (
     error_unless_nothing,
     exact,
     lay_out,
-    rounded,
+    round_decimal,
     shared_error,
 )
 
@@ -43,7 +43,7 @@ class NumberFormat:
 
     def text(self, value: float | Decimal, decimals: int) -> str:
         """Write a number with a fixed number of decimals, as plain text."""
-        shown = rounded(exact(value), decimals)
+        shown = round_decimal(exact(value), decimals)
         pattern = "#,##0" if abs(shown) >= GROUPED else "0"
         if decimals > 0:
             pattern += "." + "0" * decimals

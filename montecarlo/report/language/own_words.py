@@ -15,7 +15,7 @@ from montecarlo.claims.checks import Words
 from montecarlo.claims.rules import placed
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
-from montecarlo.report.language.catalogues import LANGUAGES, Language, localised
+from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
 from montecarlo.report.language.formulas import prose
 
 #: The user's file in the folder of a report, from where it can be rendered again.
@@ -37,7 +37,7 @@ class OwnWords:
 Shown = str | OwnWords
 
 
-def shown_words(words: Words, language: str | None) -> Shown:
+def show_words(words: Words, language: str | None) -> Shown:
     """Return a text of a catalogue as pages show it.
 
     Parameters
@@ -56,19 +56,13 @@ def shown_words(words: Words, language: str | None) -> Shown:
 def set_own_words(code: str, text: str) -> Markup:
     """Escape a user's text and set its formulas, with its language's decimal sign.
 
-    Parameters
-    ----------
-    code : str
-        That of the language.
-    text : str
-
     Raises
     ------
     ValueError
         If the language is not known, or a formula is not understood or not closed.
     """
     language = Language(code, *look_up("language", code, LANGUAGES), {})
-    found = prose(text, partial(localised, language))
+    found = prose(text, partial(localise, language))
     # filled into a message, it is looked through for formulas again
     return Markup(str(found).replace("$", "&#36;"))  # noqa: S704 - escaped by `prose`
 
@@ -91,7 +85,7 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
     with placed(path.name, "language"):
         look_up("language", catalogue.language or "", LANGUAGES)
     for words, place in catalogue.words():
-        own = shown_words(words, catalogue.language)
+        own = show_words(words, catalogue.language)
         for code, text in own.texts if isinstance(own, OwnWords) else ():
             with placed(f"{path.name}: {place}", code):
                 set_own_words(code, text)

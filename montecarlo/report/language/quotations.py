@@ -25,10 +25,6 @@ MOST_SIGNS = 500
 def set_quotation(markdown: str) -> Markup:
     r"""Set an author's sentence for a page.
 
-    Parameters
-    ----------
-    markdown : str
-
     Examples
     --------
     >>> set_quotation("**Bold** & <b>$ 5</b>")

@@ -31,7 +31,7 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     symbol = QUANTITIES[quantity].symbol
     if quantity in PAIR_QUANTITIES:
         if divisor != "none":
-            over = rf"{_SCORE}/{_grouped(divisor_symbol(divisor))}"
+            over = rf"{_SCORE}/{_bracket(divisor_symbol(divisor))}"
             symbol = symbol.replace(_SCORE, over)
         return symbol
     if "/" in divisor:
@@ -46,18 +46,18 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     return rf"{symbol}\;\;({{c={divisor_symbol(divisor)}}})"
 
 
-def _grouped(symbol: str) -> str:
+def _bracket(symbol: str) -> str:
     return rf"({symbol})" if symbol[0].isdigit() else symbol
 
 
-def check_formula(check: Check) -> str:
-    """Return what a check compares, as LaTeX.
+def check_symbol(check: Check) -> str:
+    """Return what a check looks at, as LaTeX."""
+    return row_symbol(check.quantity, check.summary, check.divisor)
 
-    Parameters
-    ----------
-    check : Check
-    """
-    symbol = row_symbol(check.quantity, check.summary, check.divisor)
+
+def check_formula(check: Check) -> str:
+    """Return what a check compares, as LaTeX."""
+    symbol = check_symbol(check)
     if check.quantity in FORMAT_QUANTITIES:
         symbol = rf"{symbol}\,_{{\mathrm{{{check.number_format}}}}}"
     low, high = level_formula(check.low), level_formula(check.high)

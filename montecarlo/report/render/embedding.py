@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pandas as pd
@@ -14,6 +15,9 @@ from montecarlo.report.figures import FigureSpec, render_svg
 from montecarlo.report.figures.drawing.decimals import with_comma
 from montecarlo.results.folder import write_text
 
+#: Calls a function for each of some arguments, as ``map`` does, on workers if there are
+#: any.
+Spread = Callable[..., Iterable[Any]]
 _SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
 
 
@@ -36,20 +40,9 @@ def draw_figures(
     specs: Mapping[str, FigureSpec],
     tables: tuple[pd.DataFrame, pd.DataFrame],
     folder: Path | None = None,
-    spread: Callable[..., Iterable[str | None]] = map,
+    spread: Spread = map,
 ) -> dict[str, Figure]:
-    """Draw the figures that tables have data for, into a folder if there is one.
-
-    Parameters
-    ----------
-    specs : mapping
-        Id of a figure to what draws it.
-    tables : (DataFrame, DataFrame)
-        Measurements and curves.
-    folder : Path, optional
-    spread : callable
-        Draws them, as ``map`` would.
-    """
+    """Draw the figures that tables have data for, into a folder if there is one."""
     figures = {}
     drawn = spread(render_svg, specs.values(), *map(repeat, tables))
     for name, svg in zip(specs, drawn, strict=True):
@@ -72,12 +65,8 @@ def make_figure(name: str, svg: str) -> Figure:
     match = _SIZE.search(svg)
     if match is None:
         raise ValueError(f"figure must have a viewBox, got {name!r} without one")
-    return Figure(
-        name,
-        _data_uri(svg),
-        round(float(match[1])),
-        round(float(match[2])),
-    )
+    width, height = (round(float(size)) for size in match.groups())
+    return Figure(name, _data_uri(svg), width, height)
 
 
 def _data_uri(svg: str) -> Markup:

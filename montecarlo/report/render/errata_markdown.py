@@ -43,12 +43,6 @@ def erratum_markdown(key: str, page: str, link: Callable[[str], str] = str) -> s
 def formula_in_text(key: str, latex: str) -> str:
     r"""Return a formula as a text's own Markdown writes it.
 
-    Parameters
-    ----------
-    key : str
-        That of the text.
-    latex : str
-
     Examples
     --------
     >>> formula_in_text("de", r"\{d_k\}")
@@ -56,14 +50,14 @@ def formula_in_text(key: str, latex: str) -> str:
     """
     before, behind = _SIGNS.get(key, _NOTES)
     if before == _NOTES[0]:
-        latex = _TAKEN.sub(_kept, latex)
+        latex = _TAKEN.sub(_keep, latex)
     else:
         for sign, command in _BETWEEN_DOLLARS.items():
             latex = latex.replace(sign, command)
     return f"{before}{latex}{behind}"
 
 
-def _kept(found: re.Match[str]) -> str:
+def _keep(found: re.Match[str]) -> str:
     """Return a command or sign so that kramdown hands it on as it is."""
     command = found["command"]
     if command is None:

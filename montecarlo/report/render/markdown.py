@@ -97,23 +97,17 @@ def read_html(text: str) -> Node:
 
 
 def to_markdown(node: Node, link: Callable[[str], str] = str) -> str:
-    """Return an element as Markdown.
-
-    Parameters
-    ----------
-    node : Node
-    link : callable
-        What becomes of addresses: those of pages and pictures.
+    """Return an element as Markdown; ``link`` says what becomes of addresses.
 
     Returns
     -------
     str
         Blocks with an empty line between any two of them.
     """
-    return _joined(_blocks(node, link)) + "\n"
+    return _join(_blocks(node, link)) + "\n"
 
 
-def _joined(blocks: Iterable[str]) -> str:
+def _join(blocks: Iterable[str]) -> str:
     """Join blocks with empty lines; a comment keeps two lists from becoming one."""
     text = last = ""
     for block in blocks:
@@ -159,13 +153,13 @@ def _list(node: Node, link: Callable[[str], str]) -> Iterator[str]:
     lines = []
     for number, item in enumerate(items, start=1):
         mark = f"{number}. " if node.tag == "ol" else "- "
-        inner = _joined(_blocks(item, link))
+        inner = _join(_blocks(item, link))
         lines.append(mark + inner.replace("\n", "\n" + " " * len(mark)))
     yield "\n".join(lines)
 
 
 def _quotation(node: Node, link: Callable[[str], str]) -> Iterator[str]:
-    lines = _joined(_blocks(node, link)).splitlines()
+    lines = _join(_blocks(node, link)).splitlines()
     yield "\n".join(f"> {line}".rstrip() for line in lines)
 
 
@@ -182,7 +176,7 @@ def _figure(node: Node, link: Callable[[str], str]) -> Iterator[str]:
     image, caption = node.find("img"), node.find("figcaption")
     name = node.attributes.get("id", "")
     if image is not None:
-        alternative = _escaped(image.attributes.get("alt", ""))
+        alternative = _escape(image.attributes.get("alt", ""))
         anchor = f"\n{{: #{name}}}" if name else ""
         yield f"![{alternative}]({link('#' + name)}){anchor}"
     if caption is not None:
@@ -250,7 +244,7 @@ def _inline(nodes: list[Node | str], link: Callable[[str], str]) -> str:
 
 def _piece(node: Node | str, link: Callable[[str], str]) -> str:
     if isinstance(node, str):
-        return _escaped(node)
+        return _escape(node)
     if node.skipped:
         return ""
     if node.tag in _LITERAL:
@@ -287,7 +281,7 @@ _LITERAL: dict[str, Callable[[Node], str]] = {
 }
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return text that Markdown, Liquid and MathJax leave as it is."""
     text = _SIGNS.sub(r"\\\1", text.replace("&", "&amp;"))
     text = text.replace("$", "&#36;")

@@ -67,17 +67,7 @@ def number_all(
     *,
     own: bool,
 ) -> Numbers:
-    """Count the figures and tables that stand on the pages.
-
-    Parameters
-    ----------
-    figures, tables : collection of str
-        Ids of those that there are data for.
-    topics : collection of str
-        Those that have a section.
-    own : bool
-        Whether the report is of a user's own claims.
-    """
+    """Count the figures and tables that there are, in the sections that there are."""
     there = {"", METHOD, *topics}
     of_figures = (OWN_FIGURES,) if own else (REPORT_FIGURES, EVIDENCE_FIGURES)
     of_tables = (EVIDENCE_TABLES,) if own else (REPORT_TABLES, EVIDENCE_TABLES)

@@ -5,107 +5,25 @@ table and figure behind that.  A report of a user's own claims is one page with 
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import fields
 from functools import lru_cache
+from typing import Any
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from montecarlo.report.content.observed.trained import TrainedModel
 from montecarlo.report.content.places import parse_place
-from montecarlo.report.content.report_card import CardView
-from montecarlo.report.content.sensitivity import Sensitivity
-from montecarlo.report.content.tables.explorer import Explorer
-from montecarlo.report.content.tables.saturated_rows import SaturatedRow
-from montecarlo.report.content.tables.topics import AuditRow, TailTable, TopicTable
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.content.texts.sources import sayers_of
-from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
-from montecarlo.report.figures.captions.legends import Legend
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.language.templates import read_template
-from montecarlo.report.render.embedding import Figure
-from montecarlo.report.render.numbering import Numbers, number_all
+from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.reproduce import canonical_command
-from montecarlo.report.render.style import nested, policy, stylesheet
+from montecarlo.report.render.style import nest, policy, stylesheet
 from montecarlo.report.render.wording import functions_for
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
-
-
-@dataclass(frozen=True, slots=True)
-class Contents:
-    """What the pages of all languages show.
-
-    Attributes
-    ----------
-    findings : Findings
-    errata : sequence of Erratum
-        Those that are written with the pages.
-    figures : mapping
-        Figure id to Figure; without those that the results have no data for.
-    tables : mapping
-        Topic to its table.
-    facts : mapping
-        Numbers that alternative texts name.
-    audit : sequence of AuditRow
-        The table of initialisations.
-    saturated : sequence of SaturatedRow
-        The table of saturated rows and their gradients.
-    tails : TailTable or None
-        The table of overflow probabilities.
-    legends : mapping
-        Figure id to Legend: what it draws.
-    threshold_panels : sequence of (ClaimView, InterpretationView)
-        What the panels of the figure of thresholds show, in their order.
-    card : CardView or None
-        The judge's report card, None where the package has none.
-    trained : TrainedModel or None
-        How the claims come out on one, None for claims of a user's own.
-    sensitivity : Sensitivity or None
-        What other choices would change, None for claims of a user's own.
-    explorer : Explorer or None
-        Values to try, None where the grid has too few.
-    languages : sequence of str
-        Codes of the pages that are written together.
-    """
-
-    findings: Findings
-    errata: Sequence[Erratum]
-    figures: Mapping[str, Figure]
-    tables: Mapping[str, TopicTable]
-    facts: Mapping[str, Mapping[str, float]]
-    audit: Sequence[AuditRow]
-    saturated: Sequence[SaturatedRow]
-    tails: TailTable | None
-    legends: Mapping[str, Legend]
-    threshold_panels: Sequence[tuple[ClaimView, InterpretationView]]
-    card: CardView | None
-    trained: TrainedModel | None
-    sensitivity: Sensitivity | None
-    explorer: Explorer | None
-    languages: Sequence[str]
-
-    @property
-    def numbers(self) -> Numbers:
-        """Numbers of the figures and tables that there are."""
-        findings = self.findings
-        there = {
-            "divisors": self.explorer,
-            "audit": self.audit,
-            "models": findings.record.models,
-            "records": findings.record.records,
-            "saturated": self.saturated,
-            "tails": self.tails,
-            "self-checks": findings.self_checks,
-            "sensitivity": self.sensitivity,
-            "report-card": self.card and "report-card" in self.figures,
-            "power": self.card and "report-card" in self.figures,
-        }
-        tables = {*self.tables, *(name for name, found in there.items() if found)}
-        topics = {claim.topic for claim in findings.claims}
-        return number_all(set(self.figures), tables, topics, own=findings.own)
 
 
 def evidence_name(code: str) -> str:
@@ -120,16 +38,14 @@ def render_page(contents: Contents, language: Language) -> str:
     the next cell or row imply.
     """
     evidence = "" if contents.findings.own else evidence_name(language.code)
-    return _IMPLIED.sub(
-        "", _render("report.html.j2", contents, language, evidence=evidence)
-    )
+    page = _render("report.html.j2", contents, language, evidence=evidence)
+    return _IMPLIED.sub("", page)
 
 
 def render_evidence(contents: Contents, language: Language) -> str:
     """Render the evidence of the report in one language, as above."""
-    page = _render(
-        "evidence.html.j2", contents, language, evidence=evidence_name(language.code)
-    )
+    evidence = evidence_name(language.code)
+    page = _render("evidence.html.j2", contents, language, evidence=evidence)
     return _IMPLIED.sub("", page)
 
 
@@ -139,19 +55,17 @@ def render_index(contents: Contents, language: Language) -> str:
 
 
 def render_erratum(
-    contents: Contents,
-    erratum: Erratum,
-    language: Language,
-    *,
-    quotable: bool = False,
+    contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
     """Render the erratum of one text; ``quotable`` as for `render_fragment`."""
-    return _render("erratum.html.j2", contents, language, erratum, quotable=quotable)
+    return _render(
+        "erratum.html.j2", contents, language, erratum=erratum, quotable=quotable
+    )
 
 
 def render_captions(contents: Contents, language: Language) -> str:
     """Render the figures with their captions alone, as HTML for `to_markdown`."""
-    return _render("captions.html.j2", contents, language, quotable=True)
+    return _render("captions.html.j2", contents, language, quotable=True, numbers=None)
 
 
 def render_fragment(
@@ -159,12 +73,7 @@ def render_fragment(
 ) -> str:
     """Render the report for a page of someone else's: no head, one element.
 
-    Parameters
-    ----------
-    contents : Contents
-    language : Language
-    quotable : bool
-        Whether each formula, also of tables, has its LaTeX with it.
+    Each formula, also of tables, has its LaTeX with it if it is ``quotable``.
     """
     return _render("fragment.html.j2", contents, language, quotable=quotable)
 
@@ -173,61 +82,48 @@ def render_fragment(
 _SCRIPTED = ("report.html.j2", "evidence.html.j2")
 
 
-def _render(  # noqa: PLR0913 - what, of what, in which words, and what beside it
-    template: str,
-    contents: Contents,
-    language: Language,
-    erratum: Erratum | None = None,
-    *,
-    evidence: str = "",
-    quotable: bool = False,
+def _render(
+    template: str, contents: Contents, language: Language, **values: object
 ) -> str:
-    return render_template(
-        template,
-        language,
-        quotable=quotable,
-        script=read_template("report.js") if template in _SCRIPTED else "",
-        erratum=erratum,
-        evidence=evidence,
-        errata=contents.errata,
-        languages=[(code, *LANGUAGES[code]) for code in contents.languages],
-        findings=contents.findings,
-        figures=contents.figures,
-        numbers=None if template == "captions.html.j2" else contents.numbers,
-        tables=contents.tables,
-        saturated=contents.saturated,
-        facts=contents.facts,
-        audit=contents.audit,
-        shown=set(),
-        tails=contents.tails,
-        legends=contents.legends,
-        threshold_panels=contents.threshold_panels,
-        card=contents.card,
-        explorer=contents.explorer,
-        command=canonical_command(contents.findings.run),
-        trained=contents.trained,
-        sensitivity=contents.sensitivity,
-    )
+    """Render a template with contents, and with what stands beside them."""
+    record = contents.findings.record
+    known: dict[str, Any] = {
+        **{field.name: getattr(contents, field.name) for field in fields(contents)},
+        "script": read_template("report.js") if template in _SCRIPTED else "",
+        "evidence": "",
+        "numbers": contents.numbers,
+        "shown": set(),
+        "card": record.report_card,
+        "trained": record.trained_model,
+        "sensitivity": record.sensitivity,
+        "command": canonical_command(contents.findings.run),
+    }
+    return render_template(template, language, **(known | values))
 
 
 def render_template(
     template: str,
     language: Language,
     *,
+    languages: Sequence[str] = (),
     quotable: bool = False,
     script: str = "",
     **values: object,
 ) -> str:
-    """Render a template in a language, with the style and policy of every page."""
+    """Render a template in a language, with the style and policy of every page.
+
+    ``languages`` are those of the pages that are written together.
+    """
     style, found = stylesheet(), _environment().get_template(template)
     page = found.render(
         **functions_for(language, quotable=quotable),
         **{"numbers": None, **values},
         language=language,
+        languages=[(code, *LANGUAGES[code]) for code in languages],
         policy=policy(style, script),
         script=Markup(script),  # noqa: S704 - our own file, no message in it
         style=Markup(style),  # noqa: S704 - our own file, no message in it
-        nested_style=Markup(nested(style)),  # noqa: S704 - the same file
+        nested_style=Markup(nest(style)),  # noqa: S704 - the same file
     )
     return page.rstrip("\n") + "\n"
 
@@ -244,8 +140,5 @@ def _environment() -> Environment:
         auto_reload=False,
     )
     environment.filters["zip"] = zip
-    environment.globals |= {
-        "parse_place": parse_place,
-        "sayers_of": sayers_of,
-    }
+    environment.globals |= {"parse_place": parse_place, "sayers_of": sayers_of}
     return environment

@@ -21,7 +21,7 @@ def stylesheet() -> str:
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
 
 
-def nested(style: str) -> str:
+def nest(style: str) -> str:
     """Return the style for one element of a page that is not ours, and all inside.
 
     Fonts have no place inside a rule; there, the reader's own serve for formulas.

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.report.content.views import Said
-from montecarlo.report.language.catalogues import LANGUAGES, Language, localised
+from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import OwnWords, Shown, set_own_words
 from montecarlo.report.language.quotations import set_quotation
@@ -22,18 +22,11 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 def functions_for(
     language: Language, *, quotable: bool
 ) -> dict[str, Callable[..., object]]:
-    """Return what templates call, bound to a language.
-
-    Parameters
-    ----------
-    language : Language
-    quotable : bool
-        Whether each formula, also of tables, has its LaTeX with it.
-    """
+    """Return what templates call, bound to a language; ``quotable``: with LaTeX."""
     numbers = language.numbers
     return {
         "_": partial(_say, language),
-        "translated": partial(_translated, language),
+        "translated": partial(_translate, language),
         "said": partial(set_said, language),
         "plain_words": partial(_plain_words, language),
         "other_language": partial(_other_language, language),
@@ -46,17 +39,12 @@ def functions_for(
         "interval": numbers.interval,
         "region": numbers.region,
         "plain_number": numbers.plain,
-        "tex": partial(_quotable_tex if quotable else _tex, language),
+        "tex": partial(_tex, language, quotable=quotable),
     }
 
 
 def set_said(language: Language, said: Said) -> Markup:
     """Set a sentence that holds, with its numbers in the language's format.
-
-    Parameters
-    ----------
-    language : Language
-    said : Said
 
     Returns
     -------
@@ -86,9 +74,7 @@ def set_number(language: Language, number: NumberOutcome) -> Markup:
 
     A count stands in full, an exact value with three digits.
     """
-    row = (
-        "" if number.std_error is None else number.row
-    )  # an exact value is no estimate
+    row = number.row if number.std_error is not None else ""  # an exact value has none
     if number.std_error is None and not number.value.is_integer():
         return language.numbers.number(number.value, abs(number.value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
@@ -110,7 +96,7 @@ def _plain(language: Language, message: str, /, **values: object) -> str:
     return str(language.say(message, **values))
 
 
-def _translated(language: Language, words: Shown) -> Markup:
+def _translate(language: Language, words: Shown) -> Markup:
     """Translate a message of the catalogue of claims, which has no placeholders.
 
     What a user wrote is shown in the page's language, or else in another.
@@ -139,16 +125,13 @@ def _other_language(language: Language, words: Shown) -> tuple[str, str] | None:
 
 def _localised_prose(language: Language, text: Markup) -> Markup:
     """Set the formulas of a text with the language's decimal sign."""
-    return prose(text, partial(localised, language))
+    return prose(text, partial(localise, language))
 
 
-def _tex(language: Language, latex: str) -> Markup:
-    """Set a formula that the program made, with the language's decimal sign."""
-    formula = math_ml(localised(language, latex), quotable=False)
+def _tex(language: Language, latex: str, *, quotable: bool) -> Markup:
+    """Set a formula that the program made, with the language's decimal sign.
+
+    With its LaTeX where it is ``quotable``: Markdown is made from that.
+    """
+    formula = math_ml(localise(language, latex), quotable=quotable)
     return Markup(formula)  # noqa: S704 - MathML from a fixed converter
-
-
-def _quotable_tex(language: Language, latex: str) -> Markup:
-    """Set such a formula with its LaTeX, which Markdown is made from."""
-    formula = math_ml(localised(language, latex))
-    return Markup(formula)  # noqa: S704 - as above

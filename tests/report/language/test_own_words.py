@@ -10,7 +10,7 @@ from montecarlo.report.language.own_words import (
     OwnWords,
     read_own_claims,
     set_own_words,
-    shown_words,
+    show_words,
 )
 from montecarlo.report.render import wording
 
@@ -71,7 +71,7 @@ def shown(page):
 )
 def test_first_is_that_of_the_file(words, language, texts):
     """The file's language goes first, or else what was written first."""
-    found = shown_words(words, language)
+    found = show_words(words, language)
     assert found.texts[: len(texts)] == tuple(texts)
     for code, text in found.texts:
         assert found.in_language(code) == (code, text)
@@ -80,7 +80,7 @@ def test_first_is_that_of_the_file(words, language, texts):
 
 def test_messages_stay_messages():
     """What stands in the catalogue of the five texts is translated as before."""
-    assert shown_words("supported", None) == "supported"
+    assert show_words("supported", None) == "supported"
 
 
 #: Page, what it shows of a text in German, of one in Japanese and Spanish.
@@ -218,7 +218,7 @@ def test_text_keeps_its_points():
 def test_own_words_are_no_message():
     """What a user wrote is never looked up among the messages."""
     own = OwnWords((("en", "supported"),))
-    assert wording._translated(read_language("de"), own) == "supported"
+    assert wording._translate(read_language("de"), own) == "supported"
 
 
 # --- What is refused ----------------------------------------------------------------

@@ -93,7 +93,7 @@ def test_claims_are_filtered(opened, report):
         assert page.evaluate(CARDS) == len(wanted)
         assert page.inner_text("#filter-shown") == str(len(wanted))
         page.select_option("#filter-text", "s-de")
-        both = [c for c in wanted if any(source.text == "de" for source in c.sources)]
+        both = [c for c in wanted if any(s.text == "de" for s in c.outcome.sources)]
         assert page.evaluate(CARDS) == len(both)
         page.click("#filter button")
         page.wait_for_timeout(50)  # a form is reset after its event
@@ -116,7 +116,7 @@ def test_values_are_those_of_the_choice(opened, report):
             page.select_option("#explore-d", str(d_k))
             lines = page.locator("#values tbody tr:visible")
             assert lines.count() == len(rows) == 4
-            case = rows[0].cells[0]
+            case = rows[0][1][0]
             shown = lines.first.locator("td [data-value]").first
             assert float(shown.get_attribute("data-value")) == case.value
 

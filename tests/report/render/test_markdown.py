@@ -9,10 +9,9 @@ import msgspec
 import pytest
 
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
-from montecarlo.report.render.making import make_report
+from montecarlo.report.render.formats import front_matter, make_report
 from montecarlo.report.render.markdown import read_html, to_markdown
-from montecarlo.report.render.outputs import front_matter
-from montecarlo.report.render.style import nested, stylesheet
+from montecarlo.report.render.style import nest, stylesheet
 from tests.report.conftest import CODES
 
 
@@ -207,7 +206,7 @@ def test_fragment_has_no_tag_of_a_template(own_report, tmp_path):
 
 def test_nested_style_closes_what_it_opens():
     """Taken inside one rule, the style has as many rules as before but for the font."""
-    style, inside = stylesheet(), nested(stylesheet())
+    style, inside = stylesheet(), nest(stylesheet())
     assert inside.count("{") == inside.count("}")
     assert inside.count("{") == style.count("{") - style.count("@font-face") - 1 + 1
 

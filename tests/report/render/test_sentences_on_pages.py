@@ -6,7 +6,7 @@ from functools import partial
 import html5lib
 import pytest
 
-from montecarlo.report.language.catalogues import SOURCE, localised, read_language
+from montecarlo.report.language.catalogues import SOURCE, localise, read_language
 from montecarlo.report.language.formulas import prose
 
 PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
@@ -28,7 +28,7 @@ def pattern_of(message):
     """Return what a sentence reads like, whatever its numbers."""
     language = read_language(SOURCE)
     marked = PLACEHOLDER.sub(lambda p: "\N{BULLET}" if p[1] else "%", message)
-    said = html5lib.parseFragment(prose(marked, partial(localised, language)))
+    said = html5lib.parseFragment(prose(marked, partial(localise, language)))
     pieces = (re.escape(piece) for piece in plain_text(said).split("\N{BULLET}"))
     return re.compile(WRITTEN.join(pieces))
 

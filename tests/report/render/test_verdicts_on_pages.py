@@ -7,7 +7,7 @@ import html5lib
 import pytest
 
 from montecarlo.report.content.views import FAILING, VERDICTS
-from montecarlo.report.language.catalogues import SOURCE, localised, read_language
+from montecarlo.report.language.catalogues import SOURCE, localise, read_language
 from montecarlo.report.language.formulas import prose
 
 
@@ -18,7 +18,7 @@ def plain_text(element):
 
 def as_shown(message):
     """Return what a message says once its formulas are set."""
-    rewrite = partial(localised, read_language(SOURCE))
+    rewrite = partial(localise, read_language(SOURCE))
     return plain_text(html5lib.parseFragment(prose(message, rewrite)))
 
 

@@ -25,28 +25,18 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """An observation as it stands on disk.
+    """An observation as it stands on disk."""
 
-    Attributes
-    ----------
-    table : DataFrame
-        observation.csv; layer and head as text.
-    record : dict
-        observation.json.
-    run : dict
-        run.json.
-    """
-
-    table: pd.DataFrame
-    record: Record
-    run: Record
+    table: pd.DataFrame  # observation.csv; layer and head as text
+    record: Record  # observation.json
+    run: Record  # run.json
 
 
 def write_observation(observation: Observation, folder: Path) -> None:
     """Write table and record into an existing folder."""
     table = tidy(observation)
     table.to_csv(folder / TABLE, index=False, lineterminator="\n")
-    write_json(folder / RECORD, record_of(observation))
+    write_json(folder / RECORD, record_observation(observation))
 
 
 def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
@@ -57,7 +47,7 @@ def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
     return Observed(table, record, dict(run))
 
 
-def record_of(observation: Observation) -> Record:
+def record_observation(observation: Observation) -> Record:
     """Return what an observation says, as data."""
     model = observation.model
     heads = [

@@ -7,7 +7,7 @@ The data are small and committed: the example observes the model, and
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.observation.evidence import label_here
@@ -26,37 +26,21 @@ class TrainedInterpretation:
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """What the table of claims shows of a trained model.
-
-    Attributes
-    ----------
-    d_k, n_heads, n_sequences : int
-    interpretations : mapping
-        Claim to its interpretations that one model can decide.
-    """
+    """What the table of claims shows of a trained model."""
 
     d_k: int
     n_heads: int
     n_sequences: int
+    #: Claim to its interpretations that one model can decide.
     interpretations: Mapping[str, Sequence[TrainedInterpretation]]
 
 
 def view_trained(catalogue: Catalogue) -> TrainedModel:
-    """Return what was observed, with the labels of a catalogue.
-
-    Parameters
-    ----------
-    catalogue : Catalogue
-    """
-    path = files("montecarlo.report.content.observed").joinpath(TRAINED_FILE)
+    """Return what was observed, with the labels of a catalogue."""
+    path = Path(__file__).with_name(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
     interpretations = {}
     for claim in catalogue.claim:
-        known = {
-            interpretation.id
-            for interpretation in claim.interpretation
-            if not interpretation.beyond
-        }
         interpretations[claim.id] = [
             TrainedInterpretation(
                 label_here(claim, one["interpretation"]),
@@ -64,7 +48,7 @@ def view_trained(catalogue: Catalogue) -> TrainedModel:
                 one["heads"].get("supported", 0),
             )
             for one in record["interpretations"]
-            if one["claim"] == claim.id and one["interpretation"] in known
+            if one["claim"] == claim.id and one["interpretation"] in claim.admitted()
         ]
     return TrainedModel(
         record["d_k"], record["n_heads"], record["n_sequences"], interpretations

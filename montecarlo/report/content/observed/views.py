@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,30 +14,18 @@ from montecarlo.observation.evidence import label_here
 from montecarlo.observation.head_quantities import COMPARED, FACTORS, PARTS
 from montecarlo.observation.observing import ALL
 from montecarlo.report.content.observed.record import Observed
+from montecarlo.report.content.tables.topics import TableCell
 from montecarlo.report.language.symbols import row_symbol
 
 #: Heads in the table of heads: those whose divisor is farthest off.
 MOST_HEADS = 24
-#: What a number without an error is over its digits: it is shown with four.
-UNKNOWN = 100.0
 #: Assumptions that a line of a head names.
 MOST_CAUSES = 3
 #: How an interpretation may come out in a head.
 OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One quantity of a head, or of all heads."""
-
-    value: float
-    error: float | None
-    row: str
-
-    @property
-    def digits(self) -> float:
-        """The error that its digits are cut to, where the error is not shown."""
-        return abs(self.value) / UNKNOWN if self.error is None else self.error
+#: The smallest, the middle and the largest of heads.
+Range = tuple[TableCell, TableCell, TableCell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +34,9 @@ class HeadLine:
 
     layer: str
     head: str
-    cells: Mapping[str, Cell]
+    cells: Mapping[str, TableCell]
     state: str
-    causes: tuple[tuple[str, Cell], ...]
+    causes: tuple[tuple[str, TableCell], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +44,7 @@ class AssumptionLine:
     """An assumption over all heads: range of factors, outcomes, where it is worst."""
 
     name: str
-    factors: tuple[Cell, Cell, Cell]
+    factors: Range
     holds: int
     fails: int
     open: int
@@ -64,19 +52,9 @@ class AssumptionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedLine:
-    """A quantity of rows, with the model's keys and with those of other sequences."""
-
-    name: str
-    symbol: str
-    cells: tuple[Cell, Cell, Cell]
-
-
-@dataclass(frozen=True, slots=True)
 class InterpretationLine:
     """An interpretation of a claim and how it comes out on this model."""
 
-    claim: str
     statement: str
     label: str | None
     verdict: str
@@ -85,74 +63,47 @@ class InterpretationLine:
 
 @dataclass(frozen=True, slots=True)
 class ObservedView:
-    """Everything that the pages of an observation show.
+    """Everything that the pages of an observation show."""
 
-    Attributes
-    ----------
-    record, run : mapping
-        observation.json and run.json.
-    overall : mapping
-        Quantity to its mean over heads.
-    states : sequence of (str, int)
-        Heads in each state, none left out.
-    too_weak, too_strong : int
-        Heads whose rows have a variance above, below 1 after the division.
-    ranges : mapping
-        Quantity to its smallest, median and largest value over heads.
-    lines : sequence of HeadLine
-        The heads farthest off first.
-    assumptions : sequence of AssumptionLine
-        Worst news first.
-    parts : sequence of (str, Cell, float)
-        Parts of the variance, and the share of each, averaged over heads.
-    compared : sequence of ComparedLine
-    interpretations : sequence of InterpretationLine
-    divisor : str
-        The model's divisor as LaTeX, empty where it has no name.
-    """
-
-    record: Mapping[str, Any]
+    record: Mapping[str, Any]  # observation.json and run.json
     run: Mapping[str, Any]
-    overall: Mapping[str, Cell]
-    states: Sequence[tuple[str, int]]
-    too_weak: int
+    overall: Mapping[str, TableCell]  # quantity to its mean over heads
+    states: Sequence[tuple[str, int]]  # heads in each state, none left out
+    too_weak: int  # heads whose rows have a variance above, below 1 after the division
     too_strong: int
-    ranges: Mapping[str, tuple[Cell, Cell, Cell]]
-    lines: Sequence[HeadLine]
-    assumptions: Sequence[AssumptionLine]
-    parts: Sequence[tuple[str, Cell, float]]
-    compared: Sequence[ComparedLine]
+    #: Quantity to its smallest, median and largest value over heads.
+    ranges: Mapping[str, Range]
+    lines: Sequence[HeadLine]  # the heads farthest off first
+    assumptions: Sequence[AssumptionLine]  # worst news first
+    #: Parts of the variance, and the share of each, averaged over heads.
+    parts: Sequence[tuple[str, TableCell, float]]
+    #: Symbols of quantities of rows, each with the model's keys, with those of other
+    #: sequences, and the difference.
+    compared: Sequence[tuple[str, Range]]
     interpretations: Sequence[InterpretationLine]
-    divisor: str
+    divisor: str  # the model's divisor as LaTeX, empty where it has no name
 
     @property
     def n_heads(self) -> int:
         """Heads in all layers."""
         return len(self.record["heads"])
 
-    def count(self, state: str) -> int:
-        """Return how many heads are in a state."""
-        return dict(self.states)[state]
 
-
-def cells_by_head(
-    observed: Observed,
-) -> dict[tuple[str, str], dict[str, Cell]]:
+def cells_by_head(observed: Observed) -> dict[tuple[str, str], dict[str, TableCell]]:
     """Return the quantities of each head, and of all."""
-    found: dict[tuple[str, str], dict[str, Cell]] = {}
+    found: dict[tuple[str, str], dict[str, TableCell]] = {}
     for row in observed.table.to_dict("records"):
-        head = (row["layer"], row["head"])
-        found.setdefault(head, {})[row["quantity"]] = _cell(row)
+        layer, head, name, error = (
+            row[column] for column in ("layer", "head", "quantity", "std_error")
+        )
+        cell = TableCell(
+            row["value"], None if math.isnan(error) else error, f"{layer}/{head}/{name}"
+        )
+        found.setdefault((layer, head), {})[name] = cell
     return found
 
 
-def _cell(row: Mapping[Hashable, Any]) -> Cell:
-    error = None if math.isnan(row["std_error"]) else row["std_error"]
-    place = f"{row['layer']}/{row['head']}/{row['quantity']}"
-    return Cell(row["value"], error, place)
-
-
-def view_of(observed: Observed) -> ObservedView:
+def view_observation(observed: Observed) -> ObservedView:
     """Pick what pages show."""
     by_head = cells_by_head(observed)
     overall = by_head.pop((ALL, ALL))
@@ -161,41 +112,39 @@ def view_of(observed: Observed) -> ObservedView:
     ranges = {
         name: _range([cells[name] for cells in by_head.values()]) for name in overall
     }
+    divided = [_row_variance(cells) for cells in by_head.values()]
     counts = Counter(head["state"] for head in record["heads"])
     return ObservedView(
         record,
         observed.run,
         overall,
         [(state, counts[state]) for state in STATES],
-        sum(_spread(cells) > 1.0 for cells in by_head.values()),
-        sum(_spread(cells) < 1.0 for cells in by_head.values()),
+        sum(variance > 1.0 for variance in divided),
+        sum(variance < 1.0 for variance in divided),
         ranges,
         _head_lines(record, by_head),
         _assumptions(record, ranges),
         _parts(overall, by_head),
-        [
-            _compared(name, overall)
-            for name in COMPARED
-            if f"{name}_permuted" in overall
-        ],
+        list(_compare(overall)),
         _interpretations(record),
         divisor.symbol if divisor else "",
     )
 
 
-def _range(cells: Sequence[Cell]) -> tuple[Cell, Cell, Cell]:
+def _range(cells: Sequence[TableCell]) -> Range:
     """Return the smallest, the middle and the largest of the heads' cells."""
     ordered = sorted(cells, key=lambda cell: cell.value)
     return ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]
 
 
-def _spread(cells: Mapping[str, Cell]) -> float:
+def _row_variance(cells: Mapping[str, TableCell]) -> float:
     """Return the variance within the rows of a head, after the division."""
     return cells["scaled_row_variance"].value
 
 
 def _head_lines(
-    record: Mapping[str, Any], by_head: Mapping[tuple[str, str], Mapping[str, Cell]]
+    record: Mapping[str, Any],
+    by_head: Mapping[tuple[str, str], Mapping[str, TableCell]],
 ) -> list[HeadLine]:
     lines = []
     for head in record["heads"]:
@@ -214,46 +163,42 @@ def _head_lines(
                 tuple(causes[:MOST_CAUSES]),
             )
         )
-    lines.sort(key=lambda line: -abs(math.log(max(_spread(line.cells), LEAST))))
+    lines.sort(key=lambda line: -abs(math.log(max(_row_variance(line.cells), LEAST))))
     return lines[:MOST_HEADS]
 
 
 def _assumptions(
-    record: Mapping[str, Any], ranges: Mapping[str, tuple[Cell, Cell, Cell]]
+    record: Mapping[str, Any],
+    ranges: Mapping[str, Range],
 ) -> list[AssumptionLine]:
     failing = (
         [one["name"] for one in head["assumptions"] if one["verdict"] == "refuted"]
         for head in record["heads"]
     )
     farthest = Counter(names[0] for names in failing if names)
-    lines = []
-    for name in FACTORS:
-        found = [
-            one["verdict"]
-            for head in record["heads"]
-            for one in head["assumptions"]
-            if one["name"] == name
-        ]
-        if not found:
-            continue
-        verdicts = Counter(found)
-        lines.append(
-            AssumptionLine(
-                name,
-                ranges[f"factor_{name}"],
-                verdicts["supported"],
-                verdicts["refuted"],
-                verdicts["inconclusive"],
-                farthest[name],
-            )
+    verdicts: dict[str, Counter[str]] = {}
+    for head in record["heads"]:
+        for one in head["assumptions"]:
+            verdicts.setdefault(one["name"], Counter())[one["verdict"]] += 1
+    lines = [
+        AssumptionLine(
+            name,
+            ranges[f"factor_{name}"],
+            verdicts[name]["supported"],
+            verdicts[name]["refuted"],
+            verdicts[name]["inconclusive"],
+            farthest[name],
         )
+        for name in FACTORS
+        if name in verdicts
+    ]
     return sorted(lines, key=lambda line: (-line.first, -line.fails))
 
 
 def _parts(
-    overall: Mapping[str, Cell],
-    by_head: Mapping[tuple[str, str], Mapping[str, Cell]],
-) -> list[tuple[str, Cell, float]]:
+    overall: Mapping[str, TableCell],
+    by_head: Mapping[tuple[str, str], Mapping[str, TableCell]],
+) -> list[tuple[str, TableCell, float]]:
     parts = []
     for name in PARTS:
         shares = [
@@ -266,11 +211,14 @@ def _parts(
     return parts
 
 
-def _compared(name: str, overall: Mapping[str, Cell]) -> ComparedLine:
-    symbol = row_symbol(name, "mean", "sqrt").split(r"\;\;")[0]
-    suffixes = ("", "_permuted", "_dependence")
-    first, second, third = (overall[f"{name}{suffix}"] for suffix in suffixes)
-    return ComparedLine(name, symbol, (first, second, third))
+def _compare(overall: Mapping[str, TableCell]) -> Iterator[tuple[str, Range]]:
+    """Yield what is compared, where there are keys of other sequences."""
+    for name in COMPARED:
+        if f"{name}_permuted" in overall:
+            symbol = row_symbol(name, "mean", "sqrt").split(r"\;\;")[0]
+            suffixes = ("", "_permuted", "_dependence")
+            first, second, third = (overall[f"{name}{suffix}"] for suffix in suffixes)
+            yield symbol, (first, second, third)
 
 
 def _interpretations(record: Mapping[str, Any]) -> list[InterpretationLine]:
@@ -280,7 +228,6 @@ def _interpretations(record: Mapping[str, Any]) -> list[InterpretationLine]:
         claim = claims[one["claim"]]
         lines.append(
             InterpretationLine(
-                claim.id,
                 str(claim.statement),
                 label_here(claim, one["interpretation"]),
                 one["verdict"],

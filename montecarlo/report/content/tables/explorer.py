@@ -1,6 +1,6 @@
 """Values to try: for each d_k and n what four divisors make of a row, as measured."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,10 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.report.content.tables.rows import FEWEST_POINTS, gaussian_rows, nearest
 from montecarlo.report.content.tables.topics import (
     N_KEYS,
+    Cells,
     TableCell,
-    read_cell,
-    thinned,
+    read_cells,
+    thin,
 )
 from montecarlo.report.language.symbols import divisor_symbol, row_symbol
 
@@ -24,63 +25,35 @@ QUANTITIES = ("entropy", "jacobian_frobenius", "gradient_query")
 FIRST_D_K = 64
 
 
-@dataclass(frozen=True, slots=True)
-class DivisorRow:
-    """What one divisor makes of a row: a cell for each column, None where missing."""
-
-    divisor: str
-    symbol: str  # LaTeX
-    cells: tuple[TableCell | None, ...]
+#: What one divisor makes of a row: its symbol as LaTeX, and a cell for each column.
+DivisorRow = tuple[str, Cells]
 
 
 @dataclass(frozen=True, slots=True)
 class Explorer:
-    """Rows by n, then by d_k.
+    """Rows by n, then by d_k."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        LaTeX.
-    tables : tuple of (int, tuple of (int, tuple of DivisorRow))
-    first : (int, int)
-        The n and d_k to begin with.
-    dimensions : tuple of int
-        Every d_k; each n has all of them.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # LaTeX
     tables: tuple[tuple[int, tuple[tuple[int, tuple[DivisorRow, ...]], ...]], ...]
-    first: tuple[int, int]
-    dimensions: tuple[int, ...]
+    first: tuple[int, int]  # the n and d_k to begin with
+    dimensions: tuple[int, ...]  # every d_k; each n has all of them
 
 
 def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer | None:
-    """Pick the rows of the grid of Gaussian queries and keys.
-
-    Parameters
-    ----------
-    measurements, curves : DataFrame
-        The tables of the results.
-
-    Returns
-    -------
-    Explorer or None
-        None without several d_k.
-    """
+    """Pick the rows of the grid of Gaussian queries and keys; None without several."""
     cells = {**_weights(curves), **_means(measurements)}
     sizes: dict[int, set[int]] = {}
     for n_keys, d_k, *_ in cells:
-        sizes.setdefault(n_keys, set()).add(d_k)
+        sizes.setdefault(int(n_keys), set()).add(int(d_k))
     most = max((len(found) for found in sizes.values()), default=0)
     # an n with far fewer d_k stands apart from the grid: an edge of it
     keys = [n for n in sorted(sizes) if len(sizes[n]) > most / 2]
     common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
     if len(common) < FEWEST_POINTS:
         return None
-    shown = thinned(sorted(common))
-    names = (*(f"p{rank}" for rank in RANKS), *QUANTITIES)
+    shown = thin(sorted(common))
     tables = tuple(
-        (n, tuple((d_k, _rows(cells, (n, d_k), names)) for d_k in shown)) for n in keys
+        (n, tuple((d_k, _rows(cells, n, d_k)) for d_k in shown)) for n in keys
     )
     first = (nearest(keys, N_KEYS) or 0, nearest(shown, FIRST_D_K) or 0)
     columns = [rf"\operatorname{{E}}\, p_{{({rank})}}" for rank in RANKS]
@@ -90,38 +63,26 @@ def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer 
     return Explorer(tuple(columns), tables, first, tuple(shown))
 
 
-Key = tuple[int, int, str, str]
-
-
-def _weights(curves: pd.DataFrame) -> dict[Key, TableCell]:
+def _weights(curves: pd.DataFrame) -> dict[Any, TableCell]:
     """Pick mean weights by n, d_k, divisor and rank."""
     rows = gaussian_rows(curves, curve="weight_by_rank")
-    rows = rows[rows["x"].isin(RANKS)]
-    return {
-        (int(r["n_keys"]), int(r["d_k"]), r["divisor"], f"p{r['x']:.0f}"): TableCell(
-            r["estimate"], None if pd.isna(r["std_error"]) else r["std_error"], None, ""
-        )
-        for r in rows.to_dict("records")
-    }
+    return read_cells(rows[rows["x"].isin(RANKS)], "n_keys", "d_k", "divisor", "x")
 
 
-def _means(measurements: pd.DataFrame) -> dict[Key, TableCell]:
+def _means(measurements: pd.DataFrame) -> dict[Any, TableCell]:
     """Pick mean quantities by n, d_k, divisor and name."""
     rows = gaussian_rows(measurements, summary="mean")
     rows = rows[rows["quantity"].isin(QUANTITIES) & rows["divisor"].isin(DIVISORS)]
-    return {
-        (int(r["n_keys"]), int(r["d_k"]), r["divisor"], r["quantity"]): read_cell(r)
-        for r in rows.to_dict("records")
-    }
+    return read_cells(rows, "n_keys", "d_k", "divisor", "quantity")
 
 
-def _rows(
-    cells: dict[Key, TableCell], place: tuple[int, int], names: Iterable[str]
-) -> tuple[Any, ...]:
-    names = tuple(names)
-    found = []
-    for divisor in DIVISORS:
-        line = tuple(cells.get((*place, divisor, name)) for name in names)
-        if any(cell is not None for cell in line):
-            found.append(DivisorRow(divisor, divisor_symbol(divisor), line))
-    return tuple(found)
+def _rows(cells: Mapping[Any, TableCell], n: int, d_k: int) -> tuple[DivisorRow, ...]:
+    """Return a row for each divisor that there is anything of."""
+    rows = [
+        (
+            divisor_symbol(name),
+            tuple(cells.get((n, d_k, name, what)) for what in (*RANKS, *QUANTITIES)),
+        )
+        for name in DIVISORS
+    ]
+    return tuple(row for row in rows if any(row[1]))

@@ -15,19 +15,7 @@ LARGEST_D_K = 64
 
 
 def plain_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
-    """Return the rows without dependence, initialisation or reduced number format.
-
-    Parameters
-    ----------
-    table : DataFrame
-        measurements.csv or curves.csv.
-    **values : str or int
-        What columns must hold.
-
-    Returns
-    -------
-    DataFrame
-    """
+    """Return the rows without dependence, initialisation or reduced number format."""
     wanted = {"dependence": "none", "number_format": "float64", "softmax": "shifted"}
     keep = table["initialisation"].isna() | table["initialisation"].eq("")
     for column, value in (wanted | values).items():
@@ -71,11 +59,6 @@ def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[in
 def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
     """Return the mean largest weights that a map over d_k and n has cells for.
 
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-
     Returns
     -------
     DataFrame
@@ -86,11 +69,6 @@ def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
 
 def entropy_cells(measurements: pd.DataFrame) -> pd.DataFrame:
     """Return mean entropies over ln n, with mean effective keys as ``keys``.
-
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
 
     Returns
     -------
@@ -111,12 +89,6 @@ def entropy_cells(measurements: pd.DataFrame) -> pd.DataFrame:
 def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """Return the means of a quantity that a map over d_k and n has cells for.
 
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-    quantity : str
-
     Returns
     -------
     DataFrame
@@ -135,11 +107,6 @@ def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
 
 def largest_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     """Return the mean largest scaled scores at the d_k that has them for most n.
-
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
 
     Returns
     -------

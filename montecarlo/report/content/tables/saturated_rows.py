@@ -3,15 +3,13 @@
 Beside each size stand all rows divided by sqrt(d_k): the yardstick of what is small.
 """
 
-from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
 from montecarlo.attention.rows import SATURATED
 from montecarlo.report.content.tables.rows import gaussian_rows
-from montecarlo.report.content.tables.topics import TableCell, read_cell
+from montecarlo.report.content.tables.topics import Cells, read_cells
 from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 
 #: Gradients whose means and medians are shown.
@@ -30,50 +28,30 @@ class SaturatedRow:
     d_k: int
     n_keys: int
     threshold: float | None
-    cells: tuple[TableCell | None, ...]
+    cells: Cells
 
 
 def saturated_rows(measurements: pd.DataFrame) -> list[SaturatedRow]:
-    """Pick the table at the sizes of practice that the results have.
-
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-    """
+    """Pick the table at the sizes of practice that the results have."""
     rows = gaussian_rows(measurements)
     inside = rows["d_k"].isin(PRACTICE_D_K) & rows["n_keys"].isin(PRACTICE_N_KEYS)
-    found = {
-        (int(r["d_k"]), int(r["n_keys"]), r["divisor"], r["quantity"], r["summary"]): r
-        for r in rows[inside & rows["divisor"].isin(("none", "sqrt"))].to_dict(
-            "records"
-        )
-    }
-    sizes = sorted({(n_keys, d_k) for d_k, n_keys, *_ in found})
+    rows = rows[inside & rows["divisor"].isin(("none", "sqrt"))]
+    sizes = sorted(
+        {(int(n), int(d)) for d, n in zip(rows["d_k"], rows["n_keys"], strict=True)}
+    )
+    found = read_cells(
+        rows[rows["estimate"].notna()],  # there may be no rows to tell it from
+        *("d_k", "n_keys", "divisor", "quantity", "summary"),
+    )
     table = []
     for n_keys, d_k in sizes:
-        place = d_k, n_keys
-        for name, threshold in SATURATED.items():
-            share = _cell(found, (*place, "none", name, "mean"))
+        for name, threshold in (*SATURATED.items(), ("", None)):
+            divisor, suffix = ("none", f"_{name}") if name else ("sqrt", "")
+            share = found.get((d_k, n_keys, divisor, name, "mean"))
             given = [
-                _cell(found, (*place, "none", f"{gradient}_{name}", summary))
+                found.get((d_k, n_keys, divisor, f"{gradient}{suffix}", summary))
                 for gradient in GRADIENTS
                 for summary in SUMMARIES
             ]
-            table.append(SaturatedRow(*place, threshold, (share, *given)))
-        scaled = [
-            _cell(found, (*place, "sqrt", gradient, summary))
-            for gradient in GRADIENTS
-            for summary in SUMMARIES
-        ]
-        table.append(SaturatedRow(*place, None, (None, *scaled)))
+            table.append(SaturatedRow(d_k, n_keys, threshold, (share, *given)))
     return table
-
-
-def _cell(
-    found: Mapping[tuple[int, int, str, str, str], dict[Hashable, Any]],
-    key: tuple[int, int, str, str, str],
-) -> TableCell | None:
-    """Return a cell; None where there are no rows to tell it from."""
-    row = found.get(key)
-    return None if row is None or pd.isna(row["estimate"]) else read_cell(row)

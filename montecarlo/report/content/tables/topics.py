@@ -1,7 +1,7 @@
 """The table of each topic: a few rows of measurements.csv, picked and never changed."""
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,8 @@ from montecarlo.report.content.tables.rows import (
 )
 from montecarlo.report.language.symbols import row_symbol
 
+#: What a number without an error is over its digits: it is shown with four.
+UNKNOWN = 100.0
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
 MOST_ROWS = 8
 #: Number of keys that the tables of rows are made for, where the grid has it.
@@ -28,53 +30,39 @@ class TableCell:
     """One estimate of a table, with the exact value where there is one."""
 
     value: float
-    error: float | None
-    reference: float | None
-    row: str
+    error: float | None = None
+    row: str = ""
+    reference: float | None = None
+
+    @property
+    def digits(self) -> float:
+        """The error that its digits are cut to, where the error is not shown."""
+        return abs(self.value) / UNKNOWN if self.error is None else self.error
+
+
+#: The cells of a line of a table, one a column; None where one is missing.
+Cells = tuple[TableCell | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicTable:
-    """Columns as LaTeX, and for each size one cell a column (None where missing).
-
-    Attributes
-    ----------
-    columns : tuple of str
-    rows : tuple of (int, tuple of TableCell or None)
-        Each with its d_k, or its number of keys.
-    n_keys : int or None
-        The number of keys of all rows, None where they have several or none.
-    head : str
-        What the rows are of, as LaTeX.
-    """
+    """Columns as LaTeX, or as names of number formats, and a line for each size."""
 
     columns: tuple[str, ...]
-    rows: tuple[tuple[int, tuple[TableCell | None, ...]], ...]
-    n_keys: int | None
-    head: str = "d_k"
+    rows: tuple[tuple[int, Cells], ...]  # each with its d_k, or its number of keys
+    n_keys: int | None = None  # of all rows
+    head: str = "d_k"  # what the rows are of, as LaTeX
 
 
 def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
-    """Pick the tables of all topics.
-
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-
-    Returns
-    -------
-    dict
-        Topic to its table; topics that the results have no rows for are left out.
-    """
+    """Pick the tables of all topics that measurements.csv has rows for."""
     gaussian = gaussian_rows(measurements)
     pairs = gaussian[gaussian["n_keys"].isna()]
-    sizes = sorted(gaussian["n_keys"].dropna().unique())
-    tables = {}
     variance = [("score_variance", "value", divisor) for divisor in DIVISORS]
-    tables["variance"] = _table(pairs, variance, None)
+    tables = {"variance": _table(pairs, variance)}
+    sizes = sorted({int(n_keys) for n_keys in gaussian["n_keys"].dropna()})
     if sizes:
-        n_keys = int(min(sizes, key=lambda n: abs(n - N_KEYS)))
+        n_keys = min(sizes, key=lambda n: abs(n - N_KEYS))
         rows = gaussian[gaussian["n_keys"] == n_keys]
         weights = [("effective_keys", "mean", divisor) for divisor in DIVISORS]
         tables["weights"] = _table(rows, weights, n_keys)
@@ -86,6 +74,7 @@ def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
         tables["gradients"] = _table(rows, gradients, n_keys)
     tables["saturation"] = saturation_table(measurements)
     tables["largest-score"] = largest_score_table(measurements)
+    tables["tails"] = tail_table(measurements)
     return {topic: table for topic, table in tables.items() if table.rows}
 
 
@@ -93,19 +82,9 @@ def saturation_table(measurements: pd.DataFrame) -> TopicTable:
     """Pick the mean largest weights of undivided rows, one column for each n."""
     rows = saturation_cells(measurements)
     rows = rows[rows["divisor"] == "none"]
-    cells = {
-        (int(row["d_k"]), int(row["n_keys"])): read_cell(row)
-        for row in rows.to_dict("records")
-    }
-    sizes = thinned(sorted({n_keys for _, n_keys in cells}))
-    return TopicTable(
-        tuple(f"n = {n_keys}" for n_keys in sizes),
-        tuple(
-            (d_k, tuple(cells.get((d_k, n_keys)) for n_keys in sizes))
-            for d_k in thinned(sorted({d_k for d_k, _ in cells}))
-        ),
-        None,
-    )
+    cells = read_cells(rows, "d_k", "n_keys")
+    sizes = thin(sorted({int(n_keys) for n_keys in rows["n_keys"]}))
+    return TopicTable(tuple(f"n = {n}" for n in sizes), _lines(cells, sizes))
 
 
 def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
@@ -116,17 +95,21 @@ def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
         limit = math.sqrt(2.0 * math.log(n_keys))
         ratio = limit / mean.value
         error = None if mean.error is None else ratio * mean.error / mean.value
-        cells = (
-            mean,
-            TableCell(limit, None, None, ""),
-            TableCell(ratio, error, None, ""),
-        )
-        rows.append((n_keys, cells))
+        rows.append((n_keys, (mean, TableCell(limit), TableCell(ratio, error))))
     mean_symbol = row_symbol("score_max", "mean", "sqrt")
     limit_symbol = r"\sqrt{2\ln n}"
     ratio_symbol = rf"{limit_symbol}\,/\operatorname{{E}}\, s_{{\max}}"
     columns = (mean_symbol, limit_symbol, ratio_symbol)
-    return TopicTable(columns, tuple(rows), None, "n")
+    return TopicTable(columns, tuple(rows), head="n")
+
+
+def tail_table(measurements: pd.DataFrame) -> TopicTable:
+    """Pick the overflow probabilities of single scores, one column a number format."""
+    tails = measurements[measurements["quantity"] == "overflow_probability"]
+    formats = tuple(tails["number_format"].unique())
+    return TopicTable(
+        formats, _lines(read_cells(tails, "d_k", "number_format"), formats)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +124,6 @@ class AuditRow:
 
 def audit_table(measurements: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Pick entry and scaled score variances of every initialisation, at one d_k.
-
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
 
     Returns
     -------
@@ -191,61 +169,47 @@ def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class TailTable:
-    """Overflow probabilities: formats as columns, one line for each d_k."""
-
-    formats: tuple[str, ...]
-    rows: tuple[tuple[int, tuple[TableCell | None, ...]], ...]
-
-
-def tail_table(measurements: pd.DataFrame) -> TailTable | None:
-    """Pick the overflow probabilities of single scores, None where there are none."""
-    tails = measurements[measurements["quantity"] == "overflow_probability"]
-    if tails.empty:
-        return None
-    cells = {
-        (int(row["d_k"]), row["number_format"]): read_cell(row)
-        for row in tails.to_dict("records")
-    }
-    formats = tuple(tails["number_format"].unique())
-    sizes = sorted({d_k for d_k, _ in cells})
-    return TailTable(
-        formats, tuple((d, tuple(cells.get((d, f)) for f in formats)) for d in sizes)
+def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
+    """Turn a line of measurements.csv, or of curves.csv, into a cell."""
+    error, reference = (
+        None if pd.isna(value) else value
+        for value in (row["std_error"], row.get("reference"))
     )
+    return TableCell(row["estimate"], error, row.get("row_id", ""), reference)
 
 
-def read_cell(row: dict[Hashable, Any]) -> TableCell:
-    """Turn a row of measurements.csv into a cell, its exact value included."""
-    return TableCell(
-        row["estimate"],
-        None if pd.isna(row["std_error"]) else row["std_error"],
-        None if pd.isna(row["reference"]) else row["reference"],
-        row["row_id"],
-    )
+def read_cells(rows: pd.DataFrame, *names: str) -> dict[Any, TableCell]:
+    """Return cells by what their lines have in some columns."""
+    keys = rows[list(names)].itertuples(index=False, name=None)
+    return dict(zip(keys, map(read_cell, rows.to_dict("records")), strict=True))
 
 
 def _table(
-    rows: pd.DataFrame, columns: Sequence[tuple[str, str, str]], n_keys: int | None
+    rows: pd.DataFrame,
+    columns: Sequence[tuple[str, str, str]],
+    n_keys: int | None = None,
 ) -> TopicTable:
-    cells: dict[tuple[int, tuple[str, str, str]], TableCell] = {}
-    for row in rows.to_dict("records"):
-        key = (row["quantity"], row["summary"], row["divisor"])
-        if key in columns:
-            cells[int(row["d_k"]), key] = read_cell(row)
-    present = [c for c in columns if any(key == c for _, key in cells)]
-    sizes = sorted({d_k for d_k, _ in cells})
-    return TopicTable(
-        tuple(row_symbol(*column) for column in present),
-        tuple(
-            (d_k, tuple(cells.get((d_k, column)) for column in present))
-            for d_k in thinned(sizes)
-        ),
-        n_keys,
+    """Return a table with the columns of quantity, summary, divisor that there are."""
+    rows = rows[rows["quantity"].isin([quantity for quantity, *_ in columns])]
+    named = read_cells(rows, "d_k", "quantity", "summary", "divisor")
+    cells = {(d_k, tuple(column)): cell for (d_k, *column), cell in named.items()}
+    cells = {key: cell for key, cell in cells.items() if key[1] in columns}
+    present = [column for column in columns if any(key[1] == column for key in cells)]
+    symbols = tuple(row_symbol(*column) for column in present)
+    return TopicTable(symbols, _lines(cells, present), n_keys)
+
+
+def _lines(
+    cells: Mapping[Any, TableCell], columns: Sequence[object]
+) -> tuple[tuple[int, Cells], ...]:
+    """Return the lines of cells that are known by size and column."""
+    return tuple(
+        (size, tuple(cells.get((size, column)) for column in columns))
+        for size in thin(sorted({int(size) for size, _ in cells}))
     )
 
 
-def thinned(sizes: list[int]) -> list[int]:
+def thin(sizes: list[int]) -> list[int]:
     """Keep every second, third... size, counted from the largest."""
     step = -(-len(sizes) // MOST_ROWS)
     return sizes[::-1][::step][::-1] if sizes else []

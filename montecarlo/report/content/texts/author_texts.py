@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from types import MappingProxyType
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import CONTROL
@@ -38,35 +37,20 @@ Position = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class KnownText:
-    """What is known of a text that was judged, without a word of it.
-
-    Attributes
-    ----------
-    lines : int
-    sha256 : str
-        Of the text with its line ends folded.
-    sentences : mapping
-        Position of each sentence to its fingerprint.
-    """
+    """What is known of a text that was judged, without a word of it."""
 
     lines: int
-    sha256: str
-    sentences: Mapping[Position, str]
+    sha256: str  # of the text with its line ends folded
+    sentences: Mapping[Position, str]  # position of each sentence to its fingerprint
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorText:
-    """An author's file: whether it is the text that was judged, and what was found.
-
-    Attributes
-    ----------
-    differs : bool
-    found : mapping
-        Position of each sentence of the judged text that is still in the file, as it
-        was, to the sentence.
-    """
+    """An author's file: whether it is the text that was judged, and what was found."""
 
     differs: bool
+    #: Position of each sentence of the judged text that is still in the file, as it
+    #: was, to the sentence.
     found: Mapping[Position, str]
 
     def quotation(self, line: int, numbers: Sequence[int], language: str) -> str | None:
@@ -80,15 +64,8 @@ class AuthorText:
 
 
 def know_text(text: str, language: str) -> KnownText:
-    """Return what is to be known of a text.
-
-    Parameters
-    ----------
-    text : str
-    language : str
-        A code of two letters.
-    """
-    lines = _folded(text).split("\n")
+    """Return what is to be known of a text."""
+    lines = _fold(text).split("\n")
     marks = {p: fingerprint(s) for p, s in _sentences(text, language).items()}
     return KnownText(len(lines), _digest(text), marks)
 
@@ -99,9 +76,12 @@ def read_known_texts() -> Mapping[str, KnownText]:
     data = tomllib.loads(source.read_text(encoding="utf-8"))
     known = {}
     for key, text in data.items():
-        marks = {_position(name): mark for name, mark in text["sentences"].items()}
+        marks = {}
+        for name, mark in text["sentences"].items():
+            line, _, number = name.partition(".")
+            marks[int(line), int(number)] = mark
         known[key] = KnownText(text["lines"], text["sha256"], marks)
-    return MappingProxyType(known)
+    return known
 
 
 def compare_text(known: KnownText, text: str, language: str) -> AuthorText:
@@ -109,13 +89,6 @@ def compare_text(known: KnownText, text: str, language: str) -> AuthorText:
 
     Each is taken from its own position if it stands there, else from wherever it
     stands.
-
-    Parameters
-    ----------
-    known : KnownText
-    text : str
-        The file.
-    language : str
     """
     here = _sentences(text, language)
     marks = {position: fingerprint(sentence) for position, sentence in here.items()}
@@ -129,12 +102,7 @@ def compare_text(known: KnownText, text: str, language: str) -> AuthorText:
 
 
 def read_author_texts(typed: Sequence[str] | None) -> dict[str, AuthorText]:
-    """Read the files of ``--text`` and look in them for what errata quote.
-
-    Parameters
-    ----------
-    typed : sequence of str or None
-        ``KEY=FILE`` each.
+    """Read files, ``KEY=FILE`` each, and look in them for what errata quote.
 
     Raises
     ------
@@ -214,12 +182,12 @@ def read_author_file(key: str, path: Path) -> str:
             f"0x{content[error.start]:02x} at {error.start}"
         ) from None
     if refused := _REFUSED.search(text):
-        line = _folded(text[: refused.start()]).count("\n") + 1
+        line = _fold(text[: refused.start()]).count("\n") + 1
         raise InputError(
             f"{requirement} without control characters, got {str(path)!r} with "
             f"U+{ord(refused.group()):04X} in line {line}"
         )
-    longest = max(map(len, _folded(text).split("\n")))
+    longest = max(map(len, _fold(text).split("\n")))
     if longest > MOST_LINE:
         raise InputError(
             f"{requirement} of lines of at most {MOST_LINE} characters, got "
@@ -231,20 +199,15 @@ def read_author_file(key: str, path: Path) -> str:
 def _sentences(text: str, language: str) -> dict[Position, str]:
     return {
         (line, number): sentence
-        for line, content in prose_lines(_folded(text))
+        for line, content in prose_lines(_fold(text))
         for number, sentence in enumerate(split_sentences(content, language), start=1)
     }
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     """Return a text with one kind of line ends, and none at its end."""
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(_folded(text).encode()).hexdigest()
-
-
-def _position(name: str) -> Position:
-    line, _, number = name.partition(".")
-    return int(line), int(number)
+    return hashlib.sha256(_fold(text).encode()).hexdigest()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.schema import Catalogue
-from montecarlo.report.content.telling import smallest_refuted
+from montecarlo.report.content.telling import find_counterexample
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.sources import section_number
 from montecarlo.report.content.views import (
@@ -27,24 +27,12 @@ INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a text says something.
+    """Where a text says something."""
 
-    Attributes
-    ----------
-    section : str
-        Its number, or a name of `INTRODUCTION` or `SUMMARY`.
-    point : int
-        Within the section; 0 for none.
-    line : int
-        Of the text's file, from 1; 0 where it is not known.
-    sentences : tuple of int
-        Within the line, from 1.
-    """
-
-    section: str
-    point: int = 0
-    line: int = 0
-    sentences: tuple[int, ...] = ()
+    section: str  # its number, or a name of `INTRODUCTION` or `SUMMARY`
+    point: int = 0  # within the section; 0 for none
+    line: int = 0  # of the text's file, from 1; 0 where it is not known
+    sentences: tuple[int, ...] = ()  # within the line, from 1
 
     @property
     def part(self) -> str:
@@ -58,67 +46,38 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """A claim as one text says it, and how that came out.
-
-    Attributes
-    ----------
-    claim : ClaimView
-    verdict : str
-        Of the interpretations that the text's words admit.
-    places : tuple of Place
-    telling : (CheckView, CaseOutcome) or None
-        What it gives at the smallest telling case, and what was measured there.
-    """
+    """A claim as one text says it, and how that came out."""
 
     claim: ClaimView
-    verdict: str
+    verdict: str  # of the interpretations that the text's words admit
     places: tuple[Place, ...]
+    #: What it gives at the smallest telling case, and what was measured there.
     telling: tuple[CheckView, CaseOutcome] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What an erratum says of one claim.
+    """What an erratum says of one claim."""
 
-    Attributes
-    ----------
-    said : Assertion
-        Its places in the order of the text.
-    quotations : tuple of str
-        What the author's file has there, as far as it was found.
-    changed : tuple of Place
-        Those whose sentences are not in the author's file as they were.
-    """
-
-    said: Assertion
+    said: Assertion  # its places in the order of the text
+    #: What the author's file has there, as far as it was found.
     quotations: tuple[str, ...] = ()
+    #: Those whose sentences are not in the author's file as they were.
     changed: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Erratum:
-    """The erratum of one text.
-
-    Attributes
-    ----------
-    key : str
-    text : str
-        Its name, a message.
-    language : str
-    entries : tuple of Entry
-        In the order of the text.
-    right : tuple of (str, tuple of int)
-        Parts of the text with those of their points, if they have any, of which all
-        that was judged is right as it is said.
-    differs : bool
-        Whether the author's file is another than the one that was judged.
-    """
+    """The erratum of one text."""
 
     key: str
-    text: str
+    text: str  # its name, a message
     language: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Entry, ...]  # in the order of the text
+    #: Parts of the text with those of their points, if they have any, of which all that
+    #: was judged is right as it is said.
     right: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    #: Whether the author's file is another than the one that was judged.
     differs: bool = False
 
     @property
@@ -131,19 +90,9 @@ class Erratum:
 def compose_entries(
     said: Iterable[Assertion], language: str, author: AuthorText | None = None
 ) -> tuple[Entry, ...]:
-    """Return an entry for each claim that fails, in the order of the text.
-
-    Parameters
-    ----------
-    said : iterable of Assertion
-        What one text claims.
-    language : str
-        That of the text.
-    author : AuthorText, optional
-        The author's file.
-    """
+    """Return an entry for each claim that fails, in the order of the text."""
     failing = [one for one in said if one.verdict in FAILING]
-    failing.sort(key=lambda one: [_position(place) for place in _ordered(one.places)])
+    failing.sort(key=lambda one: [_position(place) for place in _order(one.places)])
     return tuple(_entry(one, language, author) for one in failing)
 
 
@@ -153,11 +102,6 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
     A point that has an entry as well is left out: it would be called right and wrong.
     So is one whose claim fails as another text says it: what is only hedged here is
     not to be called right.
-
-    Parameters
-    ----------
-    said : iterable of Assertion
-        What one text claims.
     """
     outcomes: dict[tuple[str, int], set[str]] = {}
     by_verdict = [
@@ -184,23 +128,12 @@ def make_errata(
     languages: Sequence[str],
     authors: Mapping[str, AuthorText] | None = None,
 ) -> list[Erratum]:
-    """Return the errata of the texts whose languages are written; none of a user's.
-
-    Parameters
-    ----------
-    findings : Findings
-    catalogue : Catalogue
-        Its texts.
-    languages : sequence of str
-        Codes of languages.
-    authors : mapping, optional
-        Key of a text to its author's file.
-    """
+    """Return the errata of the texts whose languages are written; none of a user's."""
     errata = []
     for text in catalogue.text:
         if text.language not in languages or findings.own:
             continue
-        said = [one for c in findings.claims for one in _said(c, text.key)]
+        said = [one for c in findings.claims for one in _find_assertions(c, text.key)]
         author = (authors or {}).get(text.key)
         entries = compose_entries(said, text.language, author)
         differs = author is not None and author.differs
@@ -210,20 +143,22 @@ def make_errata(
     return errata
 
 
-def _said(claim: ClaimView, key: str) -> Iterable[Assertion]:
+def _find_assertions(claim: ClaimView, key: str) -> Iterable[Assertion]:
     """Yield a claim as a text says it, if it does."""
-    sources = [source for source in claim.sources if source.text == key]
+    sources = [source for source in claim.outcome.sources if source.text == key]
     if not sources:
         return
     places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
     admitted = {name for source in sources for name in source.admits}
     interpretations = [r for r in claim.voting if not admitted or r.id in admitted]
-    yield Assertion(claim, claim.texts[key], places, smallest_refuted(interpretations))
+    yield Assertion(
+        claim, claim.outcome.texts[key], places, find_counterexample(interpretations)
+    )
 
 
 def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
     """Return the entry of a claim, with what the author's file has in its places."""
-    places = _ordered(said.places)
+    places = _order(said.places)
     ordered = replace(said, places=places)
     if author is None:
         return Entry(ordered)
@@ -234,7 +169,7 @@ def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
     return Entry(ordered, tuple(dict.fromkeys(quotations)), changed)
 
 
-def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+def _order(places: Iterable[Place]) -> tuple[Place, ...]:
     return tuple(sorted(places, key=_position))
 
 

@@ -51,10 +51,6 @@ def prose_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text that hold sentences, with their numbers from 1.
 
     Front matter, displayed formulas and code, rules and empty lines hold none.
-
-    Parameters
-    ----------
-    text : str
     """
     lines = text.split("\n")
     closing = "---" if lines[:1] == ["---"] and "---" in lines[1:] else ""
@@ -74,12 +70,6 @@ def split_sentences(line: str, language: str) -> list[str]:
     A sentence ends at one of ``. ! ?`` and their full-width forms, never within a
     formula, brackets or quotes; what closes behind the end belongs to it.  A point
     behind a shortened word, a single letter or the number of a list ends none.
-
-    Parameters
-    ----------
-    line : str
-    language : str
-        A code of two letters.
 
     Returns
     -------
@@ -119,10 +109,6 @@ def split_sentences(line: str, language: str) -> list[str]:
 
 def fingerprint(sentence: str) -> str:
     """Return what a sentence is known by, whatever its white space.
-
-    Parameters
-    ----------
-    sentence : str
 
     Returns
     -------

@@ -11,39 +11,26 @@ _NUMERALS = {"一": "1", "二": "2", "三": "3", "四": "4", "五": "5"}
 
 @dataclass(frozen=True, slots=True)
 class Sayers:
-    """Texts that make a claim in the same sections and in the same way.
+    """Texts that make a claim in the same sections and in the same way."""
 
-    Attributes
-    ----------
-    texts : tuple of (Shown, str)
-        Their names and keys.
-    ways : tuple of (str, tuple of str)
-        How they say it, each with the sections where they do.
-    verdict : str
-        The verdict on what they say, empty where all texts have that of the claim.
-    """
-
-    texts: tuple[tuple[Shown, str], ...]
+    texts: tuple[tuple[Shown, str], ...]  # their names and keys
+    #: How they say it, each with the sections where they do.
     ways: tuple[tuple[str, tuple[str, ...]], ...]
+    #: The verdict on what they say, empty where all texts have that of the claim.
     verdict: str
 
 
 def sayers_of(claim: ClaimView) -> list[Sayers]:
-    """Group the sources of a claim by text, and texts that say it alike.
-
-    Parameters
-    ----------
-    claim : ClaimView
-    """
+    """Group the sources of a claim by text, and texts that say it alike."""
     by_text: dict[str, dict[str, dict[str, None]]] = {}
-    for source in claim.sources:
+    for source in claim.outcome.sources:
         ways = by_text.setdefault(source.text, {})
         ways.setdefault(source.quantifier, {})[section_number(source.section)] = None
-    differ = len({claim.verdict, *claim.texts.values()}) > 1
+    differ = len({claim.verdict, *claim.outcome.texts.values()}) > 1
     alike: dict[tuple[object, ...], list[str]] = {}
     for key, ways in by_text.items():
         shown = tuple((how, tuple(sections)) for how, sections in ways.items())
-        verdict = claim.texts.get(key, claim.verdict)
+        verdict = claim.outcome.texts.get(key, claim.verdict)
         alike.setdefault((shown, verdict if differ else ""), []).append(key)
     return [
         Sayers(tuple((claim.names[key], key) for key in keys), ways, verdict)  # type: ignore[arg-type]

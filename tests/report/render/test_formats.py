@@ -5,7 +5,7 @@ from concurrent.futures import BrokenExecutor, Executor
 import pytest
 
 from montecarlo.execution.executors import PROCESSES, make_executor
-from montecarlo.report.render import making
+from montecarlo.report.render import formats
 from montecarlo.results.folder import files_of
 
 
@@ -33,7 +33,7 @@ class Drawing(Executor):
 @pytest.mark.parametrize("workers", [None, Dying(), Drawing()])
 def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     """With workers, without, and with some that die: every figure and page is there."""
-    making.make_report(
+    formats.make_report(
         report.results, report.catalogue, ["en", "ja"], tmp_path, executor=workers
     )
 
@@ -46,19 +46,19 @@ def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     pages |= {path.stem for path in tmp_path.glob("evidence-??.html")}
     assert len(pages) == 4
     if isinstance(workers, Drawing):
-        assert workers.drawn == len(drawn) + len(pages)
+        assert workers.drawn == len(drawn) + len(list(tmp_path.glob("*.*")))
 
 
 def test_formats_are_the_same_whoever_makes_them(report, tmp_path):
     """Posts and fragments too, in every language, by real processes."""
     arguments = report.results, report.catalogue, ["de", "zh"]
     here, there = tmp_path / "here", tmp_path / "there"
-    formats = tuple(making.FORMATS)
+    names = tuple(formats.FORMATS)
     for folder in (here, there):
         folder.mkdir()
-    making.make_report(*arguments, here, formats)
+    formats.make_report(*arguments, here, names)
     with make_executor(2, PROCESSES) as executor:
-        making.make_report(*arguments, there, formats, executor)
+        formats.make_report(*arguments, there, names, executor)
     files = {p.relative_to(here): p.read_bytes() for p in files_of(here)}
     assert files == {p.relative_to(there): p.read_bytes() for p in files_of(there)}
     assert {path.suffix for path in files} == {".html", ".md", ".json", ".svg"}

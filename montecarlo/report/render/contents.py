@@ -1,0 +1,105 @@
+"""What pages show, of results: gathered once, for all languages and formats."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from montecarlo.claims.schema import Catalogue
+from montecarlo.report.content.findings import Results, gather
+from montecarlo.report.content.tables.explorer import Explorer, read_explorer
+from montecarlo.report.content.tables.saturated_rows import SaturatedRow, saturated_rows
+from montecarlo.report.content.tables.topics import (
+    AuditRow,
+    TopicTable,
+    audit_rows,
+    topic_tables,
+)
+from montecarlo.report.content.texts.author_texts import AuthorText
+from montecarlo.report.content.texts.errata import Erratum, make_errata
+from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
+from montecarlo.report.figures.captions.legends import Legend, read_legends
+from montecarlo.report.figures.judging.by_text import with_verdicts
+from montecarlo.report.render.embedding import Figure, Spread, draw_figures
+from montecarlo.report.render.numbering import Numbers, number_all
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What the pages of all languages show; what there are no data for is left out."""
+
+    findings: Findings
+    errata: Sequence[Erratum]  # those that are written with the pages
+    figures: Mapping[str, Figure]
+    tables: Mapping[str, TopicTable]
+    facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
+    audit: Sequence[AuditRow]  # the table of initialisations
+    saturated: Sequence[SaturatedRow]  # the table of saturated rows and their gradients
+    legends: Mapping[str, Legend]  # figure id to what it draws
+    #: What the panels of the figure of thresholds show, in their order.
+    threshold_panels: Sequence[tuple[ClaimView, InterpretationView]]
+    explorer: Explorer | None  # values to try
+    languages: Sequence[str]  # codes of the pages that are written together
+
+    @property
+    def numbers(self) -> Numbers:
+        """Numbers of the figures and tables that there are."""
+        findings = self.findings
+        carded = findings.record.report_card and "report-card" in self.figures
+        there = {
+            "divisors": self.explorer,
+            "audit": self.audit,
+            "models": findings.record.models,
+            "records": findings.record.records,
+            "saturated": self.saturated,
+            "self-checks": findings.self_checks,
+            "sensitivity": findings.record.sensitivity,
+            "report-card": carded,
+            "power": carded,
+        }
+        tables = {*self.tables, *(name for name, found in there.items() if found)}
+        topics = {claim.outcome.topic for claim in findings.claims}
+        return number_all(set(self.figures), tables, topics, own=findings.own)
+
+
+def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
+    results: Results,
+    catalogue: Catalogue,
+    languages: Sequence[str],
+    names: Iterable[str] = FIGURES,
+    folder: Path | None = None,
+    *,
+    spread: Spread = map,
+    authors: Mapping[str, AuthorText] | None = None,
+) -> Contents:
+    """Gather what a report shows, and write its figures into a folder, if there is one.
+
+    Parameters
+    ----------
+    results, catalogue, languages, authors
+        As for `montecarlo.report.render.formats.make_report`.
+    names : iterable of str
+        Keys of `FIGURES`: those to draw.
+    folder : Path, optional
+    spread : callable
+        Draws figures, as ``map`` would.
+    """
+    results = with_verdicts(results)
+    tables = (results.measurements, results.curves)
+    facts = figure_facts(*tables)
+    specs = {name: FIGURES[name] for name in names if name in facts}
+    findings = gather(results, catalogue)
+    return Contents(
+        findings,
+        make_errata(findings, catalogue, languages, authors),
+        draw_figures(specs, tables, folder, spread),
+        topic_tables(results.measurements),
+        facts,
+        audit_rows(results.measurements),
+        saturated_rows(results.measurements),
+        read_legends(*tables),
+        threshold_panels(results.curves, findings),
+        read_explorer(*tables),
+        languages,
+    )
