@@ -12,6 +12,8 @@ from typing import TypeVar
 from montecarlo.errors import InputError
 
 Entry = TypeVar("Entry")
+#: What the project is installed as: `montecarlo` is another one's on the registry.
+PROJECT = "montecarlo-attention"
 #: What stands for an empty list of names.
 NONE = "none"
 #: Of whole numbers, so that what is made of them is a float.

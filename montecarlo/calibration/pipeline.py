@@ -5,12 +5,10 @@ where what is stale is marked by hand, and what changed is looked at as a diff.
 """
 
 import argparse
-import platform
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -37,11 +35,10 @@ from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.errors import InputError, UnfinishedError, writing
 from montecarlo.execution.executors import available_cores, make_executor
-from montecarlo.execution.fingerprint import cpu_kernel
+from montecarlo.execution.fingerprint import made_with
 from montecarlo.names import parse_folder, parse_jobs, parse_seed
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.recording import LIBRARIES
 from montecarlo.study.running import Study, error_rates_of
 
 
@@ -120,18 +117,13 @@ def _make(
         seeds = range(seed, seed + sizes.studies)
         studies = judge_studies(seeds, executor, work)
     tallies = [tally(rate, some) for rate, some in studies.items()]
-    about = {
+    about: dict[str, object] = {
         "command": f"python -m montecarlo calibrate --seed {seed}",
         "seed": seed,
         "simultaneous_error": error_rate,
         "studies": studies_recipe(),
         "stale": [],
-        "versions": {
-            "montecarlo": version("montecarlo"),
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES[:2]},
-        },
-        "kernel": cpu_kernel(),
+        **made_with(),
     }
     write_card(output, found, tallies, about)
     probes = probe(seed, points()[:: sizes.step])

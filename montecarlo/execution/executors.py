@@ -8,7 +8,7 @@ from functools import partial
 from montecarlo.errors import InputError
 from montecarlo.execution.local_workers import start_processes, start_threads
 from montecarlo.execution.workers import Workers
-from montecarlo.names import look_up
+from montecarlo.names import PROJECT, look_up
 
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 #: A connection that asks for certificates, and one that lets anybody in, which has to
@@ -66,7 +66,7 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
     if any(importlib.util.find_spec(name) is None for name in needed):
         raise InputError(
             f"executor {kind} needs the [cluster] extra, which is not installed: "
-            "python -m pip install 'montecarlo[cluster]'"
+            f"python -m pip install '{PROJECT}[cluster]'"
         )
     if remote and jobs is not None:
         raise InputError(

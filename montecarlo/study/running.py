@@ -1,10 +1,10 @@
 """A study: samples what the claims and figures need, and judges."""
 
-import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 import msgspec
 import pandas as pd
@@ -28,10 +28,10 @@ from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.execution.tasks import finish
 from montecarlo.results.example import example_curves
 from montecarlo.results.table import (
-    CURVE_COLUMNS,
     curves_by_rank,
     distribution_curves,
     tabulate,
+    tabulate_curves,
 )
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import Grid
@@ -280,10 +280,11 @@ class _Cache:
 def _curves(
     seed: int, summaries: list[Summaries], claims: tuple[ClaimOutcome, ...]
 ) -> pd.DataFrame:
-    rows = [*curves_by_rank(summaries), *distribution_curves(), *example_curves(seed)]
-    rows += [
-        ("", "", "", "", None, None, "", curve, x, share, math.nan)
-        for curve, x, share in threshold_curves(claims)
-    ]
-    table = pd.DataFrame.from_records(rows, columns=list(CURVE_COLUMNS))
-    return table.astype({"d_k": "Int64", "n_keys": "Int64"})
+    return tabulate_curves(
+        chain(
+            curves_by_rank(summaries),
+            distribution_curves(),
+            example_curves(seed),
+            threshold_curves(claims),
+        )
+    )

@@ -1,17 +1,15 @@
 """From the arguments of ``python -m montecarlo observe`` to a folder of results."""
 
 import argparse
-import platform
 import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from montecarlo.errors import InputError
-from montecarlo.execution.fingerprint import cpu_kernel
+from montecarlo.execution.fingerprint import made_with
 from montecarlo.names import look_up_all, parse_folder, parse_seed
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
@@ -27,7 +25,6 @@ from montecarlo.report.options import choose_languages
 from montecarlo.report.render.observed import make_observed_report
 from montecarlo.results.ownership import file_hash
 from montecarlo.results.publishing import publishing
-from montecarlo.study.recording import LIBRARIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +142,7 @@ def run_record(request: Request) -> dict[str, Any]:
         "divisor": request.divisor,
         "seed": request.seed,
         "languages": list(request.languages),
-        "versions": {
-            "montecarlo": version("montecarlo"),
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES},
-        },
-        "kernel": cpu_kernel(),
+        **made_with(),
     }
 
 
