@@ -18,6 +18,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
@@ -181,6 +182,14 @@ def read_or_draw(point: DesignPoint, seed: int, size: int, folder: Path | None) 
     return bank
 
 
+def grid_of(quantity: str) -> LogGrid:
+    """Return the grid that the rows of a quantity are counted on."""
+    grid = ROW_QUANTITIES[quantity].grid
+    if grid is None:
+        raise ValueError(f"quantity must be counted, got {quantity!r}")
+    return grid
+
+
 def save_whole(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays into a file that is there whole or not at all."""
     part = path.with_suffix(".part.npz")
@@ -231,10 +240,7 @@ def _draw(
         found, values = row_values(point, seed, some, DIVISORS)
         means.append(found)
         for column in counted:
-            grid = ROW_QUANTITIES[column[1]].grid
-            if grid is None:
-                raise ValueError(f"quantity must be counted, got {column[1]!r}")
-            found_bins = grid.bins(values[names.index(column)])
+            found_bins = grid_of(column[1]).bins(values[names.index(column)])
             bins[column].append(found_bins.astype(np.int16))
     joined = {column: np.concatenate(parts) for column, parts in bins.items()}
     return Bank(point, np.concatenate(means), joined)

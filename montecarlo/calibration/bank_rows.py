@@ -12,9 +12,9 @@ import numpy as np
 
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES, PairQuantity, Scale
 from montecarlo.attention.quantities import is_indicator
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
-from montecarlo.calibration.bank import Bank
+from montecarlo.calibration.bank import Bank, grid_of
 from montecarlo.calibration.counted_rows import (
     BankRow,
     Ends,
@@ -162,9 +162,7 @@ def estimate(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
 
 
 def _quantile(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
-    grid = ROW_QUANTITIES[key.quantity].grid
-    if grid is None:
-        raise ValueError(f"quantity must be counted, got {key.quantity!r}")
+    grid = grid_of(key.quantity)
     bins = bank.bins[key.divisor, key.quantity][indices]
     rows = row_distribution(count_bins(bins, grid.n_bins), grid, len(indices))
     return quantile_estimate(rows, QUANTILES[key.summary])

@@ -180,10 +180,7 @@ class Counted:
 
 
 def count_rate(card: Card, error_rate: float) -> Counted:
-    """Return what was counted, and what it comes to at a smaller rate.
-
-    The rate is one-sided, of one simultaneous interval.
-    """
+    """Return what was counted, and what that comes to at a simultaneous rate."""
     groups = by_quantity(card.rates[card.rates["judged"]])
     times = actual_over_nominal(groups).max()
     return Counted(

@@ -11,9 +11,9 @@ from functools import cache
 import numpy as np
 from scipy.special import betaincinv
 
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
-from montecarlo.calibration.bank import Bank, Bins
+from montecarlo.calibration.bank import Bank, Bins, grid_of
 from montecarlo.estimation.intervals import Moments, interval_ends, mean_moments
 from montecarlo.estimation.row_distribution import bin_of, bins_around, shares
 from montecarlo.estimation.summaries import RowKey
@@ -112,11 +112,8 @@ def _quantile_ends(bank: Bank, key: RowKey) -> Callable[[Indices], Ends]:
 
     Only edges near it are counted; beyond them an end is as far off as can be.
     """
-    grid = ROW_QUANTITIES[key.quantity].grid
-    if grid is None:
-        raise ValueError(f"quantity must be counted, got {key.quantity!r}")
     bins, level = bank.bins[key.divisor, key.quantity], QUANTILES[key.summary]
-    edges = grid.edges()
+    edges = grid_of(key.quantity).edges()
 
     @cache
     def window(n: int) -> tuple[Places, Array]:

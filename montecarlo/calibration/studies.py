@@ -181,10 +181,7 @@ class Tally:
 
 
 def tally(error_rate: float, studies: list[JudgedStudy]) -> Tally:
-    """Count the studies that are wrong somewhere.
-
-    There are at least two.
-    """
+    """Count, of at least two studies, those that are wrong somewhere."""
     truth, known = truths(studies)
     missed = wrong = 0
     right = np.array(
@@ -215,10 +212,7 @@ def tally(error_rate: float, studies: list[JudgedStudy]) -> Tally:
 
 
 def truths(studies: list[JudgedStudy]) -> tuple[Array, Flags]:
-    """Return the mean of each case's estimate, and whether it lies clear of the edges.
-
-    There are at least two studies.
-    """
+    """Return the mean of each case over studies, and whether it is clear of edges."""
     estimates = np.stack([one.estimate for one in studies])
     truth = estimates.mean(axis=0)
     error = estimates.std(axis=0, ddof=1) / math.sqrt(len(studies))

@@ -53,7 +53,7 @@ class Estimate:
     def interval(self, error_rate: float) -> Interval:
         """Return the interval that misses on each side with this probability.
 
-        It is between 0 and 0.5.
+        The probability lies between 0 and 0.5.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
@@ -82,10 +82,7 @@ class Estimate:
 
 
 def mean_estimate(values: Array) -> Estimate:
-    """Estimate a mean.
-
-    There is one value per replicate.
-    """
+    """Estimate a mean from one value per replicate."""
     return _estimate(mean_moments(values), len(values))
 
 

@@ -4,7 +4,7 @@ One estimate per divisor, quantity and summary.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -113,10 +113,7 @@ class Summaries:
     _distributions: dict[tuple[str, str], RowDistribution] = field(default_factory=dict)
 
     def estimate(self, key: RowKey) -> Estimate:
-        """Return one estimate.
-
-        The key is one of `row_keys`.
-        """
+        """Return the estimate of one of `row_keys`."""
         if key not in self._made:
             made = self._make(key)
             if not has_interval(self.point, key.quantity):
@@ -190,7 +187,7 @@ class Summaries:
         wanted = key.divisor, key.quantity
         if wanted not in self._distributions:
             columns = count_columns(self.point, self.divisors)
-            place = _place([(divisor, name) for divisor, name, _ in columns], wanted)
+            place = [column[:2] for column in columns].index(wanted)
             counts, grid = self.samples.counts[place], columns[place][2]
             self._distributions[wanted] = row_distribution(
                 counts, grid, n_replicates or self.samples.n_replicates
@@ -199,7 +196,7 @@ class Summaries:
 
     def _column(self, divisor: str, name: str) -> Array:
         columns = mean_columns(self.point, self.divisors)
-        return self.samples.means[:, _place(columns, (divisor, name))]
+        return self.samples.means[:, columns.index((divisor, name))]
 
     def by_rank(self, divisor: str) -> Iterator[tuple[int, Estimate]]:
         """Yield the mean weight of the key at each kept rank of a row."""
@@ -207,15 +204,3 @@ class Summaries:
         for column, values in zip(columns, self.samples.means.T, strict=True):
             if column[0] == divisor and column[1].startswith("rank"):
                 yield int(column[1].removeprefix("rank")), mean_estimate(values)
-
-
-def _place(columns: Sequence[tuple[str, str]], wanted: tuple[str, str]) -> int:
-    """Return where a column stands."""
-    if wanted not in columns:
-        divisor, name = wanted
-        known = ", ".join(dict.fromkeys(name for _, name in columns))
-        raise ValueError(
-            f"quantity must be one that this point has, got {name!r} with divisor "
-            f"{divisor!r}; it has {known}"
-        )
-    return list(columns).index(wanted)

@@ -219,7 +219,7 @@ def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes."""
     known = ", ".join(AXES)
     if isinstance(axes, str):
-        raise TypeError(f"axes must be a sequence of names, got the text {axes!r}")
+        raise InputError(f"axes must be a sequence of names, got the text {axes!r}")
     for axis in axes:
         if axis not in AXES or list(axes).count(axis) > 1:
             raise InputError(

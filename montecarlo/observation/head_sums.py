@@ -33,7 +33,7 @@ MOST_GROUPS = 64
 MOST_ROWS = 256
 #: Keys in a head's pool: at least so many, and so many times a row's.
 POOL, POOL_TIMES = 4096, 4
-#: Sums over pairs: numbers of them, powers of the centred score, variation within rows.
+#: Sums over pairs: numbers of them, powers of the centred score, and what rows vary by.
 PAIR_SUMS = ("count", "s", "s2", "s3", "s4", "within")
 
 

@@ -29,10 +29,7 @@ def is_inside(name: str) -> bool:
 
 
 def require_unchanged(output: Path, written: Mapping[str, str]) -> None:
-    """See that files of an earlier run are as it wrote them, or gone.
-
-    Those written are names of files to the hashes that were written down.
-    """
+    """See that files of an earlier run have the hashes it wrote down, or are gone."""
     for name, expected in written.items():
         if not is_inside(name):
             continue

@@ -80,9 +80,9 @@ def require_affordable_tail(d_k: int) -> None:
 
 
 def require_soon(option: str, number: int, seconds: float) -> None:
-    """Refuse more replicates than can be waited for.
+    """Refuse more replicates, of so many seconds each, than can be waited for.
 
-    The option is what to make smaller; seconds are those of one on one core.
+    The message names the option that is to be made smaller.
     """
     if (needed := number * seconds) > MOST_ASKED_SECONDS:
         raise InputError(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from montecarlo.errors import InputError
 from montecarlo.observation import observe
 from montecarlo.observation.observing import observe_model, tidy
 from montecarlo.observation.opening import open_files
@@ -222,7 +223,7 @@ def test_bad_seeds_are_refused(seed):
 
 def test_axes_are_no_text():
     """One text would be taken for its letters."""
-    with pytest.raises(TypeError, match="axes must be a sequence of names"):
+    with pytest.raises(InputError, match="axes must be a sequence of names"):
         observe(Q, K, axes="sequence,token,d")
 
 
