@@ -1,9 +1,9 @@
 """What stopping when decided saves against a fixed size, at the same error rate.
 
 Run as ``python -m benchmarks.stopping [--preset NAME]``.  The points of a preset
-are sampled to each size that the report looks at, all of them, and judged there with
-intervals that need not share their error with other looks; and once as the report does
-it.  In: nothing.  Out: ``benchmarks/stopping.csv``, one row for each way, with CPU
+are sampled to each size that the report analyses, all of them, and judged there with
+intervals that need not share their error with other analyses; and once as the report
+does it.  In: nothing.  Out: ``benchmarks/stopping.csv``, one row for each way, with CPU
 seconds of sampling and how many cases of the checks stay undecided.
 """
 
@@ -51,7 +51,7 @@ class Way:
     replicates : int
         Of all points.
     cpu_seconds : float
-        Of sampling; until decided, looks included.
+        Of sampling; until decided, interim analyses included.
     cases, undecided : int
         Of all checks that apply; those that are left undecided.
     """
@@ -72,11 +72,11 @@ def compare(study: Study) -> Iterator[Way]:
     """
     budgets = needed_budgets(study)
     store, used = SampleStore(), 0.0
-    looks = max(len(budget.looks()) for budget in budgets.values())
+    analyses = max(len(budget.analyses()) for budget in budgets.values())
     with make_executor(1) as executor:
-        for look in range(looks):
+        for index in range(analyses):
             wanted = {
-                point: budget.looks()[min(look, len(budget.looks()) - 1)]
+                point: budget.analyses()[min(index, len(budget.analyses()) - 1)]
                 for point, budget in budgets.items()
             }
             exact = {point: Budget(number, number) for point, number in wanted.items()}
@@ -89,7 +89,7 @@ def compare(study: Study) -> Iterator[Way]:
             rates = split_error_rate(
                 study.catalogue, simulation, once, study.error_rate
             )
-            name = f"fixed {study.grid.first * 2**look}"
+            name = f"fixed {study.grid.first * 2**index}"
             yield _way(name, study, store, used, rates.simultaneous_error)
         store = SampleStore()
         ends: list[float] = []
@@ -109,7 +109,7 @@ def _way(
     name: str, study: Study, store: SampleStore, seconds: float, alpha: float
 ) -> Way:
     budgets = needed_budgets(study)
-    most = {point: budget.looks()[-1] for point, budget in budgets.items()}
+    most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     made = {
         c: Summaries(c, store.samples(c), study.grid.divisors) for c in store.points()
     }

@@ -109,7 +109,7 @@ def fingerprint_rows(grid: Grid) -> str:
     """
     lines = []
     for point, budget in grid.budgets().items():
-        lines.append(f"{point.name} {budget.looks()}")
+        lines.append(f"{point.name} {budget.analyses()}")
         lines += [
             " ".join(key)
             for key in row_keys(point, grid.divisors)

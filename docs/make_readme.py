@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from montecarlo.calibration.card import counted, read_card
+from montecarlo.calibration.card import count_rate, read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.views import Findings, Said
@@ -63,7 +63,7 @@ def error_rate_line() -> str:
     if card is None:
         raise SystemExit("the package must have a report card, got none")
     study = Study(read_catalogue(), PRESETS["standard"])
-    found = counted(card, error_rates_of(study).simultaneous_error)
+    found = count_rate(card, error_rates_of(study).simultaneous_error)
     times = ", ".join(f"{number:.2f}" for number in found.times)
     rates = ", ".join(f"{rate:g}" for rate in found.nominal)
     line = (

@@ -38,7 +38,9 @@ _LIBRARY = {
 def __getattr__(name: str) -> object:
     """Import what is first asked for now: all of it takes a second."""
     if name == "__version__":
-        return import_module("importlib.metadata").version("montecarlo")
+        return import_module("importlib.metadata").version(
+            import_module("montecarlo.names").PROJECT
+        )
     if name not in _LIBRARY:
         raise AttributeError(f"module 'montecarlo' has no attribute {name!r}")
     return getattr(import_module(_LIBRARY[name]), name)

@@ -21,13 +21,6 @@ class UnfinishedError(RuntimeError):
 def reading(name: str, path: object) -> Iterator[None]:
     """Translate what opening and reading a user's file raises.
 
-    Parameters
-    ----------
-    name : str
-        What messages call the file.
-    path : object
-        Its path, as it is shown.
-
     Raises
     ------
     InputError
@@ -47,10 +40,6 @@ def reading(name: str, path: object) -> Iterator[None]:
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
     """Translate what the disk says while a folder is written.
-
-    Parameters
-    ----------
-    folder : Path
 
     Raises
     ------

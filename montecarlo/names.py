@@ -1,4 +1,7 @@
-"""What a user types: names, looked up in a table, folders and numbers."""
+"""What a user types: names, looked up in a table, folders and numbers.
+
+What is none of these, or out of its limits, is refused by an `InputError`.
+"""
 
 import difflib
 import os
@@ -9,6 +12,8 @@ from typing import TypeVar
 from montecarlo.errors import InputError
 
 Entry = TypeVar("Entry")
+#: What the project is installed as: `montecarlo` is another one's on the registry.
+PROJECT = "montecarlo-attention"
 #: What stands for an empty list of names.
 NONE = "none"
 #: Of whole numbers, so that what is made of them is a float.
@@ -18,27 +23,10 @@ MOST_JOBS = 1024
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    """Return an entry of a table of named things.
+    """Return the entry of a table that a name stands for.
 
-    Parameters
-    ----------
-    kind : str
-        What the table holds, for the message: ``"distribution"``, ``"claim"``.
-    name : str
-        What was asked for.
-    table : mapping
-        Name to entry.
-
-    Returns
-    -------
-    object
-        The entry.
-
-    Raises
-    ------
-    InputError
-        If the name is not in the table; the message lists the known names and, where
-        one is near, the nearest.
+    Where there is none, the message lists the known names and the nearest, if one is
+    near; ``kind`` says what the table holds: ``"distribution"``, ``"claim"``.
     """
     if name in table:
         return table[name]
@@ -51,27 +39,16 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 def look_up_all(
     kind: str, names: Sequence[str], table: Mapping[str, Entry]
 ) -> list[Entry]:
-    """Return the entries of a table that a list names; ``none`` alone: of no name.
-
-    Raises
-    ------
-    InputError
-        If a name is not in the table.
-    """
+    """Return the entries of a table that a list names; ``none`` alone: of no name."""
     if list(names) == [NONE]:
         return []
     return [look_up(kind, name, table) for name in names]
 
 
-def named_folder(name: str, typed: str) -> Path:
+def parse_folder(name: str, typed: str) -> Path:
     """Return the folder that a flag or a file names; ``~`` is somebody's home.
 
     Expanded once, here, so that nothing later writes to another place than the rest.
-
-    Raises
-    ------
-    InputError
-        If it is empty, or of a user that is not known.
     """
     if not typed.strip() or "\0" in typed:
         raise InputError(f"{name} must name a folder, got {typed!r}")
@@ -82,14 +59,8 @@ def named_folder(name: str, typed: str) -> Path:
         raise InputError(f"{name} must name a folder, got {typed!r}: {error}") from None
 
 
-def whole_number(name: str, typed: str) -> int:
-    """Return a whole number that was typed.
-
-    Raises
-    ------
-    InputError
-        If it is none, or too long for arithmetic.
-    """
+def parse_whole(name: str, typed: str) -> int:
+    """Return a whole number that was typed."""
     if len(typed) > MOST_DIGITS:
         raise InputError(
             f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
@@ -101,50 +72,26 @@ def whole_number(name: str, typed: str) -> int:
         raise InputError(f"{name} must be a whole number, got {typed!r}") from None
 
 
-def number_within(name: str, typed: str, least: int, most: int) -> int:
-    """Return a whole number that was typed and lies within limits.
-
-    Raises
-    ------
-    InputError
-        If it does not.
-    """
-    number = whole_number(name, typed)
+def parse_within(name: str, typed: str, least: int, most: int) -> int:
+    """Return a whole number that was typed and lies within limits."""
+    number = parse_whole(name, typed)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")
     return number
 
 
-def seed_number(typed: str) -> int:
-    """Return a seed that was typed: one rule for every command.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
-    return number_within("seed", typed, 0, MOST_SEED)
+def parse_seed(typed: str) -> int:
+    """Return a seed that was typed: one rule for every command."""
+    return parse_within("seed", typed, 0, MOST_SEED)
 
 
-def jobs_number(typed: str | None) -> int | None:
-    """Return a number of workers that was typed, None where none was.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
-    return None if typed is None else number_within("jobs", typed, 1, MOST_JOBS)
+def parse_jobs(typed: str | None) -> int | None:
+    """Return a number of workers that was typed, None where none was."""
+    return None if typed is None else parse_within("jobs", typed, 1, MOST_JOBS)
 
 
-def decimal_number(name: str, typed: str) -> float:
-    """Return a number that was typed.
-
-    Raises
-    ------
-    InputError
-        If it is none.
-    """
+def parse_decimal(name: str, typed: str) -> float:
+    """Return a number that was typed."""
     try:
         return float(typed)
     except ValueError:

@@ -38,14 +38,14 @@ def print_lines(text: object, stream: TextIO | None = None) -> None:
 
 def spell_out() -> None:
     """Let streams of this process spell what their encoding lacks, and not fail."""
-    codecs.register_error(_HANDLER, _spelled)
+    codecs.register_error(_HANDLER, _spell)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors=_HANDLER)
 
 
-def _spelled(error: UnicodeError) -> tuple[str, int]:
+def _spell(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

@@ -12,18 +12,7 @@ MOST_WRITTEN = 2**20
 def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) -> bytes:
     """Read a file whole; one without an end is read to its limit.
 
-    Parameters
-    ----------
-    name : str
-        What messages call it.
-    path : Path or Traversable
-    most : int
-        Bytes.
-
-    Raises
-    ------
-    InputError
-        If it has more, or cannot be read.
+    Messages call it by the name; it may have so many bytes at most.
 
     Examples
     --------

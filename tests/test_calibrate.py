@@ -1,12 +1,15 @@
 """The command that judges the judge: a short card, written, read and shown."""
 
+import numpy as np
 import pytest
 
-from montecarlo.calibration import making
+from montecarlo.calibration import pipeline, studies
 from montecarlo.calibration.card import actual_over_nominal, by_quantity, read_card
+from montecarlo.claims.error_rates import ErrorRates
 from montecarlo.cli.calibrate import main
 from montecarlo.cli.exits import DONE, INPUT_ERROR
 from montecarlo.report.content.report_card import view_card
+from montecarlo.sampling.design_points import parse_point
 
 
 @pytest.mark.slow
@@ -41,15 +44,17 @@ class NoProbes:
 def test_what_is_shipped_is_whole(tmp_path, monkeypatch):
     """A short card is written beside its work, unless it is asked for elsewhere."""
     written = []
-    monkeypatch.setattr(making, "points", list)
-    monkeypatch.setattr(making, "all_series", list)
-    monkeypatch.setattr(making, "probe", lambda *_: NoProbes())
-    monkeypatch.setattr(making, "judge_studies", lambda *_: {})
-    monkeypatch.setattr(making, "write_card", lambda folder, *_: written.append(folder))
-    monkeypatch.setattr(making, "_lines", lambda _: [])
+    monkeypatch.setattr(pipeline, "points", list)
+    monkeypatch.setattr(pipeline, "all_series", list)
+    monkeypatch.setattr(pipeline, "probe", lambda *_: NoProbes())
+    monkeypatch.setattr(pipeline, "judge_studies", lambda *_: {})
+    monkeypatch.setattr(
+        pipeline, "write_card", lambda folder, *_: written.append(folder)
+    )
+    monkeypatch.setattr(pipeline, "_lines", lambda _: [])
     assert main(["--short", "--jobs", "1", "--work", str(tmp_path)]) == DONE
     assert main(["--jobs", "1", "--work", str(tmp_path)]) == DONE
-    assert written == [tmp_path / "short" / "card", making.FOLDER]
+    assert written == [tmp_path / "short" / "card", pipeline.FOLDER]
 
 
 def test_a_file_is_no_folder(tmp_path, capsys):
@@ -72,3 +77,28 @@ def test_bad_input(arguments, words, tmp_path, capsys):
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
     assert not (tmp_path / "o").exists()
+
+
+def test_a_damaged_file_of_work_is_named(tmp_path, monkeypatch, capsys):
+    """It is one line and status 2, whether a bank is damaged or a study."""
+    point, one = parse_point("gaussian", "gaussian", 4), np.ones(1)
+    study = studies.JudgedStudy(one, one, one, np.ones((1, 2)), np.zeros(1, np.int64))
+    monkeypatch.setattr(pipeline, "SHORT", pipeline.Sizes(64, 8, 2, 2))
+    monkeypatch.setattr(pipeline, "points", lambda: [point])
+    monkeypatch.setattr(pipeline, "all_series", list)
+    monkeypatch.setattr(pipeline, "error_rates_of", lambda _: ErrorRates(1e-6, 1, {}))
+    monkeypatch.setattr(
+        studies, "judge_study", lambda *_: dict.fromkeys(studies.ERROR_RATES, study)
+    )
+    given = ["--short", "--jobs", "1", "--work", str(tmp_path)]
+    assert main(given) == DONE
+    bank, *_, last = sorted(tmp_path.rglob("*.npz"))
+    assert bank.parent != last.parent
+    for path in (bank, last):
+        capsys.readouterr()
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content) // 2])  # as a full disk leaves it
+        assert main(given) == INPUT_ERROR
+        (line,) = capsys.readouterr().err.splitlines()
+        assert str(path) in line
+        path.write_bytes(content)

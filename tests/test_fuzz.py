@@ -74,7 +74,7 @@ WORK = (
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),
-    ("montecarlo.calibration.making", "make_executor"),
+    ("montecarlo.calibration.pipeline", "make_executor"),
     ("montecarlo.report.observed.command", "observe_model"),
 )
 

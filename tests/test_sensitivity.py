@@ -213,6 +213,6 @@ def test_folders_of_others_are_refused(tmp_path):
 
 
 def test_error_rate_is_the_same_for_all(folder):
-    """Other regions are no more looks: the intervals stay those of the study."""
+    """Other regions are no more analyses: the intervals stay those of the study."""
     rates = error_rates_of(Study(read_catalogue(), GRID))
     assert folder.claims.simultaneous_error == rates.simultaneous_error

@@ -36,11 +36,6 @@ BASELINE = "sqrt"
 def pairs_of(divisors: tuple[str, ...]) -> tuple[str, ...]:
     """Name the ratios to the baseline that these divisors allow.
 
-    Parameters
-    ----------
-    divisors : tuple of str
-        Names of divisors.
-
     Returns
     -------
     tuple of str

@@ -64,10 +64,6 @@ def jacobian_frobenius(sums: RowSums) -> Array:
 def jacobian_spectral(rows: SoftmaxRows) -> Array:
     """Return the largest eigenvalue of J, its spectral norm.
 
-    Parameters
-    ----------
-    rows : SoftmaxRows
-
     Notes
     -----
     The eigenvalues of diag(p) - p pᵀ solve Σ p²/(p - x) = 1; the largest lies between

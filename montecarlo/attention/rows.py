@@ -72,7 +72,7 @@ class RowQuantity:
     under: tuple[str, ...] = ()
 
     @property
-    def has_spread(self) -> bool:
+    def has_quantile_ratio(self) -> bool:
         """Whether both outer quantiles are there, and so their ratio."""
         return {"q10", "q90"} <= set(self.summaries)
 

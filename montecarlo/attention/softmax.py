@@ -56,10 +56,6 @@ def measure_gaps(scores: Scores) -> Gaps:
     ----------
     scores : ndarray of float32 or float64, shape (..., n_queries, n_keys)
         Raw scores, before any divisor.
-
-    Returns
-    -------
-    Gaps
     """
     where = scores.argmax(axis=-1)
     largest = pick(scores, where)
@@ -178,19 +174,7 @@ def normaliser(s1: Array) -> Array:
 
 
 def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
-    """Exponentiate divided scores and sum their powers.
-
-    Parameters
-    ----------
-    gaps : Gaps
-        From `measure_gaps`.
-    divisor : float
-        Positive.
-
-    Returns
-    -------
-    SoftmaxRows
-    """
+    """Exponentiate divided scores and sum their powers."""
     e = gaps.rest / divisor
     np.exp(e, out=e)
     second = np.exp(gaps.second / divisor)

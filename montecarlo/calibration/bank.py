@@ -6,11 +6,14 @@ point.  In: a point and a seed.  Out: arrays with replicates along axis 0.
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping
+import struct
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +21,8 @@ from numpy.typing import NDArray
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.summaries import SPREAD, RowKey
+from montecarlo.errors import InputError
+from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -87,7 +91,7 @@ COUNTED = ("weight_max", "effective_keys", "jacobian_frobenius", "gradient_query
 COMPARED = ("effective_keys", "jacobian_frobenius", "gradient_query")
 #: Shares of rows, and what the distance between the outer quantiles is judged of.
 SHARES = ("saturated", "planted_rank_first")
-SPREADS = ("jacobian_frobenius",)
+QUANTILE_RATIOS = ("jacobian_frobenius",)
 
 Bins = np.ndarray[tuple[int, ...], np.dtype[np.int16]]
 
@@ -130,8 +134,8 @@ def points() -> list[DesignPoint]:
     return found
 
 
-def first_look(point: DesignPoint) -> int:
-    """Return the replicates of the standard report's first look."""
+def first_analysis(point: DesignPoint) -> int:
+    """Return the replicates of the standard report's first interim analysis."""
     grid = PRESETS["standard"]
     return grid.first_large if point.is_large else grid.first
 
@@ -153,31 +157,23 @@ def row_keys(point: DesignPoint) -> Iterator[RowKey]:
         yield RowKey(divisor, name, summary)
     for name in COMPARED:
         yield RowKey("none/sqrt", name, "mean")
-    for name, divisor in product(SPREADS, ("sqrt", "none/sqrt")):
-        yield RowKey(divisor, name, SPREAD)
+    for name, divisor in product(QUANTILE_RATIOS, ("sqrt", "none/sqrt")):
+        yield RowKey(divisor, name, QUANTILE_RATIO)
 
 
 def read_or_draw(point: DesignPoint, seed: int, size: int, folder: Path | None) -> Bank:
     """Return the bank of a point, drawn where the folder does not have it.
 
-    Parameters
-    ----------
-    point : DesignPoint
-    seed : int
-    size : int
-        Replicates; a quarter of them where they are expensive.
-    folder : Path or None
-        Where banks are kept; None: nowhere.
+    A quarter of the size where replicates are expensive; no folder keeps nothing.
     """
     if point.is_large:
         size //= LARGE_PART
     name = hashlib.sha256(f"{point.name};{seed};{size}".encode()).hexdigest()[:16]
     path = None if folder is None else folder / f"{name}.npz"
-    counted = _counted(point)
+    counted = _list_counted(point)
     if path is not None and path.exists():
-        with np.load(path) as kept:
-            bins = {column: kept["/".join(column)] for column in counted}
-            return Bank(point, kept["means"], bins)
+        means, *bins = read_whole(path, ["means", *map("/".join, counted)])
+        return Bank(point, means, dict(zip(counted, bins, strict=True)))
     bank = _draw(point, seed, size, counted)
     if path is not None:
         arrays = {"/".join(column): bins for column, bins in bank.bins.items()}
@@ -192,7 +188,30 @@ def save_whole(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     part.replace(path)
 
 
-def _counted(point: DesignPoint) -> list[tuple[str, str]]:
+def read_whole(path: Path, names: Iterable[str]) -> list[NDArray[Any]]:
+    """Read arrays of a file that `save_whole` wrote.
+
+    Raises
+    ------
+    InputError
+        If it is not as it was written.
+    """
+    try:
+        with path.open("rb") as file, np.load(file) as kept:
+            if damaged := kept.zip.testzip():  # a member is not read to its end below
+                raise BadZipFile(f"{damaged} was changed")
+            return [kept[name] for name in names]
+    except (
+        *(OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError),
+        *(BadZipFile, zlib.error, struct.error),
+    ) as error:
+        raise InputError(
+            f"work must hold files as they were written, got {str(path)!r}: {error}; "
+            "without that file the same command makes it anew"
+        ) from error
+
+
+def _list_counted(point: DesignPoint) -> list[tuple[str, str]]:
     if not point.has_rows:
         return []
     return [(divisor, name) for divisor in ("none", "sqrt") for name in COUNTED]

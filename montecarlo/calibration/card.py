@@ -18,7 +18,7 @@ from montecarlo.attention.quantities import is_indicator
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.rates import RATES, Power, Rates
 from montecarlo.calibration.studies import Tally
-from montecarlo.estimation.summaries import SPREAD
+from montecarlo.estimation.summaries import QUANTILE_RATIO
 
 #: Where the card lies that the report shows.
 FOLDER = Path(__file__).with_name("report_card")
@@ -31,7 +31,7 @@ SIDES = ("low", "high")
 #: quantiles, shares of rows, and the standard deviation.
 SERIES = ("slope", "ratio_of_ends")
 SHARE, DEVIATION = "share", "score_std"
-FAMILIES = (*SERIES, SPREAD, SHARE, DEVIATION)
+FAMILIES = (*SERIES, QUANTILE_RATIO, SHARE, DEVIATION)
 #: Columns of numbers that may be empty; an empty context is one.
 EMPTY = {"n_keys": [""], "bank_z": [""]}
 
@@ -69,14 +69,7 @@ def write_card(
 ) -> None:
     """Write the files of a card.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if it is not there.
-    found : sequence of (list of Rates, list of Power)
-        One entry per bank.
-    tallies : iterable of Tally
-    about : dict
+    Rates and powers are found by bank; the folder is made if it is not there.
     """
     folder.mkdir(parents=True, exist_ok=True)
     rates = [_flat(record) for records, _ in found for record in records]
@@ -113,11 +106,6 @@ def _flat(record: Rates | Power) -> dict[str, Any]:
 def read_card(folder: Path = FOLDER) -> Card | None:
     """Read a card, None where there is none.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        By default the one that came with the package.
-
     Returns
     -------
     Card or None
@@ -130,14 +118,14 @@ def read_card(folder: Path = FOLDER) -> Card | None:
         for name in ("rates", "power", "studies")
     )
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
-    rates, power = _named(rates), _named(power)
+    rates, power = _set_types(rates), _set_types(power)
     for row in about.get("stale", ()):
         rates = rates[~(rates[list(row)] == list(row.values())).all(axis=1)]
         power = power[~(power[list(row)] == list(row.values())).all(axis=1)]
     return Card(rates, power, studies, about)
 
 
-def _named(table: pd.DataFrame) -> pd.DataFrame:
+def _set_types(table: pd.DataFrame) -> pd.DataFrame:
     return table.astype({"context": "str", "n_keys": "Int64"})
 
 
@@ -149,14 +137,14 @@ def family_of(quantity: str, summary: str) -> str:
     """
     if summary in SERIES:
         return summary
-    if summary == SPREAD:
-        return SPREAD
+    if summary == QUANTILE_RATIO:
+        return QUANTILE_RATIO
     if is_indicator(quantity):
         return SHARE
     return quantity if quantity == DEVIATION else ""
 
 
-def uncounted(rates: pd.DataFrame) -> tuple[str, ...]:
+def find_uncounted(rates: pd.DataFrame) -> tuple[str, ...]:
     """Return the families that a card has no row of: none was counted."""
     names = zip(rates["quantity"], rates["summary"], strict=True)
     there = {family_of(quantity, summary) for quantity, summary in names}
@@ -191,14 +179,10 @@ class Counted:
     model: str = "power law"
 
 
-def counted(card: Card, error_rate: float) -> Counted:
+def count_rate(card: Card, error_rate: float) -> Counted:
     """Return what was counted, and what it comes to at a smaller rate.
 
-    Parameters
-    ----------
-    card : Card
-    error_rate : float
-        One-sided, of one simultaneous interval.
+    The rate is one-sided, of one simultaneous interval.
     """
     groups = by_quantity(card.rates[card.rates["judged"]])
     times = actual_over_nominal(groups).max()
@@ -206,8 +190,8 @@ def counted(card: Card, error_rate: float) -> Counted:
         RATES,
         tuple(short(times[rate]) for rate in RATES),
         short(error_rate),
-        short(extrapolated(groups, error_rate).max()),
-        uncounted(card.rates),
+        short(extrapolate(groups, error_rate).max()),
+        find_uncounted(card.rates),
     )
 
 
@@ -218,10 +202,6 @@ def short(value: float) -> float:
 
 def by_quantity(rates: pd.DataFrame) -> pd.DataFrame:
     """Add up the rows by distribution, d_k, quantity and family: what is judged.
-
-    Parameters
-    ----------
-    rates : DataFrame
 
     Returns
     -------
@@ -257,14 +237,8 @@ def actual_over_nominal(rates: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def extrapolated(rates: pd.DataFrame, error_rate: float) -> Array:
+def extrapolate(rates: pd.DataFrame, error_rate: float) -> Array:
     """Return how many times as often as stated each row would miss at a smaller rate.
-
-    Parameters
-    ----------
-    rates : DataFrame
-    error_rate : float
-        One-sided.
 
     Returns
     -------

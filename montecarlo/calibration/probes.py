@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.calibration.bank import read_or_draw, row_keys
-from montecarlo.calibration.judged import estimate
+from montecarlo.calibration.bank_rows import estimate
 from montecarlo.calibration.rates import RowName, row_name
 from montecarlo.sampling.design_points import DesignPoint
 
@@ -29,14 +29,7 @@ ROUNDING = 1e-6
 
 
 def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
-    """Return value and interval of every row of some banks, of few replicates.
-
-    Parameters
-    ----------
-    seed : int
-        The card's.
-    points : iterable of DesignPoint
-    """
+    """Return value and interval of every row of some banks, of few replicates."""
     lines = []
     for point in points:
         bank = read_or_draw(point, seed, PROBED, None)
@@ -49,13 +42,10 @@ def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
     return table.astype({"n_keys": "Int64"})
 
 
-def changed(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
+def find_changes(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows that come out otherwise now, by the columns that name them.
 
-    Parameters
-    ----------
-    then, now : DataFrame
-        As `probe` gives them.  Rows that only one of them has are none of these.
+    Both as `probe` gives them; rows that only one of them has are none of these.
     """
     both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
     found = []

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from montecarlo.calibration.bank import Bank, first_look, row_keys
-from montecarlo.calibration.judged import (
+from montecarlo.calibration.bank import Bank, first_analysis, row_keys
+from montecarlo.calibration.bank_rows import (
     estimate,
+    make_row,
     pooled_value,
-    statistic,
 )
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.summaries import SPREAD, RowKey, has_interval
+from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey, has_interval
 from montecarlo.sampling.dependence import INDEPENDENT
 from montecarlo.sampling.resampling import index_chunks
 from montecarlo.study.running import find_reference
@@ -117,7 +117,7 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
         Samples that are estimated as the report does it, for the coverage.
     """
     keys = list(row_keys(bank.point))
-    n = first_look(bank.point)
+    n = first_analysis(bank.point)
     rows = Counter(map(_pool, keys))
     shares = {key: math.ceil(samples / rows[_pool(key)]) for key in keys}
     missed = _count_misses(bank, keys, n, shares)
@@ -150,21 +150,21 @@ def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
 
 def _pool(key: RowKey) -> tuple[str, bool]:
     """Name the rows that share judged samples: those that are judged together."""
-    return key.quantity, key.summary == SPREAD
+    return key.quantity, key.summary == QUANTILE_RATIO
 
 
 def _count_misses(
     bank: Bank, keys: list[RowKey], n_replicates: int, samples: dict[RowKey, int]
 ) -> dict[RowKey, Counts]:
     """Count the samples whose interval lies above, and below the truth, by `RATES`."""
-    statistics = {key: statistic(bank, key) for key in keys}
+    statistics = {key: make_row(bank, key) for key in keys}
     missed: dict[RowKey, Counts] = {
         key: np.zeros((2, len(RATES)), dtype=np.int64) for key in keys
     }
     for key, row in statistics.items():
         wanted = samples[key]
         for indices in index_chunks(len(bank.means), n_replicates, wanted, SEED_MISSES):
-            ends = row.sampled(indices)
+            ends = row.sample(indices)
             for number, rate in enumerate(RATES):
                 low, high = ends(rate)
                 missed[key][0, number] += (low > row.truth).sum()
@@ -209,24 +209,19 @@ def measure_power(
 ) -> Iterator[Power]:
     """Judge claims at `DISTANCES` from the truth, true ones and false ones.
 
-    Parameters
-    ----------
-    bank : Bank
-    tolerance : dict
-        As `tolerances` gives them.
-    error_rate : float
-        One-sided, of a simultaneous interval.
+    Tolerances are those of `tolerances`, the error rate that of a simultaneous
+    interval.
     """
-    first = first_look(bank.point)
+    first = first_analysis(bank.point)
     for key in row_keys(bank.point):
         relative = tolerance.get((key.quantity, key.summary))
         if relative is None or not has_interval(bank.point, key.quantity):
             continue
-        row = statistic(bank, key)
+        row = make_row(bank, key)
         margin = relative * (abs(row.truth) or 1.0)
         for n in (first, 4 * first):
             ends = [
-                row.sampled(indices)(error_rate)
+                row.sample(indices)(error_rate)
                 for indices in index_chunks(
                     len(bank.means), n, POWER_SAMPLES, SEED_POWER
                 )

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from montecarlo.attention.softmax import Array
-from montecarlo.calibration.bank import PAIRS, ROWS, Bank, first_look
-from montecarlo.calibration.judged import estimate, moments_of, pooled_value
+from montecarlo.calibration.bank import PAIRS, ROWS, Bank, first_analysis
+from montecarlo.calibration.bank_rows import estimate, moments_of, pooled_value
 from montecarlo.calibration.rates import RATES, Counts, Rates, RowName
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.estimation.estimates import POINTWISE, Estimate
@@ -97,11 +97,6 @@ def series_keys(point: DesignPoint) -> list[RowKey]:
 def contrast_ends(weights: Array, parts: Sequence[Part]) -> tuple[Array, Array]:
     """Return both ends of weighted sums of logarithms, one for each sample.
 
-    Parameters
-    ----------
-    weights : ndarray, shape (n_parts,)
-    parts : sequence of (value, low, high)
-
     Notes
     -----
     As `montecarlo.estimation.slopes` does it for one: half-widths add in squares, on
@@ -135,7 +130,7 @@ def measure_series(banks: Sequence[Bank], samples: int, draws: int) -> list[Rate
         Samples that are estimated as the report does it, for the coverage.
     """
     last = banks[-1].point
-    n = first_look(last)
+    n = first_analysis(last)
     records = []
     for key in series_keys(last):
         judged = all(has_interval(bank.point, key.quantity) for bank in banks)

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from montecarlo.attention.softmax import Array
-from montecarlo.calibration.bank import save_whole
+from montecarlo.calibration.bank import read_whole, save_whole
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.record import ClaimsRecord
@@ -57,7 +57,7 @@ class Remembering(Executor):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedStudy:
     """Every case of one study at one error rate, in the order of claims.json.
 
     Attributes
@@ -93,14 +93,8 @@ def studies_recipe() -> str:
     return hashlib.sha256(recipe).hexdigest()[:16]
 
 
-def judged_study(seed: int, grid: Grid) -> dict[float, Judged]:
-    """Sample one study and judge it at each of `ERROR_RATES`.
-
-    Parameters
-    ----------
-    seed : int
-    grid : Grid
-    """
+def judge_study(seed: int, grid: Grid) -> dict[float, JudgedStudy]:
+    """Sample one study and judge it at each of `ERROR_RATES`."""
     executor = Remembering()
     found = {}
     for error_rate in sorted(ERROR_RATES):
@@ -109,9 +103,9 @@ def judged_study(seed: int, grid: Grid) -> dict[float, Judged]:
     return found
 
 
-def _collect(claims: ClaimsRecord) -> Judged:
+def _collect(claims: ClaimsRecord) -> JudgedStudy:
     cases = list(_cases(claims))
-    return Judged(
+    return JudgedStudy(
         np.array([math.nan if c.estimate is None else c.estimate for c in cases]),
         np.array([case.interval[0] for case in cases]),
         np.array([case.interval[1] for case in cases]),
@@ -129,16 +123,8 @@ def _cases(claims: ClaimsRecord) -> Iterator[CaseOutcome]:
 
 def judge_studies(
     seeds: Iterable[int], executor: Executor, folder: Path
-) -> dict[float, list[Judged]]:
-    """Judge one study for each seed; those that the folder has are read from it.
-
-    Parameters
-    ----------
-    seeds : iterable of int
-    executor : concurrent.futures.Executor
-    folder : Path
-        Where each study is kept, so that a long run can go on.
-    """
+) -> dict[float, list[JudgedStudy]]:
+    """Judge one study for each seed; those that the folder has are read from it."""
     grid = quick_grid()
     kept = folder / f"studies-{studies_recipe()}"
     kept.mkdir(parents=True, exist_ok=True)
@@ -150,13 +136,11 @@ def judge_studies(
     ]
     for future in futures:
         future.result()
-    found: dict[float, list[Judged]] = {rate: [] for rate in ERROR_RATES}
+    found: dict[float, list[JudgedStudy]] = {rate: [] for rate in ERROR_RATES}
     for path in paths.values():
-        with np.load(path) as arrays:
-            for rate, judged in found.items():
-                judged.append(
-                    Judged(*(arrays[f"{rate}/{name}"] for name in Judged.__slots__))
-                )
+        for rate, judged in found.items():
+            names = (f"{rate}/{name}" for name in JudgedStudy.__slots__)
+            judged.append(JudgedStudy(*read_whole(path, names)))
     return found
 
 
@@ -164,8 +148,8 @@ def _judge_into(path: Path, seed: int, grid: Grid) -> None:
     """Judge a study and keep it, whole or not at all."""
     arrays = {
         f"{rate}/{name}": getattr(judged, name)
-        for rate, judged in judged_study(seed, grid).items()
-        for name in Judged.__slots__
+        for rate, judged in judge_study(seed, grid).items()
+        for name in JudgedStudy.__slots__
     }
     save_whole(path, arrays)
 
@@ -196,14 +180,10 @@ class Tally:
     inconclusive: float
 
 
-def tally(error_rate: float, studies: list[Judged]) -> Tally:
+def tally(error_rate: float, studies: list[JudgedStudy]) -> Tally:
     """Count the studies that are wrong somewhere.
 
-    Parameters
-    ----------
-    error_rate : float
-    studies : list of Judged
-        At least two.
+    There are at least two.
     """
     truth, known = truths(studies)
     missed = wrong = 0
@@ -234,13 +214,10 @@ def tally(error_rate: float, studies: list[Judged]) -> Tally:
     )
 
 
-def truths(studies: list[Judged]) -> tuple[Array, Flags]:
+def truths(studies: list[JudgedStudy]) -> tuple[Array, Flags]:
     """Return the mean of each case's estimate, and whether it lies clear of the edges.
 
-    Parameters
-    ----------
-    studies : list of Judged
-        At least two.
+    There are at least two studies.
     """
     estimates = np.stack([one.estimate for one in studies])
     truth = estimates.mean(axis=0)

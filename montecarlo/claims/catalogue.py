@@ -29,6 +29,8 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.claims.sentence_rules import validate_sentence
 from montecarlo.claims.sentences import Passage
+from montecarlo.claims.yardsticks import put_numbers
+from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.small_files import read_small
 
@@ -141,7 +143,9 @@ def _entries(
         named = entry.get(key) if isinstance(entry, dict) else None
         label = repr(named) if isinstance(named, str) else f"number {number}"
         try:
-            yield msgspec.convert(entry, kind, strict=True)
+            yield msgspec.convert(put_numbers(entry), kind, strict=True)
+        except InputError as error:
+            raise CatalogueError(f"{name}: {table} {label}: {error}") from None
         except msgspec.ValidationError as error:
             message = str(error).replace(" - at `$.", ", at `").replace("`$`", "it")
             told = message + _choices(message)

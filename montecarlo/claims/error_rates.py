@@ -43,7 +43,7 @@ class ErrorRates:
 def split_error_rate(
     catalogue: Catalogue,
     simulation: Simulation,
-    looks: Mapping[DesignPoint, int],
+    analyses: Mapping[DesignPoint, int],
     error_rate: float,
 ) -> ErrorRates:
     """Split the report's error rate over the two sides of every interval it uses.
@@ -52,7 +52,7 @@ def split_error_rate(
     ----------
     catalogue : Catalogue
     simulation : Simulation
-    looks : mapping
+    analyses : mapping
         Each of its points to the number of interim analyses it may have.
     error_rate : float
         Nominal probability that any decided check is wrong.
@@ -70,7 +70,7 @@ def split_error_rate(
             for case in simulation.cases(check):
                 points = simulation.points(check, case)
                 if is_applicable(check, points):
-                    most = max(looks[point] for point in points)
+                    most = max(analyses[point] for point in points)
                     statistics[statistic_of(check, points)] = most
         return sum(statistics.values())
 

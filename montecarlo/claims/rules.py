@@ -16,7 +16,7 @@ from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.domains import canonical_distributions
 from montecarlo.errors import InputError
-from montecarlo.estimation.summaries import SPREAD, summaries_of
+from montecarlo.estimation.summaries import QUANTILE_RATIO, summaries_of
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.initialisations import parse_initialisation
@@ -237,4 +237,4 @@ def _summaries(check: Check) -> tuple[str, ...]:
     if check.quantity in FORMAT_QUANTITIES:
         return ("mean",)
     quantity = ROW_QUANTITIES[check.quantity]
-    return ("mean", SPREAD) if "/" in check.divisor else summaries_of(quantity)
+    return ("mean", QUANTILE_RATIO) if "/" in check.divisor else summaries_of(quantity)

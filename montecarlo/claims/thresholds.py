@@ -1,39 +1,51 @@
 """What comes of the checks with a vague word, over the thresholds it may stand for."""
 
-import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+from msgspec.structs import replace
 
 from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, ClaimOutcome
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval
+from montecarlo.results.columns import CurveLine
 
 #: Points of a curve over thresholds.
 THRESHOLDS = 31
+#: Names of the curves.
+SHARE, USED = "threshold", "threshold_used"
 
 
-def threshold_curves(
-    claims: Iterable[ClaimOutcome],
-) -> Iterator[tuple[str, float, float]]:
-    """Yield (curve, threshold, share of cases) for every check with a vague word.
+def threshold_curves(claims: Iterable[ClaimOutcome]) -> Iterator[CurveLine]:
+    """Yield shares of cases over thresholds, for every check with a vague word.
 
-    Two curves a check, ``threshold/<claim>/<interpretation>/supported`` and
-    ``…/refuted``; what is left between them is undecided.  ``…/used`` has one point,
-    the threshold of the catalogue.
+    Two curves a check: cases supported, and refuted; what is left between them is
+    undecided.  `USED` has one point, the threshold of the catalogue.
     """
     for claim in claims:
         for interpretation in claim.interpretations:
             for outcome in interpretation.checks:
                 if outcome.threshold is None:
                     continue
-                name = f"threshold/{claim.id}/{interpretation.id}"
+                line = CurveLine(
+                    curve=USED,
+                    claim=claim.id,
+                    interpretation=interpretation.id,
+                    x=_used(outcome),
+                )
                 if outcome.cases:
-                    yield f"{name}/used", _used(outcome), math.nan
-                for x, supported, refuted in _shares(outcome):
-                    yield f"{name}/supported", x, supported
-                    yield f"{name}/refuted", x, refuted
+                    yield line
+                for x, found in _outcomes(outcome):
+                    for verdict in (Verdict.SUPPORTED, Verdict.REFUTED):
+                        share = found.count(verdict) / len(found)
+                        yield replace(
+                            line,
+                            curve=SHARE,
+                            outcome=verdict.value,
+                            x=x,
+                            estimate=share,
+                        )
 
 
 def _used(check: Check) -> float:
@@ -43,20 +55,19 @@ def _used(check: Check) -> float:
     return bound.times if isinstance(bound, Level) else float(bound or 0.0)
 
 
-def _shares(outcome: CheckOutcome) -> Iterator[tuple[float, float, float]]:
+def _outcomes(outcome: CheckOutcome) -> Iterator[tuple[float, list[Verdict]]]:
+    """Yield what comes of the cases that are judged at each threshold."""
     threshold = outcome.threshold
     cases = [c for c in outcome.cases if c.outcome != Verdict.NOT_APPLICABLE]
     if threshold is None or not cases:
         return
     for x in np.linspace(threshold.start, threshold.stop, THRESHOLDS):
-        found = [
-            decide(Interval(*case.interval), _moved(outcome, case, float(x)))
-            for case in cases
-        ]
         yield (
             float(x),
-            found.count(Verdict.SUPPORTED) / len(found),
-            found.count(Verdict.REFUTED) / len(found),
+            [
+                decide(Interval(*case.interval), _moved(outcome, case, float(x)))
+                for case in cases
+            ],
         )
 
 

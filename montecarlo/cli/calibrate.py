@@ -45,7 +45,7 @@ def build_parser() -> argparse.ArgumentParser:
 def work(arguments: argparse.Namespace, _typed: Sequence[str]) -> int:
     """Make the card."""
     with importing("calibrate"):
-        from montecarlo.calibration.making import make_card
+        from montecarlo.calibration.pipeline import make_card
 
     for line in make_card(arguments):
         print_lines(line)

@@ -56,17 +56,9 @@ def run(
 ) -> int:
     """Do a command's work; returns the exit status.
 
-    Only what is expected becomes one line.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-        The command's; what it is called ends with the command's name.
-    work : callable
-    argv : sequence of str or None
-        Arguments; None: those of the process.
-    interrupted : str
-        What is said of an interruption that says nothing itself.
+    Only what is expected becomes one line.  The parser knows the command's name,
+    ``argv`` None stands for the process's arguments, and ``interrupted`` for what an
+    interruption does not say itself.
     """
     command = parser.prog.split()[-1]
     typed = list(sys.argv[1:] if argv is None else argv)
@@ -91,11 +83,6 @@ def importing(command: str) -> Iterator[None]:
     """End the process at once on Ctrl-C, for the second that imports take.
 
     There is nothing to undo yet, and an exception may be swallowed by what is imported.
-
-    Parameters
-    ----------
-    command : str
-        Its name, for the line.
     """
 
     def leave(*_: object) -> None:

@@ -1,7 +1,7 @@
 """Options: what several commands have is defined here, once; a command picks.
 
 A list of names has commas between them, and an option that is given again adds to its
-list.  Values stay as typed, and what no option can mean is refused at once.
+list.  Values stay as typed, and what no option can mean is an `InputError` at once.
 """
 
 import argparse
@@ -112,16 +112,6 @@ class Parser(argparse.ArgumentParser):
 def require_values(arguments: argparse.Namespace) -> None:
     """Refuse options without a value: ``--config=``, and ``--seed=--``.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        As parsed.
-
-    Raises
-    ------
-    InputError
-        One line: the option, requirement, what came.
-
     Notes
     -----
     Up to Python 3.12 argparse drops a value ``--`` and leaves an empty list.
@@ -148,20 +138,7 @@ def require_defaults(
 ) -> None:
     """Refuse options that do not act beside others.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    parser : argparse.ArgumentParser
-        Which knows the defaults.
-    names : iterable of str
-        Options that do not act.
-    why : str
-        Beside what, for the message: ``"--replicates"``.
-
-    Raises
-    ------
-    InputError
-        If one is given all the same.
+    ``why`` says beside what: ``"--replicates"``.
     """
     for name in sorted(names):
         value = getattr(arguments, name)

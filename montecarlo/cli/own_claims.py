@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pandas as pd
 
-from montecarlo.calibration.card import Counted, counted, read_card
+from montecarlo.calibration.card import Counted, count_rate, read_card
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     ClaimOutcome,
@@ -23,11 +23,11 @@ from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.errors import InputError
 from montecarlo.execution.executors import make_executor
 from montecarlo.names import (
-    decimal_number,
-    jobs_number,
     look_up_all,
-    named_folder,
-    seed_number,
+    parse_decimal,
+    parse_folder,
+    parse_jobs,
+    parse_seed,
 )
 from montecarlo.printing import print_lines
 from montecarlo.report.command import write_report
@@ -46,32 +46,18 @@ LONG = 120.0
 
 
 def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, int]:
-    """Judge a file; returns what to print and the exit status.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    typed : sequence of str
-        The command line, for timing.json.
-
-    Raises
-    ------
-    InputError
-        One line: name, requirement, what came.
-    UnfinishedError
-        If the run could not finish; a previous report is as it was.
-    """
+    """Judge a file; returns what to print and the exit status."""
     outcomes = {name: name for name in (*[v.value for v in Verdict], *FAIL_ON)}
     fail_on = set(look_up_all("fail-on", arguments.fail_on or DEFAULT, outcomes))
-    error_rate = decimal_number("error-rate", arguments.error_rate)
+    error_rate = parse_decimal("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:
         raise InputError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
-    seed, jobs = seed_number(arguments.seed), jobs_number(arguments.jobs)
+    seed, jobs = parse_seed(arguments.seed), parse_jobs(arguments.jobs)
     executor = arguments.executor
     configure({"seed": seed, "jobs": jobs, "executor": executor})
     folder = None
     if arguments.output is not None:
-        folder = named_folder("output", arguments.output)
+        folder = parse_folder("output", arguments.output)
     catalogue, content = read_own_claims(Path(arguments.file))
     study = own_study(
         catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
@@ -100,7 +86,7 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
         failing = failing or "self-check" in fail_on
     status = FAILING if failing else NOT_REACHED if open_ends else DONE
     simultaneous_error, card = judged.simultaneous_error, read_card()
-    worth = None if card is None else counted(card, simultaneous_error)
+    worth = None if card is None else count_rate(card, simultaneous_error)
     if arguments.json:
         record = {
             "error_rate": error_rate,
@@ -146,12 +132,12 @@ def _lines(claim: ClaimOutcome, d_k: Mapping[str, int]) -> list[str]:
         outcomes = Counter(case.outcome for case in one.cases)
         counts = ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items()))
         text = f"  {one.verdict:<14} {one.id}: {counts or 'none'}"
-        lines.append("; ".join([text, *_looked_at(one, d_k)]))
-        lines += [f"  {'':<14} {line}" for line in _telling(one)]
+        lines.append("; ".join([text, *_name_cases(one, d_k)]))
+        lines += [f"  {'':<14} {line}" for line in _tell_worst(one)]
     return lines
 
 
-def _looked_at(one: InterpretationOutcome, d_k: Mapping[str, int]) -> list[str]:
+def _name_cases(one: InterpretationOutcome, d_k: Mapping[str, int]) -> list[str]:
     """Name an interpretation's cases: distributions if several, d_k and n."""
     cases = [case for check in one.checks for case in check.cases]
     distributions = dict.fromkeys(case.context or case.distribution for case in cases)
@@ -159,17 +145,17 @@ def _looked_at(one: InterpretationOutcome, d_k: Mapping[str, int]) -> list[str]:
     n_keys = {case.n_keys for case in cases if case.n_keys is not None}
     return [
         *[", ".join(distributions)] * (len(distributions) > 1),
-        *[f"d_k = {_listed(sizes)}"] * bool(sizes),
-        *[f"n = {_listed(n_keys)}"] * bool(n_keys),
+        *[f"d_k = {_list_sizes(sizes)}"] * bool(sizes),
+        *[f"n = {_list_sizes(n_keys)}"] * bool(n_keys),
     ]
 
 
-def _listed(sizes: Iterable[int]) -> str:
+def _list_sizes(sizes: Iterable[int]) -> str:
     """List sizes; runs of powers of two by their ends.
 
     Examples
     --------
-    >>> _listed([3, 4, 8, 16, 32, 40])
+    >>> _list_sizes([3, 4, 8, 16, 32, 40])
     '3, 4 to 32 (4 powers of two), 40'
     """
     runs: list[list[int]] = []
@@ -187,7 +173,7 @@ def _listed(sizes: Iterable[int]) -> str:
     )
 
 
-def _telling(one: InterpretationOutcome) -> list[str]:
+def _tell_worst(one: InterpretationOutcome) -> list[str]:
     """Return a line for the smallest case of the worst outcome that was measured."""
     cases = [case for check in one.checks for case in check.cases]
     for outcome in ("refuted", "inconclusive", "supported"):

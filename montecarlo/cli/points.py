@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -13,7 +14,7 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.names import decimal_number, number_within, seed_number, whole_number
+from montecarlo.names import parse_decimal, parse_seed, parse_whole, parse_within
 from montecarlo.results.columns import MEASUREMENTS, validate_table
 from montecarlo.sampling.affordable import require_affordable, require_soon
 from montecarlo.sampling.cost import replicate_seconds
@@ -22,15 +23,15 @@ from montecarlo.study.grid import MOST_REPLICATES
 from montecarlo.study.measurement import FIRST, MOST, Measurement, measure
 from montecarlo.study.run_record import read_report_run
 
+#: Columns of a row that hold names, which `measure` calls as the table does.
+NAMES = (
+    *("distribution_q", "distribution_k", "dependence", "initialisation"),
+    *("divisor", "number_format", "softmax", "quantity", "summary"),
+)
+
 
 def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
-    """Measure what the options ask for; returns the point and the seconds it took.
-
-    Raises
-    ------
-    InputError
-        One line: name, requirement, what came.
-    """
+    """Measure what the options ask for; returns the point and the seconds it took."""
     if arguments.quantity is None:
         raise InputError("--quantity must be given, or --row")
     started = time.perf_counter()
@@ -38,11 +39,11 @@ def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
         arguments.distribution_q or arguments.distribution,
         arguments.distribution_k or arguments.distribution,
     )
-    d_k = whole_number("d-k", arguments.d_k)
-    keys = None if arguments.keys is None else whole_number("keys", arguments.keys)
+    d_k = parse_whole("d-k", arguments.d_k)
+    keys = None if arguments.keys is None else parse_whole("keys", arguments.keys)
     most = MOST
     if arguments.most is not None:
-        most = number_within("most", arguments.most, LEAST, MOST_REPLICATES)
+        most = parse_within("most", arguments.most, LEAST, MOST_REPLICATES)
     point = parse_point(
         *distributions, d_k, keys, arguments.dependence, arguments.initialisation
     )
@@ -61,22 +62,15 @@ def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
         softmax=arguments.softmax,
         dependence=arguments.dependence,
         initialisation=arguments.initialisation,
-        seed=seed_number(arguments.seed),
-        relative_error=decimal_number("relative-error", arguments.relative_error),
+        seed=parse_seed(arguments.seed),
+        relative_error=parse_decimal("relative-error", arguments.relative_error),
         most=most,
     )
     return measured, time.perf_counter() - started
 
 
 def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
-    """Measure a row of a report again, with its seed and replicates: the same number.
-
-    Raises
-    ------
-    InputError
-        If the report cannot be read, has no such row, or it was not sampled in
-        replicates.
-    """
+    """Measure a row of a report again, with its seed and replicates, and time it."""
     started = time.perf_counter()
     folder = Path(arguments.source)
     run = read_report_run(folder)
@@ -92,18 +86,11 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
             f"{OVERFLOW} is found by tilting"
         )
     replicates = int(row["n_replicates"])
+    names: dict[str, Any] = {name: str(row[name]) for name in NAMES}
     measured = measure(
-        str(row["distribution_q"]),
-        str(row["distribution_k"]),
-        int(row["d_k"]),
-        int(row["n_keys"]) if str(row["n_keys"]) else None,
-        quantity=str(row["quantity"]),
-        divisor=str(row["divisor"]),
-        summary=str(row["summary"]),
-        number_format=str(row["number_format"]),
-        softmax=str(row["softmax"]),
-        dependence=str(row["dependence"]),
-        initialisation=str(row["initialisation"]),
+        d_k=int(row["d_k"]),
+        n_keys=int(row["n_keys"]) if str(row["n_keys"]) else None,
+        **names,
         seed=int(run["seed"]),
         first=replicates,
         most=replicates,
@@ -144,7 +131,7 @@ def _interval(measured: Measurement) -> str:
         return "none: the distribution lacks the moments that it needs"
     if math.isinf(measured.ci_low) and math.isinf(measured.ci_high):
         return (
-            "none: nearly all of the spread comes from fewer than "
+            "none: nearly all of the variance comes from fewer than "
             f"{FEWEST_BEHIND_A_MEAN} replicates"
         )
     return f"[{measured.ci_low:.8g}, {measured.ci_high:.8g}]"

@@ -11,7 +11,7 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.errors import InputError
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.execution.tasks import Task
-from montecarlo.names import MOST_DIGITS, look_up, seed_number, whole_number
+from montecarlo.names import MOST_DIGITS, look_up, parse_seed, parse_whole
 from montecarlo.sampling.affordable import (
     require_affordable,
     require_affordable_tail,
@@ -34,14 +34,9 @@ def replay(arguments: argparse.Namespace) -> str:
         Of ``python -m montecarlo measure``, as typed; with all divisors, and a number
         format other than float64 stands for all of them.
 
-    Raises
-    ------
-    InputError
-        One line: name, requirement, what came.
-
     What sampling raises comes out as it is: its traceback is what a replay is for.
     """
-    seed = seed_number(arguments.seed)
+    seed = parse_seed(arguments.seed)
     indices = _indices(arguments.replicates)
     look_up("number-format", arguments.number_format, NUMBER_FORMATS)
     for name, allowed in (("quantity", {None, OVERFLOW}), ("row", {None})):
@@ -84,7 +79,7 @@ def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
         raise InputError(
             f"replicates of {OVERFLOW} must begin with 0, got {arguments.replicates!r}"
         )
-    d_k = whole_number("d-k", arguments.d_k)
+    d_k = parse_whole("d-k", arguments.d_k)
     parse_point("gaussian", "gaussian", d_k)  # refuses what is no length
     require_affordable_tail(d_k)
     require_soon("replicates", len(indices), tail_seconds(d_k))
@@ -100,8 +95,8 @@ def _point(arguments: argparse.Namespace) -> DesignPoint:
     return parse_point(
         arguments.distribution_q or arguments.distribution,
         arguments.distribution_k or arguments.distribution,
-        whole_number("d-k", arguments.d_k),
-        None if arguments.keys is None else whole_number("keys", arguments.keys),
+        parse_whole("d-k", arguments.d_k),
+        None if arguments.keys is None else parse_whole("keys", arguments.keys),
         arguments.dependence,
         arguments.initialisation,
         formats=arguments.number_format != "float64",

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, FAILING, importing, run
 from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
+from montecarlo.names import PROJECT
 from montecarlo.printing import print_lines
 
 
@@ -83,7 +84,7 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     if arguments.version:
         from importlib.metadata import version
 
-        print_lines(f"montecarlo {version('montecarlo')}")
+        print_lines(f"montecarlo {version(PROJECT)}")
         return DONE
     with importing("report"):
         from montecarlo.report.command import report_maker, run_report

@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from montecarlo.estimation.failures import failed_batch, raise_failures
+from montecarlo.estimation.failures import raise_failures, tell_failed_batch
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.cost import replicate_seconds
@@ -32,13 +32,13 @@ Finish = Callable[
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Replicates of a point: at the first look, and at most."""
+    """Replicates of a point: at the first interim analysis, and at most."""
 
     first: int
     most: int
 
-    def looks(self) -> tuple[int, ...]:
-        """Return the numbers of replicates at which a point is looked at."""
+    def analyses(self) -> tuple[int, ...]:
+        """Return the numbers of replicates at which a point is analysed."""
         numbers = [self.first]
         while numbers[-1] * 2 <= self.most:
             numbers.append(numbers[-1] * 2)
@@ -113,19 +113,19 @@ def run(  # noqa: PLR0913, PLR0917 - the plan, and whom it concerns
 
     Raises
     ------
-    RuntimeError
+    UnfinishedError, RuntimeError
         If sampling failed in some points, at the end of the others: which, why,
-        and the commands that replay it.  Or if workers could not be replaced.
+        and the commands that replay it (see `raise_failures`).
     """
     sampling = _Sampling(plan, store, finish, advance, in_time)
     active = list(plan.budgets)
-    looks = max((len(budget.looks()) for budget in plan.budgets.values()), default=0)
+    analyses = {point: budget.analyses() for point, budget in plan.budgets.items()}
     sufficed = True
-    for look in range(looks):
+    for number in range(max(map(len, analyses.values()), default=0)):
         wanted = {
-            point: plan.budgets[point].looks()[look]
+            point: analyses[point][number]
             for point in active
-            if look < len(plan.budgets[point].looks())
+            if number < len(analyses[point])
         }
         sufficed = sampling.bring_to(wanted)
         if not sufficed or len(sampling.failures) == len(plan.budgets):
@@ -151,13 +151,7 @@ class _Sampling:
     failures: dict[DesignPoint, RuntimeError] = field(default_factory=dict)
 
     def bring_to(self, wanted: Mapping[DesignPoint, int]) -> bool:
-        """Bring each point to its number, but those that fail, while there is time.
-
-        Returns
-        -------
-        bool
-            Whether the time sufficed.
-        """
+        """Bring points that do not fail to their numbers; tells if time sufficed."""
         batches = sorted(self._missing(wanted), key=self._order)
         tasks = [
             (point, self.plan.seed, first, last, self.plan.divisors)
@@ -167,7 +161,7 @@ class _Sampling:
         for task, future in self.finish(sample, tasks, self._has_failed):
             point, seed, first, last, _ = task
             if error := future.exception():
-                told = failed_batch(point, seed, range(first, last), error)
+                told = tell_failed_batch(point, seed, range(first, last), error)
                 self.failures.setdefault(point, told)
                 without.discard(point)
                 continue

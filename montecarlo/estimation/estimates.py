@@ -53,14 +53,7 @@ class Estimate:
     def interval(self, error_rate: float) -> Interval:
         """Return the interval that misses on each side with this probability.
 
-        Parameters
-        ----------
-        error_rate : float
-            One-sided, between 0 and 0.5.
-
-        Returns
-        -------
-        Interval
+        It is between 0 and 0.5.
         """
         if self.bounds is not None:
             return self.bounds(error_rate)
@@ -73,7 +66,7 @@ class Estimate:
         numbers = (self.value, self.std_error, self.skewness)
         return Moments(*map(np.asarray, numbers))
 
-    def scaled(self, factor: float) -> "Estimate":
+    def times(self, factor: float) -> "Estimate":
         """Return the same estimate times an exact positive factor.
 
         Raises
@@ -91,10 +84,7 @@ class Estimate:
 def mean_estimate(values: Array) -> Estimate:
     """Estimate a mean.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_replicates,)
-        One value per replicate.
+    There is one value per replicate.
     """
     return _estimate(mean_moments(values), len(values))
 
@@ -107,17 +97,11 @@ def _estimate(moments: Moments, n_replicates: int) -> Estimate:
 def share_estimate(values: Array, n_rows: int) -> Estimate:
     """Estimate a probability from the share of rows in each replicate.
 
-    Parameters
-    ----------
-    values : ndarray, shape (n_replicates,)
-    n_rows : int
-        Rows of a replicate.
-
     Notes
     -----
     Given its keys, the rows of a replicate are independent, so the true interval is at
     least the binomial one, of Clopper and Pearson.  Where replicates agree by chance,
-    all 0 for example, their spread is not believed: the interval covers both, and the
+    all 0 for example, their variance is not believed: the interval covers both, and the
     t interval of at least the binomial error (half a row taken off 0 and 1), which is
     the wider one for few replicates.
     """

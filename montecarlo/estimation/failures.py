@@ -20,7 +20,7 @@ OVERFLOW = "overflow_probability"
 SOME_FORMAT = "float16"
 
 
-def failed_batch(
+def tell_failed_batch(
     point: DesignPoint, seed: int, indices: range, error: BaseException
 ) -> RuntimeError:
     """Tell what sampling some replicates raised, and how to replay it."""
@@ -48,7 +48,7 @@ def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
     return _command(options)
 
 
-def failed_tail(
+def tell_failed_tail(
     d_k: int, number_format: str, seed: int, blocks: int, error: BaseException
 ) -> RuntimeError:
     """Tell what estimating an overflow probability raised, and how to replay it."""
@@ -65,11 +65,6 @@ def failed_tail(
 
 def raise_failures(failures: Mapping[Any, RuntimeError]) -> None:
     """Raise one line about all that failed, if anything did.
-
-    Parameters
-    ----------
-    failures : mapping
-        What failed to how it is told.
 
     Raises
     ------

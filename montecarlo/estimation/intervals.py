@@ -17,7 +17,7 @@ from montecarlo.attention.softmax import Array
 #: Skewness over the root of the number of replicates that makes no difference.
 SYMMETRIC = 1e-7
 #: The same, beyond which a mean has no bounds: k equal outliers among n have a skewness
-#: of about the root of n/k, so its spread comes from fewer replicates than this.
+#: of about the root of n/k, so its variance comes from fewer replicates than this.
 RARE = 0.3
 FEWEST_BEHIND_A_MEAN = math.floor(1.0 / RARE**2)
 
@@ -53,17 +53,12 @@ def t_quantile(error_rate: float, n_replicates: int) -> float:
 
 
 def mean_moments(values: Array) -> Moments:
-    """Return the mean over the last axis, with its standard error and skewness.
-
-    Parameters
-    ----------
-    values : ndarray, shape (..., n_replicates)
-    """
+    """Return the mean over the last axis, with its standard error and skewness."""
     n = values.shape[-1]
     centre = values.mean(axis=-1)
     deviations = values - centre[..., np.newaxis]
-    spread, skewness = _spread_and_skewness(deviations)
-    error = spread / math.sqrt(n - 1) if n > 1 else np.full_like(centre, np.nan)
+    deviation, skewness = _measure_deviations(deviations)
+    error = deviation / math.sqrt(n - 1) if n > 1 else np.full_like(centre, np.nan)
     return Moments(centre, error, skewness)
 
 
@@ -93,15 +88,15 @@ def jackknife_moments(values: Array, function: Callable[[Array], Array]) -> Mome
     left_out = function((total - values) / (n - 1))
     centre = left_out.mean(axis=-1)
     # what a replicate adds is what the value loses without it
-    spread, skewness = _spread_and_skewness(centre[..., np.newaxis] - left_out)
+    deviation, skewness = _measure_deviations(centre[..., np.newaxis] - left_out)
     bias = (n - 1) * (centre - whole)
     # the correction is not known better than itself: where a function is flat at the
     # means, it is all that there is to go by
-    error = np.hypot(math.sqrt(n - 1) * spread, bias)
+    error = np.hypot(math.sqrt(n - 1) * deviation, bias)
     return Moments(whole - bias, error, skewness)
 
 
-def _spread_and_skewness(deviations: Array) -> tuple[Array, Array]:
+def _measure_deviations(deviations: Array) -> tuple[Array, Array]:
     """Return the root mean square and the skewness of deviations from their mean."""
     largest = np.abs(deviations).max(axis=-1)
     scale = np.where((largest > 0.0) & np.isfinite(largest), largest, 1.0)
@@ -125,10 +120,6 @@ def interval_ends(
     error_rate : float
         One-sided, between 0 and 0.5.
 
-    Returns
-    -------
-    low, high : ndarray
-
     Notes
     -----
     On each side the wider of Student's interval and Hall's: Student's misses too often
@@ -147,18 +138,9 @@ def mean_ends(
 ) -> tuple[Array, Array]:
     """Return `interval_ends`, unbounded where a mean hangs on rare replicates.
 
-    Parameters
-    ----------
-    moments, n_replicates, error_rate
-        As for `interval_ends`.
-
-    Returns
-    -------
-    low, high : ndarray
-
     Notes
     -----
-    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the spread,
+    Where fewer than `FEWEST_BEHIND_A_MEAN` replicates make nearly all of the variance,
     rarer ones are still to come, and what they add is not known: the report card shows
     what is gained by that.
     """

@@ -2,7 +2,7 @@
 
 A quantile here is that of a row drawn from the point.  Counts on a fixed grid are
 pooled over replicates; the error of the distribution function at a point comes from
-its spread between replicates, since rows of one replicate share their keys.
+its variance between replicates, since rows of one replicate share their keys.
 """
 
 import math
@@ -53,12 +53,7 @@ class RowDistribution:
     def bounds(self, level: float, error_rate: float) -> Interval:
         """Return the interval of a quantile; the same one is asked for many times.
 
-        Parameters
-        ----------
-        level : float
-            Part of the rows below the quantile.
-        error_rate : float
-            One-sided.
+        The level is the part of the rows below the quantile; the rate is one-sided.
         """
         if error_rate not in self._ends:
             parts = (self.share, self.error, self.skewness)
@@ -85,14 +80,10 @@ def row_distribution(
     n_replicates : int
         Those that have a row with a value.
 
-    Returns
-    -------
-    RowDistribution
-
     Notes
     -----
     Given its keys, the rows of a replicate are independent, so the true error is at
-    least the binomial one.  Few replicates may agree by chance; where their spread is
+    least the binomial one.  Few replicates may agree by chance; where their variance is
     smaller than that (p taken half a row from 0 and 1), it is not believed.
     """
     sums = counts.cumsum(axis=1).astype(np.float64)
@@ -137,8 +128,8 @@ def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
     # no replicate lies farther from the mean than 1: rounding cannot blow this up
     third = cube - 3.0 * share * square + 2.0 * share**3
     third = np.where(cube > 0.0, third, 0.0)  # no cubes: as if there were no skewness
-    spread = np.maximum(variance, n_replicates * least)
-    return Moments(share, error, third / (spread * np.sqrt(spread)))
+    believed = np.maximum(variance, n_replicates * least)
+    return Moments(share, error, third / (believed * np.sqrt(believed)))
 
 
 def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
@@ -175,24 +166,13 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
     inside = (c + 0.5) / (m + 1.0)
     least = inside * (1.0 - inside) / m
     error = np.sqrt(np.maximum(second * n_replicates / (n_replicates - 1), least))
-    spread = np.maximum(second, least)
-    skewness = math.sqrt(n_replicates) * third / (spread * np.sqrt(spread))
+    believed = np.maximum(second, least)
+    skewness = math.sqrt(n_replicates) * third / (believed * np.sqrt(believed))
     return Moments(share, error, skewness)
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
-    """Estimate a quantile; its interval inverts that of the distribution function.
-
-    Parameters
-    ----------
-    rows : RowDistribution
-    level : float
-        Part of the rows below the quantile, between 0 and 1.
-
-    Returns
-    -------
-    Estimate
-    """
+    """Estimate a quantile; its interval inverts that of the distribution function."""
     bounds = partial(rows.bounds, level)
     value = _crossing(rows.edges, rows.share, level)
     if rows.n_replicates < 2:
@@ -250,11 +230,6 @@ def bins_around(
 
 def bin_of(curves: Array, level: float) -> Bins:
     """Return the bin in which curves over the edges first reach a level.
-
-    Parameters
-    ----------
-    curves : ndarray, shape (..., n_bins)
-    level : float
 
     Returns
     -------

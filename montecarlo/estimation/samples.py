@@ -70,13 +70,7 @@ class SampleStore:
                     expected += len(packed.means)
 
     def samples(self, point: DesignPoint) -> Samples:
-        """Put the batches of a point together, in the order of the indices.
-
-        Raises
-        ------
-        KeyError
-            If there are none.
-        """
+        """Put the batches of a point together, in the order of the indices."""
         batches = sorted(self._batches[point].items())
         whole = join(packed for _, packed in batches)
         return Samples(whole.means, whole.counts)

@@ -23,10 +23,6 @@ def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Esti
         At least two different, positive.
     estimates : sequence of Estimate
         Independent, of positive quantities, one per size.
-
-    Returns
-    -------
-    Estimate
     """
     x = np.log(np.asarray(sizes, dtype=np.float64))
     centred = x - x.mean()
@@ -40,10 +36,6 @@ def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
     ----------
     estimates : sequence of Estimate
         Independent, of positive quantities, at least two.
-
-    Returns
-    -------
-    Estimate
     """
     weights = np.zeros(len(estimates))
     weights[0], weights[-1] = -1.0, 1.0

@@ -40,8 +40,8 @@ from montecarlo.sampling.replicates import (
     rows_column,
 )
 
-#: q90 over q10: how far apart the rows of a point lie.
-SPREAD = "spread"
+#: The name, in tables, of the ratio q90 over q10: how far apart rows of a point lie.
+QUANTILE_RATIO = "spread"
 
 
 class RowKey(NamedTuple):
@@ -78,26 +78,20 @@ def _keys_of(quantity: RowQuantity, divisors: tuple[str, ...]) -> Iterator[RowKe
     if quantity.compared:
         for pair in pairs_of(divisors):
             yield RowKey(pair, quantity.name, "mean")
-            if quantity.has_spread:
-                yield RowKey(pair, quantity.name, SPREAD)
+            if quantity.has_quantile_ratio:
+                yield RowKey(pair, quantity.name, QUANTILE_RATIO)
 
 
 def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
     """Name the summaries of a quantity of rows under one divisor."""
-    spread = (SPREAD,) if quantity.has_spread else ()
-    return (*quantity.summaries, *spread)
+    ratio = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
+    return (*quantity.summaries, *ratio)
 
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:
     """Tell whether the entries have the moments that a quantity's interval needs."""
-    distributions = (
-        point.distribution_q,
-        point.distribution_k,
-    )
-    return (
-        min(distribution.moments for distribution in distributions)
-        > QUANTITIES[quantity].moments
-    )
+    least = min(point.distribution_q.moments, point.distribution_k.moments)
+    return least > QUANTITIES[quantity].moments
 
 
 @dataclass(slots=True)
@@ -121,15 +115,7 @@ class Summaries:
     def estimate(self, key: RowKey) -> Estimate:
         """Return one estimate.
 
-        Parameters
-        ----------
-        key : RowKey
-            One of `row_keys`.
-
-        Raises
-        ------
-        KeyError
-            If the point has no such row.
+        The key is one of `row_keys`.
         """
         if key not in self._made:
             made = self._make(key)
@@ -145,7 +131,7 @@ class Summaries:
             return self._ratio(key)
         if getattr(QUANTITIES[key.quantity], "given", ""):
             return self._of_some(key)
-        if key.summary == SPREAD:
+        if key.summary == QUANTILE_RATIO:
             high, low = (self._quantile(key, name) for name in ("q90", "q10"))
             return product([(high, 1), (low, -1)])
         if key.summary in QUANTILES:
@@ -171,11 +157,11 @@ class Summaries:
 
         divisor = DIVISORS[key.divisor].value(d_k)
         raw = jackknife(self.samples.means.T, function, quantity.interval_scale)
-        return raw.scaled(divisor**-quantity.degree) if quantity.divided else raw
+        return raw.times(divisor**-quantity.degree) if quantity.divided else raw
 
     def _ratio(self, key: RowKey) -> Estimate:
         over, under = key.divisor.split("/")
-        if key.summary == SPREAD:
+        if key.summary == QUANTILE_RATIO:
             parts = [self.estimate(key._replace(divisor=d)) for d in (over, under)]
             return product([(parts[0], 1), (parts[1], -1)])
         columns = [self._column(divisor, key.quantity) for divisor in (over, under)]
@@ -224,13 +210,7 @@ class Summaries:
 
 
 def _place(columns: Sequence[tuple[str, str]], wanted: tuple[str, str]) -> int:
-    """Return where a column stands.
-
-    Raises
-    ------
-    ValueError
-        If a point does not have it.
-    """
+    """Return where a column stands."""
     if wanted not in columns:
         divisor, name = wanted
         known = ", ".join(dict.fromkeys(name for _, name in columns))

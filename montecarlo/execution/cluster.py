@@ -1,6 +1,7 @@
 """Workers of a Dask cluster: one that is running somewhere, or one of this machine.
 
-Imported only where it is asked for: it needs the extra ``[cluster]``.
+Imported only where it is asked for: it needs the extra ``[cluster]``.  What does not
+come up, does not answer or would give other bytes is an `UnfinishedError`.
 """
 
 import logging
@@ -15,7 +16,7 @@ from distributed import Client, LocalCluster, Security
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.execution.fingerprint import Fingerprint, fingerprint
-from montecarlo.execution.local_workers import interrupt_blocked, limit_blas
+from montecarlo.execution.local_workers import block_interrupt, limit_blas
 from montecarlo.execution.workers import Pool
 
 T = TypeVar("T")
@@ -40,13 +41,6 @@ def connect(address: str) -> Pool:
     address : str
         ``tls://HOST:PORT``, with certificates from Dask's own configuration, or
         ``insecure+tcp://HOST:PORT``.
-
-    Raises
-    ------
-    ConnectionError
-        If none answers, it has no workers, or certificates are not there or not right.
-    RuntimeError
-        If a worker would give other bytes.
     """
     _keep_quiet()
     try:
@@ -90,23 +84,24 @@ def start_local(jobs: int) -> Pool:
 
     They talk by TLS with a key that is made here and never written to a lasting place:
     other users of the machine reach their ports, and whoever is let in runs code.
-
-    Raises
-    ------
-    ConnectionError
-        If they do not come up.
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
-    with interrupt_blocked(), dask.config.set(ROUTES):
-        cluster = LocalCluster(
-            n_workers=jobs,
-            threads_per_worker=1,
-            host=LOOPBACK,
-            dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
-            silence_logs=logging.CRITICAL,
-            security=Security.temporary(),
-        )
+    with block_interrupt(), dask.config.set(ROUTES):
+        try:
+            cluster = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                host=LOOPBACK,
+                dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
+                silence_logs=logging.CRITICAL,
+                security=Security.temporary(),
+            )
+        except (OSError, RuntimeError) as error:  # what Dask makes of a first one
+            raise UnfinishedError(
+                f"executor dask must have room to start its workers, got: {error}; "
+                "fewer --jobs need less"
+            ) from error
         try:
             client = Client(cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, TimeoutError):
@@ -147,7 +142,7 @@ def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
     expected = ready()
 
     def submit(function: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
-        future: Future[T] = executor.submit(checked, expected, function, *arguments)
+        future: Future[T] = executor.submit(run_checked, expected, function, *arguments)
         return future
 
     def end(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
@@ -163,17 +158,7 @@ def require_alike(
 ) -> None:
     """Refuse workers that would give other bytes.
 
-    Parameters
-    ----------
-    asked : mapping
-        A worker's address to its fingerprint, or to why it has none.
-    expected : mapping
-        The fingerprint of this process.
-
-    Raises
-    ------
-    RuntimeError
-        One line: the worker, what it has and what was expected.
+    Each has a fingerprint, or why it has none; expected is that of this process.
     """
     for worker, has in sorted(asked.items()):
         for name, value in expected.items():
@@ -188,7 +173,9 @@ def require_alike(
                 )
 
 
-def checked(expected: Fingerprint, function: Callable[..., T], *arguments: object) -> T:
+def run_checked(
+    expected: Fingerprint, function: Callable[..., T], *arguments: object
+) -> T:
     """Work on a task, on a worker that may have joined after all were asked.
 
     Raises

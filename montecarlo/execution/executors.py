@@ -8,7 +8,7 @@ from functools import partial
 from montecarlo.errors import InputError
 from montecarlo.execution.local_workers import start_processes, start_threads
 from montecarlo.execution.workers import Workers
-from montecarlo.names import look_up
+from montecarlo.names import PROJECT, look_up
 
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 #: A connection that asks for certificates, and one that lets anybody in, which has to
@@ -44,7 +44,7 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
 
     Raises
     ------
-    ValueError
+    InputError
         If the kind is not known, it needs an extra that is not installed, a number was
         asked for where the cluster has its own, or a connection that lets anybody in
         was not asked for as one.
@@ -66,7 +66,7 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
     if any(importlib.util.find_spec(name) is None for name in needed):
         raise InputError(
             f"executor {kind} needs the [cluster] extra, which is not installed: "
-            "python -m pip install 'montecarlo[cluster]'"
+            f"python -m pip install '{PROJECT}[cluster]'"
         )
     if remote and jobs is not None:
         raise InputError(
@@ -87,12 +87,10 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
 
     Raises
     ------
-    ValueError
+    InputError
         If jobs is below 1, or the kind is not one to be had.
-    ConnectionError
-        If a cluster does not answer.
-    RuntimeError
-        If its workers would give other bytes.
+    UnfinishedError
+        If they cannot be started, do not answer, or would give other bytes.
     """
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs must be an integer of at least 1, got {jobs!r}")

@@ -1,6 +1,7 @@
 """What the bytes of a replicate depend on, beside seed, point and index."""
 
 import hashlib
+import platform
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -9,9 +10,12 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from montecarlo import attention, sampling
+from montecarlo.names import PROJECT
 
 #: Digits of the code's hash that are shown.
 SHOWN = 8
+#: Libraries whose versions the bytes of a result depend on.
+LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")
 Fingerprint = dict[str, str]
 
 
@@ -19,7 +23,7 @@ Fingerprint = dict[str, str]
 def fingerprint() -> Fingerprint:
     """Return versions and the processor's kernels by name: equal ones, equal bytes."""
     return {
-        "montecarlo": f"{version('montecarlo')} (code {code_digest()[:SHOWN]})",
+        "montecarlo": f"{version(PROJECT)} (code {code_digest()[:SHOWN]})",
         "numpy": version("numpy"),
         "scipy": version("scipy"),
         "kernel": cpu_kernel(),
@@ -33,6 +37,16 @@ def code_digest() -> str:
         for path in sorted(Path(package.__path__[0]).glob("*.py")):
             found.update(path.name.encode() + b"\0" + path.read_bytes())
     return found.hexdigest()
+
+
+def made_with() -> dict[str, str | dict[str, str]]:
+    """Return what a file's bytes may depend on: versions, and the processor's kernels.
+
+    With the keys ``versions`` and ``kernel``, as records have them.
+    """
+    versions = {"montecarlo": version(PROJECT), "python": platform.python_version()}
+    versions |= {name: version(name) for name in LIBRARIES}
+    return {"versions": versions, "kernel": cpu_kernel()}
 
 
 def cpu_kernel() -> str:

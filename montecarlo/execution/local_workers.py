@@ -6,12 +6,18 @@ BLAS runs on one thread in each, so that the bytes of a product do not depend on
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import resource_tracker
 from threading import Thread
+from typing import TypeVar
 
 import numpy as np  # noqa: F401 - loads BLAS, or there would be nothing to limit
 from threadpoolctl import threadpool_limits
@@ -19,8 +25,11 @@ from threadpoolctl import threadpool_limits
 from montecarlo.errors import UnfinishedError
 from montecarlo.execution.workers import Pool
 
+T = TypeVar("T")
 #: Seconds in which processes that are to end at once may finish what they are at.
 GRACE = 1.5
+#: What Python says, in a plain RuntimeError, where the system starts no more threads.
+NO_THREAD = "can't start new thread"
 
 
 def limit_blas() -> None:
@@ -33,18 +42,14 @@ def start_threads(jobs: int) -> Pool:
     pool = ThreadPoolExecutor(jobs, initializer=limit_blas)
     # a thread cannot be ended: it finishes the replicates that it is at
     return Pool(
-        pool.submit, lambda at_once: pool.shutdown(cancel_futures=at_once), jobs
+        partial(_submit, pool, "threads"),
+        lambda at_once: pool.shutdown(cancel_futures=at_once),
+        jobs,
     )
 
 
 def start_processes(jobs: int) -> Pool:
-    """Start processes, which end with this one and leave Ctrl-C to it.
-
-    Raises
-    ------
-    OSError
-        If the machine has no semaphores for them; says what does without.
-    """
+    """Start processes, which end with this one and leave Ctrl-C to it."""
     # spawn: forking a process that shows a progress bar from a thread can hang
     context = multiprocessing.get_context("spawn")
     try:
@@ -55,9 +60,16 @@ def start_processes(jobs: int) -> Pool:
             f"on Linux, got: {error}; --executor threads does without"
         ) from error
     others = set(multiprocessing.active_children())
-    with interrupt_blocked():
-        for _ in range(jobs):  # a process starts with the task that needs it
-            pool.submit(os.getpid)
+    try:
+        with explain_refusal("processes"), block_interrupt():
+            for _ in range(jobs):  # a process starts with the task that needs it
+                pool.submit(os.getpid)
+    except BaseException:
+        # not by the pool: it would wait for a thread of its own that may not have begun
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+            process.join()
+        raise
     started = set(multiprocessing.active_children()) - others
 
     def close(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
@@ -75,7 +87,29 @@ def start_processes(jobs: int) -> Pool:
             pool._result_queue._writer.close()  # type: ignore[attr-defined]  # noqa: SLF001
         ending.join()
 
-    return Pool(pool.submit, close, jobs)
+    return Pool(partial(_submit, pool, "processes"), close, jobs)
+
+
+def _submit(
+    pool: Executor, kind: str, function: Callable[..., T], /, *arguments: object
+) -> Future[T]:
+    """Send a task, which may start a worker."""
+    with explain_refusal(kind):
+        return pool.submit(function, *arguments)
+
+
+@contextmanager
+def explain_refusal(kind: str) -> Iterator[None]:
+    """Say in a line that the system starts no more workers, and what can be done."""
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and str(error) != NO_THREAD:
+            raise
+        raise UnfinishedError(
+            f"executor {kind} must have room to start its workers, got: {error}; fewer "
+            "--jobs need less"
+        ) from error
 
 
 def _begin() -> None:
@@ -94,7 +128,7 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def interrupt_blocked() -> Iterator[None]:
+def block_interrupt() -> Iterator[None]:
     """Keep Ctrl-C from processes that are started meanwhile, before they can ignore it.
 
     The process itself gets it afterwards.

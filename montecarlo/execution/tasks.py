@@ -47,11 +47,11 @@ def finish(
     Yields
     ------
     tuple, Future
-        The future is done.  A task that kills its workers has a `RuntimeError`.
+        The future is done.  A task that kills its workers has an `UnfinishedError`.
 
     Raises
     ------
-    OSError, RuntimeError
+    UnfinishedError
         If the workers cannot be replaced, or die before any task is finished.
     """
     room = executor.room if isinstance(executor, Workers) else None
@@ -87,7 +87,7 @@ def finish(
             for task in reversed(lost.values()):
                 if len(begun) == 1 and deaths[task] > MOST_DEATHS:
                     reason = f"its worker died, {deaths[task]} times"
-                    yield task, _failed(RuntimeError(reason))
+                    yield task, _fail(UnfinishedError(reason))
                 else:
                     waiting.appendleft(task)
     finally:
@@ -117,10 +117,10 @@ def _submit(executor: Executor, function: Callable[..., T], task: Task) -> Futur
     try:
         return executor.submit(function, *task)
     except BrokenExecutor as error:
-        return _failed(error)
+        return _fail(error)
 
 
-def _failed(error: Exception) -> Future[Any]:
+def _fail(error: Exception) -> Future[Any]:
     future: Future[Any] = Future()
     future.set_exception(error)
     return future

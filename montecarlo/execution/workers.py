@@ -65,13 +65,7 @@ class Workers(Executor):
         return self._pool.submit(fn, *args, **kwargs)
 
     def renew(self) -> None:
-        """Replace all workers; what they were given is lost.
-
-        Raises
-        ------
-        OSError, RuntimeError
-            If there are none to be had.
-        """
+        """Replace all workers; what they were given is lost."""
         self.shutdown(cancel_futures=True)
         self._pool = self._start()
 

@@ -50,14 +50,8 @@ class Tensor:
     n_bytes: int = 0
 
 
-def held(name: str, array: ArrayLike) -> Tensor:
-    """Wrap an array that is in memory, or whatever NumPy makes an array of.
-
-    Raises
-    ------
-    ValueError
-        If its entries are no real floating-point numbers, or some are masked.
-    """
+def wrap_array(name: str, array: ArrayLike) -> Tensor:
+    """Wrap an array that is in memory, or whatever NumPy makes an array of."""
     if np.ma.is_masked(array):
         raise InputError(f"{name} must have no masked entries, got some")
     values = np.asarray(array)
@@ -70,13 +64,7 @@ def held(name: str, array: ArrayLike) -> Tensor:
 
 
 def require_shape(name: str, shape: Sequence[object]) -> None:
-    """Make sure that what a file gives as a shape is one.
-
-    Raises
-    ------
-    ValueError
-        If a length is no count, or too large to be meant, or there are too many.
-    """
+    """Make sure that what a file gives as a shape is one."""
     counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
     if not counts or len(shape) > MOST_AXES:
         raise InputError(
@@ -85,7 +73,7 @@ def require_shape(name: str, shape: Sequence[object]) -> None:
         )
 
 
-def stored(  # noqa: PLR0913 - where an array lies, and how
+def map_array(  # noqa: PLR0913 - where an array lies, and how
     name: str,
     path: Path,
     offset: int,
@@ -109,11 +97,6 @@ def stored(  # noqa: PLR0913 - where an array lies, and how
     byte_order : {"<", ">", "="}
     fortran : bool
         Whether the first axis runs fastest.
-
-    Raises
-    ------
-    ValueError
-        If the file is too short for it.
     """
     kind = np.dtype(byte_order + FORMATS[number_format])
     needed = kind.itemsize * math.prod(shape)
@@ -174,19 +157,11 @@ class Side:
     def read(self, place: Mapping[str, int]) -> Array:
         """Read one sequence of one head.
 
-        Parameters
-        ----------
-        place : mapping
-            Label of ``sequence``, ``layer`` and ``head``.
+        The place has labels of ``sequence``, ``layer`` and ``head``.
 
         Returns
         -------
         ndarray, shape (n_tokens, d_k)
-
-        Raises
-        ------
-        ValueError
-            If a number is missing or not finite; the message says where.
         """
         tensor = self.tensors[tuple(place[axis] for axis in self.in_name)]
         index = tuple(place[a] if a in place else slice(None) for a in self.axes)
@@ -209,13 +184,7 @@ def make_side(
     axes: Sequence[str],
     in_name: Sequence[str] = (),
 ) -> Side:
-    """Give names to the axes of queries or keys.
-
-    Raises
-    ------
-    ValueError
-        If a tensor has other axes, one of length 0, or another shape than the first.
-    """
+    """Give names to the axes of queries or keys."""
     first = next(iter(tensors.values()))
     for tensor in tensors.values():
         if len(tensor.shape) != len(axes):
@@ -247,15 +216,7 @@ def make_side(
 
 
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
-    """Return names of axes.
-
-    Raises
-    ------
-    ValueError
-        If one is not known or stands twice, or one that is needed is missing.
-    TypeError
-        If they are one text.
-    """
+    """Return names of axes."""
     known = ", ".join(AXES)
     if isinstance(axes, str):
         raise TypeError(f"axes must be a sequence of names, got the text {axes!r}")

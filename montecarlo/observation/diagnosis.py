@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.claims.yardsticks import BALANCED, BALANCED_WEIGHT, NEAR_UNIFORM
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
 from montecarlo.observation.head_quantities import FACTORS, FEWEST, HeadEstimate
@@ -16,7 +17,6 @@ from montecarlo.observation.row_values import SHARE
 #: From the most concentrated on; ``peaked`` lies between balanced and one-hot.
 STATES = ("saturated", "peaked", "balanced", "flat")
 #: Borders of the claims: near uniform, balanced, and the largest weight of the latter.
-FLAT, BALANCED, LARGEST = 0.9, 0.25, 0.5
 #: A variance that is so far off is off, as in the claims.
 TOLERANCE = 0.05
 #: What a factor is counted as at least: its logarithm says how far off it is.
@@ -69,13 +69,7 @@ class Diagnosis:
 
 
 def diagnose(found: Mapping[str, HeadEstimate]) -> Diagnosis:
-    """Say what the divisor does on a head, and which assumptions fail.
-
-    Parameters
-    ----------
-    found : mapping
-        Name to estimate.
-    """
+    """Say what the divisor does on a head, and which assumptions fail."""
     faults = []
     for name in FACTORS:
         factor = found.get(f"factor_{name}")
@@ -96,8 +90,8 @@ def state_of(found: Mapping[str, HeadEstimate]) -> str:
     # a median of at least 0.9: at least half of the rows
     if found["saturated_rows"].value >= 0.5:
         return "saturated"
-    if share >= FLAT:
+    if share >= NEAR_UNIFORM:
         return "flat"
-    if share >= BALANCED and largest <= LARGEST:
+    if share >= BALANCED and largest <= BALANCED_WEIGHT:
         return "balanced"
     return "peaked"

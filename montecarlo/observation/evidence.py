@@ -56,14 +56,7 @@ class HeadCheck:
     region: tuple[float, float]
 
     def estimate(self, found: Stacks, d_k: int) -> Estimate | None:
-        """Return its quantity in a head; None for one without rows of so many keys.
-
-        Parameters
-        ----------
-        found : dict
-            Quantities of the head, with all sequences and with some left out.
-        d_k : int
-        """
+        """Return its quantity in a head; None for one without rows of so many keys."""
         if any(np.isnan(found[one.name][0]) for one in self.sums):
             return None
         made = estimate(self._value(found, d_k))
@@ -117,7 +110,7 @@ class Heads:
         return case not in self.unmet
 
 
-def tellable(catalogue: Catalogue, d_k: int) -> tuple[Claim, ...]:
+def select_claims(catalogue: Catalogue, d_k: int) -> tuple[Claim, ...]:
     """Return the claims that a model of this d_k can decide, with what it can decide.
 
     Interpretations are taken whole: where one check of an interpretation cannot be

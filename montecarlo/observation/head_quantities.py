@@ -77,12 +77,6 @@ def row_sums(divisor: float) -> tuple[RowSum, ...]:
 def quantities(sums: HeadSums, divisor: float) -> Stacks:
     """Evaluate every quantity of a head, with all sequences and with some left out.
 
-    Parameters
-    ----------
-    sums : HeadSums
-    divisor : float
-        The model's.
-
     Returns
     -------
     dict of ndarray, shape (1 + n_groups,)
@@ -215,5 +209,5 @@ def estimate(stack: Array) -> HeadEstimate:
         return HeadEstimate(value, math.nan, math.nan, max(groups, 1))
     left_out = stack[1:]
     bias = (groups - 1) * (float(left_out.mean()) - value)
-    spread = math.sqrt((groups - 1) * float(left_out.var()))
-    return HeadEstimate(value, value - bias, math.hypot(spread, bias), groups)
+    error = math.sqrt((groups - 1) * float(left_out.var()))
+    return HeadEstimate(value, value - bias, math.hypot(error, bias), groups)

@@ -29,26 +29,12 @@ from montecarlo.sampling.positions import (
 BLOCK = 2**19
 #: Groups of sequences at most: differences between them make the standard errors.
 MOST_GROUPS = 64
-#: Rows of a sequence that go through softmax at most, drawn evenly spread.
+#: Rows of a sequence that go through softmax at most, drawn at even distances.
 MOST_ROWS = 256
 #: Keys in a head's pool: at least so many, and so many times a row's.
 POOL, POOL_TIMES = 4096, 4
-#: Sums over pairs: numbers of them, powers of the centred score, spread within rows.
+#: Sums over pairs: numbers of them, powers of the centred score, variation within rows.
 PAIR_SUMS = ("count", "s", "s2", "s3", "s4", "within")
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What is summed over rows, and how keys of others are drawn.
-
-    Attributes
-    ----------
-    rows : tuple of RowSum
-    seed : int
-    """
-
-    rows: tuple[RowSum, ...]
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +89,8 @@ def group_of(sequence: int, n_sequences: int) -> int:
     return sequence * groups // n_sequences
 
 
-def sum_head(model: Model, head: Head, plan: Plan) -> HeadSums:
-    """Read a head's queries and keys and sum what its quantities are made of.
-
-    Parameters
-    ----------
-    model : Model
-    head : Head
-    plan : Plan
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or queries or keys do not vary.
-    """
+def sum_head(model: Model, head: Head, asked: Sequence[RowSum], seed: int) -> HeadSums:
+    """Read a head's queries and keys and sum what its quantities are made of."""
     n = len(model.sequences)
     groups, d_k = min(n, MOST_GROUPS), model.d_k
     first_q, first_k = model.read(head, 0)
@@ -131,13 +105,15 @@ def sum_head(model: Model, head: Head, plan: Plan) -> HeadSums:
         qq=np.zeros((groups, d_k, d_k)),
         kk=np.zeros((groups, d_k, d_k)),
         pairs={},
-        rows={one.name: np.zeros((groups, 2)) for one in plan.rows},
+        rows={one.name: np.zeros((groups, 2)) for one in asked},
     )
     names = (*PAIR_SUMS, *(f"all_{name}" for name in PAIR_SUMS))
     names += ("row_variance", "rows", "diagonal", "diagonals", "rest", "rests")
     for name in names:
         sums.pairs[name] = np.zeros(groups)
-    pool = _first_pass(model, head, plan, sums)
+    observed = [one for one in asked if not one.permuted]
+    permuted = [one for one in asked if one.permuted]
+    pool = _first_pass(model, head, seed, sums)
     for sequence in range(n):
         q, k = model.read(head, sequence)
         group = group_of(sequence, n)
@@ -149,14 +125,12 @@ def sum_head(model: Model, head: Head, plan: Plan) -> HeadSums:
                 f"larger ones in layer {head.layer}, head {head.head}"
             )
         rows, few = row_positions(
-            plan.seed, head, sequence, len(q), [MOST_ROWS, SPECTRAL_ROWS]
+            seed, head, sequence, len(q), [MOST_ROWS, SPECTRAL_ROWS]
         )
         chosen = _Chosen(rows, few, model.causal)
-        observed = [one for one in plan.rows if not one.permuted]
         _sum_softmax(q, k, observed, sums, group, chosen)
         if n > 1:
-            drawn = keys_of_others(plan.seed, head, sequence, pool.owners, len(k))
-            permuted = [one for one in plan.rows if one.permuted]
+            drawn = keys_of_others(seed, head, sequence, pool.owners, len(k))
             _sum_softmax(q, pool.keys[drawn], permuted, sums, group, chosen)
     _require_scores(head, sums)
     return sums
@@ -175,7 +149,7 @@ def _require_scores(head: Head, sums: HeadSums) -> None:
             )
 
 
-def _first_pass(model: Model, head: Head, plan: Plan, sums: HeadSums) -> _Pool:
+def _first_pass(model: Model, head: Head, seed: int, sums: HeadSums) -> _Pool:
     """Sum the moments of entries, and keep some keys of each sequence."""
     n = len(model.sequences)
     size = max(POOL, POOL_TIMES * model.most_tokens)
@@ -197,7 +171,7 @@ def _first_pass(model: Model, head: Head, plan: Plan, sums: HeadSums) -> _Pool:
                 first[group] += moved.sum(axis=0)
                 second[group] += moved.T @ moved
         if n > 1:
-            kept = pooled_positions(plan.seed, head, sequence, len(k), -(-size // n))
+            kept = pooled_positions(seed, head, sequence, len(k), -(-size // n))
             pool.append(k[kept])
             owners.append(np.full(len(kept), sequence))
     for name, varied in zip("qk", varies, strict=True):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from montecarlo.errors import InputError
-from montecarlo.observation.arrays import Tensor, require_shape, stored
+from montecarlo.observation.arrays import Tensor, map_array, require_shape
 
 MAGIC = b"\x93NUMPY"
 #: Bytes that the length of a header takes, in the format's versions.
@@ -41,20 +41,7 @@ _PIECE = 2**20
 
 
 def npy_tensor(path: Path, name: str) -> Tensor:
-    """Describe the array of a ``.npy`` file.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        What messages call it.
-
-    Raises
-    ------
-    ValueError
-        If it is none, is cut off, holds something else than real numbers, or more than
-        one array.
-    """
+    """Describe the array of a ``.npy`` file."""
     with path.open("rb") as file:
         offset, descr, fortran, shape = _read_header(file, name)
     if isinstance(descr, str) and descr.lstrip("|<>=") == "O":
@@ -67,7 +54,7 @@ def npy_tensor(path: Path, name: str) -> Tensor:
             f"{name} must hold {known}, got entries of type {reprlib.repr(descr)}"
         )
     number_format, order = TYPES[descr]
-    tensor = stored(
+    tensor = map_array(
         name, path, offset, shape, number_format, byte_order=order, fortran=fortran
     )
     if (behind := path.stat().st_size - offset - tensor.n_bytes) > 0:
@@ -119,16 +106,7 @@ def _read_header(
 def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
     """Describe the arrays ``q`` and ``k`` of a ``.npz`` file.
 
-    Parameters
-    ----------
-    path : Path
-    scratch : Path
-        A folder: members are unpacked there, a piece at a time, and mapped.
-
-    Raises
-    ------
-    ValueError
-        If it is no archive, lacks one of them or has it twice, or one is not usable.
+    Members are unpacked into a scratch folder, a piece at a time, and mapped.
     """
     found = {}
     try:

@@ -26,7 +26,7 @@ from montecarlo.observation.evidence import (
     Heads,
     error_rate_of,
     head_checks,
-    tellable,
+    select_claims,
 )
 from montecarlo.observation.head_quantities import (
     HeadEstimate,
@@ -35,7 +35,7 @@ from montecarlo.observation.head_quantities import (
     quantities,
     row_sums,
 )
-from montecarlo.observation.head_sums import Plan, sum_head
+from montecarlo.observation.head_sums import sum_head
 from montecarlo.observation.opening import Head, Model, open_arrays
 
 COLUMNS = (
@@ -129,7 +129,7 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
 
     Raises
     ------
-    ValueError
+    InputError
         If the arrays do not fit each other, hold something that is not finite or does
         not vary, or an option is not usable.
     """
@@ -140,13 +140,7 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
 
 
 def divisor_value(divisor: str | float, d_k: int) -> float:
-    """Return what a model divides by: a number, or a divisor by its name.
-
-    Raises
-    ------
-    ValueError
-        If it is neither, or absurdly small or large.
-    """
+    """Return what a model divides by: a number, or a divisor by its name."""
     try:
         value = float(divisor)
     except (ValueError, TypeError):
@@ -164,32 +158,22 @@ def observe_model(
 ) -> Observation:
     """Observe every head of a model.
 
-    Parameters
-    ----------
-    model : Model
-    divisor : float
-    seed : int
-    progress : callable
-        Told how many heads are done.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or a head's queries or keys do not vary.
+    ``progress`` is told how many are done.
     """
-    claims = tellable(read_catalogue(), model.d_k)
+    claims = select_claims(read_catalogue(), model.d_k)
     evidence = Heads(head_checks(claims, model.d_k))
     asked = {one.name: one for one in row_sums(divisor)}
     asked |= {one.name: one for made in evidence.checks.values() for one in made.sums}
     if len(model.sequences) == 1:
         asked = {name: one for name, one in asked.items() if not one.permuted}
-    plan = Plan(tuple(asked.values()), seed)
     heads = model.heads()
     views = []
     overall: Stacks = {}
     with threadpool_limits(limits=1, user_api="blas"):
         for done, head in enumerate(heads, start=1):
-            found = quantities(sum_head(model, head, plan), divisor)
+            found = quantities(
+                sum_head(model, head, tuple(asked.values()), seed), divisor
+            )
             for name, stack in found.items():
                 overall[name] = overall.get(name, 0.0) + stack / len(heads)
             estimates = {name: estimate(stack) for name, stack in found.items()}

@@ -13,8 +13,8 @@ from montecarlo.observation.arrays import (
     AXES,
     Side,
     check_axes,
-    held,
     make_side,
+    wrap_array,
 )
 from montecarlo.observation.numpy_files import npy_tensor, npz_tensors
 from montecarlo.observation.safetensors_files import safetensors_tensors
@@ -74,11 +74,6 @@ class Model:
         Returns
         -------
         q, k : ndarray, shape (n_tokens, d_k)
-
-        Raises
-        ------
-        ValueError
-            If they hold something that is not finite.
         """
         source, number = self.sequences[sequence]
         shared = len(self.head_labels) // len(self.key_heads)
@@ -107,21 +102,11 @@ def open_arrays(
 ) -> Model:
     """Make a model of two arrays in hand.
 
-    Parameters
-    ----------
-    queries, keys : array_like of floating-point numbers
-    axes : sequence of str, optional
-        Names of their axes; by default all of `AXES`.
-    causal : bool
-
-    Raises
-    ------
-    ValueError
-        If they do not fit each other, or are not usable.
+    Their axes are by default all of `AXES`.
     """
     named = check_axes(AXES if axes is None else axes)
     sides = [
-        make_side(name, {(): held(name, array)}, named)
+        make_side(name, {(): wrap_array(name, array)}, named)
         for name, array in (("q", queries), ("k", keys))
     ]
     return make_model([Source(*sides)], causal=causal)
@@ -149,13 +134,6 @@ def open_files(
     names : str, optional
         The pattern of names in safetensors files, see `safetensors_tensors`.
     causal : bool
-
-    Raises
-    ------
-    ValueError
-        If a file is not usable, or they do not fit each other.
-    OSError
-        If a member cannot be unpacked.
     """
     kinds = {path.suffix for path in paths}
     for path in paths:
@@ -209,13 +187,7 @@ def _open_safetensors(
 
 
 def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
-    """Join sources to a model.
-
-    Raises
-    ------
-    ValueError
-        If queries and keys, or two sources, do not fit each other.
-    """
+    """Join sources to a model."""
     first = sources[0]
     for source in sources:
         _require_fit(source, causal=causal)

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.softmax import Array, Gaps, SoftmaxRows
+from montecarlo.claims.yardsticks import ONE_HOT
 
-#: A weight from which on a row is called one-hot, as in the claims.
-ONE_HOT = 0.9
 #: Rows of a sequence whose spectral norm is found: it costs an iteration.
 SPECTRAL_ROWS = 16
 #: What a hidden key's score lies below the largest: its exponential is 0, and so is

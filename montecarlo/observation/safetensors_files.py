@@ -19,8 +19,8 @@ from montecarlo.observation.arrays import (
     AXES,
     FORMATS,
     Tensor,
+    map_array,
     require_shape,
-    stored,
 )
 
 KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
@@ -47,14 +47,7 @@ class Entry(NamedTuple):
 
 
 def read_header(path: Path) -> Mapping[str, Entry]:
-    """Read names, types, shapes and places of the arrays of a file.
-
-    Raises
-    ------
-    ValueError
-        If the file is no safetensors, has an array twice, or its arrays do not lie one
-        behind the other from the header to the end.
-    """
+    """Read names, types, shapes and places of the arrays of a file."""
     with path.open("rb") as file:
         start = file.read(8)
         length = int.from_bytes(start, "little")
@@ -135,13 +128,7 @@ def _short(number: int) -> str:
 
 
 def tensor_of(path: Path, name: str, entry: Entry) -> Tensor:
-    """Describe one array of a file.
-
-    Raises
-    ------
-    ValueError
-        If its type is not read, or its bytes do not fit its shape.
-    """
+    """Describe one array of a file."""
     label = f"{name} of {path.name}"
     known = KINDS.get(entry.dtype)
     if known is None:
@@ -155,7 +142,7 @@ def tensor_of(path: Path, name: str, entry: Entry) -> Tensor:
             f"{label} must have {needed} bytes for its shape {entry.shape}, got "
             f"{entry.size}"
         )
-    return stored(label, path, entry.start, entry.shape, known)
+    return map_array(label, path, entry.start, entry.shape, known)
 
 
 def safetensors_tensors(
@@ -175,11 +162,6 @@ def safetensors_tensors(
     -------
     dict, tuple of str
         For ``q`` and ``k``: numbers in the name -> Tensor; and what they count.
-
-    Raises
-    ------
-    ValueError
-        If the pattern is none or nothing fits it.
     """
     expression, counted = _expression(pattern)
     found: Found = {"q": {}, "k": {}}

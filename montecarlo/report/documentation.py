@@ -11,7 +11,7 @@ from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.names import look_up, whole_number
+from montecarlo.names import look_up, parse_whole
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Make
 from montecarlo.report.content.findings import Results
@@ -93,7 +93,7 @@ def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:
     """Return how many pixels an inch has."""
     if typed is None:
         return 200
-    dpi = whole_number("dpi", typed)
+    dpi = parse_whole("dpi", typed)
     if not LEAST_DPI <= dpi <= MOST_DPI:
         raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
     if "png" not in formats:

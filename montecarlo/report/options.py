@@ -20,11 +20,11 @@ from montecarlo.execution.executors import check_executor
 from montecarlo.names import (
     MOST_JOBS,
     MOST_SEED,
-    decimal_number,
-    jobs_number,
     look_up,
-    named_folder,
-    seed_number,
+    parse_decimal,
+    parse_folder,
+    parse_jobs,
+    parse_seed,
 )
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.reading import read_record
@@ -132,7 +132,7 @@ def _repeat(
 def _read_typed(arguments: argparse.Namespace) -> dict[str, object]:
     """Return what the command line says itself."""
     names = ("preset", "lang", "only", "output", "executor", "seed", "jobs")
-    numbers = {"seed": seed_number, "jobs": jobs_number}
+    numbers = {"seed": parse_seed, "jobs": parse_jobs}
     return {
         name: numbers[name](typed) if name in numbers else typed
         for name in names
@@ -159,10 +159,10 @@ def _target(
     configuration: Configuration, arguments: argparse.Namespace, typed: Sequence[str]
 ) -> Target:
     languages = choose_languages(configuration.lang)
-    output = named_folder("output", configuration.output)
+    output = parse_folder("output", configuration.output)
     seconds = None
     if arguments.max_seconds is not None:
-        seconds = decimal_number("max-seconds", arguments.max_seconds)
+        seconds = parse_decimal("max-seconds", arguments.max_seconds)
         if not seconds > 0.0:
             raise InputError(
                 f"max-seconds must be more than 0, got {arguments.max_seconds}"

@@ -9,7 +9,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.execution.executors import PROCESSES, make_executor
-from montecarlo.names import look_up, named_folder
+from montecarlo.names import look_up, parse_folder
 from montecarlo.report.command import Make, Show
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.fitting import require_catalogue
@@ -57,9 +57,9 @@ def render_again(
         if getattr(arguments, name):
             flag = name.replace("_", "-")
             raise InputError(f"--from must stand without --{flag}: it does not sample")
-    source = named_folder("from", arguments.source)
+    source = parse_folder("from", arguments.source)
     typed_output = "output" if arguments.output is None else arguments.output
-    output = named_folder("output", typed_output)
+    output = parse_folder("output", typed_output)
     if source.resolve() == output.resolve() and _writes_less(arguments):
         raise InputError(
             f"--output must name another folder than {str(source)!r}, which loses what "

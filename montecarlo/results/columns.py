@@ -70,25 +70,38 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
-class CurveLine(Struct, frozen=True, forbid_unknown_fields=True):
+class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A line of curves.csv: one point of a curve."""
 
-    distribution_q: Annotated[str | None, about("as in measurements.csv; empty: none")]
-    distribution_k: Annotated[str | None, about("likewise")]
-    dependence: Annotated[str | None, about("likewise")]
-    initialisation: Annotated[str | None, about("likewise")]
-    d_k: Annotated[Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")]
+    distribution_q: Annotated[
+        str | None, about("as in measurements.csv; empty: none")
+    ] = None
+    distribution_k: Annotated[str | None, about("likewise")] = None
+    dependence: Annotated[str | None, about("likewise")] = None
+    initialisation: Annotated[str | None, about("likewise")] = None
+    d_k: Annotated[
+        Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")
+    ] = None
     n_keys: Annotated[
         Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")
-    ]
-    divisor: Annotated[str | None, about("likewise")]
-    curve: Annotated[str, about("name of the curve, with `/` between its parts")]
+    ] = None
+    divisor: Annotated[str | None, about("likewise")] = None
+    curve: Annotated[str, about("what is drawn")]
+    claim: Annotated[str | None, about("of which claim; empty: of none")] = None
+    interpretation: Annotated[str | None, about("of which interpretation")] = None
+    outcome: Annotated[
+        str | None, about("which outcome's share; of miss rates, what is counted")
+    ] = None
+    n_replicates: Annotated[
+        Annotated[int, about("", ge=1, le=2**40)] | None,
+        about("replicates that each judgement counted had"),
+    ] = None
     x: Annotated[Finite, about("where the point lies", "the curve's")]
-    estimate: Annotated[Finite | None, about("its height", "the curve's")]
+    estimate: Annotated[Finite | None, about("its height", "the curve's")] = None
     std_error: Annotated[
         Annotated[float, about("", ge=0)] | None,
         about("the standard error of its height; empty where there is none"),
-    ]
+    ] = None
 
 
 LINES: dict[str, type[Struct]] = {MEASUREMENTS: MeasurementLine, CURVES: CurveLine}
@@ -97,10 +110,7 @@ LINES: dict[str, type[Struct]] = {MEASUREMENTS: MeasurementLine, CURVES: CurveLi
 def validate_table(path: Path) -> list[dict[str, str | None]]:
     """Make sure that each line of a table has its type.
 
-    Parameters
-    ----------
-    path : Path
-        Its name is a key of `LINES`.
+    Its file's name is a key of `LINES`.
 
     Returns
     -------

@@ -3,7 +3,6 @@
 In: the seed of a study.  Out: rows of curves.csv.
 """
 
-import math
 from collections.abc import Iterator
 
 from montecarlo.attention.divisors import DIVISORS
@@ -13,6 +12,8 @@ from montecarlo.attention.softmax import (
     weights_in_order,
     widen,
 )
+from montecarlo.results.columns import CurveLine
+from montecarlo.results.table import curve_line
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 
@@ -23,7 +24,7 @@ N_QUERIES = 16
 SHOWN_DIVISORS = ("none", "sqrt")
 
 
-def example_curves(seed: int) -> Iterator[tuple[object, ...]]:
+def example_curves(seed: int) -> Iterator[CurveLine]:
     """Yield weights of the first queries of a replicate, unscaled and scaled.
 
     Parameters
@@ -34,13 +35,12 @@ def example_curves(seed: int) -> Iterator[tuple[object, ...]]:
 
     Yields
     ------
-    tuple
-        A row of curves.csv, without a standard error: a weight that was drawn has none.
+    CurveLine
+        Without a standard error: a weight that was drawn has none.
     """
     q, k = draw_matrices(POINT, seed, 0)
     gaps = measure_gaps(widen(q[:N_QUERIES]) @ widen(k).T)
-    sizes = (POINT.d_k, POINT.n_keys)
     for divisor in SHOWN_DIVISORS:
         rows = softmax_rows(gaps, DIVISORS[divisor].value(POINT.d_k))
         for x, weight in enumerate(weights_in_order(rows).ravel().tolist()):
-            yield (*POINT.names, *sizes, divisor, EXAMPLE, float(x), weight, math.nan)
+            yield curve_line(POINT, divisor, EXAMPLE, float(x), weight)

@@ -32,7 +32,7 @@ PREVIOUS_FILE = "previous.json"
 #: What may differ between equal runs, and so is not hashed.
 TIMING_FILE = "timing.json"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
-SCHEMA = 3
+SCHEMA = 4
 
 
 class ResultsError(InputError):
@@ -47,7 +47,7 @@ def claim_folder(output: Path) -> None:
     OutputError
         If the folder is not ours or cannot be made.
     """
-    with _explained(output):
+    with _explain_errors(output):
         if output.exists() and not output.is_dir():
             raise OutputError(f"output must be a folder, got the file {str(output)!r}")
         output.mkdir(parents=True, exist_ok=True)
@@ -58,15 +58,7 @@ def claim_folder(output: Path) -> None:
 
 @contextmanager
 def claimed(output: Path) -> Iterator[None]:
-    """Claim an output folder for a block; if it fails, no new empty folder is left.
-
-    Raises
-    ------
-    OutputError
-        As for `claim_folder`.
-    UnfinishedError
-        If the disk refuses what the block writes there.
-    """
+    """Claim an output folder for a block; if it fails, no new empty folder is left."""
     new = [path for path in (output, *output.parents) if not path.exists()]
     try:
         with writing(output):
@@ -82,24 +74,14 @@ def claimed(output: Path) -> Iterator[None]:
 def open_staging(output: Path) -> Path:
     """Make an empty place beside the old output for a new set of files.
 
-    Parameters
-    ----------
-    output : Path
-        The output folder; made if missing.
-
     Returns
     -------
     Path
         A folder to write into; `commit` moves it into place.
-
-    Raises
-    ------
-    OutputError
-        If the folder is not ours or cannot be written.
     """
     claim_folder(output)
     staging = output / STAGING
-    with _explained(output):
+    with _explain_errors(output):
         if is_finished(output):
             commit(output)
         shutil.rmtree(staging, ignore_errors=True)
@@ -113,7 +95,7 @@ def is_finished(output: Path) -> bool:
 
 
 @contextmanager
-def _explained(output: Path) -> Iterator[None]:
+def _explain_errors(output: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -144,13 +126,7 @@ def _require_ours(output: Path) -> None:
 
 
 def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
-    """Write run.json of a staged set, with the hashes of its files.
-
-    Raises
-    ------
-    OutputError
-        If it would take the place of a file that is not ours.
-    """
+    """Write run.json of a staged set, with the hashes of its files."""
     staging = output / STAGING
     _require_free(output, _hashes(staging))
     write_run(staging, run)
@@ -159,11 +135,7 @@ def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
 def write_run(folder: Path, run: Mapping[str, Any]) -> None:
     """Write run.json of a folder: hashes of its files, and a digest of itself.
 
-    Parameters
-    ----------
-    folder : Path
-    run : mapping
-        What is said of how the files were made.
+    ``run`` is what is said of how the files were made.
     """
     record = {"program": "montecarlo", "schema": SCHEMA, **run}
     record = seal({**record, "sha256": _hashes(folder)})

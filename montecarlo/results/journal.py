@@ -25,7 +25,7 @@ from montecarlo.results.locking import (
     JournalError,
     connect,
     delete,
-    explained,
+    explain_errors,
 )
 from montecarlo.sampling.batches import Batch, PackedBatch, pack
 from montecarlo.sampling.design_points import DesignPoint
@@ -47,24 +47,13 @@ Content = tuple[int, tuple[tuple[int, int], ...], bytes, bytes, bytes]
 
 @dataclass(slots=True)
 class Journal:
-    """An open journal; nobody else has it.
-
-    Attributes
-    ----------
-    path : Path
-    """
+    """An open journal; nobody else has it."""
 
     path: Path
     _connection: sqlite3.Connection
 
     def find(self, name: str, start: int, stop: int) -> PackedBatch | None:
-        """Return the batch with these replicates of a point, if it is there.
-
-        Raises
-        ------
-        JournalError
-            If it is not as it was written.
-        """
+        """Return the batch with these replicates of a point, if it is there."""
         place = (name, start, stop)
         rows = self._execute(
             "SELECT content, digest FROM batches "
@@ -76,7 +65,7 @@ class Journal:
         ((content, digest),) = rows
         if not isinstance(content, bytes) or digest != _digest(place, content):
             raise DamagedError(self.path, f"a batch of {name} was changed")
-        return _unpacked(content)
+        return _decode(content)
 
     def keep(self, name: str, start: int, stop: int, packed: PackedBatch) -> None:
         """Write a batch, whole or not at all.
@@ -86,7 +75,7 @@ class Journal:
         JournalError
             If it cannot be written; what was written before is still there.
         """
-        place, content = (name, start, stop), _packed(packed)
+        place, content = (name, start, stop), _encode(packed)
         self._execute(
             "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
             (*place, content, _digest(place, content)),
@@ -114,16 +103,7 @@ class Journal:
     def take_up(self, recipe: Mapping[str, object], *, finished: bool) -> None:
         """Check what an earlier run left, or drop it where nothing is lost by that.
 
-        Parameters
-        ----------
-        recipe : mapping
-        finished : bool
-            Whether the earlier run's report is complete.
-
-        Raises
-        ------
-        JournalError
-            If what is there is damaged or of another recipe.
+        ``finished``: whether the earlier run's report is complete.
         """
         if self._execute("PRAGMA quick_check") != [("ok",)]:
             raise DamagedError(self.path, "its structure is broken")
@@ -167,18 +147,13 @@ class Journal:
             self._execute("INSERT INTO recipe VALUES (?, ?)", item)
 
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with explained(self.path):
+        with explain_errors(self.path):
             return self._connection.execute(statement, values).fetchall()
 
 
 @dataclass(slots=True, kw_only=True)
 class JournaledStore(SampleStore):
-    """Batches in memory that are also in a journal.
-
-    Attributes
-    ----------
-    journal : Journal
-    """
+    """Batches in memory that are also in a journal."""
 
     journal: Journal
 
@@ -233,7 +208,7 @@ def open_journal(
         journal.close()
 
 
-def _packed(batch: PackedBatch) -> bytes:
+def _encode(batch: PackedBatch) -> bytes:
     rises = np.diff(batch.places, prepend=np.int32(0)).astype("<i4")
     content: Content = (
         batch.means.shape[1],
@@ -245,7 +220,7 @@ def _packed(batch: PackedBatch) -> bytes:
     return msgspec.msgpack.encode(content)
 
 
-def _unpacked(content: bytes) -> PackedBatch:
+def _decode(content: bytes) -> PackedBatch:
     columns, shapes, means, rises, counts = msgspec.msgpack.decode(
         content, type=Content
     )

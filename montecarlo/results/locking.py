@@ -1,5 +1,7 @@
 """A database file that one process at a time has: SQLite, and what it complains about.
 
+What it complains about becomes a `JournalError`.
+
 The lock ends with the process, however that ends; what was committed stays.  A lock by
 filelock (tried) would need a second file, which it cannot delete safely and so leaves.
 """
@@ -39,19 +41,10 @@ class DamagedError(JournalError):
 def connect(path: Path, *, fresh: bool = False) -> sqlite3.Connection:
     """Open a database and lock it; made if it is not there.
 
-    Parameters
-    ----------
-    path : Path
-    fresh : bool
-        Whether to replace what is there, be it a database or not.
-
-    Raises
-    ------
-    JournalError
-        If another process has it, or it cannot be opened.
+    ``fresh`` replaces what is there, be it a database or not.
     """
     try:
-        with explained(path):
+        with explain_errors(path):
             connection = _open(path)
     except DamagedError:
         if not fresh:
@@ -100,14 +93,8 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Say in a line what SQLite finds wrong with a file, and what can be done.
-
-    Raises
-    ------
-    JournalError
-        In place of what SQLite raises.
-    """
+def explain_errors(path: Path) -> Iterator[None]:
+    """Say in a line what SQLite finds wrong with a file, and what can be done."""
     try:
         yield
     # UnicodeDecodeError: what SQLite says of a broken file may hold parts of it

@@ -1,6 +1,6 @@
 """What of an output folder may be replaced or removed: only what has the hash we wrote.
 
-Anything else is somebody's: it is named, and left as it is.
+Anything else is somebody's: an `OutputError` names it, and it is left as it is.
 """
 
 import hashlib
@@ -31,17 +31,7 @@ def is_inside(name: str) -> bool:
 def require_unchanged(output: Path, written: Mapping[str, str]) -> None:
     """See that files of an earlier run are as it wrote them, or gone.
 
-    Parameters
-    ----------
-    output : Path
-        The folder.
-    written : mapping
-        Name of each file to the hash that was written down.
-
-    Raises
-    ------
-    OutputError
-        If one was changed, is no file, or lies behind a link.
+    Those written are names of files to the hashes that were written down.
     """
     for name, expected in written.items():
         if not is_inside(name):
@@ -49,7 +39,7 @@ def require_unchanged(output: Path, written: Mapping[str, str]) -> None:
         require_place(output, name)
         path = output / name
         if path.exists() and file_hash(path) != expected:
-            raise _refused(path, "was changed since it was written")
+            raise _refusal(path, "was changed since it was written")
 
 
 def require_replaceable(
@@ -71,11 +61,6 @@ def require_replaceable(
     timing : iterable of str
         Names of files whose hashes are not written down: those of an earlier run are
         taken for its own.
-
-    Raises
-    ------
-    OutputError
-        If one is not what the earlier run wrote, and not what is to come.
     """
     for name, source in staged.items():
         require_place(output, name)
@@ -84,36 +69,25 @@ def require_replaceable(
             continue
         found = file_hash(path)
         if found != written.get(name) and found != file_hash(source):
-            raise _refused(path, "was not written by an earlier run, or changed since")
+            raise _refusal(path, "was not written by an earlier run, or changed since")
 
 
 def require_place(output: Path, name: str, *, folder: bool = False) -> None:
     """Refuse a name if a link, or something of the other kind, is in its way.
 
-    Parameters
-    ----------
-    output : Path
-        The folder.
-    name : str
-    folder : bool
-        Whether a folder is to be there, and no file.
-
-    Raises
-    ------
-    OutputError
-        If something is in its way.
+    ``folder``: whether a folder is to be there, and no file.
     """
     path, parts = output, PurePosixPath(name).parts
     for number, part in enumerate(parts, start=1):
         path /= part
         if path.is_symlink():
-            raise _refused(path, "is a link")
+            raise _refusal(path, "is a link")
         above = folder or number < len(parts)
         if path.exists() and not (path.is_dir() if above else path.is_file()):
-            raise _refused(path, f"is no {'folder' if above else 'file'}")
+            raise _refusal(path, f"is no {'folder' if above else 'file'}")
 
 
-def _refused(path: Path, reason: str) -> OutputError:
+def _refusal(path: Path, reason: str) -> OutputError:
     return OutputError(
         f"output must hold nothing else where files are to come, got {str(path)!r}, "
         f"which {reason}{_WAY_OUT}"

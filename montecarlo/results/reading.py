@@ -16,10 +16,6 @@ MOST_RUN = 2**24
 def read_run(folder: Path) -> dict[str, Any]:
     """Read run.json of a finished folder and check the hashes of its files.
 
-    Parameters
-    ----------
-    folder : Path
-
     Raises
     ------
     ResultsError
@@ -55,13 +51,7 @@ def _is_as_written(folder: Path, name: str, expected: object) -> bool:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """Read a run.json wherever it lies, without the files that it speaks of.
-
-    Raises
-    ------
-    ResultsError
-        If it is none, of another schema, or was changed.
-    """
+    """Read a run.json wherever it lies, without the files that it speaks of."""
     return _read_sealed(path, "replicates-from", f"a readable {RUN_FILE}", path)
 
 

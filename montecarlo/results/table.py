@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
+from msgspec.structs import astuple
 
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.results.columns import CurveLine, MeasurementLine
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.theory.references import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
@@ -115,7 +116,43 @@ def _rows(
         )
 
 
-def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...]]:
+def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
+    point: DesignPoint,
+    divisor: str,
+    curve: str,
+    x: float,
+    estimate: float,
+    std_error: float | None = None,
+) -> CurveLine:
+    """Return a line of curves.csv about a design point."""
+    distribution_q, distribution_k, dependence, initialisation = point.names
+    return CurveLine(
+        distribution_q=distribution_q,
+        distribution_k=distribution_k,
+        dependence=dependence,
+        initialisation=initialisation,
+        d_k=point.d_k,
+        n_keys=point.n_keys,
+        divisor=divisor,
+        curve=curve,
+        x=x,
+        estimate=estimate,
+        std_error=std_error,
+    )
+
+
+def tabulate_curves(lines: Iterable[CurveLine]) -> pd.DataFrame:
+    """Build the table of curves, with the columns `CURVE_COLUMNS`."""
+    table = pd.DataFrame.from_records(
+        [astuple(line) for line in lines], columns=list(CURVE_COLUMNS)
+    )
+    numbers = dict.fromkeys(("x", "estimate", "std_error"), "float64")
+    whole = dict.fromkeys(("d_k", "n_keys", "n_replicates"), "Int64")
+    names = [c for c in CURVE_COLUMNS if c not in {**numbers, **whole}]
+    return table.astype({**numbers, **whole}).fillna(dict.fromkeys(names, ""))
+
+
+def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:
     """Yield the mean weight of the key at each kept rank, one curve per divisor."""
     for one in summaries:
         point = one.point
@@ -123,10 +160,8 @@ def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...
             continue
         for divisor in one.divisors:
             for rank, estimate in one.by_rank(divisor):
-                yield (
-                    *point.names,
-                    point.d_k,
-                    point.n_keys,
+                yield curve_line(
+                    point,
                     divisor,
                     "weight_by_rank",
                     float(rank),
@@ -135,12 +170,17 @@ def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[tuple[object, ...
                 )
 
 
-def distribution_curves() -> Iterator[tuple[object, ...]]:
+def distribution_curves() -> Iterator[CurveLine]:
     """Yield the exact distribution of the scaled score, less the normal one.
 
     For independent Gaussian entries, by `distribution_gap`; without a standard error.
     """
     for d_k in DISTRIBUTION_D_K:
         for x in DISTRIBUTION_SCORES.tolist():
-            place = ("gaussian", "gaussian", "none", "", d_k, None, "sqrt")
-            yield (*place, SCORE_DISTRIBUTION, x, distribution_gap(x, d_k), math.nan)
+            yield curve_line(
+                parse_point("gaussian", "gaussian", d_k),
+                "sqrt",
+                SCORE_DISTRIBUTION,
+                x,
+                distribution_gap(x, d_k),
+            )

@@ -65,17 +65,9 @@ def validate(data: object, kind: type[T], name: str, *, typed: bool = True) -> T
 def require_whole(data: Any, record: object, name: str) -> None:  # noqa: ANN401 - plain data of any shape
     """Make sure that no field was left out of what a record was read from.
 
-    A field that has a default in the type is written as all others are: where it is
-    not there, something was taken out.  Of the record's own fields, some may be.
-
-    Parameters
-    ----------
-    data : object
-        Plain data that `validate` took.
-    record : object
-        What it returned.
-    name : str
-        As for `validate`.
+    A field that has a default in the type is written as all others are: where it is not
+    there, something was taken out.  Of the record's own fields, some may be.  The data
+    are plain, and `validate` made the record of them.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """What a replicate may cost: sizes that nobody can sample are refused beforehand.
 
 The limits do not depend on the machine, so that a study that runs here runs elsewhere.
+What is refused is an `InputError`: what it may take, and what it would.
 """
 
 from functools import lru_cache
@@ -36,14 +37,7 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
     n_queries, n_keys = point.shape
     d_k = float(point.d_k)
     if not point.has_rows:
-        distributions = (
-            point.distribution_q,
-            point.distribution_k,
-        )
-        standard = all(
-            distribution.mean == 0.0 and distribution.std == 1.0
-            for distribution in distributions
-        )
+        standard = point.distribution_q.is_standard and point.distribution_k.is_standard
         needed = FLOAT * d_k * (n_queries + n_keys) * (2 if standard else 3)
     else:
         pulled = 2 * n_divisors * min(n_queries, query_rows(n_keys))
@@ -59,13 +53,7 @@ def replicate_bytes(point: DesignPoint, n_divisors: int) -> float:
 
 @lru_cache(maxsize=4096)
 def require_affordable(point: DesignPoint, n_divisors: int) -> None:
-    """Refuse a point of which one replicate takes too much.
-
-    Raises
-    ------
-    ValueError
-        Which sizes, what they may take, and what they would.
-    """
+    """Refuse a point of which one replicate takes too much."""
     needed = replicate_bytes(point, n_divisors)
     seconds = replicate_seconds(point, n_divisors)
     if needed <= MOST_BYTES and seconds <= MOST_SECONDS:
@@ -82,13 +70,7 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
 
 
 def require_affordable_tail(d_k: int) -> None:
-    """Refuse a d_k whose overflow probability takes too much memory.
-
-    Raises
-    ------
-    ValueError
-        What it may take, and what it would.
-    """
+    """Refuse a d_k whose overflow probability takes too much memory."""
     needed = float(d_k) * BLOCK * DOUBLE * TAIL_ARRAYS
     if needed > MOST_BYTES:
         raise InputError(
@@ -100,19 +82,7 @@ def require_affordable_tail(d_k: int) -> None:
 def require_soon(option: str, number: int, seconds: float) -> None:
     """Refuse more replicates than can be waited for.
 
-    Parameters
-    ----------
-    option : str
-        What to make smaller, for the message.
-    number : int
-        Replicates.
-    seconds : float
-        Of each, on one core.
-
-    Raises
-    ------
-    ValueError
-        What they may take, and what they would.
+    The option is what to make smaller; seconds are those of one on one core.
     """
     if (needed := number * seconds) > MOST_ASKED_SECONDS:
         raise InputError(

@@ -73,10 +73,7 @@ def _unpack(means: Array, places: Places, counts: Counts, shapes: Shapes) -> Bat
 def join(parts: Iterable[PackedBatch]) -> Batch:
     """Put batches of one point together, in the order given.
 
-    Parameters
-    ----------
-    parts : iterable of PackedBatch
-        At least one.
+    There is at least one.
     """
     parts = list(parts)
     shapes = parts[0].shapes

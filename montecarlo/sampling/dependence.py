@@ -45,11 +45,6 @@ def parse_dependence(name: str) -> Dependence:
     ----------
     name : str
         ``none``, ``pairs(rho)`` or ``planted(rho)`` with rho from 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If the name is none of these.
     """
     match = _NAME.fullmatch(name.replace(" ", ""))
     rho = float(match[2]) if match and match[2] else 0.0

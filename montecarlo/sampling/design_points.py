@@ -226,10 +226,6 @@ def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:
     index : int
         The replicate's index, at least 0.
     which : {"q", "k", "v", "copy", "tail"}
-
-    Returns
-    -------
-    numpy.random.Generator
     """
     child = (*point_key(point.name), index, STREAMS.index(which))
     return Generator(SFC64(SeedSequence(_words(seed, child))))

@@ -54,13 +54,18 @@ class Distribution:
         """Its name without mean and standard deviation."""
         return self.name.partition("(")[0]
 
+    @property
+    def is_standard(self) -> bool:
+        """Whether mean and standard deviation are 0 and 1."""
+        return self.mean == 0.0 and self.std == 1.0
+
     def sample(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Draw entries of this distribution as float32, shape ``shape``."""
         return self.rescale(self.draw(rng, shape))
 
     def rescale(self, standard: NDArray[np.float32]) -> NDArray[np.float32]:
         """Give standardised entries this distribution's mean and standard deviation."""
-        if self.mean == 0.0 and self.std == 1.0:
+        if self.is_standard:
             return standard
         return np.float32(self.mean) + np.float32(self.std) * standard
 
@@ -189,15 +194,6 @@ def parse_distribution(name: str) -> Distribution:
     name : str
         A key of `DISTRIBUTIONS`, or one followed by ``(mean=…)``, ``(std=…)`` or
         ``(mean=…,std=…)``.
-
-    Returns
-    -------
-    Distribution
-
-    Raises
-    ------
-    ValueError
-        If the distribution is not known or a parameter is out of range.
     """
     match = _SHIFTED.fullmatch(name.replace(" ", ""))
     if match is None:

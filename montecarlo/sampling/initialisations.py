@@ -78,13 +78,7 @@ def name_of(initialisation: Initialisation | None) -> str:
 
 
 def parse_initialisation(name: str) -> Initialisation | None:
-    """Return the initialisation that a name stands for, None for the empty name.
-
-    Raises
-    ------
-    ValueError
-        If the name is no initialisation, or one of its parameters is not known.
-    """
+    """Return the initialisation that a name stands for, None for the empty name."""
     if not name:
         return None
     match = _NAME.fullmatch(name.replace(" ", ""))
@@ -109,8 +103,7 @@ def project(
     Parameters
     ----------
     initialisation : Initialisation
-    n_tokens : int
-    d_k : int
+    n_tokens, d_k : int
     rng : Generator
         The stream of Q or of K.
 

@@ -20,13 +20,7 @@ ADDED_AT_ONCE = 2**12
 def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     """Draw some replicates of pairs and reduce them.
 
-    Parameters
-    ----------
-    point : DesignPoint
-        Without rows.
-    seed : int
-    indices : range
-        Of the replicates.
+    The point has no rows.
 
     Returns
     -------
@@ -38,7 +32,7 @@ def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
     Scores are float32.  Where entries have a mean, squares are much larger than the
     variance that is made of them, so all is float64 from there on.
     """
-    standard = _is_standard(point)
+    standard = point.distribution_q.is_standard and point.distribution_k.is_standard
     mean, variance = score_moments(point)
     at = mean + GAP_AT * math.sqrt(variance)
     means = []
@@ -86,18 +80,10 @@ def _mean_product(one: Scores, other: Scores) -> float:
     return sum(sums) / one.size
 
 
-def _is_standard(point: DesignPoint) -> bool:
-    both = (point.distribution_q, point.distribution_k)
-    return all(one.mean == 0.0 and one.std == 1.0 for one in both)
-
-
 def score_moments(point: DesignPoint) -> tuple[float, float]:
     """Return mean and variance of a score: what its distribution is standardised by.
 
-    Parameters
-    ----------
-    point : DesignPoint
-        Without rows.
+    The point has no rows.
 
     Notes
     -----
@@ -111,11 +97,11 @@ def score_moments(point: DesignPoint) -> tuple[float, float]:
         entry = initialisation.width * initialisation.weight_variance(point.d_k)
         return 0.0, point.d_k * entry**2
     q, k = point.distribution_q, point.distribution_k
-    rho, spread = point.dependence.rho, 1.0
+    rho, of_product = point.dependence.rho, 1.0
     if rho:
         gaussian = point.distribution_k.family == "gaussian"
-        spread += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
-    variance = spread * (q.std * k.std) ** 2
+        of_product += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
+    variance = of_product * (q.std * k.std) ** 2
     variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2
     variance += 2.0 * rho * q.mean * k.mean * q.std * k.std
     mean = q.mean * k.mean + rho * q.std * k.std

@@ -53,7 +53,7 @@ def row_positions(
     Returns
     -------
     list of ndarray of int, ascending
-        One row drawn from each of as many equal stretches: evenly spread, and no
+        One row drawn from each of as many equal stretches: even, and no
         rhythm of the text is met by one of theirs.
     """
     rng = _generator(seed, head, sequence, ROWS)

@@ -53,16 +53,11 @@ def estimate_tail(
     ----------
     x : float
         Positive.
-    d_k : int
-    seed : int
+    d_k, seed : int
     n_blocks : int
         Blocks of 4096 draws, at least 1.
     error_rate : float
         Two-sided, of the interval.
-
-    Returns
-    -------
-    Tail
 
     References
     ----------
@@ -72,7 +67,7 @@ def estimate_tail(
     sqrt(2 V ln(2/delta)/n) + 7 ln(2/delta)/(3(n - 1)) on one side.
     """
     t = tilt(x, d_k)
-    spread = 1.0 / math.sqrt(1.0 - t * t)
+    std = 1.0 / math.sqrt(1.0 - t * t)  # of a tilted entry
     point = parse_point("gaussian", "gaussian", d_k)
     weights = []
     for block in range(n_blocks):
@@ -80,7 +75,7 @@ def estimate_tail(
         q = rng.standard_normal((BLOCK, d_k))
         z = rng.standard_normal((BLOCK, d_k))
         k = t * q + math.sqrt(1.0 - t * t) * z
-        scores = spread * spread * (q * k).sum(axis=1)
+        scores = std * std * (q * k).sum(axis=1)
         # weights over their bound at x: in [0, 1]
         weights.append(np.where(scores > x, np.exp(-t * (scores - x)), 0.0))
     bounded = np.concatenate(weights)

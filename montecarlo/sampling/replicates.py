@@ -236,7 +236,7 @@ def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) ->
     -----
     A replicate's cumulative count rises from i - 1 to i at its i-th smallest value, so
     its square rises by 2i - 1 there: the sum of squares over replicates is again a
-    sum of integers over bins, and the spread between replicates can be had from it;
+    sum of integers over bins, and the variance between replicates can be had from it;
     from cubes, the skewness.
     """
     ordered = np.sort(bins, axis=-1)
@@ -263,8 +263,8 @@ def count_some(values: Array, grid: LogGrid) -> Counts:
     -------
     ndarray of int64, shape (6, n_bins)
         As from `count_bins`, of the count c, its square and its cube; then, with m the
-        rows of a replicate that have a value, of c·m, c²·m and c·m²: what the spread
-        of a ratio of sums is made of.
+        rows of a replicate that have a value, of c·m, c²·m and c·m²: what the
+        variance of a ratio of sums is made of.
 
     Notes
     -----

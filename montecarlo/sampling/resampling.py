@@ -16,14 +16,7 @@ def index_chunks(
 ) -> Iterator[Indices]:
     """Yield which replicates of a bank each sample holds, in chunks of samples.
 
-    Parameters
-    ----------
-    size : int
-        Replicates in the bank.
-    n_replicates : int
-        Replicates of a sample, drawn with replacement.
-    samples : int
-    seed : int
+    So many replicates of a bank of some size, drawn with replacement, make a sample.
 
     Yields
     ------

@@ -45,7 +45,7 @@ class Block(Struct, frozen=True, forbid_unknown_fields=True):
     formats : bool
         Whether rows are also computed in number formats.
     replicates : int
-        So many of each point at the first look, which is the last; 0: the grid's.
+        So many of each point at the first analysis, the last; 0: the grid's.
     """
 
     d_k: tuple[Dimension, ...]
@@ -96,7 +96,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         of draws.
     divisors : tuple of str
     first, most : int
-        Replicates at the first look and at most.
+        Replicates at the first interim analysis and at most.
     first_large, most_large : int
         The same where d_k or the number of keys makes a replicate expensive.
     """
@@ -189,10 +189,10 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         }
 
     def seconds(self) -> tuple[float, float]:
-        """Return about how long the first look, and all looks, take on one core."""
+        """Return about how long the first analysis, and all, take on one core."""
         least = most = 0.0
         for point, budget in self.budgets().items():
             seconds = replicate_seconds(point, len(self.divisors))
             least += seconds * budget.first
-            most += seconds * budget.looks()[-1]
+            most += seconds * budget.analyses()[-1]
         return least, most

@@ -188,7 +188,7 @@ def most_seconds(study: Study) -> float:
     """Return about how long a study samples on one core if nothing is decided early."""
     n_divisors = len(study.grid.divisors)
     return sum(
-        replicate_seconds(point, n_divisors) * budget.looks()[-1]
+        replicate_seconds(point, n_divisors) * budget.analyses()[-1]
         for point, budget in needed_budgets(study).items()
     )
 

@@ -1,20 +1,15 @@
 """What a study writes of itself: its tables, and what its bytes depend on."""
 
 import hashlib
-import platform
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from montecarlo.claims.record import CLAIMS_FILE
-from montecarlo.execution.fingerprint import code_digest, cpu_kernel
+from montecarlo.execution.fingerprint import code_digest, made_with
 from montecarlo.results.folder import write_json
 from montecarlo.study.running import Study, StudyResults
-
-#: Libraries whose versions the bytes of a result depend on.
-LIBRARIES = ("numpy", "scipy", "pandas", "matplotlib", "jinja2", "babel", "math-core")
 
 
 def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
@@ -53,12 +48,7 @@ def configuration(study: Study) -> dict[str, Any]:
         "error_rate": study.error_rate,
         "claims": [claim.id for claim in study.catalogue.claim],
         "grid": msgspec.to_builtins(study.grid),
-        "versions": {
-            "montecarlo": version("montecarlo"),
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES},
-        },
-        "kernel": cpu_kernel(),
+        **made_with(),
     }
 
 

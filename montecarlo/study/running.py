@@ -1,10 +1,10 @@
 """A study: samples what the claims and figures need, and judges."""
 
-import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 import msgspec
 import pandas as pd
@@ -28,10 +28,10 @@ from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.execution.tasks import finish
 from montecarlo.results.example import example_curves
 from montecarlo.results.table import (
-    CURVE_COLUMNS,
     curves_by_rank,
     distribution_curves,
     tabulate,
+    tabulate_curves,
 )
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import Grid
@@ -140,7 +140,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     divisors = study.grid.divisors
     rates = error_rates_of(study)
     alpha = rates.simultaneous_error
-    most = {point: budget.looks()[-1] for point, budget in budgets.items()}
+    most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     store, cache = store or SampleStore(), _Cache(divisors)
 
     def judge(simulation: Simulation) -> Judgement:
@@ -229,7 +229,9 @@ def require_replicates(study: Study) -> None:
     """
     if study.replicates is None:
         return
-    most = {c.name: budget.looks()[-1] for c, budget in needed_budgets(study).items()}
+    most = {
+        c.name: budget.analyses()[-1] for c, budget in needed_budgets(study).items()
+    }
     for name in sorted({*most, *study.replicates}):
         number, limit = study.replicates.get(name), most.get(name, 0)
         if not (isinstance(number, int) and 1 <= number <= limit):
@@ -241,9 +243,9 @@ def require_replicates(study: Study) -> None:
 def error_rates_of(study: Study) -> ErrorRates:
     """Return how the error rate of a study is split over intervals and claims."""
     budgets = needed_budgets(study)
-    looks = {point: len(budget.looks()) for point, budget in budgets.items()}
-    simulation = Simulation(looks, study.grid.divisors, exact_value)
-    return split_error_rate(study.catalogue, simulation, looks, study.error_rate)
+    analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
+    simulation = Simulation(analyses, study.grid.divisors, exact_value)
+    return split_error_rate(study.catalogue, simulation, analyses, study.error_rate)
 
 
 def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
@@ -278,10 +280,11 @@ class _Cache:
 def _curves(
     seed: int, summaries: list[Summaries], claims: tuple[ClaimOutcome, ...]
 ) -> pd.DataFrame:
-    rows = [*curves_by_rank(summaries), *distribution_curves(), *example_curves(seed)]
-    rows += [
-        ("", "", "", "", None, None, "", curve, x, share, math.nan)
-        for curve, x, share in threshold_curves(claims)
-    ]
-    table = pd.DataFrame.from_records(rows, columns=list(CURVE_COLUMNS))
-    return table.astype({"d_k": "Int64", "n_keys": "Int64"})
+    return tabulate_curves(
+        chain(
+            curves_by_rank(summaries),
+            distribution_curves(),
+            example_curves(seed),
+            threshold_curves(claims),
+        )
+    )

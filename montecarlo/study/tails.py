@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.estimation.failures import OVERFLOW, failed_tail, raise_failures
+from montecarlo.estimation.failures import OVERFLOW, raise_failures, tell_failed_tail
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.execution.tasks import Task, finish
 from montecarlo.results.table import identity, row_id
@@ -49,7 +49,7 @@ def tail_rows(
     for task, future in finish(executor, estimate_tail, asked):
         d_k, blocks, name = asked[task]
         if error := future.exception():
-            failures[task] = failed_tail(d_k, name, seed, blocks, error)
+            failures[task] = tell_failed_tail(d_k, name, seed, blocks, error)
         else:
             found[task] = future.result()
     raise_failures(failures)

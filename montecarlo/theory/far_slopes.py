@@ -42,11 +42,6 @@ class FarSlope:
 def far_slope(quantity: str, summary: str, n_keys: int) -> FarSlope | None:
     """Return the slope in d_k of the exact value of a quantity of undivided rows.
 
-    Parameters
-    ----------
-    quantity, summary, n_keys
-        As for `limit_of`.
-
     Returns
     -------
     FarSlope or None

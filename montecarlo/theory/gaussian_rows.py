@@ -36,12 +36,7 @@ POINTS_IN_S = 20
 def expect_gaussian_row(std: float, n_keys: int) -> Expectations:
     """Return the expectations over a row of n independent N(0, std²) scores.
 
-    Parameters
-    ----------
-    std : float
-        Of the divided scores; positive.
-    n_keys : int
-        At least 2.
+    The standard deviation is positive, and there are at least two keys.
 
     Returns
     -------

@@ -86,12 +86,6 @@ def largest_profile(stds: Array) -> LargestProfile:
 def integrate_largest(profile: LargestProfile, n_keys: int) -> Expectations:
     """Return the expected largest weight of a row of n scores.
 
-    Parameters
-    ----------
-    profile : LargestProfile
-    n_keys : int
-        At least 2.
-
     Returns
     -------
     Expectations

@@ -28,7 +28,7 @@ law the other norms' are rigorous powers of exponent -1/2, too.  Further, over t
     ∫ -p ln p - (1 - p) ln(1 - p) dt = pi²/6  mean of the entropy
 
 A quantile looks at rows of one gap g > 0, where w = exp(-s g) (1 + o(1)); what else
-varies with d_k is spread far less than sqrt(d_k) g, so that it enters by its mean
+varies with d_k does so far less than sqrt(d_k) g, so that it enters by its mean
 logarithm alone: E ln |v1 - v2| = -γ/2, γ Euler's constant.  A low quantile of a norm is
 a high one of the gap.
 """
@@ -92,11 +92,6 @@ class Limit:
 def gap_density(n_keys: int) -> float:
     """Return the density at 0 of the gap between the two largest of n normals.
 
-    Parameters
-    ----------
-    n_keys : int
-        At least 2.
-
     Notes
     -----
     n (n - 1) ∫ φ² Φ^(n-2) dx, by the trapezoidal rule: the integrand is analytic and
@@ -123,20 +118,7 @@ def gap_exceeds(n_keys: int, gap: float) -> float:
 
 @lru_cache(maxsize=256)
 def gap_quantile(n_keys: int, level: float) -> float:
-    """Return a quantile of the gap between the two largest of n normals.
-
-    Parameters
-    ----------
-    n_keys : int
-        At least 2.
-    level : float
-        Part of the gaps below the quantile, between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of its range.
-    """
+    """Return a quantile of the gap between the two largest of n normals."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie between 0 and 1, got {level!r}")
     return _solve(lambda gap: gap_exceeds(n_keys, gap), 1.0 - level)

@@ -58,7 +58,7 @@ QUADRATURE = 1e-9
 GAP_AT = 0.742
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")
-#: The grids grow with the spread of the scores; nobody asks for more.
+#: The grids grow with the standard deviation of the scores; nobody asks for more.
 MOST_STD = 4096.0
 
 

@@ -69,12 +69,6 @@ class Expectations:
 def integrate_row(profile: Profile, n_keys: int) -> Expectations:
     """Return the expectations over a row of n scores, all but the largest weight.
 
-    Parameters
-    ----------
-    profile : Profile
-    n_keys : int
-        At least 2.
-
     Returns
     -------
     Expectations

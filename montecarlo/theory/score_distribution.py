@@ -22,14 +22,7 @@ WIDTHS = 14.0
 
 
 def score_distribution(x: float, d_k: int) -> float:
-    """Return P(q·k <= x).
-
-    Parameters
-    ----------
-    x : float
-    d_k : int
-        At least 1.
-    """
+    """Return P(q·k <= x)."""
     radius, weight = _lengths(d_k, 0.5 * math.log(d_k))
     return float((weight * ndtr(x / radius)).sum())
 
@@ -37,11 +30,7 @@ def score_distribution(x: float, d_k: int) -> float:
 def log_score_tail(x: float, d_k: int) -> float:
     """Return ln P(q·k > x), to nearly full relative precision however small it is.
 
-    Parameters
-    ----------
-    x : float
-        At least 0.
-    d_k : int
+    ``x`` is at least 0.
 
     Notes
     -----

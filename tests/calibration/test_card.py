@@ -12,7 +12,7 @@ from montecarlo.calibration.card import (
     ALLOWED,
     actual_over_nominal,
     by_quantity,
-    extrapolated,
+    extrapolate,
     read_card,
     write_card,
 )
@@ -104,10 +104,10 @@ def test_model_continues_a_power_distribution(tmp_path, power):
     card = table_of(rates_of(counts, (0, 0, 0), samples=10**9), folder=tmp_path)
 
     expected = 0.9 * 1e-6 ** (power - 1.0)
-    assert extrapolated(card.rates, 1e-6) == pytest.approx([expected], rel=0.02)
+    assert extrapolate(card.rates, 1e-6) == pytest.approx([expected], rel=0.02)
 
 
-def test_judged_rows_of_the_package_keep_their_promise():
+def test_bank_rows_rows_of_the_package_keep_their_promise():
     """On the card of the package, judged combinations miss at most 1.5 times as often.
 
     At the smallest rate about a hundred misses are nominal, so that a ratio has a
@@ -120,7 +120,7 @@ def test_judged_rows_of_the_package_keep_their_promise():
     assert (actual_over_nominal(groups) <= ALLOWED).all(axis=None)
 
 
-def test_judged_rows_of_the_package_cover():
+def test_bank_rows_rows_of_the_package_cover():
     """Nominal 95 % intervals of judged rows cover in at least 95 % of the draws, less a
     simultaneous margin with a false alarm of 1 in 1,000 over all rows.
     """
@@ -181,7 +181,7 @@ def test_card_goes_by_way_of_the_results(tmp_path):
     write_results(plain, tmp_path)
     assert read_claims(tmp_path).report_card is None
     assert with_calibration(plain, None) is plain
-    rates = results.curves[results.curves["curve"] == "miss_rate/judged"]
+    rates = results.curves.query("curve == 'miss_rate' and outcome == 'judged'")
     assert set(rates["x"]) == {1e-2, 1e-3, 1e-4}
     judged = [grade for grade in view_card(card, IN_USE).grades if grade.judged]
     assert rates["estimate"].max() == max(grade.worst[-1] for grade in judged)

@@ -9,10 +9,10 @@ from montecarlo.calibration.card import (
     FAMILIES,
     FOLDER,
     family_of,
+    find_uncounted,
     read_card,
-    uncounted,
 )
-from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, changed, probe
+from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, find_changes, probe
 from montecarlo.calibration.rates import RowName
 from montecarlo.calibration.studies import studies_recipe
 from montecarlo.report.content.report_card import view_card
@@ -41,7 +41,7 @@ def test_stale_rows_are_named():
     montecarlo calibrate`` makes the card anew; until then ``stale`` of about.json has
     to name these rows, which are then left out of it.
     """
-    assert changed(kept(), probe(ABOUT["seed"], points())) == ABOUT["stale"]
+    assert find_changes(kept(), probe(ABOUT["seed"], points())) == ABOUT["stale"]
 
 
 def test_what_was_not_counted_is_said():
@@ -57,8 +57,8 @@ def test_what_was_not_counted_is_said():
             if (*place, *sizes, key.divisor, key.quantity, key.summary) not in then:
                 missing.add(family_of(key.quantity, key.summary))
     card = read_card()
-    assert missing <= set(uncounted(card.rates)) <= set(FAMILIES)
-    assert view_card(card, 1e-6).not_counted == uncounted(card.rates)
+    assert missing <= set(find_uncounted(card.rates)) <= set(FAMILIES)
+    assert view_card(card, 1e-6).not_counted == find_uncounted(card.rates)
 
 
 def test_stale_rows_are_left_out():
@@ -86,12 +86,12 @@ def test_change_is_seen():
         parse_point("laplace", "laplace", 4, 32),
     ]
     then = probe(3, place)
-    assert changed(then, probe(3, place)) == []
+    assert find_changes(then, probe(3, place)) == []
     for name in NUMBERS:
         moved = then.copy()
         moved.loc[2, name] *= 1.001
-        (row,) = changed(then, moved)
+        (row,) = find_changes(then, moved)
         assert row == {**then.loc[2, list(RowName._fields)].dropna().to_dict()}
     rounded = then.assign(value=then["value"] * (1.0 + 1e-9))
-    assert changed(then, rounded) == []
-    assert changed(then, then.iloc[1:]) == []
+    assert find_changes(then, rounded) == []
+    assert find_changes(then, then.iloc[1:]) == []

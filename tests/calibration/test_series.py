@@ -5,12 +5,12 @@ import pytest
 
 from montecarlo.calibration import series
 from montecarlo.calibration.bank import Bank, read_or_draw, row_keys
+from montecarlo.calibration.bank_rows import estimate, make_row, moments_of
 from montecarlo.calibration.card import FAMILIES, family_of
-from montecarlo.calibration.judged import estimate, moments_of, statistic
 from montecarlo.calibration.rates import measure_rates
 from montecarlo.calibration.series import RELATIONS, contrast_ends, measure_series
 from montecarlo.estimation.intervals import mean_ends
-from montecarlo.estimation.summaries import SPREAD, RowKey
+from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.resampling import index_chunks
 
@@ -61,8 +61,8 @@ def saturating():
     [
         RowKey("none", "saturated", "mean"),
         RowKey("sqrt", "saturated", "mean"),
-        RowKey("sqrt", "jacobian_frobenius", SPREAD),
-        RowKey("none/sqrt", "jacobian_frobenius", SPREAD),
+        RowKey("sqrt", "jacobian_frobenius", QUANTILE_RATIO),
+        RowKey("none/sqrt", "jacobian_frobenius", QUANTILE_RATIO),
     ],
     ids=str,
 )
@@ -70,7 +70,7 @@ def test_ends_are_the_report_s(key):
     """Both ends of shares and spreads are those of the estimate of each sample."""
     bank = saturating()
     (indices,) = index_chunks(SIZE, 96, 20, seed=9)
-    low, high = statistic(bank, key).sampled(indices)(1e-3)
+    low, high = make_row(bank, key).sample(indices)(1e-3)
     for number, some in enumerate(indices):
         expected = estimate(bank, key, some).interval(1e-3)
         assert (low[number], high[number]) == pytest.approx(expected, rel=1e-9)

@@ -1,18 +1,22 @@
 """Whole studies: draws are shared, truths are means, and errors are counted."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
+from montecarlo.calibration.bank import read_whole, save_whole
 from montecarlo.calibration.studies import (
     ERROR_RATES,
     OUTCOMES,
-    Judged,
+    JudgedStudy,
     Remembering,
     judge_studies,
-    judged_study,
+    judge_study,
     tally,
     truths,
 )
+from montecarlo.errors import InputError
 from montecarlo.execution.executors import make_executor
 from montecarlo.study.presets import Grid
 
@@ -31,7 +35,7 @@ def study_of(estimates, half, outcomes):
     """A study with one case per estimate, all regions 0.9 to 1.1."""
     estimates = np.array(estimates)
     region = np.tile([0.9, 1.1], (len(estimates), 1))
-    return Judged(
+    return JudgedStudy(
         estimates, estimates - half, estimates + half, region, np.array(outcomes)
     )
 
@@ -49,7 +53,7 @@ def test_error_rates_see_the_same_draws():
     """At a larger error rate cases are decided sooner; where both took the same
     replicates the estimates are equal, and the intervals are narrower.
     """
-    found = judged_study(3, GRID)
+    found = judge_study(3, GRID)
     loose, strict = (found[rate] for rate in sorted(ERROR_RATES, reverse=True))
     there = np.isfinite(strict.estimate) & (loose.estimate == strict.estimate)
 
@@ -94,3 +98,24 @@ def test_errors_are_counted_by_study():
     assert (found.studies, found.missed, found.wrong) == (10, 1, 1)
     assert found.cases == 2
     assert found.inconclusive == pytest.approx(1 / 20)
+
+
+@pytest.mark.parametrize("place", range(0, 700, 7))
+def test_a_changed_byte_is_found(tmp_path, place):
+    """Wherever it is: the file is refused by its name, or read as it was written."""
+    path, array = tmp_path / "1.npz", np.arange(12.0)
+    save_whole(path, {"numbers": array, "others": array})
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 0x55
+    path.write_bytes(content)
+    with suppress(InputError):
+        assert read_whole(path, ["numbers"])[0].tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06" + bytes(18)])
+def test_what_is_no_file_of_ours_is_refused(tmp_path, content):
+    """Nothing, something else, and an archive without the array."""
+    path = tmp_path / "1.npz"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="must hold files as they were written"):
+        read_whole(path, ["numbers"])

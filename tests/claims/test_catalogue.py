@@ -81,7 +81,7 @@ WRONG_CHECKS = [
     ({"relation": "between"}, "relation", "high and low"),
     ({"low": None}, "relation", "got none"),
     ({"high": 1.0}, "relation", "got high, low"),
-    ({"low": "much"}, "low", "str"),
+    ({"low": "much"}, "low", "one-hot"),
     ({"low": True}, "low", "bool"),
     ({"low": [1.0]}, "low", "array"),
     ({"low": NAN}, "low", "1e+30"),

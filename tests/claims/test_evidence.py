@@ -11,7 +11,7 @@ from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.observation.evidence import Heads, head_checks, tellable
+from montecarlo.observation.evidence import Heads, head_checks, select_claims
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.running import exact_value
 
@@ -48,7 +48,7 @@ def known():
 
 def observed():
     """Two heads of a model, and the checks that they can decide."""
-    checks = head_checks(tellable(CATALOGUE, 64), 64)
+    checks = head_checks(select_claims(CATALOGUE, 64), 64)
     cases = [Located(part=f"layer 0, head {head}", d_k=64) for head in (0, 1)]
     estimates = dict.fromkeys(checks, Estimate(1.0, 0.1, 64))
     heads = Heads(checks, dict.fromkeys(cases, estimates), {cases[1]})

@@ -74,11 +74,11 @@ def variance(divisor="none", quantity="score_variance", **more):
     return Check(quantity, "at_least", "value", divisor, **{"low": 0.0, **more})
 
 
-def split(checks, looks, rate=0.01):
+def split(checks, analyses, rate=0.01):
     """How many intervals an error rate is split over."""
     catalogue = catalogue_of(checks=checks)
-    simulation = Simulation(looks, DIVISORS, exact_value)
-    found = split_error_rate(catalogue, simulation, looks, rate)
+    simulation = Simulation(analyses, DIVISORS, exact_value)
+    found = split_error_rate(catalogue, simulation, analyses, rate)
     assert found.analyses == pytest.approx(rate / (2.0 * found.simultaneous_error)) or (
         found.analyses == 0
     )
@@ -128,24 +128,26 @@ def test_what_shares_its_error_misses_together(quantity):
     assert len(mine) == 1
 
 
-def test_error_is_split_over_cases_and_looks():
+def test_error_is_split_over_cases_and_analyses():
     """Every case counts, and as often as it may be looked at; a series as often as the
     one of its points that is looked at most.
     """
-    looks = {parse_point("gaussian", "gaussian", d): n for d, n in ((64, 3), (256, 4))}
+    analyses = {
+        parse_point("gaussian", "gaussian", d): n for d, n in ((64, 3), (256, 4))
+    }
     slope = Check("score_variance", "slope_between", "value", low=0.0)
 
-    assert split([variance()], looks) == pytest.approx(7.0)
-    assert split([slope], looks) == pytest.approx(4.0)
-    assert split([variance(), slope, variance("sqrt")], looks) == pytest.approx(11.0)
+    assert split([variance()], analyses) == pytest.approx(7.0)
+    assert split([slope], analyses) == pytest.approx(4.0)
+    assert split([variance(), slope, variance("sqrt")], analyses) == pytest.approx(11.0)
     ratio = Check("score_variance", "ratio_of_ends_between", "value", low=0.0)
-    assert split([slope, ratio], looks) == pytest.approx(8.0)
-    assert split([variance(), slope, ratio], looks) == pytest.approx(15.0)
+    assert split([slope, ratio], analyses) == pytest.approx(8.0)
+    assert split([variance(), slope, ratio], analyses) == pytest.approx(15.0)
 
 
 def test_what_is_not_decided_costs_nothing():
     """Cases outside the domain, without moments or without reference have no share."""
-    looks = {
+    analyses = {
         **ONE,
         parse_point("gaussian", "gaussian", 4): 9,
         parse_point("student_t3", "student_t3", 64): 9,
@@ -153,20 +155,20 @@ def test_what_is_not_decided_costs_nothing():
     }
     to_reference = Check("entropy", "equals", expected="reference", tolerance=0.1)
 
-    assert split([variance(), to_reference], looks) == pytest.approx(1.0)
-    assert split([], looks) == pytest.approx(1.0)  # and not a division by zero
+    assert split([variance(), to_reference], analyses) == pytest.approx(1.0)
+    assert split([], analyses) == pytest.approx(1.0)  # and not a division by zero
 
 
 def test_theory_costs_nothing():
     """What theory decides has no share; a slope of the same series has one."""
-    looks = {parse_point("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
+    analyses = {parse_point("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
     gaussian = Domain(distributions=("gaussian",))
     limit = Check("jacobian_trace", "tends_to", to="zero", domain=gaussian)
     slope = Check("jacobian_trace", "slope_between", high=0.0, domain=gaussian)
     mean = Check("jacobian_trace", "at_most", high=1.0, domain=gaussian)
 
-    assert split([limit, mean], looks) == pytest.approx(10.0)
-    assert split([slope, mean], looks) == pytest.approx(15.0)
+    assert split([limit, mean], analyses) == pytest.approx(10.0)
+    assert split([slope, mean], analyses) == pytest.approx(15.0)
 
 
 def test_sentences_cost_their_share():
@@ -193,20 +195,20 @@ def test_sentences_cost_their_share():
 
 
 def test_each_claim_has_a_rate_of_its_own():
-    """It is that of its statistics at all their looks, on both sides: of
+    """It is that of its statistics at all their analyses, on both sides: of
     interpretations and sentences alike, and of those it shares with another claim as
     well.
     """
-    looks = {parse_point("gaussian", "gaussian", d): 3 for d in (64, 256)}
+    analyses = {parse_point("gaussian", "gaussian", d): 3 for d in (64, 256)}
     plain = catalogue_of((variance(),)).claim[0]
     said = Sentence("s", check=(variance(quantity="score_abs"),))
     wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
     empty = msgspec.structs.replace(plain, id="empty", interpretation=())
     catalogue = Catalogue((), (plain, wide, empty))
-    simulation = Simulation(looks, DIVISORS, exact_value)
-    found = split_error_rate(catalogue, simulation, looks, 0.01)
+    simulation = Simulation(analyses, DIVISORS, exact_value)
+    found = split_error_rate(catalogue, simulation, analyses, 0.01)
 
-    assert found.analyses == 12  # two cases, two statistics, three looks
+    assert found.analyses == 12  # two cases, two statistics, three analyses
     assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})
 
 
@@ -248,15 +250,15 @@ def test_catalogue_of_the_package_counts_each_statistic_once():
         for check in sentence.check
         if check.quantity in SIZES and "gaussian" in check.domain.distributions
     ]
-    looks = {parse_point("gaussian", "gaussian", d): 1 for d in (16, 64)}
+    analyses = {parse_point("gaussian", "gaussian", d): 1 for d in (16, 64)}
 
     assert len(checks) >= 8
     assert {check.quantity for check in checks} == SIZES
     # two cases each of the variance and of its root, the variance's slope, E|q·k|'s
-    assert split(checks, looks) == pytest.approx(6.0)
+    assert split(checks, analyses) == pytest.approx(6.0)
     # a sentence about the same slope costs no more; E|q·k| at d_k = 64 is another case
     assert said
-    assert split([*checks, *said], looks) == pytest.approx(7.0)
+    assert split([*checks, *said], analyses) == pytest.approx(7.0)
 
 
 def equals_one(divisor, tolerance=0.05, **more):
@@ -565,7 +567,7 @@ def test_self_checks_are_judged_like_claims():
     assert [check.verdict for check in record.self_checks] == ["refuted", "supported"]
     assert record.simultaneous_error == pytest.approx(
         RATE / (2 * 2 * 2)
-    )  # cases · looks
+    )  # cases · analyses
 
 
 def right_record(checks):

@@ -11,6 +11,7 @@ import pytest
 import montecarlo
 from montecarlo.__main__ import COMMANDS, main
 from montecarlo.cli.options import FIRST, SHARED, split_names
+from montecarlo.names import PROJECT
 
 #: Lines of a command's first group, its heading among them.
 MOST_LINES = 12
@@ -58,8 +59,8 @@ def test_unknown_command_is_refused(typed, said, capsys):
 def test_version_is_printed(capsys):
     """The version is that of the package, which has it as well."""
     assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"montecarlo {version('montecarlo')}\n"
-    assert montecarlo.__version__ == version("montecarlo")
+    assert capsys.readouterr().out == f"montecarlo {version(PROJECT)}\n"
+    assert montecarlo.__version__ == version(PROJECT)
 
 
 def test_both_ways_to_the_report_are_one():

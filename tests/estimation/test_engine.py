@@ -91,18 +91,18 @@ def watch(decided):
 
 
 @pytest.mark.parametrize(
-    ("budget", "looks"),
+    ("budget", "analyses"),
     [((4, 16), (4, 8, 16)), ((3, 20), (3, 6, 12)), ((5, 5), (5,)), ((5, 9), (5,))],
 )
-def test_looks_double(budget, looks):
+def test_analyses_double(budget, analyses):
     """Looks double from the first on and never exceed the budget."""
-    assert Budget(*budget).looks() == looks
+    assert Budget(*budget).analyses() == analyses
 
 
 def test_rounds_double_until_the_budget_is_spent():
     """A point that stays undecided is looked at 4, 8 and 16 replicates."""
     store = SampleStore()
-    undecided, seen = watch(lambda look: [SMALL])
+    undecided, seen = watch(lambda number: [SMALL])
     run_with(plan_of(SMALL), store, FakeExecutor(), undecided)
 
     assert [one[SMALL] for one in seen] == [4, 8, 16]
@@ -110,8 +110,8 @@ def test_rounds_double_until_the_budget_is_spent():
 
 
 def test_stops_when_nothing_is_undecided():
-    """The first look at which nothing is undecided is the last."""
-    undecided, seen = watch(lambda look: [SMALL] if look < 2 else [])
+    """The first analysis at which nothing is undecided is the last."""
+    undecided, seen = watch(lambda number: [SMALL] if number < 2 else [])
     executor = FakeExecutor()
     run_with(plan_of(SMALL), SampleStore(), executor, undecided)
 
@@ -121,7 +121,7 @@ def test_stops_when_nothing_is_undecided():
 
 def test_only_the_undecided_get_more():
     """Each point stops on its own; what is not in the plan is never sampled."""
-    undecided, seen = watch(lambda look: [MEDIUM, LARGE])
+    undecided, seen = watch(lambda number: [MEDIUM, LARGE])
     run_with(plan_of(SMALL, MEDIUM), SampleStore(), FakeExecutor(), undecided)
 
     assert seen[-1] == {SMALL: 4, MEDIUM: 16}
@@ -131,7 +131,7 @@ def test_point_that_becomes_undecided_again_is_resumed():
     """A slope can become undecided when another of its places changes: all of its
     places then get more, also one that was decided for a while.
     """
-    undecided, seen = watch(lambda look: [MEDIUM] if look == 1 else [SMALL, MEDIUM])
+    undecided, seen = watch(lambda number: [MEDIUM] if number == 1 else [SMALL, MEDIUM])
     store = SampleStore()
     run_with(plan_of(SMALL, MEDIUM), store, FakeExecutor(), undecided)
 
@@ -142,7 +142,7 @@ def test_point_that_becomes_undecided_again_is_resumed():
 def test_each_point_has_its_own_budget():
     """A point with a smaller budget ends earlier than the others."""
     budgets = {SMALL: Budget(4, 16), LARGE: Budget(2, 4)}
-    undecided, seen = watch(lambda look: [SMALL, LARGE])
+    undecided, seen = watch(lambda number: [SMALL, LARGE])
     run_with(Plan(budgets, 1, ("sqrt",), 3), SampleStore(), FakeExecutor(), undecided)
 
     assert seen == [{SMALL: n, LARGE: m} for n, m in ((4, 2), (8, 4), (16, 4))]
@@ -157,7 +157,7 @@ def test_nothing_to_sample():
 
 
 def test_replicates_that_are_there_are_not_drawn_again():
-    """A store that has some replicates is brought to the first look."""
+    """A store that has some replicates is brought to the first analysis."""
     store = SampleStore()
     store.add(SMALL, 0, Batch(np.arange(3.0)[:, np.newaxis], ()))
     executor = FakeExecutor()
@@ -224,7 +224,7 @@ def test_order_of_completion_does_not_matter(monkeypatch, order):
 
 def test_others_finish_when_a_point_fails():
     """What a point raises ends it alone; the error names its replicates and how to
-    sample them again, and comes when the others are through all of their looks.
+    sample them again, and comes when the others are through all of their analyses.
     """
     store = SampleStore()
     seen = []
@@ -251,7 +251,7 @@ def test_others_finish_when_a_point_fails():
         "--seed 1 --replicates 0:3 --keys 32"
     )
     assert store.n_replicates(SMALL) == 16
-    assert store.n_replicates(MEDIUM) == 1  # of its first look, and of no other
+    assert store.n_replicates(MEDIUM) == 1  # of its first analysis, and of no other
     assert len(seen) == 3
     assert wanted == {SMALL: 16, MEDIUM: 4}
 

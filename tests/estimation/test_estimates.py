@@ -38,13 +38,13 @@ def test_one_replicate_has_no_interval():
 def test_scaled_estimate():
     """Times a factor, value, error and interval are that many times as large."""
     estimate = mean_estimate(VALUES)
-    doubled = estimate.scaled(2.0)
+    doubled = estimate.times(2.0)
 
     assert doubled.interval(1e-4) == pytest.approx(
         tuple(2.0 * end for end in estimate.interval(1e-4)), rel=CLOSE
     )
     with pytest.raises(ValueError, match="bounds of its own"):
-        Estimate(1.0, 1.0, 9, bounds=estimate.interval).scaled(2.0)
+        Estimate(1.0, 1.0, 9, bounds=estimate.interval).times(2.0)
 
 
 def test_jackknife_of_a_mean_is_the_mean():
@@ -112,7 +112,7 @@ def test_interval_is_made_on_its_scale():
 def test_scaling_is_exact():
     """A known factor multiplies value, error and both ends."""
     estimate = mean_estimate(VALUES)
-    scaled = estimate.scaled(0.25)
+    scaled = estimate.times(0.25)
 
     assert scaled.value == 0.25 * estimate.value
     assert scaled.interval(0.01) == pytest.approx(

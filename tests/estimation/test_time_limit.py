@@ -69,7 +69,7 @@ def test_more_time_more_replicates():
 
 
 def test_as_many_as_asked_for():
-    """A known number is sampled of each, whatever looks and budgets say."""
+    """A known number is sampled of each, whatever analyses and budgets say."""
     wanted = dict(zip(POINTS, (2, 7, 16), strict=True))
     store = SampleStore()
     with make_executor(1) as workers:

@@ -27,7 +27,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.execution import cluster
-from montecarlo.execution.cluster import checked, ready, require_alike
+from montecarlo.execution.cluster import ready, require_alike, run_checked
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
 from montecarlo.results.folder import file_hash, files_of
@@ -399,9 +399,9 @@ def test_unlike_workers_are_named(has, message):
 
 def test_a_task_is_not_done_by_an_unlike_worker():
     """What a worker is asked to do it does only if its bytes are those expected."""
-    assert checked(ready(), abs, -3) == 3
+    assert run_checked(ready(), abs, -3) == 3
     with pytest.raises(Exception, match="would give other bytes"):
-        checked({**ready(), "numpy": "0.0"}, pytest.fail, "done all the same")
+        run_checked({**ready(), "numpy": "0.0"}, pytest.fail, "done all the same")
 
 
 @pytest.mark.slow

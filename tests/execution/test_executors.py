@@ -2,6 +2,7 @@
 
 import errno
 import importlib.util
+import itertools
 import json
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from multiprocessing.context import SpawnProcess
 
 import psutil
 import pytest
@@ -21,6 +23,7 @@ from montecarlo.execution.executors import (
     check_executor,
     make_executor,
 )
+from montecarlo.execution.local_workers import NO_THREAD
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -201,6 +204,50 @@ def test_no_shared_memory_is_told(monkeypatch):
         UnfinishedError, match=r"Read-only.*--executor threads does without"
     ):
         make_executor(2)
+
+
+def refuse_after(monkeypatch, started, name, allowed, error):
+    """Let the system start so many workers, and no more."""
+    start, count = getattr(started, name), itertools.count()
+
+    def begin(self):
+        if next(count) >= allowed:
+            raise error
+        return start(self)
+
+    monkeypatch.setattr(started, name, begin)
+
+
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_a_process_that_cannot_be_started_is_told(monkeypatch, allowed):
+    """The line says what helps, and the processes that were started end."""
+    full = BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    refuse_after(monkeypatch, SpawnProcess, "start", allowed, full)
+    with pytest.raises(UnfinishedError, match=r"temporarily unavail.*fewer --jobs"):
+        make_executor(2)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_thread_that_cannot_be_started_is_told(monkeypatch, jobs):
+    """Also that of a pool of processes, which has threads of its own."""
+    refuse_after(monkeypatch, threading.Thread, "start", 0, RuntimeError(NO_THREAD))
+    with (
+        pytest.raises(UnfinishedError, match=r"start new thread; fewer --jobs"),
+        make_executor(jobs) as executor,
+    ):
+        executor.submit(os.getpid)
+
+
+def test_another_error_of_starting_is_a_bug(monkeypatch):
+    """What the system did not say is not told as if it had."""
+    refuse_after(monkeypatch, threading.Thread, "start", 0, RuntimeError("planted"))
+    with (
+        pytest.raises(RuntimeError, match="planted") as caught,
+        make_executor(1) as one,
+    ):
+        one.submit(os.getpid)
+    assert not isinstance(caught.value, UnfinishedError)
 
 
 @pytest.mark.parametrize("jobs", [0, -3])

@@ -9,6 +9,7 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.execution.executors import ROOM, make_executor
 from montecarlo.execution.tasks import MOST_DEATHS, MOST_RENEWALS, finish
 from montecarlo.execution.workers import Pool, Workers
@@ -129,7 +130,7 @@ def test_a_task_that_kills_is_found():
     assert {n: found[n] for n in range(9) if n != 2} == {
         n: n * n for n in range(9) if n != 2
     }
-    assert isinstance(found[2], RuntimeError)
+    assert isinstance(found[2], UnfinishedError)
     assert str(found[2]) == f"its worker died, {MOST_DEATHS + 1} times"
     assert mortal.begun[2] == MOST_DEATHS + 1
 
@@ -139,7 +140,10 @@ def test_every_task_kills():
     mortal = Mortal(lambda number, times: number % 2)
     found = results(finish(mortal.workers, square, work(range(8))))
 
-    assert [isinstance(found[n], RuntimeError) for n in range(8)] == [False, True] * 4
+    assert [isinstance(found[n], UnfinishedError) for n in range(8)] == [
+        False,
+        True,
+    ] * 4
 
 
 def test_workers_that_never_live_are_given_up():
@@ -188,7 +192,7 @@ def test_a_real_task_that_kills_is_found():
     """The same with real processes and a task that always kills its own."""
     with make_executor(2) as executor:
         found = results(finish(executor, die, work(range(8))))
-    assert isinstance(found.pop(1), RuntimeError)
+    assert isinstance(found.pop(1), UnfinishedError)
     assert found == {n: n * n for n in range(8) if n != 1}
 
 

@@ -14,7 +14,12 @@ from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.observation.diagnosis import diagnose, state_of
-from montecarlo.observation.evidence import Heads, error_rate_of, head_checks, tellable
+from montecarlo.observation.evidence import (
+    Heads,
+    error_rate_of,
+    head_checks,
+    select_claims,
+)
 from montecarlo.observation.head_quantities import HeadEstimate
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
@@ -27,7 +32,7 @@ FAULTS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation")
 RATE = 6e-7
 ROOT_D = float(np.sqrt(D_K))
 #: What a model of this size can be asked, and three of its heads.
-CHECKS = head_checks(tellable(read_catalogue(), D_K), D_K)
+CHECKS = head_checks(select_claims(read_catalogue(), D_K), D_K)
 HEADS = tuple(Located(part=f"layer 0, head {head}", d_k=D_K) for head in range(3))
 
 

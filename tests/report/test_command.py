@@ -22,6 +22,7 @@ from montecarlo.claims.catalogue import CatalogueError, read_catalogue
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
+from montecarlo.names import PROJECT
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.folder import (
@@ -638,7 +639,7 @@ def test_lists_name_everything(run, kind, names):
 
 def test_version_is_printed(run):
     """The version is that of the package."""
-    assert run("--version") == (0, f"montecarlo {version('montecarlo')}\n", "")
+    assert run("--version") == (0, f"montecarlo {version(PROJECT)}\n", "")
 
 
 def test_run_prints_claims_and_paths(run, config, tmp_path):

@@ -13,7 +13,7 @@ from fontTools.ttLib import TTFont
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.observe import main
-from montecarlo.observation.evidence import label_here, tellable
+from montecarlo.observation.evidence import label_here, select_claims
 from montecarlo.report.content.observed import trained as trained_model
 from montecarlo.report.content.observed.record import RECORD, TABLE
 from montecarlo.report.content.observed.trained import TRAINED_FILE, view_trained
@@ -343,7 +343,7 @@ def test_what_was_kept_fits_the_catalogue():
     path = Path(trained_model.__file__).with_name(TRAINED_FILE)
     record = json.loads(path.read_text(encoding="utf-8"))
     kept = {(one["claim"], one["interpretation"]) for one in record["interpretations"]}
-    told = tellable(read_catalogue(), trained.d_k)
+    told = select_claims(read_catalogue(), trained.d_k)
     assert kept == {
         (claim.id, one.id) for claim in told for one in claim.interpretation
     }

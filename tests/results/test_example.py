@@ -1,21 +1,17 @@
 """The rows that the first figure of a report shows."""
 
-import math
-
 import numpy as np
 
 from montecarlo.results.example import N_QUERIES, POINT, example_curves
-from montecarlo.results.table import CURVE_COLUMNS
 from montecarlo.sampling.matrices import draw_matrices
 
 
 def weights_of(seed, divisor):
     """Weights of the curve of a divisor, shape (queries, keys)."""
-    rows = [dict(zip(CURVE_COLUMNS, row, strict=True)) for row in example_curves(seed)]
-    mine = [row for row in rows if row["divisor"] == divisor]
-    assert [row["x"] for row in mine] == list(range(N_QUERIES * 32))
-    assert all(math.isnan(row["std_error"]) for row in mine)
-    return np.array([row["estimate"] for row in mine]).reshape(N_QUERIES, 32)
+    mine = [line for line in example_curves(seed) if line.divisor == divisor]
+    assert [line.x for line in mine] == list(range(N_QUERIES * 32))
+    assert all(line.std_error is None for line in mine)
+    return np.array([line.estimate for line in mine]).reshape(N_QUERIES, 32)
 
 
 def test_example_is_softmax_of_the_study_s_own_draws():

@@ -1,10 +1,11 @@
 """The tidy table: its columns, the names of its rows, and which references it shows."""
 
 import math
+from types import NoneType
 
 import numpy as np
-import pandas as pd
 import pytest
+from msgspec.structs import astuple
 from scipy.special import ndtr
 
 from montecarlo.attention.divisors import DIVISORS
@@ -13,7 +14,6 @@ from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.results.table import (
     COLUMNS,
-    CURVE_COLUMNS,
     DISTRIBUTION_D_K,
     DISTRIBUTION_SCORES,
     FAR_BELOW,
@@ -24,6 +24,7 @@ from montecarlo.results.table import (
     identity,
     row_id,
     tabulate,
+    tabulate_curves,
 )
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
@@ -170,14 +171,13 @@ def test_curves_by_rank():
     rows = list(curves_by_rank([summaries_of(PAIRS), summaries_of(ROWS)]))
 
     assert len(rows) == 7 * len(ALL)
-    assert {len(row) for row in rows} == {len(CURVE_COLUMNS)}
-    first = dict(zip(CURVE_COLUMNS, rows[0], strict=True))
-    assert (first["curve"], first["x"], first["n_keys"]) == ("weight_by_rank", 1.0, 8)
+    first = rows[0]
+    assert (first.curve, first.x, first.n_keys) == ("weight_by_rank", 1.0, 8)
 
 
 def test_curves_of_the_exact_distribution():
     """Odd about 0, smaller for larger d_k, and what a simulation of d_k = 1 finds."""
-    table = pd.DataFrame(distribution_curves(), columns=list(CURVE_COLUMNS))
+    table = tabulate_curves(distribution_curves())
     by_d_k = {d_k: rows["estimate"].to_numpy() for d_k, rows in table.groupby("d_k")}
 
     assert tuple(by_d_k) == DISTRIBUTION_D_K
@@ -195,8 +195,8 @@ def test_curves_of_the_exact_distribution():
 
 def test_estimates_are_plain_numbers():
     """Lines hold Python numbers, so that equal results are equal bytes."""
-    for row in curves_by_rank([summaries_of(ROWS)]):
-        assert {type(value) for value in row} <= {str, int, float}
+    for line in curves_by_rank([summaries_of(ROWS)]):
+        assert {type(value) for value in astuple(line)} <= {str, int, float, NoneType}
     assert isinstance(
         summaries_of(ROWS).estimate(RowKey("sqrt", "entropy", "mean")), Estimate
     )

@@ -11,7 +11,7 @@ from montecarlo.cli.exits import BUG
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
-from montecarlo.estimation.failures import batch_command, failed_batch
+from montecarlo.estimation.failures import batch_command, tell_failed_batch
 from montecarlo.sampling.replicates import sample
 from montecarlo.study import tails
 from montecarlo.study.presets import PRESETS
@@ -178,6 +178,6 @@ def test_what_cannot_be_replayed_is_refused(capsys, arguments, message):
 def test_reason_is_one_line():
     """Of an exception's text only the first line is told."""
     point = next(iter(PRESETS["quick"].budgets()))
-    told = str(failed_batch(point, 1, range(2), ValueError("first\nsecond")))
+    told = str(tell_failed_batch(point, 1, range(2), ValueError("first\nsecond")))
     assert "(ValueError: first), replay: " in told
     assert "second" not in told

@@ -148,7 +148,7 @@ def test_other_study_other_bytes(workers, expected, tmp_path, change):
 
 def test_kinds_of_points(plain):
     """The grid holds what it should: pairs, rows, distributions, large ones, second
-    looks.
+    analyses.
     """
     table = plain.measurements
     assert table.n_keys.isna().any()
@@ -170,7 +170,7 @@ def test_kinds_of_points(plain):
     assert not plain.curves.empty
 
 
-#: Without second looks: how many replicates a point gets depends on all checks.
+#: Without second analyses: how many replicates a point gets depends on all checks.
 FIXED = msgspec.structs.replace(GRID, first=4, most=4)
 
 
@@ -224,8 +224,8 @@ def test_alone_as_within_the_grid(workers, fixed, kept):
     assert found == {id_: fixed[id_] for id_ in found}
 
 
-def test_two_looks_are_one_long_look(workers, fixed):
-    """A point that came to its replicates in two looks has the rows of one that
+def test_two_analyses_are_one_long_one(workers, fixed):
+    """A point that came to its replicates in two analyses has the rows of one that
     was given all of them at once.
     """
     twice = results_of(msgspec.structs.replace(FIXED, first=2, most=4), workers["one"])

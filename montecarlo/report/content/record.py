@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 import pandas as pd
 
-from montecarlo.calibration.card import Card, Counted, counted
+from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
@@ -48,7 +48,7 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
         results,
         curves=pd.concat([results.curves, card_curves(view, card)], ignore_index=True),
         claims=_with(
-            results.claims, error_rate_counted=counted(card, rate), report_card=view
+            results.claims, error_rate_counted=count_rate(card, rate), report_card=view
         ),
     )
 

@@ -1,24 +1,25 @@
 """What the pages show of the judge's report card."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
+from msgspec.structs import replace
 
 from montecarlo.calibration.card import (
     ALLOWED,
     Card,
     actual_over_nominal,
     by_quantity,
-    extrapolated,
+    extrapolate,
+    find_uncounted,
     short,
-    uncounted,
 )
 from montecarlo.calibration.rates import RATES
 from montecarlo.calibration.studies import Tally, studies_recipe
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.results.table import CURVE_COLUMNS
+from montecarlo.results.columns import CurveLine
+from montecarlo.results.table import tabulate_curves
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)
@@ -29,8 +30,9 @@ SHOWN_ROWS = (
     ("entropy", "sqrt"),
 )
 SHOWN_DISTRIBUTION, SHOWN_D_K = "gaussian", 64
-#: How the curves of its figure begin.
+#: The curves of its figure; of miss rates, `outcome` says whether rows are judged.
 RATE_CURVE, POWER_CURVE = "miss_rate", "power"
+EXTRAPOLATED_CURVE = "miss_rate_extrapolated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +93,27 @@ class CardView:
 
 def card_curves(view: CardView, card: Card) -> pd.DataFrame:
     """Return the curves of the card's figure, with the columns of curves.csv."""
-    curves = pd.DataFrame.from_records(
-        [*_rate_curves(view), *_power_curves(card.power)], columns=list(CURVE_COLUMNS)
-    )
-    return curves.astype({"d_k": "Int64", "n_keys": "Int64"})
+    return tabulate_curves([*_rate_curves(view), *_power_curves(card.power)])
 
 
-def _rate_curves(view: CardView) -> Iterator[tuple[object, ...]]:
+def _rate_curves(view: CardView) -> Iterator[CurveLine]:
     """Yield how many times as often as stated a distribution's worst intervals miss."""
     for grade in view.grades:
-        name = f"{RATE_CURVE}/{'judged' if grade.judged else 'shown'}"
-        place = (
-            grade.distribution,
-            grade.distribution,
-            grade.context or "none",
-            "",
-            None,
-            None,
-            "",
+        line = CurveLine(
+            distribution_q=grade.distribution,
+            distribution_k=grade.distribution,
+            dependence=grade.context or "none",
+            curve=RATE_CURVE,
+            outcome="judged" if grade.judged else "shown",
+            x=view.simultaneous_error,
+            estimate=grade.extrapolated,
         )
         for rate, ratio in zip(view.rates, grade.worst, strict=True):
-            yield (*place, name, rate, ratio, math.nan)
-        last = (view.simultaneous_error, grade.extrapolated, math.nan)
-        yield (*place, f"{name}/extrapolated", *last)
+            yield replace(line, x=rate, estimate=ratio)
+        yield replace(line, curve=EXTRAPOLATED_CURVE)
 
 
-def _power_curves(power: pd.DataFrame) -> Iterator[tuple[object, ...]]:
+def _power_curves(power: pd.DataFrame) -> Iterator[CurveLine]:
     """Yield the shares of claims supported and refuted, by distance from the truth."""
     here = power[
         power["distribution"].eq(SHOWN_DISTRIBUTION) & power["d_k"].eq(SHOWN_D_K)
@@ -124,19 +121,19 @@ def _power_curves(power: pd.DataFrame) -> Iterator[tuple[object, ...]]:
     quantity, divisor = SHOWN_ROWS[0]
     here = here[here["quantity"].eq(quantity) & here["divisor"].eq(divisor)]
     for one in here.to_dict("records"):
-        place = (
-            SHOWN_DISTRIBUTION,
-            SHOWN_DISTRIBUTION,
-            "none",
-            "",
-            SHOWN_D_K,
-            None,
-            divisor,
-        )
         for outcome in ("supported", "refuted"):
-            name = f"{POWER_CURVE}/{one['replicates']}/{outcome}"
-            share = short(one[outcome] / one["samples"])
-            yield (*place, name, float(one["distance"]), share, math.nan)
+            yield CurveLine(
+                distribution_q=SHOWN_DISTRIBUTION,
+                distribution_k=SHOWN_DISTRIBUTION,
+                dependence="none",
+                d_k=SHOWN_D_K,
+                divisor=divisor,
+                curve=POWER_CURVE,
+                outcome=outcome,
+                n_replicates=one["replicates"],
+                x=float(one["distance"]),
+                estimate=short(one[outcome] / one["samples"]),
+            )
 
 
 def view_card(card: Card, error_rate: float) -> CardView:
@@ -162,7 +159,7 @@ def view_card(card: Card, error_rate: float) -> CardView:
         studies,
         SHOWN_DISTANCES,
         tuple(_power(card.power)),
-        uncounted(card.rates),
+        find_uncounted(card.rates),
         len(card.about.get("stale", ())),
         card.about.get("studies") != studies_recipe(),
     )
@@ -170,7 +167,7 @@ def view_card(card: Card, error_rate: float) -> CardView:
 
 def _grades(rates: pd.DataFrame, error_rate: float) -> Iterator[Grade]:
     groups = by_quantity(rates)
-    ratios = actual_over_nominal(groups).assign(beyond=extrapolated(groups, error_rate))
+    ratios = actual_over_nominal(groups).assign(beyond=extrapolate(groups, error_rate))
     names = ["judged", "distribution", "context"]
     covered = (rates["covered"] / rates["draws"]).groupby([rates[n] for n in names])
     least, most = covered.min(), covered.max()

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from montecarlo.claims.yardsticks import BALANCED, NEAR_UNIFORM, ONE_HOT
 from montecarlo.report.content.tables.rows import (
     gaussian_rows,
     key_counts,
@@ -40,10 +41,6 @@ NORMAL_95 = 1.96
 #: Panels over d_k, where the grid has them.
 PANEL_KEYS = (8, 32, 128, 512)
 MOST_PANELS = 4
-#: Between these parts of n, the catalogue calls the effective keys balanced.
-BALANCED = (0.25, 0.9)
-#: From this largest weight on, it calls a row one-hot.
-ONE_HOT = 0.9
 
 
 def rank_rows(curves: pd.DataFrame) -> pd.DataFrame:
@@ -148,7 +145,9 @@ def plot_effective_keys(axes: Axes, table: pd.DataFrame) -> Axes:
     n_keys = float(table["n_keys"].iloc[0])
     columns = ["estimate", "ci_low", "ci_high"]
     table = table.assign(**{name: table[name] / n_keys for name in columns})
-    axes.axhspan(*BALANCED, color=MUTED, alpha=0.13, linewidth=0.0, zorder=0.5)
+    axes.axhspan(
+        BALANCED, NEAR_UNIFORM, color=MUTED, alpha=0.13, linewidth=0.0, zorder=0.5
+    )
     axes.axvline(
         2.0 * np.log(n_keys),
         color=INK,

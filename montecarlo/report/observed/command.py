@@ -1,17 +1,15 @@
 """From the arguments of ``python -m montecarlo observe`` to a folder of results."""
 
 import argparse
-import platform
 import shlex
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from montecarlo.errors import InputError
-from montecarlo.execution.fingerprint import cpu_kernel
-from montecarlo.names import look_up_all, named_folder, seed_number
+from montecarlo.execution.fingerprint import made_with
+from montecarlo.names import look_up_all, parse_folder, parse_seed
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
@@ -27,7 +25,6 @@ from montecarlo.report.render.observed import make_observed_report
 from montecarlo.report.terminal import open_bar
 from montecarlo.results.ownership import file_hash
 from montecarlo.results.publishing import publishing
-from montecarlo.study.recording import LIBRARIES
 
 
 def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
@@ -52,13 +49,13 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    seed = seed_number(arguments.seed)
+    seed = parse_seed(arguments.seed)
     divisor_value(arguments.divisor, 1)
     files = read_files(arguments.files)
     languages = choose_languages(arguments.lang or ("all",))
     states = {state: state for state in STATES}
     failing = look_up_all("fail-on", arguments.fail_on or (), states)
-    output = named_folder("output", arguments.output)
+    output = parse_folder("output", arguments.output)
     require_complete(read_language(code) for code in languages)
     with publishing(output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
@@ -107,12 +104,7 @@ def run_record(
         "divisor": arguments.divisor,
         "seed": seed,
         "languages": list(languages),
-        "versions": {
-            "montecarlo": version("montecarlo"),
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES},
-        },
-        "kernel": cpu_kernel(),
+        **made_with(),
     }
 
 

@@ -381,10 +381,11 @@ def test_gradient_ratio_draws_paired_rows(results):
     )
 
 
-def curve_of(name: str, points: dict[float, float]) -> pd.DataFrame:
+def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
     """Rows of curves.csv of one curve."""
+    line = {"curve": name, "claim": "a", "interpretation": "b", "outcome": outcome}
     return pd.DataFrame(
-        [{"curve": name, "x": x, "estimate": share} for x, share in points.items()]
+        [{**line, "x": x, "estimate": share} for x, share in points.items()]
     )
 
 
@@ -392,9 +393,9 @@ def test_outcomes_are_stacked_and_the_threshold_marked():
     """Supported, undecided and refuted fill the panel; the line is where used says."""
     table = pd.concat(
         [
-            curve_of("threshold/a/b/supported", {0.5: 1.0, 0.9: 0.25}),
-            curve_of("threshold/a/b/refuted", {0.5: 0.0, 0.9: 0.5}),
-            curve_of("threshold/a/b/used", {0.75: np.nan}),
+            curve_of("threshold", "supported", {0.5: 1.0, 0.9: 0.25}),
+            curve_of("threshold", "refuted", {0.5: 0.0, 0.9: 0.5}),
+            curve_of("threshold_used", "", {0.75: np.nan}),
         ]
     )
     axes = plot_outcomes(Figure().subplots(), table)
@@ -412,8 +413,8 @@ def test_outcomes_are_stacked_and_the_threshold_marked():
 def test_thresholds_have_one_letter_each(build, results):
     """There is one panel per interpretation, in the table's order, lettered."""
     figure = build("thresholds")
-    curves = results[1]["curve"]
-    interpretations = curves[curves.str.fullmatch("threshold/.*/supported")].unique()
+    curves = results[1][results[1]["curve"].eq("threshold")]
+    interpretations = curves.groupby(["claim", "interpretation"]).groups
     assert [one.get_title(loc="left") for one in figure.axes] == [
         f"({chr(ord('a') + place)})" for place in range(len(interpretations))
     ]

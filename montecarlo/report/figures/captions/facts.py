@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from montecarlo.claims.thresholds import USED
 from montecarlo.report.content.report_card import RATE_CURVE
 from montecarlo.report.content.tables.rows import (
     FEWEST_POINTS,
@@ -25,6 +26,7 @@ from montecarlo.report.figures.captions.figure_facts import (
     score_distribution_fact,
     texts_fact,
 )
+from montecarlo.report.figures.judging.judgement import drawn_interpretations
 from montecarlo.report.figures.weights import RANK_D_K
 
 #: The largest d_k that a domain reaches; beyond it a grid has edges only.
@@ -150,7 +152,7 @@ def _first_rank(curves: pd.DataFrame) -> Fact | None:
 
 def _report_card(curves: pd.DataFrame) -> Fact | None:
     """Pick the worst ratios at the largest and the smallest rate that was counted."""
-    judged = curves[curves["curve"] == f"{RATE_CURVE}/judged"]
+    judged = curves[curves["curve"].eq(RATE_CURVE) & curves["outcome"].eq("judged")]
     if judged.empty:
         return None
     worst = judged.groupby("x")["estimate"].max().sort_index(ascending=False)
@@ -195,15 +197,14 @@ def _largest_score(measurements: pd.DataFrame) -> Fact | None:
 
 def _threshold(curves: pd.DataFrame) -> Fact | None:
     """Pick the shares at the threshold used, of the first panel."""
-    used = curves[curves["curve"].str.endswith("/used")]
-    if used.empty:
-        return None
-    name, x = used["curve"].iloc[0].removesuffix("/used"), used["x"].iloc[0]
-    shares = []
-    for outcome in ("supported", "refuted"):
-        curve = curves[curves["curve"] == f"{name}/{outcome}"]
-        shares.append(float(np.interp(x, curve["x"], curve["estimate"])))
-    return {"first": shares[0], "second": shares[1]}
+    for rows in drawn_interpretations(curves).values():
+        x = rows.loc[rows["curve"].eq(USED), "x"].iloc[0]
+        shares = []
+        for outcome in ("supported", "refuted"):
+            curve = rows[rows["outcome"].eq(outcome)]
+            shares.append(float(np.interp(x, curve["x"], curve["estimate"])))
+        return {"first": shares[0], "second": shares[1]}
+    return None
 
 
 def _z_scores(measurements: pd.DataFrame) -> Fact | None:
@@ -229,11 +230,9 @@ def threshold_panels(
         curves.csv, in whose order the panels are drawn.
     findings : Findings
     """
-    names = curves["curve"][curves["curve"].str.endswith("/used")]
     claims = {claim.id: claim for claim in findings.claims}
     panels = []
-    for name in dict.fromkeys(names):
-        _, claim_id, interpretation_id, _ = name.split("/")
+    for claim_id, interpretation_id in drawn_interpretations(curves):
         claim = claims.get(claim_id)
         if claim is not None:
             panels += [

@@ -7,7 +7,7 @@ import pandas as pd
 from montecarlo.report.content.tables.rows import entropy_cells, nearest, with_interval
 from montecarlo.report.content.tables.topics import N_KEYS, audit_table
 from montecarlo.report.figures.attention import example_weights, saturated_rows
-from montecarlo.report.figures.judging.texts import PREFIX
+from montecarlo.report.figures.judging.texts import text_rows
 from montecarlo.report.figures.planted import planted_rows
 
 Fact = Mapping[str, float]
@@ -110,10 +110,9 @@ def audit_fact(measurements: pd.DataFrame) -> Fact | None:
 
 def texts_fact(curves: pd.DataFrame) -> Fact | None:
     """Count claims of all texts together, and those of them that fail."""
-    names = curves["curve"][curves["curve"].str.startswith(PREFIX)]
-    if names.empty:
+    verdicts = text_rows(curves)["outcome"]
+    if verdicts.empty:
         return None
-    verdicts = names.str.split("/").str[2]
     return {
         "first": float(len(verdicts)),
         "second": float(verdicts.isin(FAILING).sum()),

@@ -52,7 +52,6 @@ def read_legends(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
         Figure id to Legend, from the rows that the figure itself is drawn from.
     """
     variances = variance_rows(measurements)
-    names = text_rows(curves)["curve"].str.split("/").str[2]
     return {
         "attention": Legend(ATTENTION_DIVISORS),
         "variance": Legend(_divisors(variances), _distributions(variances)),
@@ -68,7 +67,9 @@ def read_legends(measurements: pd.DataFrame, curves: pd.DataFrame) -> dict[str, 
         "score-distribution": Legend(
             distributions=_distributions(gap_rows(measurements))
         ),
-        "texts": Legend(verdicts=_in_order(VERDICT_LOOKS, names)),
+        "texts": Legend(
+            verdicts=_in_order(VERDICT_LOOKS, text_rows(curves)["outcome"])
+        ),
         "report-card": Legend(distributions=_distributions(card_rows(curves))),
     }
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from montecarlo.report.content.findings import Results
-from montecarlo.report.figures.judging.texts import PREFIX
+from montecarlo.report.figures.judging.texts import CURVE
 
 
 def with_verdicts(results: Results) -> Results:
@@ -18,7 +18,7 @@ def with_verdicts(results: Results) -> Results:
     Returns
     -------
     Results
-        The curve's name holds the text and the verdict on what it says; ``x`` is the
+        With the column ``text``; ``outcome`` is the verdict on what it says, ``x`` the
         number of the claim.  Texts come in alphabetical order of their keys.
     """
     rows = {
@@ -29,7 +29,10 @@ def with_verdicts(results: Results) -> Results:
     if not rows:
         return results
     added = pd.DataFrame(
-        [{"curve": f"{PREFIX}{text}/{v}", "x": x} for text, x, v in sorted(rows)]
+        [
+            {"curve": CURVE, "text": text, "outcome": verdict, "x": x}
+            for text, x, verdict in sorted(rows)
+        ]
     )
     return replace(
         results, curves=pd.concat([results.curves, added], ignore_index=True)

@@ -9,7 +9,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
 
 from montecarlo.calibration.card import ALLOWED
-from montecarlo.report.content.report_card import POWER_CURVE, RATE_CURVE
+from montecarlo.report.content.report_card import (
+    EXTRAPOLATED_CURVE,
+    POWER_CURVE,
+    RATE_CURVE,
+)
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     GAUSSIAN_LOOK,
@@ -37,14 +41,14 @@ def build_report_card(
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build actual over stated error rates by distribution, and power beside them."""
-    rates, power = card_rows(curves), _rows_of(curves, POWER_CURVE)
+    rates, power = card_rows(curves), curves[curves["curve"].eq(POWER_CURVE)]
     if rates.empty or power.empty:
         return None
     figure, (left, right) = panels(1, 2, 2.9)
     looks = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
     keys = []
     for judged, colour in (("judged", INK), ("shown", VERMILLION)):
-        of_kind = rates[rates["curve"].str.split("/").str[1].eq(judged)]
+        of_kind = rates[rates["outcome"].eq(judged)]
         for distribution, look in looks.items():
             rows = of_kind[of_kind["distribution_k"].eq(distribution)]
             if len(rows):
@@ -59,12 +63,8 @@ def build_report_card(
 
 def card_rows(curves: pd.DataFrame) -> pd.DataFrame:
     """Return the error rates of curves.csv that are drawn: of independent entries."""
-    rates = _rows_of(curves, RATE_CURVE)
-    return rates[rates["dependence"].eq("none")]
-
-
-def _rows_of(curves: pd.DataFrame, kind: str) -> pd.DataFrame:
-    return curves[curves["curve"].str.split("/").str[0].eq(kind)]
+    rates = curves["curve"].isin((RATE_CURVE, EXTRAPOLATED_CURVE))
+    return curves[rates & curves["dependence"].eq("none")]
 
 
 def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
@@ -74,8 +74,7 @@ def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
     ----------
     axes : Axes
     table : DataFrame
-        Rows of curves.csv: ``x`` is the stated rate, ``estimate`` the ratio; of those
-        that are extrapolated the curve's name says so.
+        Rows of curves.csv: ``x`` is the stated rate, ``estimate`` the ratio.
     look : Look
 
     Returns
@@ -84,7 +83,7 @@ def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
     """
     table = table.sort_values("x", ascending=False)
     ratio = table["estimate"].clip(LEAST, MOST)
-    counted = ~table["curve"].str.endswith("/extrapolated")
+    counted = table["curve"].eq(RATE_CURVE)
     axes.plot(
         table["x"][counted],
         ratio[counted],
@@ -123,15 +122,13 @@ def plot_power(axes: Axes, table: pd.DataFrame) -> Axes:
     ----------
     axes : Axes
     table : DataFrame
-        Rows of curves.csv: the curve's name holds replicates and outcome, ``x`` is the
-        distance in tolerances.
+        Rows of curves.csv: ``x`` is the distance in tolerances.
 
     Returns
     -------
     Axes
     """
-    parts = table["curve"].str.split("/")
-    replicates, outcomes = parts.str[1].astype(int), parts.str[2]
+    replicates, outcomes = table["n_replicates"].astype(int), table["outcome"]
     keys = []
     for n, dash in zip(sorted(set(replicates)), DASHES, strict=False):
         for name, colour in COLOURS.items():

@@ -9,6 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from montecarlo.claims.thresholds import SHARE, USED
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures.drawing.palette import (
     BLUE,
@@ -22,7 +23,6 @@ from montecarlo.report.figures.drawing.palette import (
 )
 from montecarlo.report.figures.drawing.panels import WIDTH, letters, panels_for
 
-PREFIX = "threshold/"
 COLUMNS = 3
 #: Outcomes from below to above: colour, and the sign in the legend.
 OUTCOMES = (
@@ -41,21 +41,32 @@ ALL_LOOK = Look(MUTED, "o", filled=False, size=4.0)
 ALONE_LOOK = Look(BLUE, "s", size=4.5)
 
 
+def drawn_interpretations(curves: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return the curves over thresholds, by claim and interpretation.
+
+    In the order of the table, which is that of the catalogue and the caption's letters.
+    """
+    rows = curves[curves["curve"].isin((SHARE, USED))]
+    groups = rows.groupby(["claim", "interpretation"], sort=False)
+    return {
+        (str(claim), str(interpretation)): group
+        for (claim, interpretation), group in groups
+        if group["curve"].eq(SHARE).any()
+    }
+
+
 def build_thresholds(
     measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
     curves: pd.DataFrame,
 ) -> Figure | None:
     """Build the outcomes as functions of the threshold of each vague word."""
-    rows = curves[curves["curve"].str.startswith(PREFIX)]
-    # The order of the table is that of the catalogue, and of the caption's letters.
-    names = rows["curve"].str.rsplit("/", n=1).str[0]
-    interpretations = [name for name in dict.fromkeys(names) if _is_drawn(rows, name)]
-    if not interpretations:
+    drawn = drawn_interpretations(curves)
+    if not drawn:
         return None
-    figure, axes = panels_for(len(interpretations), COLUMNS, 1.7)
-    marks = letters(len(interpretations))
-    for place, (one, name) in enumerate(zip(axes, interpretations, strict=True)):
-        plot_outcomes(one, rows[names.eq(name)])
+    figure, axes = panels_for(len(drawn), COLUMNS, 1.7)
+    marks = letters(len(drawn))
+    for place, (one, rows) in enumerate(zip(axes, drawn.values(), strict=True)):
+        plot_outcomes(one, rows)
         one.set_title(marks[place], loc="left")
         one.tick_params(labelleft=place % COLUMNS == 0)
     figure.supxlabel(r"$\tau$")
@@ -75,23 +86,21 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     ----------
     axes : Axes
     table : DataFrame
-        Rows of curves.csv of one interpretation: ``curve`` ends in ``supported``,
-        ``refuted`` or ``used``; ``x`` is the threshold, for ``used`` the one judged by.
+        Rows of curves.csv of one interpretation; ``x`` is the threshold.
 
     Returns
     -------
     Axes
     """
-    table = table.assign(ending=table["curve"].str.rsplit("/", n=1).str[-1])
-    outcomes = table[table["ending"].isin(("supported", "refuted"))]
-    wide = outcomes.pivot_table(index="x", columns="ending", values="estimate")
+    shares = table[table["curve"].eq(SHARE)]
+    wide = shares.pivot_table(index="x", columns="outcome", values="estimate")
     supported, refuted = wide["supported"], wide["refuted"]
     edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
     for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
         axes.fill_between(
             wide.index, low, high, facecolor=colour, edgecolor=LIGHT_PAGE, linewidth=0.8
         )
-    for used in table.loc[table["ending"].eq("used"), "x"]:
+    for used in table.loc[table["curve"].eq(USED), "x"]:
         axes.axvline(float(used), color=LIGHT_PAGE, linewidth=3.6)
         axes.axvline(float(used), color=INK, linewidth=1.3)
     axes.set_xlim(wide.index.min(), wide.index.max())
@@ -100,11 +109,6 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     axes.set_yticks((0.0, 0.5, 1.0), ("0", "0.5", "1"))
     axes.grid(visible=False)
     return axes
-
-
-def _is_drawn(rows: pd.DataFrame, name: str) -> bool:
-    there = set(rows["curve"])
-    return {f"{name}/supported", f"{name}/refuted"} <= there
 
 
 def build_z_scores(

@@ -12,14 +12,14 @@ from montecarlo.report.figures.drawing.panels import (
     letters,
 )
 
-#: Rows of the curves that `verdicts` makes: text, then verdict.
-PREFIX = "verdict/"
+#: The curve of what `by_text.with_verdicts` adds.
+CURVE = "verdict"
 LINE = 0.36
 
 
 def text_rows(curves: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of curves that hold a text's claim and its verdict."""
-    return curves[curves["curve"].str.startswith(PREFIX)]
+    return curves[curves["curve"].eq(CURVE)]
 
 
 def build_texts(
@@ -30,10 +30,10 @@ def build_texts(
     rows = text_rows(curves)
     if rows.empty:
         return None
-    texts = list(dict.fromkeys(rows["curve"].str.split("/").str[1]))
+    texts = list(dict.fromkeys(rows["text"]))
     figure = Figure(figsize=(WIDTH, LINE * len(texts) + 1.0), layout="constrained")
     plot_texts(figure.subplots(), rows, texts)
-    there = set(rows["curve"].str.split("/").str[2])
+    there = set(rows["outcome"])
     looks = dict.fromkeys(look for v, look in VERDICT_LOOKS.items() if v in there)
     legend_above(figure, [key_of(look) for look in looks])  # some look alike
     return figure
@@ -46,15 +46,14 @@ def plot_texts(axes: Axes, table: pd.DataFrame, texts: list[str]) -> Axes:
     ----------
     axes : Axes
     table : DataFrame
-        Rows of curves: the name holds text and verdict, ``x`` is the claim's number.
+        Rows of `by_text.with_verdicts`: ``x`` is the claim's number.
     texts : list of str
 
     Returns
     -------
     Axes
     """
-    parts = table["curve"].str.split("/")
-    text, verdict = parts.str[1], parts.str[2]
+    text, verdict = table["text"], table["outcome"]
     for name, look in VERDICT_LOOKS.items():
         mine = table[verdict.eq(name)]
         axes.plot(

@@ -1,4 +1,4 @@
-"""Judged samples of what is counted: quantiles, the distance of two, shares of rows.
+"""Rows of a bank that are made of counts: quantiles, ratios of two, shares of rows.
 
 Many samples go through NumPy together, each judged as the report judges one.
 """
@@ -32,30 +32,25 @@ Ends = Callable[[float], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic:
+class BankRow:
     """A row of a bank, ready to be judged in samples.
 
     Attributes
     ----------
     truth : float
         Its value over the whole bank, on the scale of the ends.
-    sampled : callable
+    sample : callable
         Indices of replicates, shape (n_samples, n_replicates) -> Ends.
     """
 
     truth: float
-    sampled: Callable[[Indices], Ends]
+    sample: Callable[[Indices], Ends]
 
 
-def quantile(bank: Bank, key: RowKey) -> Statistic:
+def make_quantile(bank: Bank, key: RowKey) -> BankRow:
     """Return a quantile of rows, on the scale of bins.
 
     An end in the bin of the truth does not miss it.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
     """
     bins = bank.bins[key.divisor, key.quantity]
     level = QUANTILES[key.summary]
@@ -63,7 +58,7 @@ def quantile(bank: Bank, key: RowKey) -> Statistic:
     near = np.arange(max(0, truth - NEAR), truth + NEAR + 1)
     below = _below(bins, near)
 
-    def sampled(indices: Indices) -> Ends:
+    def sample(indices: Indices) -> Ends:
         n = indices.shape[-1]
         moments = _moments(below, indices, bins.shape[1])
 
@@ -74,10 +69,10 @@ def quantile(bank: Bank, key: RowKey) -> Statistic:
 
         return ends
 
-    return Statistic(float(truth), sampled)
+    return BankRow(float(truth), sample)
 
 
-def spread(bank: Bank, key: RowKey, truth: float) -> Statistic:
+def make_quantile_ratio(bank: Bank, key: RowKey, truth: float) -> BankRow:
     """Return the ratio of the outer quantiles of rows, or of two such ratios.
 
     Parameters
@@ -94,7 +89,7 @@ def spread(bank: Bank, key: RowKey, truth: float) -> Statistic:
         for name, power in (("q90", 1), ("q10", -1))
     ]
 
-    def sampled(indices: Indices) -> Ends:
+    def sample(indices: Indices) -> Ends:
         made = [(part(indices), power) for part, power in parts]
 
         def ends(error_rate: float) -> tuple[Array, Array]:
@@ -109,7 +104,7 @@ def spread(bank: Bank, key: RowKey, truth: float) -> Statistic:
 
         return ends
 
-    return Statistic(truth, sampled)
+    return BankRow(truth, sample)
 
 
 def _quantile_ends(bank: Bank, key: RowKey) -> Callable[[Indices], Ends]:
@@ -133,7 +128,7 @@ def _quantile_ends(bank: Bank, key: RowKey) -> Callable[[Indices], Ends]:
         near = np.arange(max(0, first - 1), min(last + 1, len(pooled)) + 1)
         return near, _below(bins, near)
 
-    def sampled(indices: Indices) -> Ends:
+    def sample(indices: Indices) -> Ends:
         n = indices.shape[-1]
         near, below = window(n)
         moments = _moments(below, indices, bins.shape[1])
@@ -148,7 +143,7 @@ def _quantile_ends(bank: Bank, key: RowKey) -> Callable[[Indices], Ends]:
 
         return ends
 
-    return sampled
+    return sample
 
 
 def _pooled(bins: Bins) -> Array:
@@ -174,17 +169,11 @@ def _moments(below: Array, indices: Indices, n_rows: int) -> Moments:
     return shares(sums, n * n_rows, n)
 
 
-def share(bank: Bank, key: RowKey) -> Statistic:
-    """Return the share of rows for which something holds.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
-    """
+def make_share(bank: Bank, key: RowKey) -> BankRow:
+    """Return the share of rows for which something holds."""
     values = bank.column(key.divisor, key.quantity)
 
-    def sampled(indices: Indices) -> Ends:
+    def sample(indices: Indices) -> Ends:
         n = indices.shape[-1]
         rows = n * bank.point.shape[0]
         moments = mean_moments(values[indices])
@@ -205,4 +194,4 @@ def share(bank: Bank, key: RowKey) -> Statistic:
 
         return ends
 
-    return Statistic(float(values.mean()), sampled)
+    return BankRow(float(values.mean()), sample)

@@ -11,11 +11,11 @@ from montecarlo.calibration.bank import (
     row_keys,
     save_whole,
 )
-from montecarlo.calibration.judged import (
+from montecarlo.calibration.bank_rows import (
     columns_of,
     estimate,
+    make_row,
     pooled_value,
-    statistic,
 )
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
@@ -55,9 +55,9 @@ def test_many_samples_at_once_are_judged_as_one(banks, point):
     """Samples that go through NumPy together miss where each alone misses."""
     bank = banks[point]
     for key in row_keys(point):
-        row = statistic(bank, key)
+        row = make_row(bank, key)
         (indices,) = index_chunks(SIZE, 24, 60, seed=9)
-        low, high = row.sampled(indices)(0.1)
+        low, high = row.sample(indices)(0.1)
         truth = row.truth if key.summary not in QUANTILES else edge_of(key, row)
         for number, some in enumerate(indices):
             alone = estimate(bank, key, some).interval(0.1)
@@ -78,9 +78,9 @@ def edge_of(key, row):
 def test_misses_are_found(banks):
     """A truth that is off by five standard errors is missed on the right side."""
     key = RowKey("none", "score_variance", "value")
-    row = statistic(banks[PAIRS], key)
+    row = make_row(banks[PAIRS], key)
     (indices,) = index_chunks(SIZE, 48, 200, seed=3)
-    low, high = row.sampled(indices)(0.01)
+    low, high = row.sample(indices)(0.01)
     _, error = pooled_value(banks[PAIRS], key)
     shift = 5.0 * error * np.sqrt(SIZE / 48)
 

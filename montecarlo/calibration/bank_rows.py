@@ -1,9 +1,9 @@
-"""Judged samples: drawn from a bank, and how their intervals lie to the truth.
+"""Rows of a bank: estimated, and ready to be judged in samples of its replicates.
 
-A judged sample is as many replicates as the report's first look takes.  Its truth is
-the bank itself, of which it is a sample: the bank's own luck, which would count at a
-rate of 1 in 10,000, is no part of it.  How the bank lies to an exact value is a number
-of its own.
+A judged sample has as many replicates as the report's first interim analysis.  Its
+truth is the bank itself, of which it is a sample: the bank's own luck, which would
+count at a rate of 1 in 10,000, is no part of it.  How the bank lies to an exact value
+is a number of its own.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,13 @@ from montecarlo.attention.quantities import is_indicator
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank
-from montecarlo.calibration.counted import Ends, Statistic, quantile, share, spread
+from montecarlo.calibration.counted_rows import (
+    BankRow,
+    Ends,
+    make_quantile,
+    make_quantile_ratio,
+    make_share,
+)
 from montecarlo.estimation.estimates import (
     Estimate,
     jackknife,
@@ -33,30 +39,24 @@ from montecarlo.estimation.row_distribution import (
     quantile_estimate,
     row_distribution,
 )
-from montecarlo.estimation.summaries import SPREAD, RowKey
+from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.sampling.replicates import count_bins
 from montecarlo.sampling.resampling import Indices
 
 
-def statistic(bank: Bank, key: RowKey) -> Statistic:
-    """Return a row of a bank as a statistic of samples.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
-    """
+def make_row(bank: Bank, key: RowKey) -> BankRow:
+    """Return a row of a bank as a statistic of samples."""
     if key.summary in QUANTILES:
-        return quantile(bank, key)
-    if key.summary == SPREAD:
-        return spread(bank, key, pooled_value(bank, key)[0])
+        return make_quantile(bank, key)
+    if key.summary == QUANTILE_RATIO:
+        return make_quantile_ratio(bank, key, pooled_value(bank, key)[0])
     if is_share(key):
-        return share(bank, key)
+        return make_share(bank, key)
     values, function = columns_of(bank, key)
     scale = _interval_scale(key)
     truth = float(function(values.mean(axis=1)))
 
-    def sampled(indices: Indices) -> Ends:
+    def sample(indices: Indices) -> Ends:
         n = indices.shape[-1]
         moments = moments_of(bank, key, indices)
 
@@ -66,7 +66,7 @@ def statistic(bank: Bank, key: RowKey) -> Statistic:
 
         return ends
 
-    return Statistic(truth, sampled)
+    return BankRow(truth, sample)
 
 
 def moments_of(bank: Bank, key: RowKey, indices: Indices) -> Moments:
@@ -141,15 +141,8 @@ def _used(quantity: PairQuantity) -> tuple[str, ...]:
 
 
 def estimate(bank: Bank, key: RowKey, indices: Indices) -> Estimate:
-    """Return the report's estimate of a row from some replicates of a bank.
-
-    Parameters
-    ----------
-    bank : Bank
-    key : RowKey
-    indices : ndarray, shape (n_replicates,)
-    """
-    if key.summary == SPREAD:
+    """Return the report's estimate of a row from some replicates of a bank."""
+    if key.summary == QUANTILE_RATIO:
         parts = [
             (_quantile(bank, RowKey(divisor, key.quantity, summary), indices), power)
             for divisor in key.divisor.split("/")

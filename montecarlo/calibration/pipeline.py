@@ -5,12 +5,10 @@ where what is stale is marked by hand, and what changed is looked at as a diff.
 """
 
 import argparse
-import platform
 from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -37,11 +35,10 @@ from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.errors import InputError, UnfinishedError, writing
 from montecarlo.execution.executors import available_cores, make_executor
-from montecarlo.execution.fingerprint import cpu_kernel
-from montecarlo.names import jobs_number, named_folder, seed_number
+from montecarlo.execution.fingerprint import made_with
+from montecarlo.names import parse_folder, parse_jobs, parse_seed
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.recording import LIBRARIES
 from montecarlo.study.running import Study, error_rates_of
 
 
@@ -72,26 +69,15 @@ SHORT = Sizes(256, 2**11, 50, 2, step=5)
 
 
 def make_card(arguments: argparse.Namespace) -> Iterator[str]:
-    """Make the card and yield what to print on the way.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Of the command, as typed.
-
-    Raises
-    ------
-    ValueError
-        One line: name, requirement, what came.
-    """
+    """Make the card and yield what to print on the way."""
     sizes = SHORT if arguments.short else WHOLE
-    seed = seed_number(arguments.seed)
-    jobs = jobs_number(arguments.jobs) or available_cores()
-    work = named_folder("work", arguments.work)
+    seed = parse_seed(arguments.seed)
+    jobs = parse_jobs(arguments.jobs) or available_cores()
+    work = parse_folder("work", arguments.work)
     work /= "short" if arguments.short else "whole"
     output = work / "card" if arguments.short else FOLDER  # what is shipped is whole
     if arguments.output is not None:
-        output = named_folder("output", arguments.output)
+        output = parse_folder("output", arguments.output)
     for name, folder in (("work", work), ("output", output)):
         with _usable(name, folder):
             if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
@@ -131,18 +117,13 @@ def _make(
         seeds = range(seed, seed + sizes.studies)
         studies = judge_studies(seeds, executor, work)
     tallies = [tally(rate, some) for rate, some in studies.items()]
-    about = {
+    about: dict[str, object] = {
         "command": f"python -m montecarlo calibrate --seed {seed}",
         "seed": seed,
         "simultaneous_error": error_rate,
         "studies": studies_recipe(),
         "stale": [],
-        "versions": {
-            "montecarlo": version("montecarlo"),
-            "python": platform.python_version(),
-            **{name: version(name) for name in LIBRARIES[:2]},
-        },
-        "kernel": cpu_kernel(),
+        **made_with(),
     }
     write_card(output, found, tallies, about)
     probes = probe(seed, points()[:: sizes.step])
@@ -153,14 +134,7 @@ def _make(
 def _require_writable(name: str, folder: Path, files: Collection[str] | None) -> None:
     """Refuse a folder that cannot be written, before hours of work.
 
-    Parameters
-    ----------
-    name : str
-        The option, for the message.
-    folder : Path
-        Made if it is not there.
-    files : collection of str or None
-        All that may be there; None: anything.
+    It is made if it is not there; files are all that may be in it, None: anything.
     """
     with _usable(name, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -191,15 +165,7 @@ def judge_bank(
 ) -> tuple[list[Rates], list[Power]]:
     """Draw the bank of a point, or read it, and judge samples of it.
 
-    Parameters
-    ----------
-    point : DesignPoint
-    seed : int
-    sizes : Sizes
-    error_rate : float
-        One-sided, of one simultaneous interval of the standard report.
-    work : Path
-        Where banks are kept.
+    The error rate is one-sided, of one simultaneous interval of the standard report.
     """
     bank = read_or_draw(point, seed, sizes.bank, work)
     rates = measure_rates(bank, sizes.samples, sizes.draws)
@@ -209,15 +175,7 @@ def judge_bank(
 def judge_series(
     series: Sequence[DesignPoint], seed: int, sizes: Sizes, work: Path
 ) -> list[Rates]:
-    """Draw the banks of a series, or read them, and judge slopes and ratios of ends.
-
-    Parameters
-    ----------
-    series : sequence of DesignPoint
-        By rising d_k.
-    seed, sizes, work
-        As for `judge_bank`.
-    """
+    """Draw the banks of a series, or read them, and judge slopes and ratios of ends."""
     banks = [read_or_draw(point, seed, sizes.bank, work) for point in series]
     return measure_series(banks, sizes.samples, sizes.draws)
 

@@ -1,0 +1,53 @@
+"""What vague words and "about" stand for: each number once, by a name.
+
+A claims file may say ``tolerance = "variance"`` or ``low = "one-hot"`` in place of a
+number.  docs/changes-after-results.md tells which were changed after results were seen.
+"""
+
+from typing import Any
+
+from montecarlo.attention.rows import SATURATED
+from montecarlo.names import look_up
+
+#: Largest weight from which on a row is called one-hot, or saturated.
+ONE_HOT = SATURATED["saturated"]
+#: Effective keys, as a part of n: between these a row is balanced, beyond near uniform.
+BALANCED, NEAR_UNIFORM = 0.25, 0.9
+#: The largest weight that a balanced row has at most.
+BALANCED_WEIGHT = 0.5
+
+#: Name to number, in place of which it may stand.
+NUMBERS = {
+    "one-hot": ONE_HOT,
+    "balanced": BALANCED,
+    "balanced-weight": BALANCED_WEIGHT,
+    "near-uniform": NEAR_UNIFORM,
+    "some-rows": 0.1,  # a part of the rows that "can" asks for
+    "explodes": 10.0,  # times what it is under sqrt
+    "vanishes": 0.1,  # the same, downward
+    "variance": 0.05,
+    "standard-deviation": 0.0247,  # what 5 % of a variance is of its root
+    "mean": 0.05,  # in standard deviations, or of a mean that is not 0
+}
+#: Fields of a check where a name may stand.
+_FIELDS = frozenset({"tolerance", "low", "high", "times"})
+
+
+def put_numbers(entry: Any) -> Any:  # noqa: ANN401 - what TOML holds
+    """Return what was read from a claims file with numbers in place of their names.
+
+    Raises
+    ------
+    InputError
+        If a name is not known.
+    """
+    if isinstance(entry, list):
+        return [put_numbers(one) for one in entry]
+    if not isinstance(entry, dict):
+        return entry
+    return {
+        field: look_up(field, value, NUMBERS)
+        if field in _FIELDS and isinstance(value, str)
+        else put_numbers(value)
+        for field, value in entry.items()
+    }
