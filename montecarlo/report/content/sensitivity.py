@@ -19,21 +19,40 @@ FILE = Path(__file__).with_name("sensitivity.json")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A claim, or one of its interpretations, whose verdict is another then."""
+    """A claim, or one of its interpretations, whose verdict is another then.
+
+    Attributes
+    ----------
+    claim : str
+    interpretation : str
+        Empty: the claim's own verdict.
+    before, after : str
+        Verdicts.
+    """
 
     claim: str
-    interpretation: str  # empty: the claim's own verdict
-    before: str  # verdicts
+    interpretation: str
+    before: str
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was varied, by which factor or to which value, and what that changes."""
+    """What was varied, by which factor or to which value, and what that changes.
 
-    varied: str  # tolerance, slope, one-hot or seed
-    value: float  # the factor, the threshold or the seed
-    changes: tuple[Change, ...]  # those whose verdict is another then
+    Attributes
+    ----------
+    varied : str
+        Tolerance, slope, one-hot or seed.
+    value : float
+        The factor, the threshold or the seed.
+    changes : tuple of Change
+        Those whose verdict is another then.
+    """
+
+    varied: str
+    value: float
+    changes: tuple[Change, ...]
 
     @property
     def verdicts(self) -> list[Change]:
@@ -48,14 +67,27 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """How many verdicts change with other choices."""
+    """How many verdicts change with other choices.
+
+    Attributes
+    ----------
+    preset : str
+    seed : int
+        Of the results that were judged again.
+    checks : str
+        `fingerprint` of what they were judged by.
+    claims, interpretations : int
+        How many there are.
+    lines : tuple of Choice
+        One for each thing that was varied.
+    """
 
     preset: str
-    seed: int  # of the results that were judged again
-    checks: str  # `fingerprint` of what they were judged by
-    claims: int  # how many there are
+    seed: int
+    checks: str
+    claims: int
     interpretations: int
-    lines: tuple[Choice, ...]  # one for each thing that was varied
+    lines: tuple[Choice, ...]
 
 
 def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:

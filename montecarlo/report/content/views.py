@@ -147,7 +147,7 @@ class ClaimView:
     statement: Shown
     names: Mapping[str, Shown]  # key of each text to its name
     outcome: ClaimOutcome
-    finding: Said | None = None  # none where no sentence of the catalogue holds
+    finding: Said | None = None  # None where no sentence of the catalogue holds
     interpretations: tuple[InterpretationView, ...] = ()
     right: RightView | None = None  # of a claim that fails, where the sentence holds
     concedes: Said | None = None  # what is right in a claim that fails

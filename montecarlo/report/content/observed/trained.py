@@ -26,12 +26,18 @@ class TrainedInterpretation:
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """What the table of claims shows of a trained model."""
+    """What the table of claims shows of a trained model.
+
+    Attributes
+    ----------
+    d_k, n_heads, n_sequences : int
+    interpretations : mapping
+        Claim to its interpretations that one model can decide.
+    """
 
     d_k: int
     n_heads: int
     n_sequences: int
-    #: Claim to its interpretations that one model can decide.
     interpretations: Mapping[str, Sequence[TrainedInterpretation]]
 
 

@@ -65,12 +65,12 @@ class InterpretationLine:
 class ObservedView:
     """Everything that the pages of an observation show."""
 
-    record: Mapping[str, Any]  # observation.json and run.json
-    run: Mapping[str, Any]
+    record: Mapping[str, Any]  # observation.json
+    run: Mapping[str, Any]  # run.json
     overall: Mapping[str, TableCell]  # quantity to its mean over heads
     states: Sequence[tuple[str, int]]  # heads in each state, none left out
-    too_weak: int  # heads whose rows have a variance above, below 1 after the division
-    too_strong: int
+    too_weak: int  # heads whose rows have a variance above 1 after the division
+    too_strong: int  # below 1
     #: Quantity to its smallest, median and largest value over heads.
     ranges: Mapping[str, Range]
     lines: Sequence[HeadLine]  # the heads farthest off first
