@@ -19,7 +19,7 @@ from montecarlo.report.content.texts.errata import make_errata
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
 from montecarlo.report.figures.captions.legends import read_legends
-from montecarlo.report.figures.judging.by_text import with_verdicts
+from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render.embedding import draw_figures
 from montecarlo.report.render.outputs import (
