@@ -17,8 +17,8 @@ from montecarlo.report.command import Make
 from montecarlo.report.content.findings import Results
 from montecarlo.report.content.views import Findings
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.files import FORMATS, THEMES, draw_files
-from montecarlo.report.figures.judging.by_text import with_verdicts
+from montecarlo.report.figures.drawing.files import FORMATS, THEMES, draw_files
+from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import Node, read_html, to_markdown

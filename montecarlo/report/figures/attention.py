@@ -4,33 +4,38 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import (
     gaussian_rows,
     key_counts,
     with_interval,
 )
+from montecarlo.report.content.tables.topics import N_KEYS
+from montecarlo.report.figures.captions.picking import at_nearest
 from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
-    INK,
     LIGHT_PAGE,
     MUTED,
     SHADES,
     Dash,
+    present,
 )
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
-    key_of,
+    keys_of,
+    line_key,
     plot_estimates,
     plot_line,
+    plot_series,
     powers_of_two,
+    rescale,
 )
 from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 from montecarlo.results.example import EXAMPLE
 from montecarlo.results.folder import ResultsError
 
@@ -47,19 +52,18 @@ LEAST_D_K, MOST_D_K = 8, 1024
 #: Sizes of practice, which a line marks.
 MARKED_D_K = (64, 128)
 MARK = 4.5
+#: The share of saturated rows is told at this d_k, or one near it.
+FACT_D_K = 64
 
 
-def example_weights(
-    curves: pd.DataFrame,
-) -> Iterator[tuple[str, int, Weights]]:
-    """Yield divisor, d_k and weights, shape (queries, keys), of the rows drawn.
+def example_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
+    """Return the weights of the rows drawn."""
+    return curves[curves["curve"].eq(EXAMPLE) & curves["divisor"].isin(DIVISORS)]
 
-    Parameters
-    ----------
-    curves : DataFrame
-        curves.csv.
-    """
-    rows = curves[curves["curve"].eq(EXAMPLE)]
+
+def example_weights(curves: DataFrame) -> Iterator[tuple[str, int, Weights]]:
+    """Yield divisor, d_k and weights, shape (queries, keys), of the rows drawn."""
+    rows = example_rows(curves, curves)
     for divisor in DIVISORS:
         mine = rows[rows["divisor"].eq(divisor)].sort_values("x")
         if len(mine):
@@ -73,19 +77,10 @@ def example_weights(
             yield divisor, int(mine["d_k"].iloc[0]), weights.reshape(-1, n_keys)
 
 
-def saturated_rows(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return the shares of saturated rows that are drawn.
+def saturated_rows(measurements: DataFrame) -> DataFrame:
+    """Return the shares of saturated rows that are drawn: by two divisors.
 
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-
-    Returns
-    -------
-    DataFrame
-        Means of ``saturated`` of Gaussian rows, unscaled and divided by sqrt(d_k), of
-        the numbers of keys that have a line; empty without any.
+    Of Gaussian rows of the numbers of keys that have a line.
     """
     rows = gaussian_rows(measurements, quantity="saturated", summary="mean")
     rows = with_interval(rows[rows["divisor"].isin(DIVISORS)])
@@ -93,7 +88,7 @@ def saturated_rows(measurements: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["n_keys"].isin(key_counts(rows, LINE_KEYS, len(DASHES)))]
 
 
-def build_attention(measurements: pd.DataFrame, curves: pd.DataFrame) -> Figure | None:
+def build_attention(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build maps of drawn weights above, and shares of saturated rows below."""
     drawn, rows = list(example_weights(curves)), saturated_rows(measurements)
     if len(drawn) < len(DIVISORS) or rows.empty:
@@ -113,17 +108,7 @@ def build_attention(measurements: pd.DataFrame, curves: pd.DataFrame) -> Figure 
 
 
 def plot_weights(axes: Axes, weights: Weights) -> Axes:
-    """Draw each weight as a shade: a line for a query, the first uppermost.
-
-    Parameters
-    ----------
-    axes : Axes
-    weights : ndarray, shape (queries, keys)
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw each weight as a shade: a line for a query, the first uppermost."""
     n_queries, n_keys = weights.shape
     shade = np.searchsorted(LEVELS, 100.0 * weights, "right") - 1
     shade = np.minimum(shade, len(SHADES) - 1)
@@ -147,28 +132,16 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
     return axes
 
 
-def plot_saturated(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw the percentage of saturated rows against d_k, a dash for each n.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        As `saturated_rows` gives it.
-
-    Returns
-    -------
-    Axes
-    """
-    columns = ["estimate", "ci_low", "ci_high"]
-    table = table.assign(**{name: 100.0 * table[name] for name in columns})
-    counts = sorted(set(table["n_keys"]))
-    for n_keys, dash in zip(counts, DASHES, strict=False):
-        for divisor in DIVISORS:
-            rows = table[table["n_keys"].eq(n_keys) & table["divisor"].eq(divisor)]
-            look = replace(DIVISOR_LOOKS[divisor], dash=dash, size=MARK)
-            plot_line(axes, rows, look)
-            plot_estimates(axes, rows, look)
+def plot_saturated(axes: Axes, table: DataFrame) -> Axes:
+    """Draw the percentage of saturated rows against d_k, a dash for each n."""
+    table = rescale(table, lambda part: 100.0 * part)
+    looks = present(DIVISOR_LOOKS, DIVISORS)
+    keys = keys_of(looks, looks)
+    for n_keys, dash in zip(sorted(set(table["n_keys"])), DASHES, strict=False):
+        rows = table[table["n_keys"].eq(n_keys)]
+        dashed = {d: replace(looks[d], dash=dash, size=MARK) for d in looks}
+        plot_series(axes, rows, "divisor", dashed, plot_line, plot_estimates)
+        keys.append(line_key(dash, f"$n = {n_keys:.0f}$"))
     for d_k in MARKED_D_K:
         axes.axvline(d_k, color=MUTED, linewidth=1.1, zorder=1.5)
     powers_of_two(axes, table["d_k"], columns=1)
@@ -177,10 +150,33 @@ def plot_saturated(axes: Axes, table: pd.DataFrame) -> Axes:
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$P(p_{\max} \geq 90\,\%)\;/\;\%$")
-    keys = [key_of(DIVISOR_LOOKS[name]) for name in DIVISORS]
-    keys += [
-        Line2D([], [], color=INK, linestyle=dash, label=f"$n = {n_keys:.0f}$")
-        for n_keys, dash in zip(counts, DASHES, strict=False)
-    ]
     axes.legend(handles=keys, loc="upper left", borderaxespad=0.0)
     return axes
+
+
+def pick_attention(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+    """Average the largest weights of the rows drawn; pick a share of saturated rows."""
+    largest = [weights.max(axis=1) for _, _, weights in example_weights(curves)]
+    rows = saturated_rows(measurements)
+    rows = at_nearest(rows[rows["divisor"].eq("none")], "n_keys", N_KEYS)
+    rows = at_nearest(rows, "d_k", FACT_D_K)
+    if len(largest) < 2 or rows.empty:
+        return None
+    row = rows.iloc[0]
+    return {
+        "first": float(100.0 * largest[0].mean()),
+        "second": float(100.0 * largest[1].mean()),
+        "d_k": float(row["d_k"]),
+        "n": float(row["n_keys"]),
+        "share": float(100.0 * row["estimate"]),
+        "share_error": float(100.0 * row["std_error"]),
+    }
+
+
+ATTENTION = FigureSpec(
+    "attention",
+    build_attention,
+    "weights as drawn, and the share of saturated rows",
+    pick_attention,
+    {"divisors": example_rows},
+)

@@ -1,10 +1,10 @@
 """Initialisations: the variance they give entries and scaled scores."""
 
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pandas import DataFrame
 
 from montecarlo.report.content.tables.topics import audit_table
+from montecarlo.report.figures.captions.picking import pair
 from montecarlo.report.figures.drawing.palette import BLUE, INK, MUTED, Look
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
@@ -12,6 +12,7 @@ from montecarlo.report.figures.drawing.panels import (
     legend_above,
     letters,
 )
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 ENTRY_LOOK = Look(INK, "o", symbol=r"$\mathrm{Var}(q_m)$", filled=False)
 SCORE_LOOK = Look(BLUE, "s", symbol=r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})$")
@@ -19,33 +20,13 @@ SCORE_LOOK = Look(BLUE, "s", symbol=r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})$")
 LINE = 0.24
 
 
-def build_audit(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_audit(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build one line for each initialisation, lettered as in the table."""
     entries, scores = audit_table(measurements)
     if entries.empty:
         return None
     figure = Figure(figsize=(WIDTH, LINE * len(entries) + 1.2), layout="constrained")
-    plot_audit(figure.subplots(), entries, scores)
-    legend_above(figure, [key_of(ENTRY_LOOK), key_of(SCORE_LOOK)])
-    return figure
-
-
-def plot_audit(axes: Axes, entries: pd.DataFrame, scores: pd.DataFrame) -> Axes:
-    """Draw both variances of each initialisation, the first one uppermost.
-
-    Parameters
-    ----------
-    axes : Axes
-    entries, scores : DataFrame
-        Rows of the same initialisations, in the order of the table.
-
-    Returns
-    -------
-    Axes
-    """
+    axes = figure.subplots()
     for table, look in ((entries, ENTRY_LOOK), (scores, SCORE_LOOK)):
         value = table["estimate"].to_numpy()
         low = value - table["ci_low"].to_numpy()
@@ -63,4 +44,16 @@ def plot_audit(axes: Axes, entries: pd.DataFrame, scores: pd.DataFrame) -> Axes:
     axes.invert_yaxis()
     axes.grid(visible=False, axis="x")
     axes.set_xlabel(r"$\mathrm{Var}$")
-    return axes
+    legend_above(figure, [key_of(ENTRY_LOOK), key_of(SCORE_LOOK)])
+    return figure
+
+
+def pick_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the smallest and the largest variance of scaled scores."""
+    scores = audit_table(measurements)[1]
+    return None if scores.empty else pair(scores.iloc[:1], scores.iloc[-1:])
+
+
+AUDIT = FigureSpec(
+    "audit", build_audit, "variances that initialisations give", pick_variances
+)

@@ -1,29 +1,33 @@
 """Number formats: where the exponential overflows, and what rounding leaves."""
 
-from dataclasses import replace
-
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import nearest, with_interval
+from montecarlo.report.content.tables.rows import with_interval
+from montecarlo.report.figures.captions.picking import at_nearest, pair
 from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     GREEN,
     INK,
     OCHRE,
     Look,
+    resize,
 )
 from montecarlo.report.figures.drawing.panels import (
-    key_of,
+    keys_of,
+    legend_above,
+    legend_below,
     logarithmic,
     panels,
     plot_estimates,
     plot_limit,
     plot_reference,
+    plot_series,
     powers_of_two,
 )
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 #: Formats by the power of 2 that their rounding is: 11 bits of a number in float16.
 ROUNDOFF = {"bfloat16": -8, "float16": -11, "float32": -24}
@@ -36,51 +40,15 @@ D_K, N_KEYS = 64, 128
 MARK = 4.5
 
 
-def build_formats(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
-    """Build overflow probabilities against d_k, and errors of weights by rounding."""
-    tails = tail_rows(measurements)
-    errors = error_rows(measurements)
-    if tails.empty or errors.empty:
-        return None
-    figure, (left, right) = panels(1, 2, 2.9)
-    plot_overflow(left, tails)
-    plot_errors(right, errors)
-    right.set_title(f"$d_k = {D_K}$")
-    present = [f for f in FORMAT_LOOKS if f in set(tails["number_format"])]
-    figure.legend(
-        handles=[key_of(FORMAT_LOOKS[name]) for name in present],
-        loc="outside upper center",
-        ncols=len(present),
-    )
-    divisors = set(errors["divisor"])
-    figure.legend(
-        handles=[key_of(k) for d, k in DIVISOR_LOOKS.items() if d in divisors],
-        loc="outside lower center",
-        ncols=len(divisors),
-    )
-    return figure
-
-
-def tail_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+def tail_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     """Return the probabilities of overflow that measurements.csv has."""
     return measurements[measurements["quantity"].eq("overflow_probability")]
 
 
-def error_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+def error_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     """Return mean errors of weights by format and divisor, at one d_k and n.
 
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-
-    Returns
-    -------
-    DataFrame
-        Of softmax as libraries compute it: the largest score is subtracted first.
+    Of softmax as libraries compute it: the largest score is subtracted first.
     """
     rows = measurements[
         measurements["quantity"].eq("format_error")
@@ -89,64 +57,71 @@ def error_rows(measurements: pd.DataFrame) -> pd.DataFrame:
         & measurements["d_k"].eq(D_K)
         & measurements["summary"].eq("mean")
     ]
-    rows = with_interval(rows)
-    return rows[rows["n_keys"].eq(nearest(rows["n_keys"].dropna(), N_KEYS) or 0)]
+    return at_nearest(with_interval(rows), "n_keys", N_KEYS)
 
 
-def plot_overflow(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw the probability that one exponential overflows, with exact values as lines.
+def build_formats(measurements: DataFrame, curves: DataFrame) -> Figure | None:
+    """Build overflow probabilities against d_k, and errors of weights by rounding."""
+    tails, errors = tail_rows(measurements, curves), error_rows(measurements, curves)
+    if tails.empty or errors.empty:
+        return None
+    figure, (left, right) = panels(1, 2, 2.9)
+    _plot_overflow(left, tails)
+    _plot_errors(right, errors)
+    right.set_title(f"$d_k = {D_K}$")
+    legend_above(figure, keys_of(FORMAT_LOOKS, tails["number_format"]))
+    legend_below(figure, keys_of(DIVISOR_LOOKS, errors["divisor"]))
+    return figure
 
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of ``overflow_probability``.
 
-    Returns
-    -------
-    Axes
-    """
-    for name, look in FORMAT_LOOKS.items():
-        rows = table[table["number_format"].eq(name)]
-        if len(rows):
-            plot_reference(axes, rows)
-            plot_estimates(axes, rows, replace(look, size=MARK))
+def _plot_overflow(axes: Axes, table: DataFrame) -> None:
+    """Draw probabilities that one exponential overflows, with exact values as lines."""
+    looks = resize(FORMAT_LOOKS, MARK)
+    plot_series(axes, table, "number_format", looks, plot_reference, plot_estimates)
     logarithmic(axes)
     powers_of_two(axes, table["d_k"], columns=2)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$P(e^{q\cdot k} = \infty)$")
-    return axes
 
 
-def plot_errors(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw errors of weights by the rounding u of their format, with u as a line.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        As `error_rows` gives them.
-
-    Returns
-    -------
-    Axes
-    """
-    present = sorted(set(table["number_format"]), key=ROUNDOFF.__getitem__)
-    column = table["number_format"].map({name: i for i, name in enumerate(present)})
-    for place, (divisor, look) in enumerate(DIVISOR_LOOKS.items()):
+def _plot_errors(axes: Axes, table: DataFrame) -> None:
+    """Draw errors of weights by the rounding u of their format, with u as a line."""
+    names = sorted(set(table["number_format"]), key=ROUNDOFF.__getitem__)
+    column = table["number_format"].map({name: i for i, name in enumerate(names)})
+    for place, (divisor, look) in enumerate(resize(DIVISOR_LOOKS, MARK).items()):
         rows = table[table["divisor"].eq(divisor)]
         # beside each other, or they would cover each other
         rows = rows.assign(column=column[rows.index] + 0.2 * (place - 1.5))
-        if len(rows):
-            plot_estimates(axes, rows, replace(look, size=MARK), "column")
-    for i, name in enumerate(present):
-        plot_limit(
-            axes, np.array([i - 0.45, i + 0.45]), np.full(2, 2.0 ** ROUNDOFF[name])
-        )
+        plot_estimates(axes, rows, look, "column")
+    for i, name in enumerate(names):
+        u = 2.0 ** ROUNDOFF[name]
+        plot_limit(axes, np.array([i - 0.45, i + 0.45]), np.full(2, u))
     logarithmic(axes)
-    axes.set_xticks(range(len(present)), [f"$2^{{{ROUNDOFF[f]}}}$" for f in present])
-    axes.set_xlim(-0.6, len(present) - 0.4)
+    axes.set_xticks(range(len(names)), [f"$2^{{{ROUNDOFF[f]}}}$" for f in names])
+    axes.set_xlim(-0.6, len(names) - 0.4)
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("$u$")
     axes.set_ylabel(r"$\mathrm{E}\,\delta$")
-    return axes
+
+
+def pick_overflows(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick overflow probabilities of two formats at the smallest d_k they share."""
+    rows = tail_rows(measurements, curves)
+    halves, singles = (
+        rows[rows["number_format"].eq(name)] for name in ("float16", "float32")
+    )
+    common = set(halves["d_k"]) & set(singles["d_k"])
+    if not common:
+        return None
+    d_k = min(common)
+    halves, singles = (one[one["d_k"].eq(d_k)] for one in (halves, singles))
+    return pair(halves, singles, d_k=d_k)
+
+
+FORMATS = FigureSpec(
+    "formats",
+    build_formats,
+    "overflow and resolution by number format",
+    pick_overflows,
+    {"divisors": error_rows, "formats": tail_rows},
+)

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import (
     gaussian_rows,
@@ -13,32 +12,35 @@ from montecarlo.report.content.tables.rows import (
     nearest,
     with_interval,
 )
+from montecarlo.report.figures.captions.picking import gaussian_panel, pick_two
 from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     GRADIENT_LOOKS,
-    INK,
     Dash,
     Look,
+    present,
+    resize,
 )
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
-    key_of,
-    label_edges,
+    keys_of,
     legend_above,
     level,
+    line_key,
     logarithmic,
-    panels,
     plot_estimates,
     plot_line,
+    plot_panels,
     plot_reference,
+    plot_series,
     powers_of_two,
     symbol_of,
 )
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 QUANTITIES = tuple(GRADIENT_LOOKS)
-DIVISORS = ("none", "sqrt")
-#: Size of marks in small panels, in points.
-MARK = 4.0
+#: Marks are smaller in small panels.
+DIVISORS = resize(present(DIVISOR_LOOKS, ("none", "sqrt")), 4.0)
 PANEL_KEYS = (32, 128, 512)
 RATIO_KEYS = 128
 #: Quantiles fall far below this; the means would then be flat lines.
@@ -52,7 +54,7 @@ DASHES: dict[str, Dash] = {
 SUMMARY_SYMBOLS = {"mean": r"$\mathrm{E}$", "median": "$Q_{0.5}$", "q10": "$Q_{0.1}$"}
 
 
-def gradient_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+def gradient_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     """Return the summaries of gradients that panels over d_k are drawn from."""
     rows = gaussian_rows(measurements)
     return rows[
@@ -62,69 +64,63 @@ def gradient_rows(measurements: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-def build_gradients(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_gradients(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build one row of panels per gradient, one column per n."""
-    rows = gradient_rows(measurements)
+    rows = gradient_rows(measurements, curves)
     counts = key_counts(rows, PANEL_KEYS, len(PANEL_KEYS))
-    present = [name for name in QUANTITIES if rows["quantity"].eq(name).any()]
-    if not counts or not present:
+    quantities = present(GRADIENT_LOOKS, rows["quantity"])
+    if not counts:
         return None
-    columns = len(counts)
-    figure, axes = panels(len(present), columns, 1.75)
-    for row, quantity in enumerate(present):
-        line = axes[row * columns : (row + 1) * columns]
-        mine = rows[rows["quantity"].eq(quantity)]
-        for one, n_keys in zip(line, counts, strict=True):
-            plot_gradients(one, mine[mine["n_keys"].eq(n_keys)])
-            powers_of_two(one, rows["d_k"], columns)
-            lowest = row == len(present) - 1
-            one.tick_params(bottom=lowest, labelbottom=lowest)
-            if row == 0:
-                one.set_title(f"$n = {n_keys}$")
-        label_edges(line, columns, "", f"${symbol_of(quantity)}$")
-    for one in axes[-columns:]:
-        one.set_xlabel("$d_k$")
-    there = set(rows["divisor"])
-    divisors = [key_of(DIVISOR_LOOKS[d], line=True) for d in DIVISORS if d in there]
-    legend_above(figure, [*divisors, *_summary_keys()])
+    parts = [
+        (
+            f"$n = {n}$" if place == 0 else "",
+            rows[rows["quantity"].eq(quantity) & rows["n_keys"].eq(n)],
+        )
+        for place, quantity in enumerate(quantities)
+        for n in counts
+    ]
+    figure = plot_panels(
+        plot_gradients,
+        parts,
+        rows["d_k"],
+        [f"${symbol_of(quantity)}$" for quantity in quantities],
+        columns=len(counts),
+        height=1.75,
+    )
+    divisors = keys_of(DIVISORS, rows["divisor"], line=True)
+    summaries = [line_key(dash, SUMMARY_SYMBOLS[name]) for name, dash in DASHES.items()]
+    legend_above(figure, [*divisors, *summaries])
     return figure
 
 
-def plot_gradients(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw mean, median and 10 % quantile of one gradient against d_k.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of one quantity and n of measurements.csv.
-
-    Returns
-    -------
-    Axes
-    """
-    for divisor in DIVISORS:
-        rows = table[table["divisor"].eq(divisor)]
-        look = replace(DIVISOR_LOOKS[divisor], size=MARK)
-        for summary, dash in DASHES.items():
-            mine = rows[rows["summary"].eq(summary)]
-            if mine["reference"].notna().all():
-                plot_reference(axes, mine)
-            else:
-                plot_line(axes, mine, replace(look, dash=dash))
-        mean = with_interval(rows[rows["summary"].eq("mean")])
-        plot_estimates(axes, mean, look)
+def plot_gradients(axes: Axes, table: DataFrame) -> Axes:
+    """Draw mean, median and 10 % quantile of one gradient against d_k."""
+    plot_series(axes, table, "divisor", DIVISORS, _plot_summaries)
     logarithmic(axes, LEAST_GRADIENT, MOST_GRADIENT)
     return axes
 
 
-def build_gradient_ratio(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def _plot_summaries(axes: Axes, rows: DataFrame, look: Look) -> Axes:
+    for summary, dash in DASHES.items():
+        mine = rows[rows["summary"].eq(summary)]
+        if mine["reference"].notna().all():
+            plot_reference(axes, mine)
+        else:
+            plot_line(axes, mine, replace(look, dash=dash))
+    mean = with_interval(rows[rows["summary"].eq("mean")])
+    return plot_estimates(axes, mean, look)
+
+
+def pick_gradients(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the mean and the median of one gradient of unscaled scores."""
+    return pick_two(
+        gaussian_panel(measurements),
+        ("jacobian_frobenius", "mean", "none"),
+        ("jacobian_frobenius", "median", "none"),
+    )
+
+
+def build_gradient_ratio(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the mean gradients without the divisor over those with it."""
     rows = gaussian_rows(measurements, divisor="none/sqrt", summary="mean")
     rows = with_interval(rows[rows["quantity"].isin(QUANTITIES)])
@@ -136,44 +132,43 @@ def build_gradient_ratio(
     axes = plot_gradient_ratio(figure.subplots(), rows)
     axes.set_title(f"$n = {n_keys}$")
     powers_of_two(axes, rows["d_k"], columns=1)
-    present = set(rows["quantity"])
-    legend_above(
-        figure,
-        [key_of(_named(name), line=True) for name in QUANTITIES if name in present],
-    )
+    looks = {
+        name: replace(look, symbol=f"${symbol_of(name)}$")
+        for name, look in GRADIENT_LOOKS.items()
+    }
+    legend_above(figure, keys_of(looks, rows["quantity"], line=True))
     return figure
 
 
-def plot_gradient_ratio(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw ratios of mean gradients against d_k.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of divisor ``none/sqrt`` and of one n of measurements.csv.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_gradient_ratio(axes: Axes, table: DataFrame) -> Axes:
+    """Draw ratios of mean gradients of one n against d_k."""
     level(axes, 1.0)
-    for quantity, look in GRADIENT_LOOKS.items():
-        rows = table[table["quantity"].eq(quantity)]
-        plot_line(axes, rows, look)
-        plot_estimates(axes, rows, look)
+    plot_series(axes, table, "quantity", GRADIENT_LOOKS, plot_line, plot_estimates)
     logarithmic(axes)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$\mathrm{E}\,(c=1)\;/\;\mathrm{E}\,(c=\sqrt{d_k})$")
     return axes
 
 
-def _named(quantity: str) -> Look:
-    return replace(GRADIENT_LOOKS[quantity], symbol=f"${symbol_of(quantity)}$")
+def pick_gradient_ratios(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the ratios of two gradients."""
+    return pick_two(
+        gaussian_panel(measurements),
+        ("jacobian_trace", "mean", "none/sqrt"),
+        ("gradient_query", "mean", "none/sqrt"),
+    )
 
 
-def _summary_keys() -> list[Line2D]:
-    return [
-        Line2D([], [], color=INK, linestyle=dash, label=SUMMARY_SYMBOLS[summary])
-        for summary, dash in DASHES.items()
-    ]
+GRADIENTS = FigureSpec(
+    "gradients",
+    build_gradients,
+    "four gradients: mean, median and lowest tenth",
+    pick_gradients,
+    {"divisors": gradient_rows},
+)
+GRADIENT_RATIO = FigureSpec(
+    "gradient-ratio",
+    build_gradient_ratio,
+    "gradients without the divisor over those with it",
+    pick_gradient_ratios,
+)

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import entropy_cells, saturation_cells
+from montecarlo.report.figures.captions.picking import pick_ends
 from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     INK,
@@ -24,6 +25,7 @@ from montecarlo.report.figures.drawing.panels import (
     plot_limit,
 )
 from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 #: Inches of a row of cells, and of what stands above and below the rows of a panel.
 ROW, AROUND = 0.33, 0.45
@@ -37,26 +39,30 @@ LINE_POINTS = 17
 LEAST_KEYS = 1.05
 
 
-def build_saturation(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_saturation(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the maps of unscaled and of scaled rows, with the limit 2 ln n."""
     cells = saturation_cells(measurements)
     return _build_maps(cells, r"$\mathrm{E}\,p_{\max}\;/\;\%$")
 
 
-def build_entropy(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def pick_saturations(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the largest weights at the ends of a line of the upper map."""
+    return pick_ends(saturation_cells(measurements))
+
+
+def build_entropy(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the maps of entropy over its most, with effective keys as numbers."""
     cells = entropy_cells(measurements)
     cells = cells.assign(label=[two_digits(keys) for keys in cells["keys"]])
     return _build_maps(cells, r"$\mathrm{E}\,H\,/\,\ln n\;/\;\%$")
 
 
-def _build_maps(cells: pd.DataFrame, symbol: str) -> Figure | None:
+def pick_entropies(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the entropies at the ends of a line of the upper map."""
+    return pick_ends(entropy_cells(measurements))
+
+
+def _build_maps(cells: DataFrame, symbol: str) -> Figure | None:
     """Build the map of unscaled rows above that of scaled ones."""
     divisors = [d for d in ("none", "sqrt") if cells["divisor"].eq(d).any()]
     if not divisors:
@@ -78,8 +84,8 @@ def _build_maps(cells: pd.DataFrame, symbol: str) -> Figure | None:
     return figure
 
 
-def plot_saturation(axes: Axes, table: pd.DataFrame, *, limit: bool) -> Axes:
-    """Draw mean largest weights as shades, with their percentages.
+def plot_saturation(axes: Axes, table: DataFrame, *, limit: bool) -> Axes:
+    """Draw mean largest weights as shades, with percentages, in cells of one size.
 
     Parameters
     ----------
@@ -89,16 +95,11 @@ def plot_saturation(axes: Axes, table: pd.DataFrame, *, limit: bool) -> Axes:
         not have stays empty.  With ``label``, that stands in place of percentages.
     limit : bool
         Whether to draw the line d_k = 2 ln n, behind the numbers.
-
-    Returns
-    -------
-    Axes
-        Both logarithmic, with cells of one size.
     """
     table = table.sort_values(["n_keys", "d_k"])
     value = table["estimate"].to_numpy()
     shade = np.minimum((value * len(SHADES)).astype(int), len(SHADES) - 1)
-    corners = _corners(table)
+    corners = rectangles(*_cell_ends(table["d_k"]), *_cell_ends(table["n_keys"]))
     plot_cells(axes, corners, shade, 0.8)
     _set_scales(axes, table, corners)
     if limit:
@@ -125,7 +126,7 @@ def plot_saturation(axes: Axes, table: pd.DataFrame, *, limit: bool) -> Axes:
     return axes
 
 
-def _set_scales(axes: Axes, table: pd.DataFrame, corners: NDArray[np.float64]) -> None:
+def _set_scales(axes: Axes, table: DataFrame, corners: NDArray[np.float64]) -> None:
     """Make both axes logarithmic, with labels at what was measured."""
     d_ks = sorted(set(table["d_k"]))
     step = -(-len(d_ks) // MOST_TICKS[1])
@@ -161,27 +162,28 @@ def two_digits(value: float) -> str:
     return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
 
 
-def cell_ends(
+def _cell_ends(
     sizes: Iterable[float],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return where the cells around sizes begin and end on a logarithmic scale.
 
-    Parameters
-    ----------
-    sizes : iterable of float
-        Two or more different ones.
-
-    Returns
-    -------
-    low, high : ndarray
-        All cells are equally wide and the nearest two meet: what lies between sizes
-        further apart was not measured, and stays empty.
+    All cells are equally wide and the nearest two meet: what lies between sizes further
+    apart was not measured, and stays empty.
     """
     logs = np.log2(np.asarray(list(sizes), dtype=float))
     half = 0.5 * np.diff(np.unique(logs)).min()
     return 2.0 ** (logs - half), 2.0 ** (logs + half)
 
 
-def _corners(table: pd.DataFrame) -> NDArray[np.float64]:
-    """Return the corners of each row's cell, shape (rows, 4, 2)."""
-    return rectangles(*cell_ends(table["d_k"]), *cell_ends(table["n_keys"]))
+SATURATION = FigureSpec(
+    "saturation",
+    build_saturation,
+    "map of the largest weight over d_k and n",
+    pick_saturations,
+)
+ENTROPY = FigureSpec(
+    "entropy",
+    build_entropy,
+    "map of entropy and effective keys over d_k and n",
+    pick_entropies,
+)

@@ -6,12 +6,12 @@ What comes in is the table of an observation, as it stands on disk.
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from montecarlo.observation.head_quantities import PARTS
 from montecarlo.observation.observing import ALL
@@ -28,11 +28,12 @@ from montecarlo.report.figures.drawing.palette import (
 )
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
-    FigureSpec,
+    legend_above,
     logarithmic,
     panels,
 )
 from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
+from montecarlo.report.figures.drawing.specs import FigureSpec
 
 #: Quantity, its symbol, and whether its scale is logarithmic; else it is a part of 1.
 MAPS = (
@@ -60,7 +61,7 @@ PART_LOOKS = {
 MOST_BARS = 128
 
 
-def heads_of(table: pd.DataFrame) -> pd.DataFrame:
+def heads_of(table: DataFrame) -> DataFrame:
     """Return one row per head and one column per quantity, layer by layer."""
     heads = table[table["layer"].ne(ALL)]
     wide = heads.pivot_table(
@@ -70,10 +71,7 @@ def heads_of(table: pd.DataFrame) -> pd.DataFrame:
     return wide.assign(**places).sort_values(["layer", "head"], ignore_index=True)
 
 
-def build_maps(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_maps(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the maps of spread, effective keys and saturation over layers and heads."""
     heads = heads_of(measurements)
     layers = sorted(set(heads["layer"]))
@@ -95,20 +93,9 @@ def build_maps(
 
 
 def plot_map(
-    axes: Axes, heads: pd.DataFrame, name: str, levels: NDArray[np.float64]
+    axes: Axes, heads: DataFrame, name: str, levels: NDArray[np.float64]
 ) -> Axes:
-    """Draw a quantity of each head as a shade, layers upward.
-
-    Parameters
-    ----------
-    axes : Axes
-    heads : DataFrame
-        From `heads_of`.
-    name : str
-        A column.
-    levels : ndarray, shape (n_shades + 1,)
-        Borders of the shades, ascending.
-    """
+    """Draw a quantity of each head as a shade between levels, layers upward."""
     rows, columns = (sorted(set(heads[axis])) for axis in ("layer", "head"))
     x = heads["head"].map({head: i for i, head in enumerate(columns)}).to_numpy()
     y = heads["layer"].map({layer: i for i, layer in enumerate(rows)}).to_numpy()
@@ -150,10 +137,7 @@ def _ticks(levels: NDArray[np.float64], between: float) -> list[float]:
     return [low, between, high] if low < between < high else [low, high]
 
 
-def build_predicted(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_predicted(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build observed against predicted: variances, and effective keys."""
     heads = heads_of(measurements)
     compared = "effective_keys_permuted" in heads
@@ -174,7 +158,7 @@ def build_predicted(
     return figure
 
 
-def plot_pairs(axes: Axes, heads: pd.DataFrame, x: str, y: str) -> Axes:
+def plot_pairs(axes: Axes, heads: DataFrame, x: str, y: str) -> Axes:
     """Draw one quantity of each head against another, both logarithmic, and y = x."""
     axes.plot(
         heads[x], heads[y], color=INK, marker="o", markersize=3.5, linestyle="none"
@@ -189,10 +173,7 @@ def plot_pairs(axes: Axes, heads: pd.DataFrame, x: str, y: str) -> Axes:
     return axes
 
 
-def build_parts(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_parts(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the parts of the variance of each head as stacked bars that add up to 1."""
     heads = heads_of(measurements)
     shares = heads[["layer"]].assign(
@@ -222,7 +203,7 @@ def build_parts(
     axes.set_xlabel(r"$\ell$")
     axes.set_ylabel(r"$/\;\mathrm{Var}(q\cdot k)$")
     keys = [Patch(color=PART_LOOKS[n][1], label=PART_LOOKS[n][0]) for n in shown]
-    figure.legend(handles=keys, loc="outside upper center", ncols=3)
+    legend_above(figure, keys, 3)
     return figure
 
 

@@ -1,42 +1,39 @@
 """The planted key: what each divisor leaves of it, by how far query and key agree."""
 
-from dataclasses import replace
-
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import FEWEST_POINTS, with_interval
-from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS
+from montecarlo.report.figures.captions.picking import at_nearest, pair
+from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS, resize
 from montecarlo.report.figures.drawing.panels import (
-    key_of,
-    label_edges,
+    keys_of,
     legend_above,
-    panels,
     plot_estimates,
     plot_line,
-    powers_of_two,
+    plot_panels,
+    plot_series,
     symbol_of,
 )
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 from montecarlo.sampling.dependence import parse_dependence
 
-QUANTITIES = ("planted_weight", "planted_rank_first")
+#: Quantities, each with its label.
+QUANTITIES = {
+    "planted_weight": rf"$\mathrm{{E}}\,{symbol_of('planted_weight')}$",
+    "planted_rank_first": r"$P(p_{\ast} = p_{\max})$",
+}
 MOST_COLUMNS = 3
 MARK = 4.5
+#: What its alternative text speaks of, where the grid has it.
+FACT_D_K = 64
 
 
-def planted_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+def planted_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     """Return mean weights and ranks of planted keys, with ``alignment``.
 
-    Parameters
-    ----------
-    measurements : DataFrame
-        measurements.csv.
-
-    Returns
-    -------
-    DataFrame
-        Rows of the number of keys that has most of them, one alignment after another.
+    Of the number of keys that has most of them, one alignment after another.
     """
     names = measurements["dependence"]
     rows = measurements[
@@ -53,58 +50,62 @@ def planted_rows(measurements: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(alignment=alignment).sort_values(["alignment", "d_k"])
 
 
-def build_planted(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_planted(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build one column of panels for each alignment: weight above, rank below."""
-    rows = planted_rows(measurements)
+    rows = planted_rows(measurements, curves)
     sizes = rows.groupby("alignment")["d_k"].nunique()
     shown = [a for a in sizes.index if sizes[a] >= FEWEST_POINTS][-MOST_COLUMNS:]
     if not shown:
         return None
-    columns = len(shown)
-    figure, axes = panels(len(QUANTITIES), columns, 2.2)
-    for place, quantity in enumerate(QUANTITIES):
-        line = axes[place * columns : (place + 1) * columns]
-        for one, alignment in zip(line, shown, strict=True):
-            mine = rows[rows["alignment"].eq(alignment)]
-            plot_planted(one, mine[mine["quantity"].eq(quantity)])
-            powers_of_two(one, rows["d_k"], columns)
-            if place == 0:
-                one.set_title(rf"$\rho = {alignment:g}$")
-                one.tick_params(bottom=False, labelbottom=False)
-        label_edges(line, columns, "", rf"$\mathrm{{E}}\,{symbol_of(quantity)}$")
-    axes[columns].set_ylabel(r"$P(p_{\ast} = p_{\max})$")
-    for one in axes[-columns:]:
-        one.set_xlabel("$d_k$")
-    present = set(rows["divisor"])
-    legend_above(
-        figure,
-        [key_of(look, line=True) for d, look in DIVISOR_LOOKS.items() if d in present],
+    parts = [
+        (
+            rf"$\rho = {alignment:g}$" if quantity == "planted_weight" else "",
+            rows[rows["quantity"].eq(quantity) & rows["alignment"].eq(alignment)],
+        )
+        for quantity in QUANTITIES
+        for alignment in shown
+    ]
+    figure = plot_panels(
+        _plot_planted,
+        parts,
+        rows["d_k"],
+        list(QUANTITIES.values()),
+        columns=len(shown),
+        height=2.2,
     )
+    legend_above(figure, keys_of(DIVISOR_LOOKS, rows["divisor"], line=True))
     return figure
 
 
-def plot_planted(axes: Axes, table: pd.DataFrame) -> Axes:
+def _plot_planted(axes: Axes, table: DataFrame) -> Axes:
     """Draw one mean of the planted key against d_k, for each divisor.
 
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of one quantity and alignment of measurements.csv.
-
-    Returns
-    -------
-    Axes
-        Ranks are the same for every divisor, so that marks cover each other.
+    Ranks are the same for every divisor, so that marks cover each other.
     """
-    for divisor, look in DIVISOR_LOOKS.items():
-        rows = table[table["divisor"].eq(divisor)]
-        if len(rows):
-            plot_line(axes, rows, look)
-            plot_estimates(axes, rows, replace(look, size=MARK))
+    looks = resize(DIVISOR_LOOKS, MARK)
+    plot_series(axes, table, "divisor", looks, plot_line, plot_estimates)
     axes.set_ylim(-0.04, 1.06)
     axes.set_yticks((0.0, 0.5, 1.0), ("0", "0.5", "1"))
     return axes
+
+
+def pick_planted_weights(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick the weight of the planted key under two divisors, at a common d_k."""
+    rows = planted_rows(measurements, curves)
+    rows = rows[rows["quantity"].eq("planted_weight")]
+    rows = rows[rows["alignment"].eq(rows["alignment"].max())]
+    rows = at_nearest(rows, "d_k", FACT_D_K)
+    root, linear = (rows[rows["divisor"].eq(name)] for name in ("sqrt", "linear"))
+    if root.empty or linear.empty:
+        return None
+    size, rho = (rows[name].iloc[0] for name in ("d_k", "alignment"))
+    return pair(root, linear, d_k=size, rho=rho)
+
+
+PLANTED = FigureSpec(
+    "planted",
+    build_planted,
+    "planted key by alignment: its weight and its rank",
+    pick_planted_weights,
+    {"divisors": planted_rows},
+)

@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import (
     FEWEST_POINTS,
@@ -16,16 +16,25 @@ from montecarlo.report.content.tables.rows import (
     plain_rows,
     with_interval,
 )
+from montecarlo.report.content.tables.topics import N_KEYS
+from montecarlo.report.figures.captions.picking import (
+    at_nearest,
+    gaussian_pairs,
+    pair,
+    pick_two,
+)
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
-    GAUSSIAN_LOOK,
     MUTED,
+    present,
 )
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
     key_of,
+    keys_of,
     legend_above,
+    legend_below,
     level,
     limit_key,
     logarithmic,
@@ -33,11 +42,12 @@ from montecarlo.report.figures.drawing.panels import (
     plot_limit,
     plot_reference,
     powers_of_two,
+    rescale,
 )
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.references import reference
 
-ALL_DISTRIBUTIONS = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
 #: Distributions stand beside each other, this factor of d_k apart.
 APART = 1.085
 #: Numbers of keys that the lines against n are drawn through, at most.
@@ -46,19 +56,16 @@ LINE_POINTS = 25
 LARGEST_LOOK = replace(DIVISOR_LOOKS["sqrt"], size=4.0)
 
 
-def variance_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+def variance_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     """Return the variances of scores that are drawn, of q and k of one distribution."""
     rows = plain_rows(measurements, quantity="score_variance", summary="value")
     rows = with_interval(rows[rows["distribution_q"].eq(rows["distribution_k"])])
-    return rows[rows["distribution_q"].isin(ALL_DISTRIBUTIONS)]
+    return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
 
 
-def build_variance(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def build_variance(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the variance under each divisor, and below it relative to theory."""
-    rows = variance_rows(measurements)
+    rows = variance_rows(measurements, curves)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
     figure = Figure(figsize=(WIDTH, 6.0), layout="constrained")
@@ -67,37 +74,17 @@ def build_variance(
     plot_relative_variance(below, rows)
     powers_of_two(below, rows["d_k"], columns=1)
     above.tick_params(labelbottom=False)
-    divisors = [look for d, look in DIVISOR_LOOKS.items() if d in set(rows["divisor"])]
-    distributions = [
-        look
-        for distribution, look in ALL_DISTRIBUTIONS.items()
-        if distribution in set(rows["distribution_q"])
-    ]
-    legend_above(figure, [key_of(look) for look in divisors])
-    figure.legend(
-        handles=[key_of(look) for look in distributions],
-        loc="outside lower center",
-        ncols=len(distributions),
-        columnspacing=1.0,
-        handlelength=1.0,
-    )
+    legend_above(figure, keys_of(DIVISOR_LOOKS, rows["divisor"]))
+    distributions = keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
+    legend_below(figure, distributions, columnspacing=1.0, handlelength=1.0)
     return figure
 
 
-def plot_variance(axes: Axes, table: pd.DataFrame) -> Axes:
+def plot_variance(axes: Axes, table: DataFrame) -> Axes:
     """Draw the variance of divided scores against d_k.
 
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of ``score_variance`` under any distributions and divisors.  Gaussian
-        estimates are filled marks with intervals, other distributions rings around
-        them.
-
-    Returns
-    -------
-    Axes
+    Gaussian estimates are filled marks with intervals, other distributions rings around
+    them.
     """
     for divisor, look in DIVISOR_LOOKS.items():
         rows = table[table["divisor"].eq(divisor)]
@@ -120,30 +107,16 @@ def plot_variance(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def plot_relative_variance(axes: Axes, table: pd.DataFrame) -> Axes:
+def plot_relative_variance(axes: Axes, table: DataFrame) -> Axes:
     """Draw variance over its exact value, where intervals can be seen.
 
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of ``score_variance``; those of raw scores are drawn, since a divisor
-        divides estimate, interval and exact value alike.
-
-    Returns
-    -------
-    Axes
+    Of raw scores, since a divisor divides estimate, interval and exact value alike.
     """
     raw = table[table["divisor"].eq("none") & table["reference"].notna()]
-    present = [
-        distribution
-        for distribution in ALL_DISTRIBUTIONS
-        if distribution in set(raw["distribution_q"])
-    ]
-    for place, distribution in enumerate(present):
+    looks = present(DISTRIBUTION_LOOKS, raw["distribution_q"])
+    for place, (distribution, look) in enumerate(looks.items()):
         rows = _over_reference(raw[raw["distribution_q"].eq(distribution)])
-        rows["d_k"] = rows["d_k"] * APART**place
-        plot_estimates(axes, rows, ALL_DISTRIBUTIONS[distribution])
+        plot_estimates(axes, rows.assign(d_k=rows["d_k"] * APART**place), look)
     level(axes, 1.0)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$\mathrm{Var}(q\cdot k)\,/\,d_k$")
@@ -152,17 +125,19 @@ def plot_relative_variance(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def _over_reference(rows: pd.DataFrame) -> pd.DataFrame:
-    columns = ["estimate", "ci_low", "ci_high"]
-    rows = rows.astype({"d_k": float})
-    rows[columns] = rows[columns].div(rows["reference"], axis=0)
-    return rows
+def _over_reference(rows: DataFrame) -> DataFrame:
+    return rescale(rows, lambda value: value / rows["reference"])
 
 
-def build_largest_score(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def pick_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the variances of Gaussian scores under two divisors."""
+    rows = gaussian_pairs(measurements)
+    return pick_two(
+        rows, ("score_variance", "value", "none"), ("score_variance", "value", "sqrt")
+    )
+
+
+def build_largest_score(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the mean largest scaled score against n, and below it over its exact value.
 
     Between the measured n the exact value comes from theory, as in the table.
@@ -177,27 +152,12 @@ def build_largest_score(
     above.set_title(f"$d_k = {rows['d_k'].iloc[0]}$")
     powers_of_two(below, rows["n_keys"], columns=1)
     above.tick_params(labelbottom=False)
-    legend_above(
-        figure,
-        [key_of(LARGEST_LOOK), limit_key(r"$\sqrt{2\,\ln n}$")],
-    )
+    legend_above(figure, [key_of(LARGEST_LOOK), limit_key(r"$\sqrt{2\,\ln n}$")])
     return figure
 
 
-def plot_largest_score(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw the mean largest scaled score against n, its exact value and sqrt(2 ln n).
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of ``score_max`` of one d_k: ``d_k``, ``n_keys``, ``estimate``, ``ci_low``,
-        ``ci_high``.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_largest_score(axes: Axes, table: DataFrame) -> Axes:
+    """Draw mean largest scaled scores against n, their exact values, sqrt(2 ln n)."""
     n, exact = _exact_line(table)
     axes.plot(n, exact, color=MUTED, linewidth=1.1, zorder=1.6)
     plot_limit(axes, n, np.sqrt(2.0 * np.log(n)))
@@ -208,19 +168,8 @@ def plot_largest_score(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def plot_relative_largest_score(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw estimates and sqrt(2 ln n) over the exact value, where both can be told.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        As for `plot_largest_score`, with ``reference``.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_relative_largest_score(axes: Axes, table: DataFrame) -> Axes:
+    """Draw estimates and sqrt(2 ln n) over the exact value, where both can be told."""
     n, exact = _exact_line(table)
     plot_limit(axes, n, np.sqrt(2.0 * np.log(n)) / exact)
     plot_estimates(axes, _over_reference(table), LARGEST_LOOK, "n_keys")
@@ -231,10 +180,35 @@ def plot_relative_largest_score(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def _exact_line(table: pd.DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _exact_line(table: DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return numbers of keys between those of a table, and exact values there."""
     d_k, sizes = int(table["d_k"].iloc[0]), table["n_keys"]
     n = np.unique(np.geomspace(sizes.min(), sizes.max(), LINE_POINTS).round())
     points = [parse_point("gaussian", "gaussian", d_k, int(size)) for size in n]
     found = [reference("score_max", one, "sqrt", "mean") for one in points]
     return n, np.array([np.nan if one is None else one.value for one in found])
+
+
+def pick_largest_score(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the largest score and the asymptotic formula for it at one n."""
+    row = at_nearest(largest_scores(measurements), "n_keys", N_KEYS)
+    if row.empty:
+        return None
+    n = row["n_keys"].iloc[0]
+    formula = row.assign(estimate=np.sqrt(2.0 * np.log(n)))
+    return pair(row, formula, n=n, d_k=row["d_k"].iloc[0])
+
+
+VARIANCE = FigureSpec(
+    "variance",
+    build_variance,
+    "variance of the scores against d_k under four divisors",
+    pick_variances,
+    {"divisors": variance_rows, "distributions": variance_rows},
+)
+LARGEST_SCORE = FigureSpec(
+    "largest-score",
+    build_largest_score,
+    "largest score of a row against n",
+    pick_largest_score,
+)

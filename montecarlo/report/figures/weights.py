@@ -3,34 +3,38 @@
 from collections.abc import Callable
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from pandas import DataFrame
 
 from montecarlo.claims.yardsticks import BALANCED, NEAR_UNIFORM, ONE_HOT
 from montecarlo.report.content.tables.rows import (
     gaussian_rows,
     key_counts,
-    nearest,
     with_interval,
+)
+from montecarlo.report.figures.captions.picking import (
+    at_nearest,
+    gaussian_panel,
+    pair,
+    pick_two,
 )
 from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS, INK, MUTED, Look
 from montecarlo.report.figures.drawing.panels import (
     LIMIT_DASH,
     LIMIT_WIDTH,
-    key_of,
-    label_edges,
+    keys_of,
     legend_above,
     level,
     logarithmic,
-    panels_for,
     plot_estimates,
     plot_line,
-    powers_of_two,
+    plot_panels,
+    plot_series,
+    rescale,
 )
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
-Plot = Callable[[Axes, pd.DataFrame], Axes]
 #: Panels of weights by rank, where the grid has them.
 RANK_KEYS = 128
 RANK_D_K = (16, 64, 256, 1024)
@@ -43,59 +47,49 @@ PANEL_KEYS = (8, 32, 128, 512)
 MOST_PANELS = 4
 
 
-def rank_rows(curves: pd.DataFrame) -> pd.DataFrame:
+def rank_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
     """Return the mean weights by rank that are drawn: of one n, the nearest to 128."""
-    rows = gaussian_rows(curves, curve="weight_by_rank")
-    n_keys = nearest(rows["n_keys"].dropna(), RANK_KEYS)
-    return rows[rows["n_keys"].eq(n_keys or 0) & rows["d_k"].isin(RANK_D_K)]
+    rows = at_nearest(
+        gaussian_rows(curves, curve="weight_by_rank"), "n_keys", RANK_KEYS
+    )
+    return rows[rows["d_k"].isin(RANK_D_K)]
 
 
-def effective_key_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+def effective_key_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     """Return the mean effective keys of rows of Gaussian entries."""
     return gaussian_rows(measurements, quantity="effective_keys", summary="mean")
 
 
-def weight_max_rows(measurements: pd.DataFrame) -> pd.DataFrame:
+def weight_max_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     """Return all summaries of the largest weight, unscaled and by sqrt(d_k)."""
     rows = gaussian_rows(measurements, quantity="weight_max")
     return rows[rows["divisor"].isin(("none", "sqrt"))]
 
 
-def build_weights_by_rank(
-    measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-    curves: pd.DataFrame,
-) -> Figure | None:
+def build_weights_by_rank(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the mean weight of the key at each rank, one panel per d_k."""
-    rows = rank_rows(curves)
-    d_ks = [d_k for d_k in RANK_D_K if rows["d_k"].eq(d_k).any()]
-    if not d_ks:
+    rows = rank_rows(measurements, curves)
+    parts = [
+        (f"$n = {n_keys:.0f}$,  $d_k = {d_k:.0f}$", mine)
+        for (n_keys, d_k), mine in rows.groupby(["n_keys", "d_k"])
+    ]
+    if not parts:
         return None
-    n_keys = int(rows["n_keys"].iloc[0])
-    columns = min(2, len(d_ks))
-    figure, axes = panels_for(len(d_ks), columns, 2.5)
-    for one, d_k in zip(axes, d_ks, strict=True):
-        plot_weights_by_rank(one, rows[rows["d_k"].eq(d_k)])
-        powers_of_two(one, rows["x"], columns)
-        one.set_title(f"$n = {n_keys}$,  $d_k = {d_k}$")
-    label_edges(axes, columns, "$r$", r"$\mathrm{E}\,p_{(r)}$")
-    legend_above(figure, _divisor_keys(rows))
+    figure = plot_panels(
+        plot_weights_by_rank,
+        parts,
+        rows["x"],
+        [r"$\mathrm{E}\,p_{(r)}$"] * len(parts),
+        columns=2,
+        height=2.5,
+        x="$r$",
+    )
+    legend_above(figure, keys_of(DIVISOR_LOOKS, rows["divisor"], line=True))
     return figure
 
 
-def plot_weights_by_rank(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw mean weights against rank, with the equal weight 1/n as a line.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of curves.csv of one n and d_k: ``n_keys``, ``divisor``, ``x``,
-        ``estimate``, ``std_error``.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_weights_by_rank(axes: Axes, table: DataFrame) -> Axes:
+    """Draw mean weights of one n and d_k against rank, and the equal weight 1/n."""
     for divisor, look in DIVISOR_LOOKS.items():
         rows = table[table["divisor"].eq(divisor)].sort_values("x")
         rows = rows[rows["estimate"].ge(LEAST_WEIGHT / 10.0)]
@@ -117,34 +111,27 @@ def plot_weights_by_rank(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def build_effective_keys(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def pick_first_ranks(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick the mean largest weights under two divisors, at the largest d_k drawn."""
+    rows = rank_rows(measurements, curves)
+    first = rows[rows["x"].eq(1.0)]
+    first = first[first["d_k"].eq(first["d_k"].max())]
+    none, root = (first[first["divisor"].eq(name)] for name in ("none", "sqrt"))
+    if none.empty or root.empty:
+        return None
+    return pair(none, root, d_k=first["d_k"].iloc[0])
+
+
+def build_effective_keys(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the part of the keys that a row attends to, one panel per n."""
-    rows = effective_key_rows(measurements)
-    figure = _panels_by_keys(rows, plot_effective_keys, r"$\mathrm{E}\,e^H/\,n$")
-    if figure is not None:
-        legend_above(figure, _divisor_keys(rows))
-    return figure
+    rows = effective_key_rows(measurements, curves)
+    return _build_by_keys(rows, plot_effective_keys, r"$\mathrm{E}\,e^H/\,n$")
 
 
-def plot_effective_keys(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw effective keys over n against d_k, with the balanced band and 2 ln n.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of one n of measurements.csv.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_effective_keys(axes: Axes, table: DataFrame) -> Axes:
+    """Draw effective keys over one n against d_k, with the balanced band and 2 ln n."""
     n_keys = float(table["n_keys"].iloc[0])
-    columns = ["estimate", "ci_low", "ci_high"]
-    table = table.assign(**{name: table[name] / n_keys for name in columns})
+    table = rescale(table, lambda keys: keys / n_keys)
     axes.axhspan(
         BALANCED, NEAR_UNIFORM, color=MUTED, alpha=0.13, linewidth=0.0, zorder=0.5
     )
@@ -155,55 +142,38 @@ def plot_effective_keys(axes: Axes, table: pd.DataFrame) -> Axes:
         linestyle=LIMIT_DASH,
         zorder=1.5,
     )
-    for divisor, look in DIVISOR_LOOKS.items():
-        rows = table[table["divisor"].eq(divisor)]
-        plot_line(axes, rows, look)
-        plot_estimates(axes, rows, look)
-    _unit_interval(axes)
-    return axes
+    plot_series(axes, table, "divisor", DIVISOR_LOOKS, plot_line, plot_estimates)
+    return _set_unit_interval(axes)
 
 
-def build_weight_max(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def pick_effective_keys(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the mean effective keys over n under two divisors."""
+    rows = gaussian_panel(measurements)
+    rows = rescale(rows, lambda keys: keys / rows["n_keys"])
+    return pick_two(
+        rows, ("effective_keys", "mean", "none"), ("effective_keys", "mean", "sqrt")
+    )
+
+
+def build_weight_max(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the median of the largest weight between its outer tenths, per n."""
-    rows = weight_max_rows(measurements)
-    if set(rows["summary"]).isdisjoint({"median"}):
+    rows = weight_max_rows(measurements, curves)
+    if not rows["summary"].eq("median").any():
         return None
-    figure = _panels_by_keys(rows, plot_weight_max, r"$Q_{0.5}\,(p_{\max})$")
-    if figure is not None:
-        legend_above(figure, _divisor_keys(rows))
-    return figure
+    return _build_by_keys(rows, _plot_weight_max, r"$Q_{0.5}\,(p_{\max})$")
 
 
-def plot_weight_max(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw the median of the largest weight and the band from q10 to q90.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of one n of measurements.csv, summaries ``median``, ``q10``, ``q90``.
-
-    Returns
-    -------
-    Axes
-    """
+def _plot_weight_max(axes: Axes, table: DataFrame) -> Axes:
+    """Draw the median of the largest weight and the band from q10 to q90."""
     level(axes, ONE_HOT)
-    for divisor, look in DIVISOR_LOOKS.items():
-        rows = table[table["divisor"].eq(divisor)]
-        if rows.empty:
-            continue
-        _plot_band(axes, rows, look)
-        median = rows[rows["summary"].eq("median")]
-        plot_line(axes, median, look)
-        plot_estimates(axes, median, look)
-    _unit_interval(axes)
-    return axes
+    looks = DIVISOR_LOOKS
+    plot_series(axes, table, "divisor", looks, _plot_band)
+    median = table[table["summary"].eq("median")]
+    plot_series(axes, median, "divisor", looks, plot_line, plot_estimates)
+    return _set_unit_interval(axes)
 
 
-def _plot_band(axes: Axes, rows: pd.DataFrame, look: Look) -> None:
+def _plot_band(axes: Axes, rows: DataFrame, look: Look) -> Axes:
     wide = rows.pivot_table(index="d_k", columns="summary", values="estimate")
     if {"q10", "q90"} <= set(wide.columns):
         axes.fill_between(
@@ -214,31 +184,57 @@ def _plot_band(axes: Axes, rows: pd.DataFrame, look: Look) -> None:
             alpha=0.2,
             linewidth=0.0,
         )
+    return axes
 
 
-def _panels_by_keys(rows: pd.DataFrame, plot: Plot, y: str) -> Figure | None:
+def pick_weight_max(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the median largest weight under two divisors."""
+    rows = gaussian_panel(measurements)
+    return pick_two(
+        rows, ("weight_max", "median", "none"), ("weight_max", "median", "sqrt")
+    )
+
+
+def _build_by_keys(
+    drawn: DataFrame, plot: Callable[[Axes, DataFrame], Axes], y: str
+) -> Figure | None:
     """Build one panel over d_k for each n; None without any."""
-    rows = with_interval(rows)
+    rows = with_interval(drawn)
     counts = key_counts(rows, PANEL_KEYS, MOST_PANELS)
     if not counts:
         return None
-    columns = min(2, len(counts))
-    figure, axes = panels_for(len(counts), columns, 2.4)
-    for one, n_keys in zip(axes, counts, strict=True):
-        mine = rows[rows["n_keys"].eq(n_keys)]
-        plot(one, mine)
-        powers_of_two(one, rows["d_k"], columns)
-        one.set_title(f"$n = {n_keys}$")
-    label_edges(axes, columns, "$d_k$", y)
+    parts = [(f"$n = {n}$", rows[rows["n_keys"].eq(n)]) for n in counts]
+    figure = plot_panels(
+        plot, parts, rows["d_k"], [y] * len(parts), columns=2, height=2.4
+    )
+    legend_above(figure, keys_of(DIVISOR_LOOKS, drawn["divisor"], line=True))
     return figure
 
 
-def _unit_interval(axes: Axes) -> None:
+def _set_unit_interval(axes: Axes) -> Axes:
     axes.set_ylim(-0.03, 1.05)
     axes.set_yticks((0.0, 0.25, 0.5, 0.75, 1.0), ("0", "", "0.5", "", "1"))
+    return axes
 
 
-def _divisor_keys(rows: pd.DataFrame) -> list[Line2D]:
-    present = set(rows["divisor"])
-    looks = [look for name, look in DIVISOR_LOOKS.items() if name in present]
-    return [key_of(look, line=True) for look in looks]
+WEIGHTS_BY_RANK = FigureSpec(
+    "weights-by-rank",
+    build_weights_by_rank,
+    "weights of a row from the largest down",
+    pick_first_ranks,
+    {"divisors": rank_rows},
+)
+EFFECTIVE_KEYS = FigureSpec(
+    "effective-keys",
+    build_effective_keys,
+    "keys that a row spreads over, against d_k",
+    pick_effective_keys,
+    {"divisors": effective_key_rows},
+)
+WEIGHT_MAX = FigureSpec(
+    "weight-max",
+    build_weight_max,
+    "largest weight of a row, against d_k",
+    pick_weight_max,
+    {"divisors": weight_max_rows},
+)

@@ -20,7 +20,7 @@ from montecarlo.report.content.views import ClaimView, Findings, InterpretationV
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
 from montecarlo.report.figures.captions.legends import Legend, read_legends
-from montecarlo.report.figures.judging.by_text import with_verdicts
+from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.report.render.embedding import Figure, Spread, draw_figures
 from montecarlo.report.render.numbering import Numbers, number_all
 

@@ -10,7 +10,7 @@ from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import with_calibration
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing.panels import house_style
-from montecarlo.report.figures.judging.by_text import with_verdicts
+from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.study.presets import Block, Grid
 from montecarlo.study.recording import write_results
 from montecarlo.study.running import Study, run_study

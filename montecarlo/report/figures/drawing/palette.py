@@ -5,7 +5,8 @@ for its counterpart.  The hues are those of Okabe and Ito, moved until they stan
 3 : 1 from white, their counterparts from `DARK_PAGE`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from montecarlo.attention.divisors import DIVISORS
@@ -109,7 +110,7 @@ DIVISOR_LOOKS = {
     )
 }
 #: Other distributions than the Gaussian: open marks, named by their density or value.
-DISTRIBUTION_LOOKS = {
+DISTRIBUTION_LOOKS = {"gaussian": Look(INK, "o", symbol=r"$\mathcal{N}$")} | {
     name: Look(MUTED, marker, symbol=symbol, filled=False)
     for name, marker, symbol in (
         ("uniform", "s", r"$1_{[-a,a]}$"),
@@ -121,7 +122,6 @@ DISTRIBUTION_LOOKS = {
         ("student_t3", "p", r"$t_{3}$"),
     )
 }
-GAUSSIAN_LOOK = Look(INK, "o", symbol=r"$\mathcal{N}$")
 #: Gradients, where all four stand in one panel.
 GRADIENT_LOOKS = {
     "jacobian_trace": Look(INK, "o", "-"),
@@ -141,3 +141,14 @@ VERDICT_LOOKS = {
     "not_measured": Look(INCONCLUSIVE, "_", symbol="∅"),
     "not_applicable": Look(INCONCLUSIVE, "_", symbol="∅"),
 }
+
+
+def present(looks: Mapping[str, Look], names: Iterable[str]) -> dict[str, Look]:
+    """Return the looks of the series that there are, in the legend's order."""
+    there = set(names)
+    return {name: look for name, look in looks.items() if name in there}
+
+
+def resize(looks: Mapping[str, Look], size: float) -> dict[str, Look]:
+    """Return looks with marks of another size."""
+    return {name: replace(look, size=size) for name, look in looks.items()}

@@ -1,18 +1,13 @@
-"""What all figures share: the specification, the style, panels, series and legends.
+"""What all figures share: the style, panels, series and legends."""
 
-Tables of results come in; a styled `Figure` without words goes out, and SVG text.
-"""
-
-import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_lowercase
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,12 +19,11 @@ from matplotlib.ticker import (
     NullLocator,
 )
 from numpy.typing import NDArray
+from pandas import DataFrame, Series
 
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look
-from montecarlo.report.figures.drawing.svg import compact
+from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look, present
 
-Builder = Callable[[pd.DataFrame, pd.DataFrame], Figure | None]
 STYLE = Path(__file__).with_name("figures.mplstyle")
 #: Inches.  Shown 700 pixels wide, small print is then 16 pixels high; at 320, 7.
 WIDTH = 6.0
@@ -40,63 +34,16 @@ LIMIT_DASH: Dash = (0, (4, 3))
 LIMIT_WIDTH = 1.1
 
 
-@dataclass(frozen=True, slots=True)
-class FigureSpec:
-    """A figure of the report.
-
-    Attributes
-    ----------
-    id : str
-        Its name in pages and file names.
-    build : callable
-        (measurements, curves) -> Figure, or None where the results lack what it shows.
-    shows : str
-        What it shows, for a list on a terminal.
-    """
-
-    id: str
-    build: Builder
-    shows: str = ""
-
-
 def letters(n: int) -> list[str]:
     """Return what marks panels or lines that a caption names: (a), (b) and so on."""
     return [f"({ascii_lowercase[place]})" for place in range(n)]
-
-
-def render_svg(
-    spec: FigureSpec, measurements: pd.DataFrame, curves: pd.DataFrame
-) -> str | None:
-    """Return a figure as SVG for light and dark pages, or None without its data.
-
-    Parameters
-    ----------
-    spec : FigureSpec
-    measurements, curves : DataFrame
-        The tables of the results.
-
-    Returns
-    -------
-    str or None
-        Text as paths, transparent ground; equal tables give equal bytes.
-    """
-    with house_style(spec.id):
-        figure = spec.build(measurements, curves)
-        if figure is None:
-            return None
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return compact(text.getvalue())
 
 
 @contextmanager
 def house_style(salt: str) -> Iterator[None]:
     """Draw in the style of the report, whatever the user's own style is.
 
-    Parameters
-    ----------
-    salt : str
-        What ids inside the SVG are derived from.
+    Ids inside the SVG are derived from ``salt``.
     """
     style = mpl.rc_params_from_file(STYLE, use_default_template=True)
     with mpl.rc_context({**style, "svg.hashsalt": salt}):
@@ -104,14 +51,7 @@ def house_style(salt: str) -> Iterator[None]:
 
 
 def panels(rows: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
-    """Return an empty figure and its panels, row by row.
-
-    Parameters
-    ----------
-    rows, columns : int
-    height : float
-        Inches of a row.
-    """
+    """Return an empty figure and its panels, row by row of some inches each."""
     figure = Figure(figsize=(WIDTH, rows * height + 0.35), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.flat)
@@ -126,63 +66,94 @@ def panels_for(count: int, columns: int, height: float) -> tuple[Figure, list[Ax
     return figure, axes[:count]
 
 
-def plot_estimates(axes: Axes, table: pd.DataFrame, look: Look, x: str = "d_k") -> Axes:
-    """Draw estimates with their intervals against d_k, or another column.
+def plot_panels(  # noqa: PLR0913 - what, on which scales, and where
+    plot: Callable[[Axes, DataFrame], Axes],
+    parts: Sequence[tuple[str, DataFrame]],
+    values: Iterable[float],
+    y: Sequence[str],
+    *,
+    columns: int,
+    height: float,
+    x: str = "$d_k$",
+) -> Figure:
+    """Build a panel for each title and table, all on the same scales.
 
     Parameters
     ----------
-    axes : Axes
-    table : DataFrame
-        Rows of measurements.csv: ``d_k``, ``estimate``, ``ci_low``, ``ci_high``.
-    look : Look
+    plot : callable
+        Draws a table into a panel.
+    parts : sequence of (str, DataFrame)
+        Row by row.
+    values : iterable of float
+        What stands on the x axis, at powers of 2.
+    y : sequence of str
+        A label for each row.
+    columns : int
+        Panels beside each other at most.
+    height : float
+        Inches of a row.
     x : str
-
-    Returns
-    -------
-    Axes
+        The label under the lowest panel of each column.
     """
+    columns = min(columns, len(parts))
+    figure, axes = panels_for(len(parts), columns, height)
+    for number, (one, (title, table)) in enumerate(zip(axes, parts, strict=True)):
+        plot(one, table)
+        powers_of_two(one, values, columns)
+        one.set_title(title)
+        if number + columns >= len(axes):
+            one.set_xlabel(x)
+        else:
+            one.tick_params(bottom=False, labelbottom=False)
+        if number % columns == 0:
+            one.set_ylabel(y[number // columns])
+        else:
+            one.tick_params(left=False, labelleft=False)
+    return figure
+
+
+def rescale(table: DataFrame, scale: Callable[[Series], Series]) -> DataFrame:
+    """Return a table whose estimates, errors and intervals are in another unit."""
+    columns = ("estimate", "std_error", "ci_low", "ci_high")
+    return table.assign(**{n: scale(table[n]) for n in columns if n in table})
+
+
+def plot_series(
+    axes: Axes,
+    table: DataFrame,
+    column: str,
+    looks: Mapping[str, Look],
+    *parts: Callable[[Axes, DataFrame, Look], Axes],
+) -> Axes:
+    """Draw the rows of each series that a column names, by some of the next three."""
+    for name, look in present(looks, table[column]).items():
+        for plot in parts:
+            plot(axes, table[table[column].eq(name)], look)
+    return axes
+
+
+def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> Axes:
+    """Draw estimates with their intervals against d_k, or another column."""
     table = table.sort_values(x)
     value = table["estimate"].to_numpy()
     # Rounding may put an interval of width 0 a hair beside its estimate.
     low = np.maximum(value - table["ci_low"].to_numpy(), 0.0)
     high = np.maximum(table["ci_high"].to_numpy() - value, 0.0)
     axes.errorbar(
-        table[x],
-        value,
-        (low, high),
-        linestyle="none",
-        elinewidth=1.2,
-        **look.mark,
+        table[x], value, (low, high), linestyle="none", elinewidth=1.2, **look.mark
     )
     return axes
 
 
-def plot_line(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
-    """Join the estimates against d_k, to guide the eye; returns the axes."""
-    table = table.sort_values("d_k")
-    axes.plot(
-        table["d_k"],
-        table["estimate"],
-        color=look.colour,
-        linestyle=look.dash,
-        zorder=1.8,
-    )
+def plot_line(axes: Axes, table: DataFrame, look: Look) -> Axes:
+    """Join the estimates against d_k, to guide the eye."""
+    x, y = (table.sort_values("d_k")[name] for name in ("d_k", "estimate"))
+    axes.plot(x, y, color=look.colour, linestyle=look.dash, zorder=1.8)
     return axes
 
 
-def plot_reference(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw the exact values that theory gives, grey under the points.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of measurements.csv: ``d_k``, ``reference``.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_reference(axes: Axes, table: DataFrame, _: Look | None = None) -> Axes:
+    """Draw the exact values that theory gives against d_k, grey under the points."""
     table = table[table["reference"].notna()].sort_values("d_k")
     if len(table):
         axes.plot(
@@ -202,15 +173,9 @@ def plot_limit(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) -> No
 
 
 def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
-    """Make the x axis logarithmic with labels at powers of 2, as many as fit.
+    """Make the x axis logarithmic with labels at powers of 2.
 
-    Parameters
-    ----------
-    axes : Axes
-    values : iterable of float
-        What stands on the axis.
-    columns : int
-        Panels beside each other.
+    There are as many as fit one of so many panels beside each other.
     """
     shown = np.asarray(list(values), dtype=float)
     low, high = np.log2(shown.min()), np.log2(shown.max())
@@ -243,27 +208,23 @@ def in_percent(axes: Axes) -> None:
     )
 
 
-def label_edges(axes: list[Axes], columns: int, x: str, y: str) -> None:
-    """Label x under the lowest panel of each column, y at the left of each row.
-
-    All panels have the same scales.
-    """
-    for number, one in enumerate(axes):
-        if number + columns >= len(axes):
-            one.set_xlabel(x)
-        else:
-            one.tick_params(bottom=False, labelbottom=False)
-        if number % columns == 0:
-            one.set_ylabel(y)
-        else:
-            one.tick_params(left=False, labelleft=False)
-
-
 def key_of(look: Look, *, line: bool = False) -> Line2D:
     """Return the legend's entry of a series."""
     mark = {**look.mark, "markersize": None}  # the legend's own
     dash = look.dash if line else "none"
     return Line2D([], [], linestyle=dash, label=look.symbol, **mark)
+
+
+def keys_of(
+    looks: Mapping[str, Look], names: Iterable[str], *, line: bool = False
+) -> list[Line2D]:
+    """Return the legend's entries of the series that there are."""
+    return [key_of(look, line=line) for look in present(looks, names).values()]
+
+
+def line_key(dash: Dash, symbol: str, colour: str = INK) -> Line2D:
+    """Return the legend's entry of a line without marks."""
+    return Line2D([], [], color=colour, linestyle=dash, label=symbol)
 
 
 def limit_key(symbol: str) -> Line2D:
@@ -273,9 +234,17 @@ def limit_key(symbol: str) -> Line2D:
     )
 
 
-def legend_above(figure: Figure, keys: list[Line2D], columns: int = 0) -> None:
+def legend_above(
+    figure: Figure, keys: Sequence[Artist], columns: int = 0, **style: float
+) -> None:
     """Put one legend above all panels."""
-    figure.legend(handles=keys, loc="outside upper center", ncols=columns or len(keys))
+    columns = columns or len(keys)
+    figure.legend(handles=keys, loc="outside upper center", ncols=columns, **style)
+
+
+def legend_below(figure: Figure, keys: Sequence[Artist], **style: float) -> None:
+    """Put a second legend below all panels."""
+    figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), **style)
 
 
 def symbol_of(quantity: str) -> str:

@@ -2,11 +2,10 @@
 
 from dataclasses import replace
 
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullLocator
+from pandas import DataFrame
 
 from montecarlo.calibration.card import ALLOWED
 from montecarlo.report.content.report_card import (
@@ -16,7 +15,6 @@ from montecarlo.report.content.report_card import (
 )
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
-    GAUSSIAN_LOOK,
     GRID,
     INK,
     REFUTED,
@@ -25,7 +23,15 @@ from montecarlo.report.figures.drawing.palette import (
     Dash,
     Look,
 )
-from montecarlo.report.figures.drawing.panels import key_of, level, panels
+from montecarlo.report.figures.drawing.panels import (
+    keys_of,
+    legend_above,
+    level,
+    line_key,
+    panels,
+    plot_series,
+)
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 #: Below and above this a ratio is drawn on the edge.
 LEAST, MOST = 0.1, 1000.0
@@ -36,60 +42,40 @@ COLOURS = {"supported": SUPPORTED, "refuted": REFUTED}
 DASHES: tuple[Dash, ...] = ((0, (2, 1.5)), "-")
 
 
-def build_report_card(
-    measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-    curves: pd.DataFrame,
-) -> Figure | None:
-    """Build actual over stated error rates by distribution, and power beside them."""
-    rates, power = card_rows(curves), curves[curves["curve"].eq(POWER_CURVE)]
-    if rates.empty or power.empty:
-        return None
-    figure, (left, right) = panels(1, 2, 2.9)
-    looks = {"gaussian": GAUSSIAN_LOOK, **DISTRIBUTION_LOOKS}
-    keys = []
-    for judged, colour in (("judged", INK), ("shown", VERMILLION)):
-        of_kind = rates[rates["outcome"].eq(judged)]
-        for distribution, look in looks.items():
-            rows = of_kind[of_kind["distribution_k"].eq(distribution)]
-            if len(rows):
-                shown = replace(look, colour=colour, size=MARK)
-                plot_rates(left, rows, shown)
-                keys.append(key_of(shown))
-    _finish_rates(left)
-    plot_power(right, power)
-    figure.legend(handles=keys, loc="outside upper center", ncols=6)
-    return figure
-
-
-def card_rows(curves: pd.DataFrame) -> pd.DataFrame:
+def card_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
     """Return the error rates of curves.csv that are drawn: of independent entries."""
     rates = curves["curve"].isin((RATE_CURVE, EXTRAPOLATED_CURVE))
     return curves[rates & curves["dependence"].eq("none")]
 
 
-def plot_rates(axes: Axes, table: pd.DataFrame, look: Look) -> Axes:
-    """Draw how many times as often as stated a distribution's worst intervals miss.
+def build_report_card(measurements: DataFrame, curves: DataFrame) -> Figure | None:
+    """Build actual over stated error rates by distribution, and power beside them."""
+    rates = card_rows(measurements, curves)
+    power = curves[curves["curve"].eq(POWER_CURVE)]
+    if rates.empty or power.empty:
+        return None
+    figure, (left, right) = panels(1, 2, 2.9)
+    keys = []
+    for judged, colour in (("judged", INK), ("shown", VERMILLION)):
+        of_kind = rates[rates["outcome"].eq(judged)]
+        looks = {
+            name: replace(look, colour=colour, size=MARK)
+            for name, look in DISTRIBUTION_LOOKS.items()
+        }
+        plot_series(left, of_kind, "distribution_k", looks, _plot_rates)
+        keys += keys_of(looks, of_kind["distribution_k"])
+    _finish_rates(left)
+    _plot_power(right, power)
+    legend_above(figure, keys, 6)
+    return figure
 
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of curves.csv: ``x`` is the stated rate, ``estimate`` the ratio.
-    look : Look
 
-    Returns
-    -------
-    Axes
-    """
+def _plot_rates(axes: Axes, table: DataFrame, look: Look) -> Axes:
+    """Draw how many times as often as stated a distribution's worst intervals miss."""
     table = table.sort_values("x", ascending=False)
     ratio = table["estimate"].clip(LEAST, MOST)
     counted = table["curve"].eq(RATE_CURVE)
-    axes.plot(
-        table["x"][counted],
-        ratio[counted],
-        linewidth=1.0,
-        **look.mark,
-    )
+    axes.plot(table["x"][counted], ratio[counted], linewidth=1.0, **look.mark)
     axes.plot(
         table["x"].iloc[-2:],
         ratio.iloc[-2:],
@@ -115,31 +101,37 @@ def _finish_rates(axes: Axes) -> None:
     axes.set_ylabel(r"$\hat\alpha\,/\,\alpha$")
 
 
-def plot_power(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw shares of claims supported and refuted, by distance from the truth.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of curves.csv: ``x`` is the distance in tolerances.
-
-    Returns
-    -------
-    Axes
-    """
+def _plot_power(axes: Axes, table: DataFrame) -> None:
+    """Draw shares of claims supported and refuted, by distance from the truth."""
     replicates, outcomes = table["n_replicates"].astype(int), table["outcome"]
     keys = []
     for n, dash in zip(sorted(set(replicates)), DASHES, strict=False):
         for name, colour in COLOURS.items():
             line = table[replicates.eq(n) & outcomes.eq(name)].sort_values("x")
             axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
-        keys.append(Line2D([], [], color=INK, linestyle=dash, label=f"{n}"))
-    for (_, colour), sign in zip(COLOURS.items(), "✓✗", strict=True):
-        keys.append(Line2D([], [], color=colour, label=sign))
+        keys.append(line_key(dash, f"{n}"))
+    signs = zip(COLOURS.values(), "✓✗", strict=True)
+    keys += [line_key("-", sign, colour) for colour, sign in signs]
     axes.axvline(1.0, color=INK, linewidth=0.8)
     axes.set_xlim(*SHOWN)
     axes.set_ylim(-0.02, 1.02)
     axes.set_xlabel(r"$\Delta\,/\,\tau$")
     axes.legend(handles=keys, loc="lower left", handlelength=1.2)
-    return axes
+
+
+def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick the worst ratios at the largest and the smallest rate that was counted."""
+    judged = curves[curves["curve"].eq(RATE_CURVE) & curves["outcome"].eq("judged")]
+    if judged.empty:
+        return None
+    worst = judged.groupby("x")["estimate"].max().sort_index(ascending=False)
+    return {"first": float(worst.iloc[0]), "second": float(worst.iloc[-1])}
+
+
+REPORT_CARD = FigureSpec(
+    "report-card",
+    build_report_card,
+    "actual error rates of the judge, and its power",
+    pick_rates,
+    {"distributions": card_rows},
+)

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from pandas import DataFrame
 from scipy.special import ndtri
 
 from montecarlo.claims.thresholds import SHARE, USED
@@ -21,7 +22,13 @@ from montecarlo.report.figures.drawing.palette import (
     UNDECIDED,
     Look,
 )
-from montecarlo.report.figures.drawing.panels import WIDTH, letters, panels_for
+from montecarlo.report.figures.drawing.panels import (
+    WIDTH,
+    legend_above,
+    letters,
+    panels_for,
+)
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 COLUMNS = 3
 #: Outcomes from below to above: colour, and the sign in the legend.
@@ -41,7 +48,7 @@ ALL_LOOK = Look(MUTED, "o", filled=False, size=4.0)
 ALONE_LOOK = Look(BLUE, "s", size=4.5)
 
 
-def drawn_interpretations(curves: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+def drawn_interpretations(curves: DataFrame) -> dict[tuple[str, str], DataFrame]:
     """Return the curves over thresholds, by claim and interpretation.
 
     In the order of the table, which is that of the catalogue and the caption's letters.
@@ -55,10 +62,7 @@ def drawn_interpretations(curves: pd.DataFrame) -> dict[tuple[str, str], pd.Data
     }
 
 
-def build_thresholds(
-    measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-    curves: pd.DataFrame,
-) -> Figure | None:
+def build_thresholds(_: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the outcomes as functions of the threshold of each vague word."""
     drawn = drawn_interpretations(curves)
     if not drawn:
@@ -70,28 +74,13 @@ def build_thresholds(
         one.set_title(marks[place], loc="left")
         one.tick_params(labelleft=place % COLUMNS == 0)
     figure.supxlabel(r"$\tau$")
-    figure.legend(
-        handles=[Patch(color=colour, label=sign) for _, colour, sign in OUTCOMES],
-        loc="outside upper center",
-        ncols=len(OUTCOMES),
-        handlelength=1.2,
-    )
+    keys = [Patch(color=colour, label=sign) for _, colour, sign in OUTCOMES]
+    legend_above(figure, keys, handlelength=1.2)
     return figure
 
 
-def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw shares of cases supported, undecided and refuted, stacked, over thresholds.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of curves.csv of one interpretation; ``x`` is the threshold.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_outcomes(axes: Axes, table: DataFrame) -> Axes:
+    """Draw shares of cases supported, undecided and refuted over thresholds."""
     shares = table[table["curve"].eq(SHARE)]
     wide = shares.pivot_table(index="x", columns="outcome", values="estimate")
     supported, refuted = wide["supported"], wide["refuted"]
@@ -111,10 +100,19 @@ def plot_outcomes(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def build_z_scores(
-    measurements: pd.DataFrame,
-    curves: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-) -> Figure | None:
+def pick_shares(_: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick the shares at the threshold used, of the first panel."""
+    for rows in drawn_interpretations(curves).values():
+        x = rows.loc[rows["curve"].eq(USED), "x"].iloc[0]
+        shares = []
+        for outcome in ("supported", "refuted"):
+            curve = rows[rows["outcome"].eq(outcome)]
+            shares.append(float(np.interp(x, curve["x"], curve["estimate"])))
+        return {"first": shares[0], "second": shares[1]}
+    return None
+
+
+def build_z_scores(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the z-scores of all estimates that theory knows, against normal ones."""
     rows = measurements[
         measurements["reference"].notna()
@@ -129,19 +127,8 @@ def build_z_scores(
     return figure
 
 
-def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
-    """Draw ordered z-scores against normal quantiles, with the line of equality.
-
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of measurements.csv: ``estimate``, ``reference``, ``std_error``.
-
-    Returns
-    -------
-    Axes
-    """
+def plot_z_scores(axes: Axes, table: DataFrame) -> Axes:
+    """Draw ordered z-scores against normal quantiles, with the line of equality."""
     limit = 0.0
     for rows, look in ((table, ALL_LOOK), (_one_each(table), ALONE_LOOK)):
         if rows.empty:
@@ -166,14 +153,14 @@ def plot_z_scores(axes: Axes, table: pd.DataFrame) -> Axes:
     return axes
 
 
-def _one_each(table: pd.DataFrame) -> pd.DataFrame:
+def _one_each(table: DataFrame) -> DataFrame:
     """Pick about one estimate for each point: these share no draws."""
     return pd.concat(
         [table[table["quantity"].eq(q) & table["divisor"].eq(d)] for q, d in ONE_EACH]
     )
 
 
-def _ordered_scores(table: pd.DataFrame) -> tuple[Scores, Scores]:
+def _ordered_scores(table: DataFrame) -> tuple[Scores, Scores]:
     """Return normal quantiles and, in ascending order, the z-scores."""
     error = table["estimate"] - table["reference"]
     z = np.sort((error / table["std_error"]).to_numpy(dtype=np.float64))
@@ -186,3 +173,24 @@ def _thinned(normal: Scores) -> list[int]:
     even = np.searchsorted(normal, np.linspace(normal[0], normal[-1], BETWEEN))
     ends = [*range(min(ENDS, size)), *range(max(size - ENDS, 0), size)]
     return sorted({*ends, *(int(place) for place in even)})
+
+
+def pick_z_scores(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the root mean square and the largest of all z-scores."""
+    known = measurements.dropna(subset=["reference", "std_error"])
+    known = with_interval(known[known["std_error"] > 0.0])
+    if known.empty:
+        return None
+    z = (known["estimate"] - known["reference"]) / known["std_error"]
+    return {"first": float(np.sqrt((z**2).mean())), "second": float(z.abs().max())}
+
+
+THRESHOLDS = FigureSpec(
+    "thresholds",
+    build_thresholds,
+    "outcomes against the threshold of each vague word",
+    pick_shares,
+)
+Z_SCORES = FigureSpec(
+    "z-scores", build_z_scores, "estimates against exact theory", pick_z_scores
+)

@@ -1,69 +1,85 @@
 """Verdicts by text: which text claims what, and how it fared."""
 
-import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from dataclasses import replace
 
-from montecarlo.report.figures.drawing.palette import VERDICT_LOOKS
+import pandas as pd
+from matplotlib.figure import Figure
+from pandas import DataFrame
+
+from montecarlo.report.content.findings import Results
+from montecarlo.report.figures.drawing.palette import VERDICT_LOOKS, present
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
     key_of,
     legend_above,
     letters,
 )
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
-#: The curve of what `by_text.with_verdicts` adds.
+#: The curve of what `with_verdicts` adds.
 CURVE = "verdict"
 LINE = 0.36
+FAILING = ("refuted", "conditional")
 
 
-def text_rows(curves: pd.DataFrame) -> pd.DataFrame:
+def with_verdicts(results: Results) -> Results:
+    """Put a row for each text and claim behind the curves, where there are texts.
+
+    With the column ``text``; ``outcome`` is the verdict on what it says, ``x`` the
+    number of the claim.  Texts come in alphabetical order of their keys.
+    """
+    rows = {
+        (source.text, float(number), str(claim.texts[source.text]))
+        for number, claim in enumerate(results.claims.claims, start=1)
+        for source in claim.sources
+    }
+    if not rows:
+        return results
+    added = DataFrame(sorted(rows), columns=["text", "x", "outcome"])
+    added = added.assign(curve=CURVE)
+    return replace(
+        results, curves=pd.concat([results.curves, added], ignore_index=True)
+    )
+
+
+def text_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
     """Return the rows of curves that hold a text's claim and its verdict."""
     return curves[curves["curve"].eq(CURVE)]
 
 
-def build_texts(
-    measurements: pd.DataFrame,  # noqa: ARG001 - builders share one signature
-    curves: pd.DataFrame,
-) -> Figure | None:
+def build_texts(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build a mark for each claim of each text, claims in columns, worst news first."""
-    rows = text_rows(curves)
+    rows = text_rows(measurements, curves)
     if rows.empty:
         return None
     texts = list(dict.fromkeys(rows["text"]))
     figure = Figure(figsize=(WIDTH, LINE * len(texts) + 1.0), layout="constrained")
-    plot_texts(figure.subplots(), rows, texts)
-    there = set(rows["outcome"])
-    looks = dict.fromkeys(look for v, look in VERDICT_LOOKS.items() if v in there)
-    legend_above(figure, [key_of(look) for look in looks])  # some look alike
+    axes = figure.subplots()
+    looks = present(VERDICT_LOOKS, rows["outcome"])
+    for verdict, look in looks.items():
+        mine = rows[rows["outcome"].eq(verdict)]
+        lines = [texts.index(text) for text in mine["text"]]
+        axes.plot(mine["x"], lines, linestyle="none", **look.mark)
+    axes.set_yticks(range(len(texts)), letters(len(texts)))
+    axes.set_ylim(len(texts) - 0.5, -0.5)
+    axes.set_xlim(0.0, rows["x"].max() + 1.0)
+    axes.set_xlabel("$N$")
+    different = dict.fromkeys(looks.values())  # some look alike
+    legend_above(figure, [key_of(look) for look in different])
     return figure
 
 
-def plot_texts(axes: Axes, table: pd.DataFrame, texts: list[str]) -> Axes:
-    """Draw the marks of all texts, the first text uppermost.
+def count_failing(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+    """Count claims of all texts together, and those of them that fail."""
+    verdicts = text_rows(measurements, curves)["outcome"]
+    if verdicts.empty:
+        return None
+    return {
+        "first": float(len(verdicts)),
+        "second": float(verdicts.isin(FAILING).sum()),
+    }
 
-    Parameters
-    ----------
-    axes : Axes
-    table : DataFrame
-        Rows of `by_text.with_verdicts`: ``x`` is the claim's number.
-    texts : list of str
 
-    Returns
-    -------
-    Axes
-    """
-    text, verdict = table["text"], table["outcome"]
-    for name, look in VERDICT_LOOKS.items():
-        mine = table[verdict.eq(name)]
-        axes.plot(
-            mine["x"],
-            [texts.index(one) for one in text[verdict.eq(name)]],
-            linestyle="none",
-            **look.mark,
-        )
-    axes.set_yticks(range(len(texts)), letters(len(texts)))
-    axes.set_ylim(len(texts) - 0.5, -0.5)
-    axes.set_xlim(0.0, table["x"].max() + 1.0)
-    axes.set_xlabel("$N$")
-    return axes
+TEXTS = FigureSpec(
+    "texts", build_texts, "verdicts by text", count_failing, {"verdicts": text_rows}
+)

@@ -4,17 +4,11 @@ import re
 
 import pytest
 
-from montecarlo.report.figures.captions.legends import DISTRIBUTIONS, read_legends
-from montecarlo.report.figures.drawing.palette import DARK, DIVISOR_LOOKS, VERDICT_LOOKS
-from montecarlo.report.figures.formats import FORMAT_LOOKS
+from montecarlo.report.figures.captions.legends import KINDS, read_legends
+from montecarlo.report.figures.drawing.palette import DARK, VERDICT_LOOKS
 from montecarlo.report.render.style import stylesheet
 
-LOOKS = {
-    "divisors": DIVISOR_LOOKS,
-    "distributions": DISTRIBUTIONS,
-    "formats": FORMAT_LOOKS,
-    "verdicts": VERDICT_LOOKS,
-}
+LOOKS = {kind: looks for kind, (_, looks) in KINDS.items()}
 #: Those whose picture's own legend names divisors, distributions, formats or verdicts.
 NAMED = (
     "attention",

@@ -24,7 +24,8 @@ from montecarlo.report.figures.drawing.palette import (
     LIGHT_PAGE,
     MUTED,
 )
-from montecarlo.report.figures.drawing.panels import FigureSpec, house_style
+from montecarlo.report.figures.drawing.panels import house_style
+from montecarlo.report.figures.drawing.specs import FigureSpec
 from montecarlo.report.figures.drawing.svg import compact
 
 #: What each theme exchanges; on paper, letters are black (matplotlib does not write a
