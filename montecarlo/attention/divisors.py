@@ -5,8 +5,6 @@ names the ratio of a quantity under the first to the same quantity under the sec
 from the same draws.
 """
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -16,16 +14,21 @@ class Divisor:
 
     name: str
     symbol: str  # LaTeX
-    value: Callable[[int], float]  # d_k -> divisor
+    factor: float = 1.0
+    power: float = 0.0
+
+    def value(self, d_k: int) -> float:
+        """Return factor · d_k**power."""
+        return float(self.factor * d_k**self.power)
 
 
 DIVISORS = {
     divisor.name: divisor
     for divisor in (
-        Divisor("none", "1", lambda d_k: 1.0),
-        Divisor("sqrt", r"\sqrt{d_k}", lambda d_k: math.sqrt(d_k)),
-        Divisor("2sqrt", r"2\sqrt{d_k}", lambda d_k: 2.0 * math.sqrt(d_k)),
-        Divisor("linear", "d_k", lambda d_k: float(d_k)),
+        Divisor("none", "1"),
+        Divisor("sqrt", r"\sqrt{d_k}", power=0.5),
+        Divisor("2sqrt", r"2\sqrt{d_k}", 2.0, 0.5),
+        Divisor("linear", "d_k", power=1.0),
     )
 }
 

@@ -29,6 +29,9 @@ class NumberFormat:
     Attributes
     ----------
     name : str
+    bits : int
+        Of a number's fraction, the leading one included; rounding moves a number by
+        2**-bits of itself at most.
     round : callable
         float64 array -> the nearest numbers of the format, as float64; beyond the
         largest, infinity.
@@ -39,6 +42,7 @@ class NumberFormat:
     """
 
     name: str
+    bits: int
     round: Callable[[Array], Array]
     log_largest: float
     native: type[np.floating] | None
@@ -95,22 +99,24 @@ NUMBER_FORMATS = {
     number_format.name: number_format
     for number_format in (
         NumberFormat(
-            "float16", _short(11, -14, 16), float(np.log(65504.0)), np.float16
+            "float16", 11, _short(11, -14, 16), float(np.log(65504.0)), np.float16
         ),
         NumberFormat(
             "bfloat16",
+            8,
             _short(8, -126, 128),
             float(np.log(255.0) + 120.0 * np.log(2.0)),
             None,
         ),
         NumberFormat(
             "float32",
+            24,
             _single,
             float(np.log(float(np.finfo(np.float32).max))),
             np.float32,
         ),
         NumberFormat(
-            "float64", _same, float(np.log(np.finfo(np.float64).max)), np.float64
+            "float64", 53, _same, float(np.log(np.finfo(np.float64).max)), np.float64
         ),
     )
 }

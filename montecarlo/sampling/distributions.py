@@ -7,7 +7,7 @@ names a distribution that was shifted and rescaled.
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.random import Generator
@@ -36,6 +36,10 @@ class Distribution:
         Every absolute moment of an order below this one is finite.
     mean, std : float
         Exact mean and standard deviation.
+    symbol : str
+        Its density or values as LaTeX, for figures and their legends.
+    words : str
+        What it is called on pages, in English: a message, to be translated.
     """
 
     name: str  # which tells it from others
@@ -44,6 +48,8 @@ class Distribution:
     moments: float = field(default=math.inf, compare=False)
     mean: float = field(default=0.0, compare=False)
     std: float = field(default=1.0, compare=False)
+    symbol: str = field(default="", compare=False, repr=False)
+    words: str = field(default="", compare=False, repr=False)
 
     def __reduce__(self) -> tuple[Callable[[str], "Distribution"], tuple[str]]:
         """Travel to workers by name: what draws is found there."""
@@ -167,18 +173,39 @@ def _student_t(freedom: int) -> Draw:
     return draw
 
 
+def _make_student(freedom: int, kurtosis: float) -> Distribution:
+    return Distribution(
+        f"student_t{freedom}",
+        _student_t(freedom),
+        kurtosis,
+        moments=float(freedom),
+        symbol=f"t_{{{freedom}}}",
+        words=f"Student $t$ with ${freedom}$ degrees of freedom",
+    )
+
+
 #: Kurtosis of Student's t is 3 + 6/(freedom - 4); of the others, textbook values.
 DISTRIBUTIONS = {
     distribution.name: distribution
     for distribution in (
-        Distribution("gaussian", _gaussian, kurtosis=3.0),
-        Distribution("uniform", _uniform, kurtosis=1.8),
-        Distribution("laplace", _laplace, kurtosis=6.0),
-        Distribution("rademacher", _rademacher, kurtosis=1.0),
-        Distribution("logistic", _logistic, kurtosis=4.2),
-        Distribution("student_t10", _student_t(10), kurtosis=4.0, moments=10.0),
-        Distribution("student_t5", _student_t(5), kurtosis=9.0, moments=5.0),
-        Distribution("student_t3", _student_t(3), kurtosis=math.inf, moments=3.0),
+        Distribution(
+            "gaussian", _gaussian, 3.0, symbol=r"\mathcal{N}", words="Gaussian"
+        ),
+        Distribution("uniform", _uniform, 1.8, symbol="1_{[-a,a]}", words="uniform"),
+        Distribution("laplace", _laplace, 6.0, symbol="e^{-|x|}", words="Laplace"),
+        Distribution(
+            "rademacher",
+            _rademacher,
+            1.0,
+            symbol=r"\pm 1",
+            words="Rademacher, a fair sign",
+        ),
+        Distribution(
+            "logistic", _logistic, 4.2, symbol=r"\cosh^{-2}", words="logistic"
+        ),
+        _make_student(10, kurtosis=4.0),
+        _make_student(5, kurtosis=9.0),
+        _make_student(3, kurtosis=math.inf),
     )
 }
 
@@ -220,11 +247,4 @@ def parse_distribution(name: str) -> Distribution:
         if value != default
     ]
     canonical = f"{family}({','.join(changed)})" if changed else family
-    return Distribution(
-        canonical,
-        distribution.draw,
-        distribution.kurtosis,
-        distribution.moments,
-        mean,
-        std,
-    )
+    return replace(distribution, name=canonical, mean=mean, std=std)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
@@ -40,15 +41,6 @@ Find = Callable[[DesignPoint, str], Reference | None]
 #: (distribution of q, distribution of k, d_k) -> value for undivided scores, or None.
 ClosedForm = Callable[[Distribution, Distribution, int], float | None]
 
-#: Divisors as (factor, exponent): factor · d_k**exponent.  Written down a second time,
-#: for a reference must not share a mistake of `attention`; one that is not here has
-#: no references.
-POWERS = {
-    "none": (1.0, 0.0),
-    "sqrt": (1.0, 0.5),
-    "2sqrt": (2.0, 0.5),
-    "linear": (1.0, 1.0),
-}
 #: Relative rounding of the closed forms; that of Γ(x + 1/2)/Γ(x) is the largest.
 ROUNDING, GAMMA_ROUNDING = 1e-15, 2e-12
 #: Relative error of the quadratures of `score_distribution`, and absolute one of a gap.
@@ -91,10 +83,8 @@ def reference(
 
 def divisor_value(divisor: str, d_k: int) -> float | None:
     """Return the number that scores are divided by, None for an unknown divisor."""
-    if divisor not in POWERS:
-        return None
-    factor, exponent = POWERS[divisor]
-    return float(factor * d_k**exponent)
+    rule = DIVISORS.get(divisor)
+    return None if rule is None else float(rule.factor * d_k**rule.power)
 
 
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
@@ -214,7 +204,7 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
 
     Gaussian integration by parts given q; any distribution of q, any n.
     """
-    known = divisor in POWERS and point.has_rows
+    known = divisor in DIVISORS and point.has_rows
     gaussian = point.distribution_k == DISTRIBUTIONS["gaussian"]
     if not known or not gaussian or not point.is_independent:
         return None

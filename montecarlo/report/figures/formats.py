@@ -5,14 +5,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures.captions.picking import at_nearest, pair
 from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
-    GREEN,
-    INK,
-    OCHRE,
-    Look,
+    FORMAT_LOOKS,
     resize,
 )
 from montecarlo.report.figures.drawing.panels import (
@@ -29,15 +27,12 @@ from montecarlo.report.figures.drawing.panels import (
 )
 from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
-#: Formats by the power of 2 that their rounding is: 11 bits of a number in float16.
-ROUNDOFF = {"bfloat16": -8, "float16": -11, "float32": -24}
-FORMAT_LOOKS = {
-    "bfloat16": Look(GREEN, "s", symbol=r"$u = 2^{-8}$"),
-    "float16": Look(INK, "o", symbol=r"$u = 2^{-11}$"),
-    "float32": Look(OCHRE, "D", symbol=r"$u = 2^{-24}$", filled=False),
-}
 D_K, N_KEYS = 64, 128
 MARK = 4.5
+
+
+def _bits(name: str) -> int:
+    return NUMBER_FORMATS[name].bits
 
 
 def tail_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
@@ -53,7 +48,7 @@ def error_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     rows = measurements[
         measurements["quantity"].eq("format_error")
         & measurements["softmax"].eq("shifted")
-        & measurements["number_format"].isin(ROUNDOFF)
+        & measurements["number_format"].isin(FORMAT_LOOKS)
         & measurements["d_k"].eq(D_K)
         & measurements["summary"].eq("mean")
     ]
@@ -86,7 +81,7 @@ def _plot_overflow(axes: Axes, table: DataFrame) -> None:
 
 def _plot_errors(axes: Axes, table: DataFrame) -> None:
     """Draw errors of weights by the rounding u of their format, with u as a line."""
-    names = sorted(set(table["number_format"]), key=ROUNDOFF.__getitem__)
+    names = sorted(set(table["number_format"]), key=_bits, reverse=True)
     column = table["number_format"].map({name: i for i, name in enumerate(names)})
     for place, (divisor, look) in enumerate(resize(DIVISOR_LOOKS, MARK).items()):
         rows = table[table["divisor"].eq(divisor)]
@@ -94,10 +89,10 @@ def _plot_errors(axes: Axes, table: DataFrame) -> None:
         rows = rows.assign(column=column[rows.index] + 0.2 * (place - 1.5))
         plot_estimates(axes, rows, look, "column")
     for i, name in enumerate(names):
-        u = 2.0 ** ROUNDOFF[name]
+        u = 2.0 ** -_bits(name)
         plot_limit(axes, np.array([i - 0.45, i + 0.45]), np.full(2, u))
     logarithmic(axes)
-    axes.set_xticks(range(len(names)), [f"$2^{{{ROUNDOFF[f]}}}$" for f in names])
+    axes.set_xticks(range(len(names)), [f"$2^{{-{_bits(f)}}}$" for f in names])
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.grid(visible=False, axis="x")
     axes.set_xlabel("$u$")

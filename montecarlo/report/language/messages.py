@@ -2,8 +2,8 @@
 
 ``python -m montecarlo.report.language.messages`` brings the catalogues up to date.
 
-Messages stand in the templates, as ``_("…")`` and ``plain("…")``, and in the catalogue
-of claims.
+Messages stand in the templates, as ``_("…")`` and ``plain("…")``, in the catalogue of
+claims, and in the table of distributions.
 """
 
 import sys
@@ -23,6 +23,7 @@ from montecarlo.report.language.catalogues import (
     catalogue_path,
 )
 from montecarlo.report.language.templates import template_folder
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 KEYWORDS = ("_", "plain")
 #: Columns that a line of a catalogue may have.
@@ -44,7 +45,8 @@ def source_messages() -> dict[str, list[str]]:
     """Return every message with the places where it stands."""
     found: dict[str, list[str]] = {}
     in_catalogue = [(str(words), place) for words, place in read_catalogue().words()]
-    for message, place in (*_in_templates(), *in_catalogue):
+    named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
+    for message, place in (*_in_templates(), *named, *in_catalogue):
         places = found.setdefault(message, [])
         if place not in places:
             places.append(place)

@@ -13,15 +13,23 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.places import parse_place
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.content.texts.sources import sayers_of
+from montecarlo.report.figures.drawing.palette import (
+    DISTRIBUTION_LOOKS,
+    DIVISOR_LOOKS,
+    FORMAT_LOOKS,
+)
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.language.templates import read_template
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.reproduce import canonical_command
 from montecarlo.report.render.style import nest, policy, stylesheet
 from montecarlo.report.render.wording import functions_for
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 
@@ -141,4 +149,10 @@ def _environment() -> Environment:
     )
     environment.filters["zip"] = zip
     environment.globals |= {"parse_place": parse_place, "sayers_of": sayers_of}
+    environment.globals |= {
+        "distributions": DISTRIBUTIONS,
+        "divisors": DIVISORS,
+        "formats": NUMBER_FORMATS,
+        "looks": FORMAT_LOOKS | DIVISOR_LOOKS | DISTRIBUTION_LOOKS,
+    }
     return environment

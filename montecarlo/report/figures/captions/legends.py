@@ -8,10 +8,10 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
+    FORMAT_LOOKS,
     VERDICT_LOOKS,
     present,
 )
-from montecarlo.report.figures.formats import FORMAT_LOOKS
 
 #: Kinds of series: the column that names them, and their looks in the legend's order.
 KINDS = {

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -74,6 +76,21 @@ DARK = {
 }
 
 
+#: Marks as characters, filled and open; what report.css calls the colours of series.
+SIGNS = dict(
+    zip(
+        "os^Dv<>phX*P",
+        ["●○", "■□", "▲△", "◆◇", "▼▽", "◀◁", "▶▷", "⬟⬠", "⬢⬡", "✖✕", "★☆", "✚✛"],
+        strict=True,
+    )
+)
+TINTS = {VERMILLION: "none", BLUE: "sqrt", GREEN: "double", PURPLE: "linear"} | {
+    OCHRE: "single",
+    INK: "ink",
+    MUTED: "ink",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """How a series looks; marks and dashes tell it apart without colour."""
@@ -85,6 +102,16 @@ class Look:
     filled: bool = True
     size: float = 5.5  # points
     half: bool = False  # the left half is filled, the right one open
+
+    @property
+    def sign(self) -> str:
+        """The mark as a character, for legends of pages."""
+        return SIGNS[self.marker][0 if self.filled else 1]
+
+    @property
+    def tint(self) -> str:
+        """What report.css calls its colour."""
+        return TINTS[self.colour]
 
     @property
     def mark(self) -> dict[str, Any]:
@@ -99,27 +126,44 @@ class Look:
         }
 
 
-#: Divisors look the same in every figure.
+#: Divisors look the same in every figure, distributions too; the Gaussian has a filled
+#: mark, others open ones.  By their order in their tables, with marks to spare.
 DIVISOR_LOOKS = {
-    name: Look(colour, marker, symbol=rf"$c = {DIVISORS[name].symbol}$")
-    for name, colour, marker in (
-        ("none", VERMILLION, "o"),
-        ("sqrt", BLUE, "s"),
-        ("2sqrt", GREEN, "^"),
-        ("linear", PURPLE, "D"),
+    name: Look(colour, marker, symbol=rf"$c = {divisor.symbol}$")
+    for (name, divisor), (colour, marker) in zip(
+        DIVISORS.items(),
+        zip((VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dvp", strict=True),
+        strict=False,
     )
 }
-#: Other distributions than the Gaussian: open marks, named by their density or value.
-DISTRIBUTION_LOOKS = {"gaussian": Look(INK, "o", symbol=r"$\mathcal{N}$")} | {
-    name: Look(MUTED, marker, symbol=symbol, filled=False)
-    for name, marker, symbol in (
-        ("uniform", "s", r"$1_{[-a,a]}$"),
-        ("laplace", "^", r"$e^{-|x|}$"),
-        ("rademacher", "D", r"$\pm 1$"),
-        ("logistic", "v", r"$\cosh^{-2}$"),
-        ("student_t10", "<", r"$t_{10}$"),
-        ("student_t5", ">", r"$t_{5}$"),
-        ("student_t3", "p", r"$t_{3}$"),
+DISTRIBUTION_LOOKS = {
+    name: Look(
+        INK if marker == "o" else MUTED,
+        marker,
+        symbol=f"${distribution.symbol}$",
+        filled=marker == "o",
+    )
+    for (name, distribution), marker in zip(DISTRIBUTIONS.items(), SIGNS, strict=False)
+}
+#: Number formats by what their rounding is, coarse first; float64 is what they are
+#: compared with.
+FORMAT_LOOKS = {
+    number_format.name: Look(
+        colour, marker, symbol=f"$u = 2^{{-{number_format.bits}}}$", filled=filled
+    )
+    for number_format, (colour, marker, filled) in sorted(
+        zip(
+            (one for one in NUMBER_FORMATS.values() if one.name != "float64"),
+            (
+                (INK, "o", True),
+                (GREEN, "s", True),
+                (OCHRE, "D", False),
+                (PURPLE, "^", False),
+                (BLUE, "v", False),
+            ),
+            strict=False,
+        ),
+        key=lambda pair: pair[0].bits,
     )
 }
 #: Gradients, where all four stand in one panel.

@@ -1,0 +1,122 @@
+"""What stands in a table has all that goes with it, or a test here says what lacks.
+
+A distribution, a divisor, a number format and a quantity are one entry each.  An entry
+that forgets a symbol or a name, has no look left, or neither an exact reference nor a
+reason for having none, fails here and not on a page.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import FORMAT_QUANTITIES, NUMBER_FORMATS
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.rows import SATURATED
+from montecarlo.report.figures.drawing.palette import (
+    DISTRIBUTION_LOOKS,
+    DIVISOR_LOOKS,
+    FORMAT_LOOKS,
+)
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.language.formulas import math_ml
+from montecarlo.report.language.symbols import row_symbol
+from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.theory.references import REFERENCES, divisor_value, reference
+
+#: Why theory has no exact value: a quantity, or how the names of several begin.
+NO_REFERENCE = {
+    "effective_keys": "E exp H is no function of the expectations of a row",
+    "jacobian_frobenius": "a root of sums of products of weights, averaged",
+    "jacobian_spectral": "an eigenvalue, averaged",
+    "gradient_scores": "a root, averaged; its mean square has an identity",
+    "gradient_query": "a root, averaged; its mean square has an identity",
+    "planted_weight": "the planted key is no key like the others",
+    "planted_rank_first": "the planted key is no key like the others",
+    "saturated": "a probability of the largest weight, whose distribution is not known",
+}
+NO_REFERENCE |= dict.fromkeys(SATURATED, NO_REFERENCE["saturated"])
+NO_REFERENCE |= dict.fromkeys(
+    FORMAT_QUANTITIES, "rounding depends on every weight; tails are estimated apart"
+)
+
+
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_a_distribution_is_whole(name):
+    """It draws, has moments that fit each other and what it draws, and can be shown."""
+    one = DISTRIBUTIONS[name]
+    drawn = one.sample(np.random.default_rng(7), (40_000,)).astype(float)
+    assert drawn.dtype == np.float64
+    # Chebyshev: beyond 100 standard errors once in 10,000 at the most, and for those
+    # with a kurtosis far less often; of t3 the size of the draws is looked at only
+    if math.isfinite(one.kurtosis):
+        assert abs(drawn.mean()) < 100 / math.sqrt(drawn.size)
+        error = math.sqrt((one.kurtosis - 1.0) / drawn.size)
+        assert abs(np.mean(drawn**2) - 1.0) < 100 * error + 1e-6
+    assert math.isfinite(one.kurtosis) == (one.moments > 4)
+    assert one.kurtosis >= 1.0
+    assert one.symbol
+    math_ml(one.symbol)
+    assert name in DISTRIBUTION_LOOKS
+    for code in LANGUAGES:
+        assert read_language(code).translate(one.words)
+
+
+def test_distributions_have_references():
+    """Pairs have an exact variance under every distribution that has moments enough."""
+    for name in DISTRIBUTIONS:
+        found = reference(
+            "score_variance", parse_point(name, name, 16), "sqrt", "value"
+        )
+        assert math.isclose(found.value, 1.0, rel_tol=1e-12)
+
+
+@pytest.mark.parametrize("name", DIVISORS)
+def test_a_divisor_is_whole(name):
+    """It has a number that theory has too, a symbol that can be set, and a look."""
+    one = DIVISORS[name]
+    assert one.value(64) == divisor_value(name, 64) > 0.0
+    assert "<math" in str(math_ml(one.symbol))
+    assert name in DIVISOR_LOOKS
+    found = reference(
+        "entropy", parse_point("gaussian", "gaussian", 16, 8), name, "mean"
+    )
+    assert 0.0 < found.value < math.log(8)
+
+
+@pytest.mark.parametrize("name", set(NUMBER_FORMATS) - {"float64"})
+def test_a_number_format_is_whole(name):
+    """Its bits are those that it rounds to, and it has a look of its own."""
+    one = NUMBER_FORMATS[name]
+    ulp = 2.0 ** (1 - one.bits)
+    near = np.array([1.0 + ulp, 1.0 + 0.49 * ulp, 1.0 + 0.51 * ulp])
+    assert one.round(near).tolist() == [1.0 + ulp, 1.0, 1.0 + ulp]
+    assert name in FORMAT_LOOKS
+
+
+@pytest.mark.parametrize("looks", [DISTRIBUTION_LOOKS, DIVISOR_LOOKS, FORMAT_LOOKS])
+def test_looks_tell_entries_apart(looks):
+    """Also without colour, by the mark; each has a sign and a tint for the legend."""
+    assert len({look.marker for look in looks.values()}) == len(looks)
+    assert all(look.symbol and look.sign and look.tint for look in looks.values())
+
+
+def reason(name):
+    """Why a quantity has no reference: its own reason, or that of its family."""
+    known = (why for start, why in NO_REFERENCE.items() if name.startswith(start))
+    return next(known, None)
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_a_quantity_is_whole(name):
+    """It has a symbol that can be set, and a reference or a reason for having none.
+
+    That every summary is found a second time is the matter of `test_second_ways`.
+    """
+    quantity = QUANTITIES[name]
+    assert "<math" in str(math_ml(quantity.symbol))
+    assert row_symbol(name, "mean", "none")
+    among_others = "_saturated" in name
+    assert (name in REFERENCES) != bool(reason(name) or among_others)
