@@ -41,9 +41,9 @@ from montecarlo.report.content.texts.errata import make_errata
 from montecarlo.report.figures.captions.facts import threshold_panels
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
+from montecarlo.report.observed.pages import draw_observed, render_observed
 from montecarlo.report.render import formats
 from montecarlo.report.render.contents import Contents
-from montecarlo.report.render.observed import draw_observed, render_observed
 from montecarlo.report.render.pages import (
     render_erratum,
     render_evidence,

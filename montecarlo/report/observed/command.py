@@ -19,9 +19,9 @@ from montecarlo.report.content.observed.record import (
 )
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.messages import require_complete
+from montecarlo.report.observed.pages import make_observed_report
 from montecarlo.report.observed.terminal import print_observed
 from montecarlo.report.options import choose_languages
-from montecarlo.report.render.observed import make_observed_report
 from montecarlo.report.terminal import open_bar
 from montecarlo.results.ownership import file_hash
 from montecarlo.results.publishing import publishing

@@ -56,7 +56,7 @@ def bad_links(page, report):
     """Return links that lead nowhere; other languages' pages are written as well."""
     names = [
         *LANGUAGES,
-        *(f"erratum-{e.key}" for e in getattr(report.contents, "errata", ())),
+        *(f"erratum-{e.key}" for e in getattr(report, "contents", report).errata),
     ]
     texts = {f"{name}.md" for name in names if name not in LANGUAGES}
     if page.name.partition("/")[0] not in {"own_report", "observed", "observed_few"}:
@@ -342,7 +342,7 @@ def test_only_formulas_that_the_program_made_have_no_source(report, monkeypatch)
     bare = [e for e in report.page("en").elements() if name_of(e) == "math"]
     count = [sources_of(e) for e in bare].count([])
     mark = Markup("<var>x</var>")
-    monkeypatch.setattr(wording, "_tex", lambda language, latex: mark)
+    monkeypatch.setattr(wording, "_tex", lambda *_, **__: mark)
     marked = report.render(report.contents)
     assert len(list(marked.root.iter("var"))) >= count > 50
     formulas = [e for e in marked.elements() if name_of(e) == "math"]
