@@ -9,7 +9,7 @@ from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     VERDICT_LOOKS,
-    present,
+    keep_looks,
 )
 from montecarlo.report.figures.formats import FORMAT_LOOKS
 
@@ -42,7 +42,9 @@ def read_legends(measurements: DataFrame, curves: DataFrame) -> dict[str, Legend
         drawn = {}
         for kind, pick_rows in spec.series.items():
             column, looks = KINDS[kind]
-            drawn[kind] = tuple(present(looks, pick_rows(measurements, curves)[column]))
+            drawn[kind] = tuple(
+                keep_looks(looks, pick_rows(measurements, curves)[column])
+            )
         if drawn:
             legends[name] = Legend(**drawn)
     return legends
