@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from montecarlo.calibration import making
+from montecarlo.calibration import pipeline
 from montecarlo.cli import calibrate, figures, observe, report
 from montecarlo.cli import judge as judge_command
 from montecarlo.cli import measure as measure_command
@@ -441,7 +441,7 @@ def test_card_that_cannot_be_written_is_refused_before_work(
     tmp_path, monkeypatch, capsys
 ):
     """Neither over files of someone else's nor where nothing can be written."""
-    monkeypatch.setattr(making, "make_executor", lambda *_: pytest.fail("worked"))
+    monkeypatch.setattr(pipeline, "make_executor", lambda *_: pytest.fail("worked"))
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "rates.csv").write_text("", encoding="utf-8")
@@ -453,7 +453,7 @@ def test_card_that_cannot_be_written_is_refused_before_work(
     def refuse(*_, **__):
         raise PermissionError(30, "Read-only file system")
 
-    monkeypatch.setattr(making, "TemporaryFile", refuse)
+    monkeypatch.setattr(pipeline, "TemporaryFile", refuse)
     assert calibrate.main([*work, "--output", str(tmp_path / "new")]) == 2
     assert "can be written" in told(capsys)
 

@@ -109,7 +109,9 @@ def test_a_missing_extra_is_named(monkeypatch, kind):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     for other in ("threads", "processes"):
         check_executor(other)
-    with pytest.raises(ValueError, match=r"\[cluster\] extra.*montecarlo\[cluster\]"):
+    with pytest.raises(
+        ValueError, match=r"\[cluster\] extra.*montecarlo-attention\[cluster\]"
+    ):
         check_executor(kind)
 
 
