@@ -22,7 +22,7 @@ from montecarlo.report.figures.drawing.palette import (
     MUTED,
     SHADES,
     Dash,
-    present,
+    keep_looks,
 )
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
@@ -63,7 +63,7 @@ def example_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
 
 def example_weights(curves: DataFrame) -> Iterator[tuple[str, int, Weights]]:
     """Yield divisor, d_k and weights, shape (queries, keys), of the rows drawn."""
-    rows = example_rows(curves, curves)
+    rows = curves[curves["curve"].eq(EXAMPLE)]
     for divisor in DIVISORS:
         mine = rows[rows["divisor"].eq(divisor)].sort_values("x")
         if len(mine):
@@ -135,7 +135,7 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
 def plot_saturated(axes: Axes, table: DataFrame) -> Axes:
     """Draw the percentage of saturated rows against d_k, a dash for each n."""
     table = rescale(table, lambda part: 100.0 * part)
-    looks = present(DIVISOR_LOOKS, DIVISORS)
+    looks = keep_looks(DIVISOR_LOOKS, DIVISORS)
     keys = keys_of(looks, looks)
     for n_keys, dash in zip(sorted(set(table["n_keys"])), DASHES, strict=False):
         rows = table[table["n_keys"].eq(n_keys)]

@@ -18,7 +18,7 @@ from montecarlo.report.figures.drawing.palette import (
     GRADIENT_LOOKS,
     Dash,
     Look,
-    present,
+    keep_looks,
     resize,
 )
 from montecarlo.report.figures.drawing.panels import (
@@ -40,7 +40,7 @@ from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 QUANTITIES = tuple(GRADIENT_LOOKS)
 #: Marks are smaller in small panels.
-DIVISORS = resize(present(DIVISOR_LOOKS, ("none", "sqrt")), 4.0)
+DIVISORS = resize(keep_looks(DIVISOR_LOOKS, ("none", "sqrt")), 4.0)
 PANEL_KEYS = (32, 128, 512)
 RATIO_KEYS = 128
 #: Quantiles fall far below this; the means would then be flat lines.
@@ -68,7 +68,7 @@ def build_gradients(measurements: DataFrame, curves: DataFrame) -> Figure | None
     """Build one row of panels per gradient, one column per n."""
     rows = gradient_rows(measurements, curves)
     counts = key_counts(rows, PANEL_KEYS, len(PANEL_KEYS))
-    quantities = present(GRADIENT_LOOKS, rows["quantity"])
+    quantities = keep_looks(GRADIENT_LOOKS, rows["quantity"])
     if not counts:
         return None
     parts = [

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+from matplotlib.ticker import FixedFormatter, NullLocator
 from numpy.typing import NDArray
 from pandas import DataFrame
 
@@ -105,20 +106,15 @@ def plot_map(
     plot_cells(axes, rectangles(x - 0.5, x + 0.5, y - 0.5, y + 0.5), shade, 0.6)
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(-0.5, len(rows) - 0.5)
-    _number(axes.xaxis, columns)
-    _number(axes.yaxis, rows)
+    _number(axes.xaxis, range(len(columns)), columns)
+    _number(axes.yaxis, range(len(rows)), rows)
     return axes
 
 
-def _number(axis: object, labels: Sequence[int]) -> None:
+def _number(axis: Axis, places: Sequence[float], labels: Sequence[int]) -> None:
     """Write numbers on an axis of layers or heads, as many as can be read."""
     step = -(-len(labels) // MOST_NUMBERS)
-    places = range(0, len(labels), step)
-    axis.set_major_locator(FixedLocator(list(places)))  # type: ignore[attr-defined]
-    axis.set_major_formatter(  # type: ignore[attr-defined]
-        FixedFormatter([str(labels[place]) for place in places])
-    )
-    axis.set_minor_locator(NullLocator())  # type: ignore[attr-defined]
+    axis.set_ticks(places[::step], [str(label) for label in labels[::step]])
 
 
 def _levels(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -211,10 +207,7 @@ def _mark_layers(axes: Axes, layers: NDArray[np.int64]) -> None:
     """Write layers under the middle of their bars, and draw a line between them."""
     names = sorted(set(layers))
     middles = [float(np.flatnonzero(layers == name).mean()) for name in names]
-    step = -(-len(names) // MOST_NUMBERS)
-    axes.xaxis.set_major_locator(FixedLocator(middles[::step]))
-    axes.xaxis.set_major_formatter(FixedFormatter([str(n) for n in names[::step]]))
-    axes.xaxis.set_minor_locator(NullLocator())
+    _number(axes.xaxis, middles, names)
     if len(names) < len(layers):
         for border in np.flatnonzero(np.diff(layers)):
             axes.axvline(border + 0.5, color=LIGHT_PAGE, linewidth=1.6)

@@ -27,7 +27,7 @@ from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     MUTED,
-    present,
+    keep_looks,
 )
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
@@ -113,7 +113,7 @@ def plot_relative_variance(axes: Axes, table: DataFrame) -> Axes:
     Of raw scores, since a divisor divides estimate, interval and exact value alike.
     """
     raw = table[table["divisor"].eq("none") & table["reference"].notna()]
-    looks = present(DISTRIBUTION_LOOKS, raw["distribution_q"])
+    looks = keep_looks(DISTRIBUTION_LOOKS, raw["distribution_q"])
     for place, (distribution, look) in enumerate(looks.items()):
         rows = _over_reference(raw[raw["distribution_q"].eq(distribution)])
         plot_estimates(axes, rows.assign(d_k=rows["d_k"] * APART**place), look)

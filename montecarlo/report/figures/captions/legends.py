@@ -10,7 +10,7 @@ from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
     VERDICT_LOOKS,
-    present,
+    keep_looks,
 )
 
 #: Kinds of series: the column that names them, and their looks in the legend's order.
@@ -42,7 +42,9 @@ def read_legends(measurements: DataFrame, curves: DataFrame) -> dict[str, Legend
         drawn = {}
         for kind, pick_rows in spec.series.items():
             column, looks = KINDS[kind]
-            drawn[kind] = tuple(present(looks, pick_rows(measurements, curves)[column]))
+            drawn[kind] = tuple(
+                keep_looks(looks, pick_rows(measurements, curves)[column])
+            )
         if drawn:
             legends[name] = Legend(**drawn)
     return legends

@@ -95,8 +95,7 @@ def draw_files(  # noqa: PLR0913 - what, and as what
             )
             files[name] = content.getvalue()
     if "svg" in files:
-        text = compact(files["svg"].decode(), dark=theme is None)
-        files["svg"] = text.encode()
+        files["svg"] = compact(files["svg"].decode(), dark=theme is None).encode()
     return files
 
 
@@ -108,21 +107,19 @@ def _repaint(figure: Figure, colours: Mapping[str, str]) -> None:
     figure.draw_without_rendering()  # ticks are made when they are first drawn
     for artist in figure.findobj():
         if isinstance(artist, Line2D):
-            artist.set_color(_exchanged(artist.get_color(), colours))
+            artist.set_color(_exchange(artist.get_color(), colours))
             for part in ("markerfacecolor", "markeredgecolor"):
                 colour = getattr(artist, f"get_{part}")()
-                getattr(artist, f"set_{part}")(_exchanged(colour, colours))
+                getattr(artist, f"set_{part}")(_exchange(colour, colours))
         elif isinstance(artist, Patch):
             _repaint_patch(artist, colours)
         elif isinstance(artist, Collection):
             _repaint_collection(artist, colours)
         elif isinstance(artist, Text):
-            artist.set_color(_exchanged(artist.get_color(), colours))
-            ground = artist.get_bbox_patch()
-            if ground is not None:
+            artist.set_color(_exchange(artist.get_color(), colours))
+            if ground := artist.get_bbox_patch():
                 _repaint_patch(ground, colours)
-    page = DARK_PAGE if colours is DARK else LIGHT_PAGE
-    figure.patch.set_facecolor(page)
+    figure.patch.set_facecolor(DARK_PAGE if colours is DARK else LIGHT_PAGE)
     figure.patch.set_alpha(1.0)
 
 
@@ -130,26 +127,26 @@ def _repaint_patch(patch: Patch, colours: Mapping[str, str]) -> None:
     alpha = patch.get_alpha()
     face, edge = to_rgba(patch.get_facecolor()), to_rgba(patch.get_edgecolor())
     if face[3] > 0.0:
-        patch.set_facecolor(_exchanged(face, colours))
+        patch.set_facecolor(_exchange(face, colours))
     if edge[3] > 0.0:
-        patch.set_edgecolor(_exchanged(edge, colours))
+        patch.set_edgecolor(_exchange(edge, colours))
     patch.set_alpha(alpha)
 
 
 def _repaint_collection(drawn: Collection, colours: Mapping[str, str]) -> None:
     if drawn.get_array() is not None:  # a bar of colours
         shades = drawn.get_cmap()(range(drawn.get_cmap().N))
-        drawn.set_cmap(ListedColormap([_exchanged(s, colours) for s in shades]))
+        drawn.set_cmap(ListedColormap([_exchange(s, colours) for s in shades]))
         return
     alpha = drawn.get_alpha()
     for name in ("facecolor", "edgecolor"):
-        painted = [_exchanged(c, colours) for c in getattr(drawn, f"get_{name}")()]
+        painted = [_exchange(c, colours) for c in getattr(drawn, f"get_{name}")()]
         if painted:
             getattr(drawn, f"set_{name}")(painted)
     drawn.set_alpha(alpha)
 
 
-def _exchanged(colour: ColorType, colours: Mapping[str, str]) -> ColorType:
+def _exchange(colour: ColorType, colours: Mapping[str, str]) -> ColorType:
     """Return the counterpart of a colour, as opaque as it is."""
     if isinstance(colour, str) and colour in {"none", "auto"}:
         return colour

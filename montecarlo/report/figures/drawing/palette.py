@@ -187,7 +187,7 @@ VERDICT_LOOKS = {
 }
 
 
-def present(looks: Mapping[str, Look], names: Iterable[str]) -> dict[str, Look]:
+def keep_looks(looks: Mapping[str, Look], names: Iterable[str]) -> dict[str, Look]:
     """Return the looks of the series that there are, in the legend's order."""
     there = set(names)
     return {name: look for name, look in looks.items() if name in there}

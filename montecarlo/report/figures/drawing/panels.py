@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame, Series
 
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look, present
+from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look, keep_looks
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
 #: Inches.  Shown 700 pixels wide, small print is then 16 pixels high; at 320, 7.
@@ -126,7 +126,7 @@ def plot_series(
     *parts: Callable[[Axes, DataFrame, Look], Axes],
 ) -> Axes:
     """Draw the rows of each series that a column names, by some of the next three."""
-    for name, look in present(looks, table[column]).items():
+    for name, look in keep_looks(looks, table[column]).items():
         for plot in parts:
             plot(axes, table[table[column].eq(name)], look)
     return axes
@@ -219,7 +219,7 @@ def keys_of(
     looks: Mapping[str, Look], names: Iterable[str], *, line: bool = False
 ) -> list[Line2D]:
     """Return the legend's entries of the series that there are."""
-    return [key_of(look, line=line) for look in present(looks, names).values()]
+    return [key_of(look, line=line) for look in keep_looks(looks, names).values()]
 
 
 def line_key(dash: Dash, symbol: str, colour: str = INK) -> Line2D:

@@ -26,19 +26,9 @@ _REFERENCE = re.compile(r"url\(#(.*)\)")
 
 
 def compact(text: str, *, dark: bool = True) -> str:
-    """Return a figure's SVG made small, with its style sheet inside.
+    """Return the SVG that matplotlib writes made small, with its style sheet inside.
 
-    Parameters
-    ----------
-    text : str
-        SVG as matplotlib writes it, with text as paths.
-    dark : bool
-        Whether it is to suit dark pages as well.
-
-    Returns
-    -------
-    str
-        One line of SVG; the same for the same input.
+    One line, which suits dark pages as well unless it is told not to.
 
     Raises
     ------
@@ -63,19 +53,12 @@ def compact(text: str, *, dark: bool = True) -> str:
 
 
 def style_sheet(looks: Mapping[str, str], *, dark: bool) -> str:
-    """Return the style sheet of a figure.
-
-    Parameters
-    ----------
-    looks : mapping
-        Class to its declarations, as in a style attribute.
-    dark : bool
-        Whether dark pages get the dark counterparts of the colours.
+    """Return the style sheet of a figure, from classes and their declarations.
 
     Raises
     ------
     ValueError
-        If a colour has none.
+        If a colour has no dark counterpart, but dark pages are to be suited.
     """
     rules = "".join(f".{name}{{{look}}}" for name, look in looks.items())
     if not dark:
@@ -95,15 +78,10 @@ def style_sheet(looks: Mapping[str, str], *, dark: bool) -> str:
 def short_path(path: str) -> str:
     """Return a path in relative coordinates, each point rounded where it stands.
 
-    Parameters
-    ----------
-    path : str
-        Absolute commands M, L, Q, C and z, each with its letter.
-
     Raises
     ------
     ValueError
-        If there is another command.
+        If a command is none of `ARITY`, each with its letter.
     """
     here = start = (0, 0)
     text = ""
@@ -117,15 +95,13 @@ def short_path(path: str) -> str:
         if letter == "M":
             start = here
         if letter == "L" and 0 in moved:
-            text += (
-                f"h{_joined(moved[:1])}" if moved[1] == 0 else f"v{_joined(moved[1:])}"
-            )
+            text += f"h{_join(moved[:1])}" if moved[1] == 0 else f"v{_join(moved[1:])}"
         else:
-            text += letter.lower() + _joined(moved)
+            text += letter.lower() + _join(moved)
     return text
 
 
-def _joined(values: Iterable[int]) -> str:
+def _join(values: Iterable[int]) -> str:
     """Write numbers given in their last digit; a sign parts them as a space does."""
     words = (f"{value / 10**DIGITS:.{DIGITS}f}" for value in values)
     return " ".join(word.removesuffix(".0") for word in words).replace(" -", "-")
@@ -185,16 +161,16 @@ def _round_numbers(element: ET.Element) -> None:
     for name in ("x", "y", "width", "height"):
         value = element.get(name, "")
         if value and not value.endswith("pt"):
-            element.set(name, _rounded(value))
+            element.set(name, _round(value))
     transform = element.get("transform", "")
     if element.tag == USE and (moved := _MOVE.fullmatch(transform)):
         del element.attrib["transform"]
-        element.attrib |= {"x": _rounded(moved[1]), "y": _rounded(moved[2])}
+        element.attrib |= {"x": _round(moved[1]), "y": _round(moved[2])}
     elif transform:
         element.set(
             "transform",
             _MOVE.sub(
-                lambda by: f"translate({_rounded(by[1])} {_rounded(by[2])})", transform
+                lambda by: f"translate({_round(by[1])} {_round(by[2])})", transform
             ),
         )
 
@@ -210,5 +186,5 @@ def _unwrap(parent: ET.Element) -> None:
     ]
 
 
-def _rounded(number: str) -> str:
-    return _joined([round(10**DIGITS * float(number))])
+def _round(number: str) -> str:
+    return _join([round(10**DIGITS * float(number))])

@@ -135,7 +135,7 @@ def plot_z_scores(axes: Axes, table: DataFrame) -> Axes:
             continue
         normal, z = _ordered_scores(rows)
         limit = max(limit, 1.05 * np.abs(z).max(), 1.05 * np.abs(normal).max())
-        shown = _thinned(normal)
+        shown = _thin(normal)
         axes.plot(
             normal[shown],
             z[shown],
@@ -167,7 +167,7 @@ def _ordered_scores(table: DataFrame) -> tuple[Scores, Scores]:
     return ndtri((np.arange(len(z)) + 0.5) / len(z)), z
 
 
-def _thinned(normal: Scores) -> list[int]:
+def _thin(normal: Scores) -> list[int]:
     """Return the places of all points at the ends and of even ones in between."""
     size = len(normal)
     even = np.searchsorted(normal, np.linspace(normal[0], normal[-1], BETWEEN))

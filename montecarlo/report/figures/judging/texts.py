@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.report.content.findings import Results
-from montecarlo.report.figures.drawing.palette import VERDICT_LOOKS, present
+from montecarlo.report.figures.drawing.palette import VERDICT_LOOKS, keep_looks
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
     key_of,
@@ -55,7 +55,7 @@ def build_texts(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     texts = list(dict.fromkeys(rows["text"]))
     figure = Figure(figsize=(WIDTH, LINE * len(texts) + 1.0), layout="constrained")
     axes = figure.subplots()
-    looks = present(VERDICT_LOOKS, rows["outcome"])
+    looks = keep_looks(VERDICT_LOOKS, rows["outcome"])
     for verdict, look in looks.items():
         mine = rows[rows["outcome"].eq(verdict)]
         lines = [texts.index(text) for text in mine["text"]]
