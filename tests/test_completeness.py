@@ -26,18 +26,21 @@ from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.theory.references import REFERENCES, divisor_value, reference
 
-#: Why theory has no exact value: a quantity, or how the names of several begin.
+#: Why theory has no exact value of a quantity.
 NO_REFERENCE = {
     "effective_keys": "E exp H is no function of the expectations of a row",
     "jacobian_frobenius": "a root of sums of products of weights, averaged",
     "jacobian_spectral": "an eigenvalue, averaged",
     "gradient_scores": "a root, averaged; its mean square has an identity",
     "gradient_query": "a root, averaged; its mean square has an identity",
+    "gradient_query_squared": "products of keys and weights; it has an identity",
     "planted_weight": "the planted key is no key like the others",
     "planted_rank_first": "the planted key is no key like the others",
-    "saturated": "a probability of the largest weight, whose distribution is not known",
 }
-NO_REFERENCE |= dict.fromkeys(SATURATED, NO_REFERENCE["saturated"])
+NO_REFERENCE |= dict.fromkeys(
+    (name for name in QUANTITIES if any(name.endswith(one) for one in SATURATED)),
+    "the distribution of the largest weight is not known",
+)
 NO_REFERENCE |= dict.fromkeys(
     FORMAT_QUANTITIES, "rounding depends on every weight; tails are estimated apart"
 )
@@ -103,12 +106,6 @@ def test_looks_tell_entries_apart(looks):
     assert all(look.symbol and look.sign and look.tint for look in looks.values())
 
 
-def reason(name):
-    """Why a quantity has no reference: its own reason, or that of its family."""
-    known = (why for start, why in NO_REFERENCE.items() if name.startswith(start))
-    return next(known, None)
-
-
 @pytest.mark.parametrize("name", QUANTITIES)
 def test_a_quantity_is_whole(name):
     """It has a symbol that can be set, and a reference or a reason for having none.
@@ -118,5 +115,4 @@ def test_a_quantity_is_whole(name):
     quantity = QUANTITIES[name]
     assert "<math" in str(math_ml(quantity.symbol))
     assert row_symbol(name, "mean", "none")
-    among_others = "_saturated" in name
-    assert (name in REFERENCES) != bool(reason(name) or among_others)
+    assert (name in REFERENCES) != (name in NO_REFERENCE)
