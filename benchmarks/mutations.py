@@ -125,7 +125,7 @@ def failing_tests(
     root: Path, target: str, options: Sequence[str], seconds: float
 ) -> list[str] | None:
     """Run tests and name those that fail; None if there was not the time."""
-    quiet = ("-q", "--tb=no", "-rfE", "-p", "no:cacheprovider")
+    quiet = ("-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-n", "0")
     status, output = run(root, ("-m", "pytest", *quiet, *options, target), seconds)
     if status is None:
         return None

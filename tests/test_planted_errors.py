@@ -77,7 +77,7 @@ def plant_variance(monkeypatch):
 
 def plant_exponent(monkeypatch):
     """sqrt(d_k) is d_k**0.495: a variance of 1.07 at d_k = 1024, tolerance 5 %."""
-    wrong = replace(DIVISORS["sqrt"], value=lambda d_k: d_k**0.495)
+    wrong = replace(DIVISORS["sqrt"], power=0.495)
     monkeypatch.setitem(DIVISORS, "sqrt", wrong)
 
 

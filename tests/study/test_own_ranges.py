@@ -332,4 +332,4 @@ def test_long_run_is_told(tmp_path, capsys, monkeypatch):
 )
 def test_only_runs_of_powers_are_shortened(sizes, listed):
     """A reader of the line can name every size."""
-    assert own_claims_query._listed(sizes) == listed
+    assert own_claims_query._list_sizes(sizes) == listed
