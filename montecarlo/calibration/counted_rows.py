@@ -54,7 +54,7 @@ def make_quantile(bank: Bank, key: RowKey) -> BankRow:
     """
     bins = bank.bins[key.divisor, key.quantity]
     level = QUANTILES[key.summary]
-    truth = int(bin_of(_pooled(bins), level))
+    truth = int(bin_of(_pool(bins), level))
     near = np.arange(max(0, truth - NEAR), truth + NEAR + 1)
     below = _below(bins, near)
 
@@ -117,7 +117,7 @@ def _quantile_ends(bank: Bank, key: RowKey) -> Callable[[Indices], Ends]:
 
     @cache
     def window(n: int) -> tuple[Places, Array]:
-        pooled = _pooled(bins)
+        pooled = _pool(bins)
         below = (bins <= int(bin_of(pooled, level))).mean(axis=1)
         error = max(below.std(), math.sqrt(level * (1.0 - level) / bins.shape[1]))
         reach = REACH * error / math.sqrt(n)
@@ -143,7 +143,7 @@ def _quantile_ends(bank: Bank, key: RowKey) -> Callable[[Indices], Ends]:
     return sample
 
 
-def _pooled(bins: Bins) -> Array:
+def _pool(bins: Bins) -> Array:
     """Return the share of all rows at or below each bin."""
     pooled = np.bincount(bins.ravel(), minlength=int(bins.max()) + 1).cumsum()
     return np.asarray(pooled / pooled[-1])

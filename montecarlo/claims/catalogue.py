@@ -13,7 +13,7 @@ from montecarlo.claims.checks import Relation
 from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.rules import (
     CatalogueError,
-    placed,
+    name_place,
     validate_check,
     validate_words,
 )
@@ -176,10 +176,10 @@ def _validate_claim(
         interpretation.id: interpretation for interpretation in claim.interpretation
     }
     for source in claim.source:
-        with placed(where, "source.text"):
+        with name_place(where, "source.text"):
             look_up("text", source.text, keys)
         for name in source.admits:
-            with placed(where, "source.admits"):
+            with name_place(where, "source.admits"):
                 look_up("interpretation", name, interpretations)
     _validate_interpretations(claim, where)
     if not own and claim.source:
@@ -245,7 +245,7 @@ _NEEDED = {
 def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
     """Require what a claim of its kind must have, and nothing else."""
     if claim.kind in KINDS:
-        with placed(where, "id"):
+        with name_place(where, "id"):
             look_up(f"claim of kind {claim.kind}", claim.id, FACTS)
     for field, needed in _NEEDED[claim.kind].items():
         given = bool(getattr(claim, field))

@@ -25,9 +25,9 @@ from montecarlo.claims.outcomes import (
     PassageOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
-    located,
+    locate,
 )
-from montecarlo.claims.rounding import ends, finite, shortened
+from montecarlo.claims.rounding import ends, finite, shorten
 from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.claims.sentences import Sentence
@@ -90,10 +90,10 @@ class Judge:
         verdicts = {one.id: one.verdict for one in interpretations}
         keys = dict.fromkeys(source.text for source in claim.source)
 
-        def joined(names: Iterable[str]) -> Verdict:
+        def join_votes(names: Iterable[str]) -> Verdict:
             return verdict_of(claim, [verdicts[name] for name in names])
 
-        verdict = joined(voting)
+        verdict = join_votes(voting)
 
         def say(sentence: Sentence | None) -> SentenceOutcome | None:
             if sentence is None:
@@ -107,8 +107,8 @@ class Judge:
             topic=claim.topic,
             sources=claim.source,
             verdict=verdict,
-            error_rate=shortened(self.error_rates.get(claim.id, 0.0)) or 0.0,
-            texts={key: joined(claim.admitted(key)) for key in keys},
+            error_rate=shorten(self.error_rates.get(claim.id, 0.0)) or 0.0,
+            texts={key: join_votes(claim.admitted(key)) for key in keys},
             interpretations=interpretations if asked.interpretation else (),
             findings=tuple(
                 self._say(one, interpretations, verdict) for one in claim.finding
@@ -164,7 +164,7 @@ class Judge:
         if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
             verdict = Verdict.INCONCLUSIVE  # a check that there is no case for
         if premises and verdict in (Verdict.REFUTED, Verdict.CONDITIONAL):
-            against = [located(c) for c in cases if c.outcome == Verdict.REFUTED]
+            against = [locate(c) for c in cases if c.outcome == Verdict.REFUTED]
             if not any(map(evidence.meets_premises, against)):
                 verdict = Verdict.PREMISE_NOT_MET
         return InterpretationOutcome(
@@ -222,7 +222,7 @@ class Judge:
             d_k_range=found.d_k,
             rows=found.rows,
             estimate=None if estimate is None else finite(estimate.value),
-            std_error=None if estimate is None else shortened(estimate.std_error),
+            std_error=None if estimate is None else shorten(estimate.std_error),
             n_replicates=None if estimate is None else estimate.n_replicates,
             simultaneous_low=low,
             simultaneous_high=high,
@@ -256,7 +256,7 @@ def join_cases(checks: Sequence[CheckOutcome]) -> Iterator[JointOutcome]:
     joined: dict[Located, list[Verdict]] = {}
     for check in checks:
         for found in check.cases:
-            joined.setdefault(located(found), []).append(found.outcome)
+            joined.setdefault(locate(found), []).append(found.outcome)
 
     # checks may differ in their domains, so the cases come in no order
     def order(case: Located) -> tuple[object, ...]:
@@ -276,7 +276,7 @@ def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:
     """
     decided = [c for c in cases if c.outcome in DECIDED and c.d_k is not None]
     for before, after in pairwise(decided):
-        where, other = (located(case, d_k=None) for case in (before, after))
+        where, other = (locate(case, d_k=None) for case in (before, after))
         if where == other and before.outcome != after.outcome:
             yield Border(
                 **msgspec.structs.asdict(where),

@@ -45,7 +45,7 @@ class Located(_Record, frozen=True, kw_only=True):
         return self.arithmetic or dependence or self.initialisation or self.part
 
 
-def located(case: Located, **changed: None) -> Located:
+def locate(case: Located, **changed: None) -> Located:
     """Return where something was decided, without how it came out."""
     fields = {name: getattr(case, name) for name in Located.__struct_fields__}
     return Located(**(fields | changed))

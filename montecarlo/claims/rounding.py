@@ -10,7 +10,7 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def shortened(value: float) -> float | None:
+def shorten(value: float) -> float | None:
     """Keep six digits of what is itself an estimate of an error."""
     return finite(float(f"{value:.6g}"))
 

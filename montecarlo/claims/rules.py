@@ -28,7 +28,7 @@ class CatalogueError(InputError):
 
 
 @contextmanager
-def placed(where: str, field: str) -> Iterator[None]:
+def name_place(where: str, field: str) -> Iterator[None]:
     """Name the place in the message of an `InputError`."""
     try:
         yield
@@ -93,15 +93,15 @@ def validate_check(check: Check, where: str) -> None:
     CatalogueError
         With one line: where, field, requirement and what came.
     """
-    with placed(where, "quantity"):
+    with name_place(where, "quantity"):
         look_up("quantity", check.quantity, QUANTITIES)
-    with placed(where, "divisor"):
+    with name_place(where, "divisor"):
         look_up("divisor", check.divisor, {name: name for name in _divisors(check)})
     allowed = {name: name for name in _summaries(check)}
-    with placed(where, "summary"):
+    with name_place(where, "summary"):
         look_up("summary", check.summary, allowed)
     for distribution in check.domain.distributions:
-        with placed(where, "domain.distributions"):
+        with name_place(where, "domain.distributions"):
             canonical = canonical_distributions(distribution)
         if distribution != canonical:
             raise CatalogueError(
@@ -109,15 +109,15 @@ def validate_check(check: Check, where: str) -> None:
                 f"got {distribution!r}"
             )
     for name in check.domain.dependence:
-        with placed(where, "domain.dependence"):
+        with name_place(where, "domain.dependence"):
             _require_canonical(parse_dependence(name).name, name)
     for name in check.domain.initialisation:
-        with placed(where, "domain.initialisation"):
+        with name_place(where, "domain.initialisation"):
             initialisation = parse_initialisation(name)
             _require_canonical(initialisation.name if initialisation else "", name)
-    with placed(where, "number_format"):
+    with name_place(where, "number_format"):
         look_up("number_format", check.number_format, NUMBER_FORMATS)
-    with placed(where, "softmax"):
+    with name_place(where, "softmax"):
         look_up("softmax", check.softmax, dict.fromkeys(SOFTMAXES))
     _require_acting(check, where)
     for field in ("d_k", "n_keys"):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from montecarlo.claims.rules import CatalogueError, placed, validate_check
+from montecarlo.claims.rules import CatalogueError, name_place, validate_check
 from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.sentences import Sentence, Value
 from montecarlo.names import look_up
@@ -46,7 +46,7 @@ def validate_sentence(
         if v.interpretation is not None
     ]
     for name in (*sentence.interpretations, *named):
-        with placed(where, "interpretations"):
+        with name_place(where, "interpretations"):
             look_up("interpretation", name, interpretations)
     for check in sentence.check:
         validate_check(check, where)

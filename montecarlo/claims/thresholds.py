@@ -32,7 +32,7 @@ def threshold_curves(claims: Iterable[ClaimOutcome]) -> Iterator[CurveLine]:
                     curve=USED,
                     claim=claim.id,
                     interpretation=interpretation.id,
-                    x=_used(outcome),
+                    x=_read_threshold(outcome),
                 )
                 if outcome.cases:
                     yield line
@@ -48,7 +48,7 @@ def threshold_curves(claims: Iterable[ClaimOutcome]) -> Iterator[CurveLine]:
                         )
 
 
-def _used(check: Check) -> float:
+def _read_threshold(check: Check) -> float:
     """Return the threshold that the catalogue sets, without its power of n."""
     on_low = check.threshold is not None and check.threshold.bound == "low"
     bound = check.low if on_low else check.high
@@ -65,13 +65,13 @@ def _outcomes(outcome: CheckOutcome) -> Iterator[tuple[float, list[Verdict]]]:
         yield (
             float(x),
             [
-                decide(Interval(*case.interval), _moved(outcome, case, float(x)))
+                decide(Interval(*case.interval), _move_bound(outcome, case, float(x)))
                 for case in cases
             ],
         )
 
 
-def _moved(check: Check, case: CaseOutcome, times: float) -> tuple[float, float]:
+def _move_bound(check: Check, case: CaseOutcome, times: float) -> tuple[float, float]:
     """Return a case's region with the bound of the vague word put elsewhere."""
     assert check.threshold is not None  # noqa: S101 - asked for by `_shares` only
     low, high = case.region

@@ -6,7 +6,7 @@ from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
     Judgement,
-    located,
+    locate,
 )
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
@@ -33,7 +33,7 @@ def undecided_points(judged: Judgement, simulation: Simulation) -> set[DesignPoi
     """
     found: set[DesignPoint] = set()
     for check, case in _open_cases(judged):
-        points = simulation.points(check.asked, located(case))
+        points = simulation.points(check.asked, locate(case))
         budget = min(simulation.budgets[point] for point in points)
         if (case.replicates_needed or 0) <= HOPELESS * budget:
             found.update(points)

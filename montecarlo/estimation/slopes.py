@@ -55,7 +55,7 @@ def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:
     """Estimate a weighted sum of logarithms of independent estimates."""
     n = min(estimate.n_replicates for estimate in estimates)
     logs = [_log(estimate.value) for estimate in estimates]
-    value = _weighted(weights, logs)
+    value = _weigh(weights, logs)
     bounds = partial(_contrast_bounds, weights, tuple(estimates), value)
     low, high = bounds(POINTWISE)
     error = (high - low) / (2.0 * t_quantile(POINTWISE, n))
@@ -83,7 +83,7 @@ def _contrast_bounds(
     return Interval(value - math.sqrt(down), value + math.sqrt(up))
 
 
-def _weighted(weights: Array, values: Sequence[float]) -> float:
+def _weigh(weights: Array, values: Sequence[float]) -> float:
     """Add up; NaN where infinities of both signs meet: two values of exact zero."""
     pairs = zip(weights.tolist(), values, strict=True)
     terms = [weight * value for weight, value in pairs if weight != 0.0]

@@ -57,7 +57,7 @@ def claim_folder(output: Path) -> None:
 
 
 @contextmanager
-def claimed(output: Path) -> Iterator[None]:
+def claiming(output: Path) -> Iterator[None]:
     """Claim an output folder for a block; if it fails, no new empty folder is left."""
     new = [path for path in (output, *output.parents) if not path.exists()]
     try:

@@ -12,7 +12,7 @@ from typing import Any
 
 from montecarlo.results.folder import (
     TIMING_FILE,
-    claimed,
+    claiming,
     commit,
     discard_staging,
     finish_staging,
@@ -88,7 +88,7 @@ def publishing(
     KeyboardInterrupt
         Of a run that samples, with how to go on.
     """
-    with claimed(output), open_journal(output, recipe, fresh=fresh) as journal:
+    with claiming(output), open_journal(output, recipe, fresh=fresh) as journal:
         try:
             staging = open_staging(output)
             edition = Edition(staging, journal, {"command": list(typed)})

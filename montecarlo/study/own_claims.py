@@ -21,7 +21,7 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.domains import lacks, points_of
-from montecarlo.claims.rules import placed
+from montecarlo.claims.rules import name_place
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.unjudged import unjudged
@@ -99,7 +99,7 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     ]
     for where, check in checks:
         _require_sizes(check, where)
-        with placed(where, "domain"):
+        with name_place(where, "domain"):
             _require_places(check, len(grid.divisors))
     grid = msgspec.structs.replace(grid, tails=())
     while True:
@@ -107,7 +107,7 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         formats = {point.name: point.formats for point in points}
         missing = []
         for where, check in checks:
-            with placed(where, "domain"):
+            with name_place(where, "domain"):
                 missing += [
                     block
                     for block in _blocks(check, points)
@@ -228,7 +228,7 @@ def _require_sizes(check: Check, where: str) -> None:
     for field in _fields(check):
         least, most = get_args(SIZES[field])[1].ge, get_args(SIZES[field])[1].le
         low, high = getattr(check.domain, field)
-        with placed(where, f"domain.{field}"):
+        with name_place(where, f"domain.{field}"):
             if not least <= low <= high <= most:
                 raise InputError(
                     f"must lie between {least} and {most}, got [{low}, {high}]"

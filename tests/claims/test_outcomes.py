@@ -16,7 +16,7 @@ from montecarlo.claims.outcomes import (
     Judgement,
     Located,
     SelfCheckOutcome,
-    located,
+    locate,
 )
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.simulation import Simulation
@@ -195,10 +195,10 @@ def test_where_and_how_are_told_apart():
     """A case is what it is of, however it came out: joint outcomes are joined by it."""
     for outcome in (Verdict.SUPPORTED, Verdict.REFUTED):
         joint = JointOutcome(**msgspec.structs.asdict(CASE), outcome=outcome)
-        assert located(joint) == CASE
-        assert hash(located(joint)) == hash(CASE)
+        assert locate(joint) == CASE
+        assert hash(locate(joint)) == hash(CASE)
         assert joint != CASE  # another type: never looked up as it is
-    assert located(CASE, d_k=None) == Located(distribution="gaussian")
+    assert locate(CASE, d_k=None) == Located(distribution="gaussian")
 
 
 @pytest.mark.parametrize(

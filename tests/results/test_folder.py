@@ -20,7 +20,7 @@ from montecarlo.results.folder import (
     TIMING_FILE,
     OutputError,
     ResultsError,
-    claimed,
+    claiming,
     commit,
     discard_staging,
     file_hash,
@@ -424,12 +424,12 @@ def test_a_failed_block_leaves_no_new_folder(tmp_path, there):
     """Only folders that the block made go, and only if they are empty."""
     output = tmp_path / "deep" / "output"
     (tmp_path / there).mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(Killed), claimed(output):
+    with contextlib.suppress(Killed), claiming(output):
         assert output.is_dir()
         raise Killed
     found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*")}
     assert found == {one for one in ("deep", "deep/output") if there.startswith(one)}
-    with contextlib.suppress(Killed), claimed(output):
+    with contextlib.suppress(Killed), claiming(output):
         (output / JOURNAL).touch()
         raise Killed
     assert (output / JOURNAL).exists()
@@ -494,7 +494,7 @@ def test_a_disk_that_fails(monkeypatch, tmp_path, code, fraction):
         commit(output)
 
         def publish(output=output):
-            with claimed(output):
+            with claiming(output):
                 try:
                     stage(output, NEW)
                 except BaseException:

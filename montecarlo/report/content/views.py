@@ -13,7 +13,7 @@ from montecarlo.claims.outcomes import (
     JointOutcome,
     Located,
     NumberOutcome,
-    located,
+    locate,
 )
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord
@@ -63,7 +63,7 @@ class CheckView:
         """Return the lines of its table; the first case of each names it."""
         lines: dict[Located, dict[tuple[int, int] | None, CaseOutcome]] = {}
         for case in self.cases:
-            lines.setdefault(located(case, d_k=None), {})[case.d_k_range] = case
+            lines.setdefault(locate(case, d_k=None), {})[case.d_k_range] = case
         columns = self.columns()
         return [
             (next(iter(line.values())), [line.get(column) for column in columns])

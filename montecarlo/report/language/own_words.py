@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from montecarlo.claims.catalogue import read_own_catalogue
 from montecarlo.claims.checks import Words
-from montecarlo.claims.rules import placed
+from montecarlo.claims.rules import name_place
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
@@ -82,11 +82,11 @@ def read_own_claims(path: Path) -> tuple[Catalogue, bytes]:
         formula that is not understood; one line.
     """
     catalogue, content = read_own_catalogue(path)
-    with placed(path.name, "language"):
+    with name_place(path.name, "language"):
         look_up("language", catalogue.language or "", LANGUAGES)
     for words, place in catalogue.words():
         own = show_words(words, catalogue.language)
         for code, text in own.texts if isinstance(own, OwnWords) else ():
-            with placed(f"{path.name}: {place}", code):
+            with name_place(f"{path.name}: {place}", code):
                 set_own_words(code, text)
     return catalogue, content
