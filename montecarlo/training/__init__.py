@@ -1,0 +1,1 @@
+"""Training as evidence: tiny models, and the record of what became of them."""
