@@ -6,6 +6,8 @@ reason for having none, fails here and not on a page.
 """
 
 import math
+import tomllib
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES, NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import SATURATED
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
@@ -22,6 +26,8 @@ from montecarlo.report.figures.drawing.palette import (
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.formulas import math_ml
 from montecarlo.report.language.symbols import row_symbol
+from montecarlo.report.language.templates import template_folder
+from montecarlo.report.render import numbering
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.theory.references import REFERENCES, divisor_value, reference
@@ -116,3 +122,31 @@ def test_a_quantity_is_whole(name):
     assert "<math" in str(math_ml(quantity.symbol))
     assert row_symbol(name, "mean", "none")
     assert (name in REFERENCES) != (name in NO_REFERENCE)
+
+
+def test_every_figure_is_shown_and_numbered():
+    """Once on the two pages of a report, and on that of own claims; nothing else is."""
+    shown = "".join(
+        path.read_text(encoding="utf-8")
+        for name in ("topics.html.j2", "sections")
+        for path in [template_folder() / name]
+        for path in (path.rglob("*.j2") if path.is_dir() else [path])
+    )
+    for name in FIGURES:
+        assert f'pictures.show("{name}")' in shown
+    orders = (numbering.REPORT_FIGURES, numbering.EVIDENCE_FIGURES)
+    numbered = [one for order in orders for names in order.values() for one in names]
+    assert sorted(numbered) == sorted(FIGURES)
+    own = [one for names in numbering.OWN_FIGURES.values() for one in names]
+    assert sorted(own) == sorted(FIGURES)
+
+
+def test_sources_name_sentences_that_are_there():
+    """By line and number, as the fingerprints of the texts have them."""
+    file = files("montecarlo.claims").joinpath("fingerprints.toml")
+    known = tomllib.loads(file.read_text(encoding="utf-8"))
+    for claim in read_catalogue().claim:
+        for source in claim.source:
+            for number in source.sentence:
+                where = f"{source.line}.{number}"
+                assert where in known[source.text]["sentences"], (claim.id, where)

@@ -123,7 +123,7 @@ class Judge:
         return tuple(
             self.judge_interpretation(
                 one,
-                self.evidence.get(claim.kind, self.evidence["measured"]),
+                self.evidence[claim.kind],
                 votes=one.id in voting,
                 premises=any(source.premises for source in claim.source),
             )

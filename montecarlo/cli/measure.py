@@ -61,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
             ),
             "--summary": option("mean, median, q10, q90, spread or value", "NAME"),
             "--number-format": option(
-                "float16, bfloat16, float32 or float64 (default)",
+                "what weights are kept in, as float16 (default: float64)",
                 "NAME",
                 default="float64",
             ),

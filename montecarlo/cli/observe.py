@@ -33,7 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
             ),
             "--causal": option("a query sees no later keys", action="store_true"),
             "--divisor": option(
-                "of the model: none, sqrt (default), 2sqrt, linear, a number",
+                "of the model: sqrt (default), another by its name, a number",
                 "C",
                 default="sqrt",
             ),

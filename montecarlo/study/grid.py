@@ -26,6 +26,17 @@ Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
 #: Replicates of a point, whatever the grid.
 MOST_REPLICATES = 2**20
+#: Further distributions of a grid that names none: those that findings of the catalogue
+#: count, in words and numbers.
+FURTHER = (
+    "uniform",
+    "laplace",
+    "rademacher",
+    "logistic",
+    "student_t10",
+    "student_t5",
+    "student_t3",
+)
 Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
 
 
@@ -104,9 +115,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
     d_k: tuple[Dimension, ...]
     n_keys: tuple[Keys, ...]
     edges: tuple[tuple[Dimension, Keys], ...] = ()
-    distributions: tuple[str, ...] = tuple(
-        name for name in DISTRIBUTIONS if name != "gaussian"
-    )
+    distributions: tuple[str, ...] = FURTHER
     distribution_d_k: tuple[Dimension, ...] = ()
     distribution_n_keys: tuple[Keys, ...] = ()
     blocks: tuple[Block, ...] = ()

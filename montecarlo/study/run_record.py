@@ -24,7 +24,7 @@ Program = Annotated[Literal["montecarlo"], about("who wrote the folder")]
 Version = Annotated[int, about("version of this format", ge=SCHEMA, le=SCHEMA)]
 Seed = Annotated[int, about("seed of all random numbers", ge=0, le=2**63 - 1)]
 Codes = Annotated[
-    tuple[Literal["en", "de", "zh", "ja", "es"], ...],
+    tuple[Annotated[str, about("", pattern=r"^[a-z]{2,3}\Z")], ...],
     about("languages of the pages", min_length=1),
 ]
 Versions = Annotated[

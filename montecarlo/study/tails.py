@@ -15,7 +15,7 @@ from montecarlo.theory.score_distribution import log_score_tail
 
 #: Formats whose exponential a single score may overflow with a probability that a
 #: table can show; in float64 it is below 1e-190 for every d_k of interest.
-FORMATS = ("float16", "bfloat16", "float32")
+FORMATS = tuple(name for name in NUMBER_FORMATS if name != "float64")
 
 
 def tail_rows(

@@ -139,7 +139,7 @@ def test_list_names_every_figure(run):
         (("--dpi", "72"), "--format png"),
         (("--format", "png", "--dpi", "5"), "from 50 to 1200"),
         (("--format", "png", "--dpi", "x"), "whole number"),
-        (("--lang", "fr"), "language"),
+        (("--lang", "xx"), "language"),
         (("--seed", "2"), "--seed"),
     ],
 )

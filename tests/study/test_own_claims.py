@@ -274,7 +274,7 @@ def test_claims_that_are_gone_are_named(copied, tmp_path, capsys):
     ("more", "message"),
     [
         (["--lang", "de"], "--lang must stand with --output"),
-        (["--output", "OUTPUT", "--lang", "fr"], "language must be one of"),
+        (["--output", "OUTPUT", "--lang", "xx"], "language must be one of"),
         (["--output", "OUTPUT", "--preset", "quik"], "Did you mean 'quick'"),
         (["--output", "OUTPUT", "--jobs", "0"], "jobs"),
         (["--output", "OUTPUT", "--seed", "-1"], "seed"),

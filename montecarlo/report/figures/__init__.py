@@ -1,7 +1,8 @@
 """The figures of the report: tables of results in, SVG without words out.
 
 Axes and legends carry symbols and numbers only, so that one set serves all languages.
-A new figure is one module with its `FigureSpec`, and one entry in `FIGURES`.
+A new figure is one module with its `FigureSpec`, and one entry in `FIGURES`; its
+caption stands in figures.html.j2, its place in `render.numbering` and topics.html.j2.
 """
 
 from montecarlo.report.figures.attention import ATTENTION

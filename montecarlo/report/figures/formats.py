@@ -29,6 +29,8 @@ from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 
 D_K, N_KEYS = 64, 128
 MARK = 4.5
+#: Between the divisors of a number format, and the divisor that has its middle.
+STEP, MIDDLE = 0.8 / len(DIVISOR_LOOKS), (len(DIVISOR_LOOKS) - 1) / 2
 
 
 def _bits(name: str) -> int:
@@ -86,7 +88,7 @@ def _plot_errors(axes: Axes, table: DataFrame) -> None:
     for place, (divisor, look) in enumerate(resize(DIVISOR_LOOKS, MARK).items()):
         rows = table[table["divisor"].eq(divisor)]
         # beside each other, or they would cover each other
-        rows = rows.assign(column=column[rows.index] + 0.2 * (place - 1.5))
+        rows = rows.assign(column=column[rows.index] + STEP * (place - MIDDLE))
         plot_estimates(axes, rows, look, "column")
     for i, name in enumerate(names):
         u = 2.0 ** -_bits(name)

@@ -202,7 +202,7 @@ def pick_largest_score(measurements: DataFrame, _: DataFrame) -> Fact | None:
 VARIANCE = FigureSpec(
     "variance",
     build_variance,
-    "variance of the scores against d_k under four divisors",
+    "variance of the scores against d_k under several divisors",
     pick_variances,
     {"divisors": variance_rows, "distributions": variance_rows},
 )

@@ -59,7 +59,8 @@ def check_formula(check: Check) -> str:
     """Return what a check compares, as LaTeX."""
     symbol = check_symbol(check)
     if check.quantity in FORMAT_QUANTITIES:
-        symbol = rf"{symbol}\,_{{\mathrm{{{check.number_format}}}}}"
+        name = check.number_format.replace("_", r"\_")
+        symbol = rf"{symbol}\,_{{\mathrm{{{name}}}}}"
     low, high = level_formula(check.low), level_formula(check.high)
     match check.relation:
         case "equals":

@@ -229,7 +229,7 @@ CLAIM = '[[claim]]\nid = "a"\ntopic = "practice"\nkind = "practice"\n'
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f'language = "fr"\n{CLAIM}statement = "x"', "must be one of en, de, zh"),
+        (f'language = "xx"\n{CLAIM}statement = "x"', "must be one of en, de, zh"),
         (f'language = 7\n{CLAIM}statement = "x"', "language must be a text"),
         (CLAIM + 'statement = { fr = "x" }', "claim a, field fr: language must be"),
         (CLAIM + "statement = {}", "must be a text"),

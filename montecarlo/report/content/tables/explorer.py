@@ -1,4 +1,4 @@
-"""Values to try: for each d_k and n what four divisors make of a row, as measured."""
+"""Values to try: for each d_k and n what each divisor makes of a row, as measured."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
