@@ -8,6 +8,7 @@ read the value; W_Q and W_K are learned, through softmax and its Jacobian.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -132,6 +133,7 @@ def train(  # noqa: PLR0913, PLR0917 - what an arm, an optimiser and a rate are
     rate: float,
     steps: int = STEPS,
     epsilon: float = EPSILON,
+    draw: Callable[[int, int], Sequences] = draw_sequences,
 ) -> Run:
     """Train from given weights on the sequences of a seed.
 
@@ -143,9 +145,7 @@ def train(  # noqa: PLR0913, PLR0917 - what an arm, an optimiser and a rate are
     first = (math.nan, math.nan)
     for step in range(steps):
         with np.errstate(all="ignore"):
-            loss, by = loss_and_gradients(
-                Weights(*learned), draw_sequences(seed, step), divisor
-            )
+            loss, by = loss_and_gradients(Weights(*learned), draw(seed, step), divisor)
             if not math.isfinite(loss):
                 break
             losses[step] = loss
