@@ -1,0 +1,157 @@
+"""The layer that learns to retrieve: its gradients, and what the divisor is worth."""
+
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo.training.arms import JUDGED, TUNING
+from montecarlo.training.retrieval import (
+    BATCH,
+    KEY,
+    N_KEYS,
+    N_QUERIES,
+    Weights,
+    draw_sequences,
+    draw_weights,
+    loss_and_gradients,
+    train,
+)
+
+SEED = 5
+
+
+def loop_loss(weights, data, divisor):
+    """The loss query by query, in words of the textbook."""
+    total = 0.0
+    for b in range(BATCH):
+        for i in range(N_QUERIES):
+            q = weights.queries.T @ data.queries[b, i]
+            scores = [
+                (q @ (weights.keys.T @ token)) / divisor for token in data.tokens[b]
+            ]
+            e = [math.exp(s - max(scores)) for s in scores]
+            p = [x / sum(e) for x in e]
+            out = sum(
+                w * token[KEY:] for w, token in zip(p, data.tokens[b], strict=True)
+            )
+            wanted = data.tokens[b, data.asked[b, i], KEY:]
+            total += float(np.mean((out - wanted) ** 2))
+    return total / (BATCH * N_QUERIES)
+
+
+@pytest.mark.parametrize("divisor", [1.0, 4.0])
+def test_loss_is_the_textbook_s(divisor):
+    """Matrices at once give what a loop over queries and keys gives."""
+    weights, data = draw_weights(SEED, 8), draw_sequences(SEED, 0)
+    loss, _ = loss_and_gradients(weights, data, divisor)
+    assert math.isclose(loss, loop_loss(weights, data, divisor), rel_tol=1e-12)
+
+
+def slope_along(weights, data, divisor, side, direction, size=1e-5):
+    """Change of the loss along a direction of W_Q or W_K, by a central difference."""
+
+    def at(amount):
+        moved = {"queries": weights.queries, "keys": weights.keys}
+        moved[side] = moved[side] + amount * direction
+        return loss_and_gradients(Weights(**moved), data, divisor)[0]
+
+    return (at(size) - at(-size)) / (2.0 * size)
+
+
+@pytest.mark.parametrize("side", ["queries", "keys"])
+@pytest.mark.parametrize("divisor", [1.0, 2.5, 16.0])
+def test_gradients_are_those_of_the_loss(side, divisor):
+    """Along random directions, to the precision of a central difference.
+
+    A missing 1/c or a divisor that is applied twice would be off by a factor 2.5.
+    """
+    weights, data = draw_weights(SEED, 8), draw_sequences(SEED, 1)
+    _, by = loss_and_gradients(weights, data, divisor)
+    rng = np.random.default_rng(11)
+    for _ in range(3):
+        direction = rng.standard_normal(weights.queries.shape)
+        found = slope_along(weights, data, divisor, side, direction)
+        wanted = float(np.sum(getattr(by, side) * direction))
+        assert math.isclose(found, wanted, rel_tol=1e-5, abs_tol=1e-9)
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
+def test_entries_have_variance_one_at_the_start(optimiser):
+    """Scores have variance d_k, and a first step changes weights by rate x gradient."""
+    del optimiser
+    d_k, data = 64, draw_sequences(SEED, 2)
+    weights = draw_weights(SEED, d_k)
+    q, k = data.queries @ weights.queries, data.tokens @ weights.keys
+    scores = np.einsum("bik,bjk->bij", q, k)
+    # 256 and 512 vectors share the weights: a tenth is five standard errors and more
+    assert abs(q.var() - 1.0) < 0.1
+    assert abs(k.var() - 1.0) < 0.1
+    assert 0.5 < scores.var() / d_k < 2.0
+
+
+def same_function(c, optimiser, steps, epsilon, power):
+    """Weights of a run, and of one whose divisor is c times smaller, made up for."""
+    d_k, divisor = 16, 4.0
+    weights = draw_weights(SEED, d_k)
+    root = math.sqrt(c)
+    small = Weights(weights.queries / root, weights.keys / root)
+    rate = {"sgd": 3.0, "adam": 0.01}[optimiser]
+    plain = train(SEED, weights, divisor, optimiser, rate, steps, epsilon)
+    other = train(SEED, small, divisor / c, optimiser, rate / c**power, steps, epsilon)
+    return plain, other, root
+
+
+@pytest.mark.parametrize("c", [4.0, 16.0])
+def test_divisor_is_no_freedom_of_its_own_to_the_bit(c):
+    """With 1/c in W_Q W_Kᵀ and in the rate, plain gradient descent goes the same way."""
+    plain, other, root = same_function(c, "sgd", 100, 0.0, power=1.0)
+    assert np.array_equal(plain.losses, other.losses)
+    assert np.array_equal(plain.weights.queries, root * other.weights.queries)
+    assert np.array_equal(plain.weights.keys, root * other.weights.keys)
+
+
+@pytest.mark.parametrize("c", [3.0, 10.0])
+def test_other_factors_differ_by_rounding(c):
+    """Of a factor that is no power of 4, by rounding, which grows with the steps."""
+    steps = 20
+    plain, other, root = same_function(c, "sgd", steps, 0.0, power=1.0)
+    off = np.abs(root * other.weights.queries - plain.weights.queries).max()
+    assert off <= steps * 1e-12 * np.abs(plain.weights.queries).max()
+
+
+@pytest.mark.parametrize("c", [4.0, 10.0])
+def test_adam_goes_the_same_way_with_the_root(c):
+    """Adam divides the gradient by its size, so that its rate takes the root of c."""
+    plain, other, _ = same_function(c, "adam", 100, 1e-30, power=0.5)
+    assert np.abs(plain.losses - other.losses).max() < 5e-7
+
+
+@pytest.mark.parametrize(("optimiser", "power"), [("sgd", 0.5), ("adam", 1.0)])
+def test_a_wrong_exponent_is_seen(optimiser, power):
+    """The theorem's exponents are not each other's."""
+    plain, other, _ = same_function(4.0, optimiser, 60, 1e-30, power)
+    assert np.abs(plain.losses - other.losses).max() > 1e-3
+
+
+def test_a_run_that_diverges_is_a_result():
+    """Its losses are infinite from there on, and nothing is raised."""
+    run = train(SEED, draw_weights(SEED, 16), 1.0, "sgd", 1e200, steps=5)
+    assert np.isinf(run.losses[-1])
+    assert math.isfinite(run.losses[0])
+
+
+def test_the_task_can_be_solved():
+    """With W_Q W_Kᵀ large on keys and 0 elsewhere the loss is 0."""
+    chosen = np.zeros((64, KEY))
+    chosen[:KEY, :KEY] = 20.0 * np.eye(KEY)
+    loss, by = loss_and_gradients(Weights(chosen, chosen), draw_sequences(SEED, 0), 1.0)
+    assert loss < 1e-12
+    assert np.abs(by.queries).max() < 1e-9
+    assert N_KEYS == draw_sequences(SEED, 0).tokens.shape[1]
+
+
+def test_rates_are_not_chosen_on_judged_seeds():
+    """Seeds for choosing and seeds for judging are disjoint; of these there are 48."""
+    assert not set(TUNING) & set(JUDGED)
+    assert (len(TUNING), len(JUDGED)) == (12, 48)
