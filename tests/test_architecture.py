@@ -25,6 +25,7 @@ STAGES = (
     "results",
     "claims",
     "study",
+    "training",
     "calibration",
     "observation",
     "report.language",

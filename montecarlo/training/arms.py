@@ -5,6 +5,7 @@ Everything here was fixed before the record was made; rates of an arm are chosen
 seeds that are not judged.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ class Arm:
 def _unit(d_k: int) -> float:
     """Entries of q have variance 1, so that scores have variance d_k."""
     del d_k
-    return WIDTH**-0.5
+    return 1.0 / math.sqrt(WIDTH)
 
 
 ARMS = {
@@ -46,7 +47,7 @@ ARMS = {
         Arm("sqrt", "sqrt", _unit),
         Arm("linear", "linear", _unit),
         # no divisor, and queries that are smaller by sqrt(d_k), as T5 draws them
-        Arm("small-queries", "none", lambda d_k: (WIDTH * d_k) ** -0.5),
+        Arm("small-queries", "none", lambda d_k: 1.0 / math.sqrt(WIDTH * d_k)),
     )
 }
 D_K = (16, 64, 256)

@@ -160,6 +160,6 @@ def train(  # noqa: PLR0913, PLR0917 - what an arm, an optimiser and a rate are
                 change = unbiased / (size + epsilon)
             move = rate * min(1.0, (step + 1) / WARM_UP) * change
             learned = learned - move
-        if step == 0:
-            first = (float(np.linalg.norm(gradient)), float(np.linalg.norm(move)))
+            if step == 0:
+                first = (float(np.linalg.norm(gradient)), float(np.linalg.norm(move)))
     return Run(losses, *first, Weights(*learned))

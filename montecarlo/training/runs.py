@@ -56,7 +56,7 @@ class Trial:
 
 
 def run_seed(seed: int, steps: int = STEPS) -> Iterator[Trial]:
-    """Train every arm at every rate from the weights, and on the sequences, of a seed."""
+    """Train each arm at each rate from the weights, and on the sequences, of a seed."""
     sequences = lru_cache(maxsize=steps)(draw_sequences)
     for d_k in D_K:
         for arm in ARMS.values():

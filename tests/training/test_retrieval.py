@@ -48,8 +48,9 @@ def test_loss_is_the_textbook_s(divisor):
     assert math.isclose(loss, loop_loss(weights, data, divisor), rel_tol=1e-12)
 
 
-def slope_along(weights, data, divisor, side, direction, size=1e-5):
+def slope_along(weights, data, divisor, side, direction):
     """Change of the loss along a direction of W_Q or W_K, by a central difference."""
+    size = 1e-5
 
     def at(amount):
         moved = {"queries": weights.queries, "keys": weights.keys}
@@ -104,7 +105,7 @@ def same_function(c, optimiser, steps, epsilon, power):
 
 @pytest.mark.parametrize("c", [4.0, 16.0])
 def test_divisor_is_no_freedom_of_its_own_to_the_bit(c):
-    """With 1/c in W_Q W_Kᵀ and in the rate, plain gradient descent goes the same way."""
+    """With 1/c in W_Q W_Kᵀ and in the rate, gradient descent goes the same way."""
     plain, other, root = same_function(c, "sgd", 100, 0.0, power=1.0)
     assert np.array_equal(plain.losses, other.losses)
     assert np.array_equal(plain.weights.queries, root * other.weights.queries)
@@ -148,7 +149,7 @@ def test_the_task_can_be_solved():
     loss, by = loss_and_gradients(Weights(chosen, chosen), draw_sequences(SEED, 0), 1.0)
     assert loss < 1e-12
     assert np.abs(by.queries).max() < 1e-9
-    assert N_KEYS == draw_sequences(SEED, 0).tokens.shape[1]
+    assert draw_sequences(SEED, 0).tokens.shape[1] == N_KEYS
 
 
 def test_rates_are_not_chosen_on_judged_seeds():
