@@ -16,6 +16,10 @@ from montecarlo.attention.softmax import Array
 #: Moments of the entries that the intervals of rows need.  Weights are bounded, but
 #: near uniform they vary like squared scores, whose third powers make the skewness.
 SQUARES = 6.0
+#: Of shares: with a key that is far larger than the others, all rows of a replicate
+#: saturate together; with three moments such keys come too rarely for the number of
+#: replicates, and intervals were counted to miss up to six times as often as stated.
+SHARES = 4.0
 #: Ranks at which sorted weights are kept.
 RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
 #: Largest weights from which on a row counts as saturated, by the indicator's name.
@@ -105,7 +109,7 @@ def _saturation(name: str, threshold: float) -> RowQuantity:
         return found
 
     symbol = rf"\mathbb{{1}}[{_at_least(threshold)}]"
-    return RowQuantity(name, symbol, evaluate, moments=0.0, indicator=True)
+    return RowQuantity(name, symbol, evaluate, moments=SHARES, indicator=True)
 
 
 def _among_saturated(quantity: RowQuantity, given: str) -> RowQuantity:
