@@ -69,7 +69,8 @@ def test_example_is_judged(capsys):
     assert "nominal 1 %" in lines[place]
     assert "times at 0.0001; " in lines[place + 1]
     assert "by a power law" in lines[place + 1]
-    assert lines[place + 2].split()[:2] == ["not", "counted"]
+    # every family of statistics was counted, and nothing says otherwise
+    assert lines[place + 2 :] == []
 
 
 def test_example_names_what_may_be_chosen():
