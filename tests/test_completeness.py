@@ -30,7 +30,7 @@ from montecarlo.report.language.templates import template_folder
 from montecarlo.report.render import numbering
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.theory.references import REFERENCES, divisor_value, reference
+from montecarlo.theory.references import REFERENCES, reference
 
 #: Why theory has no exact value of a quantity.
 NO_REFERENCE = {
@@ -57,13 +57,12 @@ def test_a_distribution_is_whole(name):
     """It draws, has moments that fit each other and what it draws, and can be shown."""
     one = DISTRIBUTIONS[name]
     drawn = one.sample(np.random.default_rng(7), (40_000,)).astype(float)
-    assert drawn.dtype == np.float64
-    # Chebyshev: beyond 100 standard errors once in 10,000 at the most, and for those
-    # with a kurtosis far less often; of t3 the size of the draws is looked at only
+    # six standard errors of a normal mean, once in 5e8; the seed is fixed, and of t3,
+    # which has no kurtosis, neither error is known
     if math.isfinite(one.kurtosis):
-        assert abs(drawn.mean()) < 100 / math.sqrt(drawn.size)
+        assert abs(drawn.mean()) < 6 / math.sqrt(drawn.size)
         error = math.sqrt((one.kurtosis - 1.0) / drawn.size)
-        assert abs(np.mean(drawn**2) - 1.0) < 100 * error + 1e-6
+        assert abs(np.mean(drawn**2) - 1.0) < 6 * error + 1e-6
     assert math.isfinite(one.kurtosis) == (one.moments > 4)
     assert one.kurtosis >= 1.0
     assert one.symbol
@@ -84,9 +83,11 @@ def test_distributions_have_references():
 
 @pytest.mark.parametrize("name", DIVISORS)
 def test_a_divisor_is_whole(name):
-    """It has a number that theory has too, a symbol that can be set, and a look."""
+    """It has a symbol that can be set, a look, and exact rows.
+
+    Its number stands a second time in `tests/theory/test_references.py`.
+    """
     one = DIVISORS[name]
-    assert one.value(64) == divisor_value(name, 64) > 0.0
     assert "<math" in str(math_ml(one.symbol))
     assert name in DIVISOR_LOOKS
     found = reference(

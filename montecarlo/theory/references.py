@@ -45,8 +45,8 @@ ClosedForm = Callable[[Distribution, Distribution, int], float | None]
 ROUNDING, GAMMA_ROUNDING = 1e-15, 2e-12
 #: Relative error of the quadratures of `score_distribution`, and absolute one of a gap.
 QUADRATURE = 1e-9
-#: Where `score_distribution_gap` looks; written down a second time, as the divisors
-#: are.
+#: Where `score_distribution_gap` looks; written down a second time, for a reference
+#: must not share a mistake of `attention`.
 GAP_AT = 0.742
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")

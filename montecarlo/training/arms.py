@@ -1,8 +1,7 @@
 """What is compared: divisors, an initialisation, optimisers, and rates of learning.
 
 All arms see the same seeds: the same weights but for their scale, the same sequences.
-Everything here was fixed before the record was made; rates of an arm are chosen on
-seeds that are not judged.
+Everything here is fixed before seeds are judged; rates of an arm are chosen on others.
 """
 
 import math
