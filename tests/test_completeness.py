@@ -8,6 +8,7 @@ exact reference nor a reason for having none, fails here and not on a page.
 import math
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from montecarlo.attention.number_formats import FORMAT_QUANTITIES, NUMBER_FORMAT
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import SATURATED
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.cli.options import SHARED
+from montecarlo.execution.executors import EXECUTORS, make_executor
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
@@ -145,6 +148,20 @@ def test_a_figure_is_whole(name, messages):
         assert words in messages, f"{name} must mark its words by message()"
     if spec.section in {"answer", "method"}:  # of which there is one each
         assert spec.on_report == (spec.section == "answer")
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_an_executor_is_whole(name):
+    """It works or is of a cluster, and help and the pages on clusters name it."""
+    kind = EXECUTORS[name]
+    assert (kind.start is None) == bool(kind.needed)
+    if kind.start is not None:
+        with make_executor(1, name) as executor:
+            assert executor.submit(len, name).result() == len(name)
+            assert (executor.jobs, executor.room) == (1, kind.room)
+    assert name in SHARED["--executor"]["help"]
+    docs = Path(__file__).parents[1].joinpath("docs", "cluster.md")
+    assert f"\n| `{name}` |" in docs.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("own", [False, True])
