@@ -50,7 +50,7 @@ MOST_FILES = 12
 #: Where a command imports: what takes long, within its work, which can be interrupted.
 PLACE = ("work",)
 #: Who imports by a string what is asked for by its name.
-LAZY = ("", "__main__")
+LAZY = ("", "__main__", "report.formats")
 #: The functions beside a command's work() that import, and what: it needs an extra, or
 #: takes long and is not needed to say which workers there are.
 OPTIONAL = {

@@ -6,9 +6,11 @@ exact reference nor a reason for having none, fails here and not on a page.
 """
 
 import math
+import re
 import tomllib
 from importlib.resources import files
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import SATURATED
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.options import SHARED
+from montecarlo.cli.report import build_parser
 from montecarlo.execution.executors import EXECUTORS, make_executor
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
@@ -26,7 +29,8 @@ from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
 )
-from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.formats import FORMATS, read_format
+from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.formulas import math_ml
 from montecarlo.report.language.messages import source_messages
 from montecarlo.report.language.symbols import row_symbol
@@ -148,6 +152,24 @@ def test_a_figure_is_whole(name, messages):
         assert words in messages, f"{name} must mark its words by message()"
     if spec.section in {"answer", "method"}:  # of which there is one each
         assert spec.on_report == (spec.section == "answer")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_whole(name):
+    """It has files of its own in each language, and help and README name it.
+
+    That they are written, by whomever, is the matter of `test_formats`.
+    """
+    whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=SimpleNamespace())
+    whole.findings.own = False
+    files = {one: list(read_format(one)(whole)) for one in FORMATS}
+    assert {code for _, _, code in files[name]} in ({SOURCE}, set(LANGUAGES))
+    assert all(callable(render) for _, render, _ in files[name])
+    written = [file for each in files.values() for file, *_ in each]
+    assert len(set(written)) == len(written), "two formats write the same file"
+    root = Path(__file__).parents[1]
+    assert re.search(rf"\b{name}\b", (root / "README.md").read_text(encoding="utf-8"))
+    assert name in build_parser().format_help()
 
 
 @pytest.mark.parametrize("name", EXECUTORS)

@@ -49,34 +49,34 @@ def render_page(contents: Contents, language: Language) -> str:
     the next cell or row imply.
     """
     evidence = "" if contents.findings.own else evidence_name(language.code)
-    page = _render("report.html.j2", contents, language, evidence=evidence)
+    page = render("report.html.j2", contents, language, evidence=evidence)
     return _IMPLIED.sub("", page)
 
 
 def render_evidence(contents: Contents, language: Language) -> str:
     """Render the evidence of the report in one language, as above."""
     evidence = evidence_name(language.code)
-    page = _render("evidence.html.j2", contents, language, evidence=evidence)
+    page = render("evidence.html.j2", contents, language, evidence=evidence)
     return _IMPLIED.sub("", page)
 
 
 def render_index(contents: Contents, language: Language) -> str:
     """Render the index, which offers the languages in their own names."""
-    return _render("index.html.j2", contents, language)
+    return render("index.html.j2", contents, language)
 
 
 def render_erratum(
     contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
     """Render the erratum of one text; ``quotable`` as for `render_fragment`."""
-    return _render(
+    return render(
         "erratum.html.j2", contents, language, erratum=erratum, quotable=quotable
     )
 
 
 def render_captions(contents: Contents, language: Language) -> str:
     """Render the figures with their captions alone, as HTML for `to_markdown`."""
-    return _render("captions.html.j2", contents, language, quotable=True, numbers=None)
+    return render("captions.html.j2", contents, language, quotable=True, numbers=None)
 
 
 def render_fragment(
@@ -86,17 +86,20 @@ def render_fragment(
 
     Each formula, also of tables, has its LaTeX with it if it is ``quotable``.
     """
-    return _render("fragment.html.j2", contents, language, quotable=quotable)
+    return render("fragment.html.j2", contents, language, quotable=quotable)
 
 
 #: Templates whose pages have a script.
 _SCRIPTED = ("report.html.j2", "evidence.html.j2")
 
 
-def _render(
+def render(
     template: str, contents: Contents, language: Language, **values: object
 ) -> str:
-    """Render a template with contents, and with what stands beside them."""
+    """Render a template with contents, and with what stands beside them.
+
+    ``quotable`` as for `render_fragment`; without numbers of figures: ``numbers=None``.
+    """
     record = contents.findings.record
     known: dict[str, Any] = {
         **{field.name: getattr(contents, field.name) for field in fields(contents)},
