@@ -6,14 +6,14 @@ A new kind is a module with a table of quantities, and a line in `RECORDED` here
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from montecarlo.claims import facts
+from montecarlo.claims import facts, training
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.evidence import Evidence, Found, RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue
 
 #: Name to quantity; what is not here is sampled.
-RECORDED: dict[str, RecordedQuantity] = {**facts.QUANTITIES}
+RECORDED: dict[str, RecordedQuantity] = {**facts.QUANTITIES, **training.QUANTITIES}
 
 
 @dataclass(frozen=True, slots=True)
