@@ -70,6 +70,8 @@ def compare(
     over, _, under = check.divisor.partition("/")
     for initialisation in check.domain.initialisation:
         arm = initialisation or over
+        if ARMS[arm].divisor != over:
+            continue
         for optimiser, d_k in _cases(record, check):
             values = measure(record, optimiser, arm, d_k)
             if under:
