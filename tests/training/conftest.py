@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from montecarlo.training import recording, rescaling
-from montecarlo.training.arms import ARMS, D_K, RATES
+from montecarlo.training import record, recording, rescaling
+from montecarlo.training.arms import ARMS, RATES
 from montecarlo.training.record import read_record
 from montecarlo.training.rescaling import Rescaled
 from montecarlo.training.runs import Trial
 
-N_STEPS = 7
+N_STEPS, D_K, JUDGED = 7, (16,), range(100, 105)
 
 
 def invented_runs(seed, _steps=None):
@@ -41,6 +41,8 @@ def invented(monkeypatch):
         return invented_runs(seed, steps)
 
     monkeypatch.setattr(recording, "run_seed", run_seed)
+    for module in (record, recording):
+        monkeypatch.setattr(module, "JUDGED", JUDGED)
     same = Rescaled("sgd", 16, 4.0, rescaling.STEPS, 0.0, 0.0)
     monkeypatch.setattr(recording, "measure_rescaled", lambda: [same])
     read_record.cache_clear()
