@@ -185,12 +185,17 @@ def test_an_arm_is_a_divisor_with_its_initialisation():
 def test_an_update_is_in_proportion_or_is_not():
     """The slope of a step on the gradient: 1 where they differ by noise only."""
     check = Check("training_update_slope", "at_least", low=0.0)
-    for case in evidence().cases(check):
+    cases = evidence().cases(check)
+    assert len(cases) == 2 * 2  # optimisers, d_k of practice
+    for case in cases:
         found = evidence().find(check, case).estimate
         slopes = []
         for seed in SEEDS:
+            wanted = (case.part, case.d_k, seed)
             mine = [
-                x for x in LINES if (x["optimiser"], x["seed"]) == (case.part, seed)
+                one
+                for one in LINES
+                if (one["optimiser"], one["d_k"], one["seed"]) == wanted
             ]
             xs = [math.log(one["gradient"]) for one in mine]
             ys = [math.log(one["update"] / one["rate"]) for one in mine]
@@ -199,7 +204,7 @@ def test_an_update_is_in_proportion_or_is_not():
             over = sum((x - mean_x) * (y - mean_y) for x, y in pairs)
             slopes.append(over / sum((x - mean_x) ** 2 for x in xs))
         assert found.value == pytest.approx(median(slopes))
-        assert found.value == pytest.approx(1.0, abs=0.02)
+        assert found.value == pytest.approx(1.0, abs=0.05)
 
 
 def test_only_exact_factors_are_exact():
