@@ -87,12 +87,11 @@ def numbers_of(check):
 
 
 #: Numbers of labels that are no numbers of a check: ends of an interval and of a limit,
-#: a formula, the change that a slope comes to, what the grid has of the domain.
+#: a formula, the change that a slope comes to.
 OTHER_NUMBERS = {
     "scores-within-range, unit-interval": {0.0},
     "variance-d-sigma-squared, formula": {1.0},
     "softmax-sensitive, twice": {0.1},
-    "underscaled-one-hot, half": {512.0},
     "unscaled-gradient-vanishes, saturated": {1.0},
     "unscaled-gradient-vanishes, query-mean": {0.0},
     "scaled-gradient-stable, same": {0.0, 0.1},
