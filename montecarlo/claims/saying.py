@@ -110,7 +110,7 @@ def _read(case: CaseOutcome, value: Value) -> Iterator[NumberOutcome]:
     of: dict[str, tuple[float | None, ...]] = {
         "estimate": (case.estimate,),
         "exact": (case.exact,),
-        "limit": (case.limit and case.limit.constant,),
+        "limit": (None if case.limit is None else case.limit.constant,),
         "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
         "n_keys": (case.n_keys,),
     }
