@@ -70,6 +70,8 @@ def compare(
     over, _, under = check.divisor.partition("/")
     for initialisation in check.domain.initialisation:
         arm = initialisation or over
+        if ARMS[arm].divisor != over:
+            continue
         for optimiser, d_k in _cases(record, check):
             values = measure(record, optimiser, arm, d_k)
             if under:
@@ -82,20 +84,20 @@ def compare(
 def relate_updates(catalogue: Catalogue, check: Check) -> Mapping[Located, Estimate]:
     """Estimate how the first step grows with the first gradient: a slope, by seed.
 
-    Of the logarithms, over all arms and d_k; steps by their rates.
+    Of the logarithms, over all arms; steps by their rates.
     """
     del catalogue
-    runs = read_record().judged
-    found = {}
-    for optimiser in check.domain.part or OPTIMISERS:
-        mine = runs[runs["optimiser"] == optimiser]
+    record, found = read_record(), {}
+    runs = record.judged
+    for optimiser, d_k in _cases(record, check):
+        mine = runs[(runs["optimiser"] == optimiser) & (runs["d_k"] == d_k)]
         slopes = [
             np.polyfit(
                 np.log(some["gradient"]), np.log(some["update"] / some["rate"]), 1
             )[0]
             for _, some in mine.groupby("seed")
         ]
-        found[Located(part=optimiser)] = median_estimate(np.array(slopes))
+        found[Located(part=optimiser, d_k=d_k)] = median_estimate(np.array(slopes))
     return found
 
 

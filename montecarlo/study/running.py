@@ -141,9 +141,10 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     alpha = rates.simultaneous_error
     most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     store, cache = store or SampleStore(), _Cache(divisors)
+    recorded = Recorded(study.catalogue, Simulation(most, divisors, exact_value))
 
     def judge(simulation: Simulation) -> Judgement:
-        evidence = Recorded(study.catalogue, simulation)
+        evidence = replace(recorded, others=simulation)
         return Judge(evidence, alpha, rates.claims).judge(study.catalogue)
 
     def sampled_on(there: Mapping[DesignPoint, int], store: SampleStore) -> Simulation:
