@@ -43,7 +43,9 @@ def test_the_record_is_made_and_read(make, capsys):
     assert "seed    104, 17 of 17" in capsys.readouterr().out
     assert set(contents(folder)) == FILES
     kept = read_record(folder)
-    assert len(kept.runs) == len(ALL) * len(ARMS) * len(D_K) * 14
+    assert len(kept.runs) == len(ALL) * len(ARMS) * len(D_K) * sum(
+        map(len, RATES.values())
+    )
     assert set(kept.chosen) == {(o, a, d) for o in RATES for a in ARMS for d in D_K}
     assert all(kept.chosen[one] == RATES[one[0]][2] for one in kept.chosen)
     # the two largest rates were never below, and the largest diverged
