@@ -33,9 +33,10 @@ class Drawing(Executor):
 @pytest.mark.parametrize("workers", [None, Dying(), Drawing()])
 def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     """With workers, without, and with some that die: every figure and page is there."""
-    formats.make_report(
-        report.results, report.catalogue, ["en", "ja"], tmp_path, executor=workers
-    )
+    with report.keep_figures():
+        formats.make_report(
+            report.results, report.catalogue, ["en", "ja"], tmp_path, executor=workers
+        )
 
     drawn = {path.name: path.read_bytes() for path in tmp_path.glob("figures/*")}
     before = {path.name: path.read_bytes() for path in report.folder.glob("figures/*")}
@@ -56,7 +57,8 @@ def test_formats_are_the_same_whoever_makes_them(report, tmp_path):
     names = tuple(formats.FORMATS)
     for folder in (here, there):
         folder.mkdir()
-    formats.make_report(*arguments, here, names)
+    with report.keep_figures():  # drawn here, too
+        formats.make_report(*arguments, here, names)
     with make_executor(2, PROCESSES) as executor:
         formats.make_report(*arguments, there, names, executor)
     files = {p.relative_to(here): p.read_bytes() for p in files_of(here)}
