@@ -1,0 +1,279 @@
+"""What the pages show of training: a table, the curves of its figures, what it cost.
+
+From judged seeds alone; rates were chosen on others.  A number of steps that a run never
+reached is beyond the budget, and so may be a median or an end of its interval: None.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import binom, binomtest
+
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.results.columns import CurveLine
+from montecarlo.training.record import ARM, SETTING, Record
+
+PUBLISHED = Path(__file__).with_name("published.toml")
+#: The curves of its figures; of the first two, `outcome` says which quantile it is, or
+#: which end of an interval.
+LOSS_CURVE, STEPS_CURVE = "training_loss", "training_steps"
+#: Share of seeds that learn by rate; steps at the chosen rate by the first gradient.
+SHARE_CURVE, START_CURVE = "training_share", "training_start"
+#: One point: the steps after which runs end.
+BUDGET_CURVE = "training_budget"
+#: d_k that curves of the loss are shown for, where the record has them.
+LOSS_D_K = (64, 256)
+#: Median, and the ends of its interval.
+MEDIAN = ("median", "low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class ArmLine:
+    """How an arm fared with an optimiser at one d_k, at the rate chosen for it.
+
+    Attributes
+    ----------
+    optimiser, arm : str
+    d_k : int
+    rate : float
+        Of learning.
+    rates : int
+        At how many of the rates tried at least half of the seeds learn.
+    steps : tuple of float or None
+        Median steps until learned, and the ends of its interval.
+    share : (float, float, float)
+        Of seeds that learn, and the ends of its interval.
+    gradient : float
+        Median norm of the first gradient by W_Q and W_K.
+    """
+
+    optimiser: str
+    arm: str
+    d_k: int
+    rate: float
+    rates: int
+    steps: tuple[float | None, float | None, float | None]
+    share: tuple[float, float, float]
+    gradient: float
+
+
+@dataclass(frozen=True, slots=True)
+class Theorem:
+    """What was measured of the divisor being no freedom of its own.
+
+    Attributes
+    ----------
+    steps : int
+        That rescaled runs were trained for.
+    exact, others : tuple of float
+        Factors with which plain gradient descent gave equal weights, to the bit, and
+        those with which it did not.
+    off_sgd, off_adam : float
+        Largest relative difference of a loss: with these others; with Adam.
+    """
+
+    steps: int
+    exact: tuple[float, ...]
+    others: tuple[float, ...]
+    off_sgd: float
+    off_adam: float
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What others published: a source, and the numbers that are told of it."""
+
+    id: str
+    source: str
+    numbers: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingView:
+    """The record of training as the pages show it.
+
+    Attributes
+    ----------
+    seeds, tuning : int
+        Seeds that are judged, and others on which rates were chosen.
+    steps : int
+        After which a run ends.
+    learned : float
+        A run has learned where its loss is below this for the first time.
+    n_keys, n_queries : int
+        Tokens and queries of a sequence.
+    rates : int
+        Rates tried for each optimiser.
+    lines : tuple of ArmLine
+    theorem : Theorem
+    published : tuple of Published
+    """
+
+    seeds: int
+    tuning: int
+    steps: int
+    learned: float
+    n_keys: int
+    n_queries: int
+    rates: int
+    lines: tuple[ArmLine, ...]
+    theorem: Theorem
+    published: tuple[Published, ...]
+
+    @property
+    def largest(self) -> int:
+        """The largest d_k that was trained."""
+        return max(line.d_k for line in self.lines)
+
+    def line(self, optimiser: str, arm: str, d_k: int) -> ArmLine:
+        """Return how an arm fared."""
+        wanted = (optimiser, arm, d_k)
+        return next(
+            one for one in self.lines if (one.optimiser, one.arm, one.d_k) == wanted
+        )
+
+
+def view_training(record: Record) -> TrainingView:
+    """Return what the pages show of a record."""
+    settings = {key: runs for key, runs in record.judged.groupby(SETTING)}
+    configuration = record.about["configuration"]
+    rates = next(iter(configuration["rates"].values()))
+    lines = []
+    for (optimiser, arm, d_k), rate in record.chosen.items():
+        runs = settings[optimiser, arm, d_k, rate]
+        medians = [
+            some["steps"].median()
+            for key, some in settings.items()
+            if key[:-1] == (optimiser, arm, d_k)
+        ]
+        lines.append(
+            ArmLine(
+                optimiser,
+                arm,
+                int(d_k),
+                rate,
+                int(np.isfinite(medians).sum()),
+                median_with_ends(runs["steps"].to_numpy()),
+                share_with_ends(runs["steps"].to_numpy()),
+                float(runs["gradient"].median()),
+            )
+        )
+    return TrainingView(
+        len(record.seeds["judged"]),
+        len(record.seeds["tuning"]),
+        configuration["steps"],
+        configuration["learned"],
+        configuration["n_keys"],
+        configuration["n_queries"],
+        len(rates),
+        tuple(lines),
+        view_theorem(record),
+        read_published(),
+    )
+
+
+def view_theorem(record: Record) -> Theorem:
+    """Return what rescaled runs came to, over all d_k that were tried."""
+    sgd = [one for one in record.rescaled if one.optimiser == "sgd"]
+    factors = sorted({one.factor for one in sgd})
+    apart = {one.factor for one in sgd if one.weights != 0.0}
+    return Theorem(
+        record.rescaled[0].steps,
+        tuple(c for c in factors if c not in apart),
+        tuple(c for c in factors if c in apart),
+        max((one.loss for one in sgd if one.factor in apart), default=0.0),
+        max(one.loss for one in record.rescaled if one.optimiser == "adam"),
+    )
+
+
+def read_published(file: Path = PUBLISHED) -> tuple[Published, ...]:
+    """Read what others published."""
+    kind = dict[str, tuple[Published, ...]]
+    return msgspec.toml.decode(file.read_bytes(), type=kind)["published"]
+
+
+def median_with_ends(
+    steps: NDArray[np.float64],
+) -> tuple[float | None, float | None, float | None]:
+    """Return the median of steps, never being infinite, and the ends of its interval.
+
+    Notes
+    -----
+    The interval lies between two order statistics, and holds the median of any
+    distribution with at least the nominal probability: fewer than k of n values are
+    below the median with the probability that a fair coin falls so fewer than k times.
+    """
+    ordered, n = np.sort(steps), steps.size
+    rank = int(binom.ppf(POINTWISE, n, 0.5))
+    ends = (ordered[rank - 1], ordered[n - rank]) if rank else (math.nan, math.nan)
+    found = (float(np.median(ordered)), *map(float, ends))
+    median, low, high = (one if math.isfinite(one) else None for one in found)
+    return median, low, high
+
+
+def share_with_ends(steps: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return the share of runs that learned, and the ends of its exact interval."""
+    learned = binomtest(int(np.isfinite(steps).sum()), steps.size)
+    ends = learned.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
+    return float(learned.statistic), float(ends.low), float(ends.high)
+
+
+def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
+    """Yield the curves of the figures of training."""
+    yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), n_replicates=view.seeds)
+    yield from _loss_curves(record.losses)
+    for (optimiser, arm, d_k, rate), runs in record.judged.groupby(SETTING):
+        steps = runs["steps"].to_numpy()
+        line = CurveLine(
+            optimiser=optimiser,
+            arm=arm,
+            d_k=int(d_k),
+            curve=SHARE_CURVE,
+            n_replicates=view.seeds,
+            x=rate,
+            estimate=share_with_ends(steps)[0],
+        )
+        yield line
+        yield from _with_ends(line, STEPS_CURVE, rate, median_with_ends(steps))
+    for one in view.lines:
+        line = CurveLine(
+            optimiser=one.optimiser,
+            arm=one.arm,
+            d_k=one.d_k,
+            curve=START_CURVE,
+            n_replicates=view.seeds,
+            x=one.gradient,
+        )
+        yield from _with_ends(line, START_CURVE, one.gradient, one.steps)
+
+
+def _with_ends(
+    line: CurveLine, curve: str, x: float, values: tuple[float | None, ...]
+) -> Iterator[CurveLine]:
+    for outcome, value in zip(MEDIAN, values, strict=True):
+        yield msgspec.structs.replace(
+            line, curve=curve, x=x, outcome=outcome, estimate=value
+        )
+
+
+def _loss_curves(losses: pd.DataFrame) -> Iterator[CurveLine]:
+    """Yield quantiles of the loss by step, up to where they diverge."""
+    shown = losses[losses["d_k"].isin(LOSS_D_K)].sort_values([*ARM, "step"])
+    for one in shown.to_dict("records"):
+        for outcome in ("q10", "median", "q90"):
+            if math.isfinite(one[outcome]):
+                yield CurveLine(
+                    optimiser=one["optimiser"],
+                    arm=one["arm"],
+                    d_k=one["d_k"],
+                    curve=LOSS_CURVE,
+                    outcome=outcome,
+                    x=float(one["step"]),
+                    estimate=one[outcome],
+                )
