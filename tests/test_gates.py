@@ -17,6 +17,7 @@ from montecarlo.cli import judge as judge_command
 from montecarlo.cli import measure as measure_command
 from montecarlo.cli.judge import main as judge
 from montecarlo.cli.measure import main as measure
+from montecarlo.execution import work_folders
 from montecarlo.sampling.affordable import MOST_BYTES, replicate_bytes
 from montecarlo.study.presets import PRESETS
 
@@ -453,7 +454,7 @@ def test_card_that_cannot_be_written_is_refused_before_work(
     def refuse(*_, **__):
         raise PermissionError(30, "Read-only file system")
 
-    monkeypatch.setattr(pipeline, "TemporaryFile", refuse)
+    monkeypatch.setattr(work_folders, "TemporaryFile", refuse)
     assert calibrate.main([*work, "--output", str(tmp_path / "new")]) == 2
     assert "can be written" in told(capsys)
 

@@ -6,24 +6,19 @@ point.  In: a point and a seed.  Out: arrays with replicates along axis 0.
 
 import hashlib
 import math
-import struct
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
-from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
+from montecarlo.execution.work_folders import read_whole, save_whole
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -188,36 +183,6 @@ def grid_of(quantity: str) -> LogGrid:
     if grid is None:
         raise ValueError(f"quantity must be counted, got {quantity!r}")
     return grid
-
-
-def save_whole(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays into a file that is there whole or not at all."""
-    part = path.with_suffix(".part.npz")
-    np.savez(part, **arrays)  # type: ignore[arg-type]
-    part.replace(path)
-
-
-def read_whole(path: Path, names: Iterable[str]) -> list[NDArray[Any]]:
-    """Read arrays of a file that `save_whole` wrote.
-
-    Raises
-    ------
-    InputError
-        If it is not as it was written.
-    """
-    try:
-        with path.open("rb") as file, np.load(file) as kept:
-            if damaged := kept.zip.testzip():  # a member is not read to its end below
-                raise BadZipFile(f"{damaged} was changed")
-            return [kept[name] for name in names]
-    except (
-        *(OSError, EOFError, ValueError, LookupError, TypeError, RuntimeError),
-        *(BadZipFile, zlib.error, struct.error),
-    ) as error:
-        raise InputError(
-            f"work must hold files as they were written, got {str(path)!r}: {error}; "
-            "without that file the same command makes it anew"
-        ) from error
 
 
 def _list_counted(point: DesignPoint) -> list[tuple[str, str]]:

@@ -5,12 +5,10 @@ where what is stale is marked by hand, and what changed is looked at as a diff.
 """
 
 import argparse
-from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, as_completed
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 
 from montecarlo.calibration.bank import SIZE, points, read_or_draw
 from montecarlo.calibration.card import (
@@ -33,9 +31,9 @@ from montecarlo.calibration.rates import (
 from montecarlo.calibration.series import all_series, measure_series
 from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.errors import InputError, UnfinishedError, writing
 from montecarlo.execution.executors import available_cores, make_executor
 from montecarlo.execution.fingerprint import made_with
+from montecarlo.execution.work_folders import work_folders
 from montecarlo.names import parse_folder, parse_jobs, parse_seed
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import PRESETS
@@ -78,20 +76,8 @@ def make_card(arguments: argparse.Namespace) -> Iterator[str]:
     output = work / "card" if arguments.short else FOLDER  # what is shipped is whole
     if arguments.output is not None:
         output = parse_folder("output", arguments.output)
-    for name, folder in (("work", work), ("output", output)):
-        with _usable(name, folder):
-            if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
-                raise InputError(f"{name} must be a folder, got {str(folder)!r}")
-    for name, folder, files in (("work", work, None), ("output", output, FILES)):
-        _require_writable(name, folder, files)
-    try:
-        with writing(output), writing(work):
-            yield from _make(sizes, seed, jobs, work, output)
-    except BrokenExecutor as error:
-        raise UnfinishedError(
-            f"a worker died ({error}); what was drawn is kept in {str(work)!r}, and "
-            "the same command goes on from there"
-        ) from error
+    with work_folders(work, output, FILES, "an earlier card"):
+        yield from _make(sizes, seed, jobs, work, output)
 
 
 def _make(
@@ -129,35 +115,6 @@ def _make(
     probes = probe(seed, points()[:: sizes.step])
     probes.to_csv(output / PROBES_FILE, index=False, lineterminator="\n")
     yield from _lines(output)
-
-
-def _require_writable(name: str, folder: Path, files: Collection[str] | None) -> None:
-    """Refuse a folder that cannot be written, before hours of work.
-
-    It is made if it is not there; files are all that may be in it, None: anything.
-    """
-    with _usable(name, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        there = {path.name for path in folder.iterdir()}
-        with TemporaryFile(dir=folder):
-            pass
-    if files is not None and (foreign := there.difference(files)):
-        raise InputError(
-            f"{name} must be empty or hold an earlier card, got {str(folder)!r} with "
-            f"{min(foreign)!r}"
-        )
-
-
-@contextmanager
-def _usable(name: str, folder: Path) -> Iterator[None]:
-    """Translate what the system says of a folder that was named."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(
-            f"{name} must be a folder that can be written, got {str(folder)!r}: "
-            f"{error.strerror or error}"
-        ) from None
 
 
 def judge_bank(

@@ -16,12 +16,12 @@ import msgspec
 import numpy as np
 
 from montecarlo.attention.softmax import Array
-from montecarlo.calibration.bank import read_whole, save_whole
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import decide
 from montecarlo.estimation.intervals import Interval
+from montecarlo.execution.work_folders import read_whole, save_whole
 from montecarlo.study.presets import PRESETS, Grid
 from montecarlo.study.running import Study, run_study
 

@@ -9,7 +9,6 @@ from montecarlo.calibration.bank import (
     Bank,
     read_or_draw,
     row_keys,
-    save_whole,
 )
 from montecarlo.calibration.bank_rows import (
     columns_of,
@@ -19,6 +18,7 @@ from montecarlo.calibration.bank_rows import (
 )
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.execution.work_folders import save_whole
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.resampling import index_chunks

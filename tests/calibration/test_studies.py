@@ -5,7 +5,6 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from montecarlo.calibration.bank import read_whole, save_whole
 from montecarlo.calibration.studies import (
     ERROR_RATES,
     OUTCOMES,
@@ -18,6 +17,7 @@ from montecarlo.calibration.studies import (
 )
 from montecarlo.errors import InputError
 from montecarlo.execution.executors import make_executor
+from montecarlo.execution.work_folders import read_whole, save_whole
 from montecarlo.study.presets import Grid
 
 GRID = Grid(
