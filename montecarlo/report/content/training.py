@@ -1,12 +1,14 @@
-"""What the pages show of training: a table, the curves of its figures, what it cost.
+"""What the pages show of training: a table, a theorem, the curves of the figures.
 
-From judged seeds alone; rates were chosen on others.  A number of steps that a run never
-reached is beyond the budget, and so may be a median or an end of its interval: None.
+From judged seeds alone; rates were chosen on others.  A run that has not learned when
+it ends would need more steps than it had, and so may a median, or an end of its
+interval, be beyond them: None.
 """
 
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -17,6 +19,7 @@ from scipy.stats import binom, binomtest
 
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.results.columns import CurveLine
+from montecarlo.training.arms import ARMS, RATES
 from montecarlo.training.record import ARM, SETTING, Record
 
 PUBLISHED = Path(__file__).with_name("published.toml")
@@ -25,7 +28,7 @@ PUBLISHED = Path(__file__).with_name("published.toml")
 LOSS_CURVE, STEPS_CURVE = "training_loss", "training_steps"
 #: Share of seeds that learn by rate; steps at the chosen rate by the first gradient.
 SHARE_CURVE, START_CURVE = "training_share", "training_start"
-#: One point: the steps after which runs end.
+#: One point: the steps after which runs end, and the loss at which one has learned.
 BUDGET_CURVE = "training_budget"
 #: d_k that curves of the loss are shown for, where the record has them.
 LOSS_D_K = (64, 256)
@@ -141,11 +144,12 @@ class TrainingView:
 
 def view_training(record: Record) -> TrainingView:
     """Return what the pages show of a record."""
-    settings = {key: runs for key, runs in record.judged.groupby(SETTING)}
+    settings = dict(iter(record.judged.groupby(SETTING)))
     configuration = record.about["configuration"]
     rates = next(iter(configuration["rates"].values()))
     lines = []
-    for (optimiser, arm, d_k), rate in record.chosen.items():
+    for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
+        rate = record.chosen[optimiser, arm, d_k]
         runs = settings[optimiser, arm, d_k, rate]
         medians = [
             some["steps"].median()
@@ -156,7 +160,7 @@ def view_training(record: Record) -> TrainingView:
             ArmLine(
                 optimiser,
                 arm,
-                int(d_k),
+                d_k,
                 rate,
                 int(np.isfinite(medians).sum()),
                 median_with_ends(runs["steps"].to_numpy()),
@@ -226,7 +230,7 @@ def share_with_ends(steps: NDArray[np.float64]) -> tuple[float, float, float]:
 
 def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
     """Yield the curves of the figures of training."""
-    yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), n_replicates=view.seeds)
+    yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), estimate=view.learned)
     yield from _loss_curves(record.losses)
     for (optimiser, arm, d_k, rate), runs in record.judged.groupby(SETTING):
         steps = runs["steps"].to_numpy()
