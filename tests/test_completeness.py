@@ -1,8 +1,8 @@
 """What stands in a table has all that goes with it, or a test here says what lacks.
 
-A distribution, a divisor, a number format and a quantity are one entry each.  An entry
-that forgets a symbol or a name, has no look left, or neither an exact reference nor a
-reason for having none, fails here and not on a page.
+A distribution, a divisor, a number format, a quantity and a figure are one entry each.
+An entry that forgets a symbol or a name, has no look left, no caption, or neither an
+exact reference nor a reason for having none, fails here and not on a page.
 """
 
 import math
@@ -25,9 +25,9 @@ from montecarlo.report.figures.drawing.palette import (
 )
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.formulas import math_ml
+from montecarlo.report.language.messages import source_messages
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.report.language.templates import template_folder
-from montecarlo.report.render import numbering
+from montecarlo.report.render.numbering import place_figures
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.theory.references import REFERENCES, reference
@@ -125,21 +125,34 @@ def test_a_quantity_is_whole(name):
     assert (name in REFERENCES) != (name in NO_REFERENCE)
 
 
-def test_every_figure_is_shown_and_numbered():
-    """Once on the two pages of a report, and on that of own claims; nothing else is."""
-    shown = "".join(
-        path.read_text(encoding="utf-8")
-        for name in ("topics.html.j2", "sections")
-        for path in [template_folder() / name]
-        for path in (path.rglob("*.j2") if path.is_dir() else [path])
-    )
-    for name in FIGURES:
-        assert f'pictures.show("{name}")' in shown
-    orders = (numbering.REPORT_FIGURES, numbering.EVIDENCE_FIGURES)
-    numbered = [one for order in orders for names in order.values() for one in names]
-    assert sorted(numbered) == sorted(FIGURES)
-    own = [one for names in numbering.OWN_FIGURES.values() for one in names]
-    assert sorted(own) == sorted(FIGURES)
+@pytest.fixture(scope="module")
+def messages():
+    """What each language has to translate."""
+    return source_messages()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_whole(name, messages):
+    """It is described, its words are found for translation, it has a place on a page.
+
+    That its words name what its fact has is seen where pages are rendered.
+    """
+    spec = FIGURES[name]
+    assert spec.id == name
+    assert spec.shows
+    for words in (spec.caption, spec.alternative):
+        assert words, f"{name} must have a caption and an alternative text"
+        assert words in messages, f"{name} must mark its words by message()"
+    if spec.section in {"answer", "method"}:  # of which there is one each
+        assert spec.on_report == (spec.section == "answer")
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_every_figure_has_one_place(own):
+    """On the two pages of a report together, and on that of own claims."""
+    orders = [place_figures(own=own, on_report=page) for page in {True, own}]
+    placed = [one for order in orders for ids in order.values() for one in ids]
+    assert sorted(placed) == sorted(FIGURES)
 
 
 def test_sources_name_sentences_that_are_there():

@@ -18,6 +18,8 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.places import parse_place
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.content.texts.sources import sayers_of
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.captions.facts import numbers_in_words
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
@@ -26,6 +28,7 @@ from montecarlo.report.figures.drawing.palette import (
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.language.templates import read_template
 from montecarlo.report.render.contents import Contents
+from montecarlo.report.render.numbering import place_figures
 from montecarlo.report.render.reproduce import canonical_command
 from montecarlo.report.render.style import nest, policy, stylesheet
 from montecarlo.report.render.wording import functions_for
@@ -152,7 +155,10 @@ def _environment() -> Environment:
     environment.globals |= {
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
+        "figure_specs": FIGURES,
         "formats": NUMBER_FORMATS,
         "looks": FORMAT_LOOKS | DIVISOR_LOOKS | DISTRIBUTION_LOOKS,
+        "numbers_in_words": numbers_in_words,
+        "place_figures": place_figures,
     }
     return environment
