@@ -1,28 +1,29 @@
 """What the pages show of training: a table, a theorem, the curves of the figures.
 
-From judged seeds alone; rates were chosen on others.  A run that has not learned when
+From judged seeds alone; rates were chosen on others.  A run that has not got there when
 it ends would need more steps than it had, and so may a median, or an end of its
-interval, be beyond them: None.
+interval, be beyond them: None.  That a batch's loss was low once does not say that it
+stays so: what is left at the end stands beside it.
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
+from typing import cast
 
-import msgspec
 import numpy as np
 import pandas as pd
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.stats import binom, binomtest
 
 from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.report.content.published import Published, read_published
 from montecarlo.results.columns import CurveLine
 from montecarlo.training.arms import ARMS, RATES
 from montecarlo.training.record import ARM, SETTING, Record
 
-PUBLISHED = Path(__file__).with_name("published.toml")
 #: The curves of its figures; of the first two, `outcome` says which quantile it is, or
 #: which end of an interval.
 LOSS_CURVE, STEPS_CURVE = "training_loss", "training_steps"
@@ -42,16 +43,24 @@ class ArmLine:
 
     Attributes
     ----------
-    optimiser, arm : str
+    optimiser : str
+        `sgd`: plain gradient descent; or `adam`.
+    arm : str
+        A key of `montecarlo.training.arms.ARMS`.
     d_k : int
     rate : float
         Of learning.
     rates : int
-        At how many of the rates tried at least half of the seeds learn.
+        At how many of the rates tried at least half of the seeds get there.
     steps : tuple of float or None
-        Median steps until learned, and the ends of its interval.
+        Median steps until the loss is low for the first time, and the ends of its
+        interval.
     share : (float, float, float)
-        Of seeds that learn, and the ends of its interval.
+        Of seeds whose loss is low once, and the ends of its interval.
+    left : float or None
+        Median loss at the end; None: infinite.
+    back : int
+        Seeds whose loss was low once and is not at the end.
     gradient : float
         Median norm of the first gradient by W_Q and W_K.
     """
@@ -63,6 +72,8 @@ class ArmLine:
     rates: int
     steps: tuple[float | None, float | None, float | None]
     share: tuple[float, float, float]
+    left: float | None
+    back: int
     gradient: float
 
 
@@ -89,15 +100,6 @@ class Theorem:
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """What others published: a source, and the numbers that are told of it."""
-
-    id: str
-    source: str
-    numbers: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class TrainingView:
     """The record of training as the pages show it.
 
@@ -108,14 +110,17 @@ class TrainingView:
     steps : int
         After which a run ends.
     learned : float
-        A run has learned where its loss is below this for the first time.
+        A loss below this is low.
     n_keys, n_queries : int
         Tokens and queries of a sequence.
     rates : int
         Rates tried for each optimiser.
     lines : tuple of ArmLine
+        One for each optimiser, d_k and arm.
     theorem : Theorem
+        What was measured of it.
     published : tuple of Published
+        What it is held against.
     """
 
     seeds: int
@@ -128,6 +133,21 @@ class TrainingView:
     lines: tuple[ArmLine, ...]
     theorem: Theorem
     published: tuple[Published, ...]
+
+    @property
+    def reached(self) -> int:
+        """Runs at the chosen rates whose loss was low once."""
+        return sum(round(line.share[0] * self.seeds) for line in self.lines)
+
+    @property
+    def back(self) -> int:
+        """Those of them that end with a loss that is not."""
+        return sum(line.back for line in self.lines)
+
+    @property
+    def smallest(self) -> int:
+        """The smallest d_k that was trained."""
+        return min(line.d_k for line in self.lines)
 
     @property
     def largest(self) -> int:
@@ -146,7 +166,7 @@ def view_training(record: Record) -> TrainingView:
     """Return what the pages show of a record."""
     settings = dict(iter(record.judged.groupby(SETTING)))
     configuration = record.about["configuration"]
-    rates = next(iter(configuration["rates"].values()))
+    rates, low = next(iter(configuration["rates"].values())), configuration["learned"]
     lines = []
     for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
         rate = record.chosen[optimiser, arm, d_k]
@@ -165,6 +185,8 @@ def view_training(record: Record) -> TrainingView:
                 int(np.isfinite(medians).sum()),
                 median_with_ends(runs["steps"].to_numpy()),
                 share_with_ends(runs["steps"].to_numpy()),
+                _finite(float(runs["final_loss"].median())),
+                int((runs["steps"].lt(math.inf) & runs["final_loss"].ge(low)).sum()),
                 float(runs["gradient"].median()),
             )
         )
@@ -172,7 +194,7 @@ def view_training(record: Record) -> TrainingView:
         len(record.seeds["judged"]),
         len(record.seeds["tuning"]),
         configuration["steps"],
-        configuration["learned"],
+        low,
         configuration["n_keys"],
         configuration["n_queries"],
         len(rates),
@@ -196,12 +218,6 @@ def view_theorem(record: Record) -> Theorem:
     )
 
 
-def read_published(file: Path = PUBLISHED) -> tuple[Published, ...]:
-    """Read what others published."""
-    kind = dict[str, tuple[Published, ...]]
-    return msgspec.toml.decode(file.read_bytes(), type=kind)["published"]
-
-
 def median_with_ends(
     steps: NDArray[np.float64],
 ) -> tuple[float | None, float | None, float | None]:
@@ -216,23 +232,27 @@ def median_with_ends(
     ordered, n = np.sort(steps), steps.size
     rank = int(binom.ppf(POINTWISE, n, 0.5))
     ends = (ordered[rank - 1], ordered[n - rank]) if rank else (math.nan, math.nan)
-    found = (float(np.median(ordered)), *map(float, ends))
-    median, low, high = (one if math.isfinite(one) else None for one in found)
-    return median, low, high
+    low, high = (_finite(float(end)) for end in ends)
+    return _finite(float(np.median(ordered))), low, high
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def share_with_ends(steps: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the share of runs that learned, and the ends of its exact interval."""
-    learned = binomtest(int(np.isfinite(steps).sum()), steps.size)
-    ends = learned.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
-    return float(learned.statistic), float(ends.low), float(ends.high)
+    """Return the share of runs that got there, and the ends of its exact interval."""
+    reached = binomtest(int(np.isfinite(steps).sum()), steps.size)
+    ends = reached.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
+    return float(reached.statistic), float(ends.low), float(ends.high)
 
 
 def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
     """Yield the curves of the figures of training."""
     yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), estimate=view.learned)
     yield from _loss_curves(record.losses)
-    for (optimiser, arm, d_k, rate), runs in record.judged.groupby(SETTING):
+    for setting, runs in record.judged.groupby(SETTING):
+        optimiser, arm, d_k, rate = cast("tuple[str, str, int, float]", setting)
         steps = runs["steps"].to_numpy()
         line = CurveLine(
             optimiser=optimiser,
@@ -261,9 +281,7 @@ def _with_ends(
     line: CurveLine, curve: str, x: float, values: tuple[float | None, ...]
 ) -> Iterator[CurveLine]:
     for outcome, value in zip(MEDIAN, values, strict=True):
-        yield msgspec.structs.replace(
-            line, curve=curve, x=x, outcome=outcome, estimate=value
-        )
+        yield replace(line, curve=curve, x=x, outcome=outcome, estimate=value)
 
 
 def _loss_curves(losses: pd.DataFrame) -> Iterator[CurveLine]:

@@ -5,7 +5,13 @@ from dataclasses import replace
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogLocator,
+    MaxNLocator,
+    NullLocator,
+)
 from pandas import DataFrame
 
 from montecarlo.report.content.training import (
@@ -15,7 +21,7 @@ from montecarlo.report.content.training import (
     START_CURVE,
     STEPS_CURVE,
 )
-from montecarlo.report.figures.drawing.palette import ARM_LOOKS, MUTED, Look, resize
+from montecarlo.report.figures.drawing.palette import ARM_LOOKS, Look, resize
 from montecarlo.report.figures.drawing.panels import (
     keys_of,
     legend_above,
@@ -37,6 +43,9 @@ MARK_EVERY = 6
 LANE = 1.22
 #: Sizes of marks, from the smallest d_k on, in points.
 SIZES = (3.5, 5.0, 6.5)
+#: Losses below this are cut off; labels of steps.
+LEAST_LOSS, MOST_LOSS = 3e-4, 10.0
+STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 #: Half of the seeds: a median is known.
 HALF = 0.5
 
@@ -61,13 +70,13 @@ def start_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
 def build_losses(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the loss by step: a line of panels for each optimiser, a column a d_k."""
     rows = loss_rows(measurements, curves)
-    return _build(rows, curves, sorted(set(rows["d_k"])), _plot_losses, "$t$", "$L$")
+    return _build(rows, curves, _sizes(rows), _plot_losses, "$t$", "$L$")
 
 
 def _plot_losses(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
     level(axes, float(budget["estimate"].iloc[0]))
     plot_series(axes, table, "arm", LOOKS, _plot_loss)
-    logarithmic(axes)
+    logarithmic(axes, LEAST_LOSS, MOST_LOSS)
     axes.xaxis.set_major_locator(MaxNLocator(4))
 
 
@@ -85,15 +94,12 @@ def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
 def build_rates(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build steps by rate: a line of panels for each optimiser, a column a d_k."""
     rows = rate_rows(measurements, curves)
-    sizes = sorted(set(rows["d_k"]))
-    return _build(rows, curves, sizes, _plot_rates, r"$\eta$", "$T$")
+    return _build(rows, curves, _sizes(rows), _plot_rates, r"$\eta$", "$T$")
 
 
 def _plot_rates(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
+    _set_scales(axes)
     _plot_steps(axes, table, float(budget["x"].iloc[0]), LOOKS)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(numticks=4))
-    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def build_starts(measurements: DataFrame, curves: DataFrame) -> Figure | None:
@@ -103,13 +109,11 @@ def build_starts(measurements: DataFrame, curves: DataFrame) -> Figure | None:
 
 
 def _plot_starts(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
+    _set_scales(axes)
     for size, d_k in zip(SIZES, sorted(set(table["d_k"])), strict=False):
         mine = table[table["d_k"].eq(d_k)]
         _plot_steps(axes, mine, float(budget["x"].iloc[0]), resize(LOOKS, size))
     plot_series(axes, table[table["outcome"].eq("median")], "arm", LOOKS, _join_sizes)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(numticks=4))
-    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _join_sizes(axes: Axes, rows: DataFrame, look: Look) -> Axes:
@@ -150,7 +154,20 @@ def _plot_steps(
             elinewidth=1.0,
             **look.mark,
         )
-    logarithmic(axes, high=budget * LANE ** (len(looks) + 1))
+
+
+def _set_scales(axes: Axes) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_locator(LogLocator(numticks=4))
+    axes.yaxis.set_major_locator(FixedLocator(STEP_TICKS))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+
+
+def _sizes(rows: DataFrame) -> list[int]:
+    return sorted({int(d_k) for d_k in rows["d_k"]})
 
 
 def _build(  # noqa: PLR0913, PLR0917 - what, in which panels, on which axes
@@ -179,9 +196,6 @@ def _build(  # noqa: PLR0913, PLR0917 - what, in which panels, on which axes
             mine = mine[mine["d_k"].eq(sizes[column])]
             if line == 0:
                 one.set_title(f"$d_k = {sizes[column]}$")
-        one.sharey(axes[0])
-        if sizes and line:
-            one.sharex(axes[column] if plot is _plot_losses else one)
         plot(one, mine, budget)
         if line == lines - 1:
             one.set_xlabel(x)
@@ -189,6 +203,9 @@ def _build(  # noqa: PLR0913, PLR0917 - what, in which panels, on which axes
             one.set_ylabel(y)
         else:
             one.tick_params(labelleft=False)
+    low, high = zip(*(one.get_ylim() for one in axes), strict=True)
+    for one in axes:
+        one.set_ylim(min(low), max(high))
     legend_above(figure, keys_of(ARM_LOOKS, rows["arm"], line=True))
     return figure
 
@@ -204,7 +221,7 @@ def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick at how many rates at least half of the seeds learn."""
     rows = _at_largest(curves[curves["curve"].eq(SHARE_CURVE)])
     learned = rows.assign(estimate=rows["estimate"].ge(HALF).astype(float))
-    return _pick_two(learned.groupby(["arm", "d_k"], as_index=False)["estimate"].sum())
+    return _pick_two(learned.groupby(["arm", "d_k"])["estimate"].sum().reset_index())
 
 
 def pick_starts(_: DataFrame, curves: DataFrame) -> Fact | None:
@@ -230,3 +247,61 @@ def _pick_two(rows: DataFrame) -> Fact | None:
         "second": float(found["sqrt"]),
         "d_k": float(rows["d_k"].iloc[0]),
     }
+
+
+TRAINING_LOSS = FigureSpec(
+    "training-loss",
+    build_losses,
+    "loss by step, for each divisor",
+    section="practice",
+    caption=message(
+        "The loss $L$ of a batch by step $t$, at the rate chosen for each arm, for "
+        r"several $d_k$: median over seeds, and the range from the $10\,\%%$ to the "
+        r"$90\,\%%$ quantile. Above: plain gradient descent; below: Adam. Horizontal "
+        "line: the loss that counts as low."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the median loss at the end of gradient descent is %(first)s "
+        "unscaled and %(second)s divided by √d_k."
+    ),
+    fact=pick_losses,
+    series={"arms": loss_rows},
+)
+TRAINING_RATES = FigureSpec(
+    "training-rates",
+    build_rates,
+    "steps until the loss is low, by learning rate",
+    section="practice",
+    caption=message(
+        "Median steps $T$ until the loss is low for the first time, by the learning "
+        r"rate $\eta$, with pointwise $95\,\%%$ intervals, one column for each "
+        "$d_k$. Above: plain gradient descent; below: Adam. Horizontal line: the steps "
+        "after which runs end; marks above it: rates at which half of the seeds or "
+        "more have not got there."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the loss is low once for half of the seeds, with gradient "
+        "descent, at %(first)s rates unscaled and at %(second)s divided by √d_k."
+    ),
+    fact=pick_rates,
+    series={"arms": rate_rows},
+)
+TRAINING_STARTS = FigureSpec(
+    "training-starts",
+    build_starts,
+    "steps until the loss is low, by the first gradient",
+    section="practice",
+    caption=message(
+        "Median steps $T$ until the loss is low for the first time, at the rate chosen "
+        r"for each arm, by the norm of the first gradient $\lVert g_0\rVert$, with "
+        r"pointwise $95\,\%%$ intervals. Left: plain gradient descent; right: Adam. "
+        "The larger the mark, the larger is $d_k$. Horizontal line: the steps after "
+        "which runs end."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the norm of the first gradient is %(first)s unscaled and "
+        "%(second)s divided by √d_k."
+    ),
+    fact=pick_starts,
+    series={"arms": start_rows},
+)
