@@ -1,4 +1,4 @@
-"""What the pages show of training: a table, a theorem, the curves of the figures.
+"""What the pages show of training: how each arm fared, and what a divisor is worth.
 
 From judged seeds alone; rates were chosen on others.  A run that has not got there when
 it ends would need more steps than it had, and so may a median, or an end of its
@@ -7,34 +7,18 @@ stays so: what is left at the end stands beside it.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
 from itertools import product
-from typing import cast
 
 import numpy as np
-import pandas as pd
-from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.stats import binom, binomtest
 
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.report.content.published import Published, read_published
-from montecarlo.results.columns import CurveLine
 from montecarlo.training.arms import ARMS, RATES
-from montecarlo.training.record import ARM, SETTING, Record
-
-#: The curves of its figures; of the first two, `outcome` says which quantile it is, or
-#: which end of an interval.
-LOSS_CURVE, STEPS_CURVE = "training_loss", "training_steps"
-#: Share of seeds that learn by rate; steps at the chosen rate by the first gradient.
-SHARE_CURVE, START_CURVE = "training_share", "training_start"
-#: One point: the steps after which runs end, and the loss at which one has learned.
-BUDGET_CURVE = "training_budget"
-#: d_k that curves of the loss are shown for, where the record has them.
-LOSS_D_K = (64, 256)
-#: Median, and the ends of its interval.
-MEDIAN = ("median", "low", "high")
+from montecarlo.training.record import SETTING, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +73,8 @@ class Theorem:
         Factors with which plain gradient descent gave equal weights, to the bit, and
         those with which it did not.
     off_sgd, off_adam : float
-        Largest relative difference of a loss: with these others; with Adam.
+        Largest relative difference of a loss, with these others and with Adam, rounded
+        up to two digits.
     """
 
     steps: int
@@ -213,8 +198,8 @@ def view_theorem(record: Record) -> Theorem:
         record.rescaled[0].steps,
         tuple(c for c in factors if c not in apart),
         tuple(c for c in factors if c in apart),
-        max((one.loss for one in sgd if one.factor in apart), default=0.0),
-        max(one.loss for one in record.rescaled if one.optimiser == "adam"),
+        _round_up(max((one.loss for one in sgd if one.factor in apart), default=0.0)),
+        _round_up(max(one.loss for one in record.rescaled if one.optimiser == "adam")),
     )
 
 
@@ -236,6 +221,12 @@ def median_with_ends(
     return _finite(float(np.median(ordered))), low, high
 
 
+def _round_up(value: float) -> float:
+    """Return a bound with two digits, above the value."""
+    found = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value)
+    return float(found)
+
+
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
@@ -245,57 +236,3 @@ def share_with_ends(steps: NDArray[np.float64]) -> tuple[float, float, float]:
     reached = binomtest(int(np.isfinite(steps).sum()), steps.size)
     ends = reached.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
     return float(reached.statistic), float(ends.low), float(ends.high)
-
-
-def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
-    """Yield the curves of the figures of training."""
-    yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), estimate=view.learned)
-    yield from _loss_curves(record.losses)
-    for setting, runs in record.judged.groupby(SETTING):
-        optimiser, arm, d_k, rate = cast("tuple[str, str, int, float]", setting)
-        steps = runs["steps"].to_numpy()
-        line = CurveLine(
-            optimiser=optimiser,
-            arm=arm,
-            d_k=int(d_k),
-            curve=SHARE_CURVE,
-            n_replicates=view.seeds,
-            x=rate,
-            estimate=share_with_ends(steps)[0],
-        )
-        yield line
-        yield from _with_ends(line, STEPS_CURVE, rate, median_with_ends(steps))
-    for one in view.lines:
-        line = CurveLine(
-            optimiser=one.optimiser,
-            arm=one.arm,
-            d_k=one.d_k,
-            curve=START_CURVE,
-            n_replicates=view.seeds,
-            x=one.gradient,
-        )
-        yield from _with_ends(line, START_CURVE, one.gradient, one.steps)
-
-
-def _with_ends(
-    line: CurveLine, curve: str, x: float, values: tuple[float | None, ...]
-) -> Iterator[CurveLine]:
-    for outcome, value in zip(MEDIAN, values, strict=True):
-        yield replace(line, curve=curve, x=x, outcome=outcome, estimate=value)
-
-
-def _loss_curves(losses: pd.DataFrame) -> Iterator[CurveLine]:
-    """Yield quantiles of the loss by step, up to where they diverge."""
-    shown = losses[losses["d_k"].isin(LOSS_D_K)].sort_values([*ARM, "step"])
-    for one in shown.to_dict("records"):
-        for outcome in ("q10", "median", "q90"):
-            if math.isfinite(one[outcome]):
-                yield CurveLine(
-                    optimiser=one["optimiser"],
-                    arm=one["arm"],
-                    d_k=one["d_k"],
-                    curve=LOSS_CURVE,
-                    outcome=outcome,
-                    x=float(one["step"]),
-                    estimate=one[outcome],
-                )

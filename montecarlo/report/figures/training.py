@@ -1,6 +1,6 @@
 """What training says: loss by step, steps by rate, steps by the first gradient."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from matplotlib.ticker import (
 )
 from pandas import DataFrame
 
-from montecarlo.report.content.training import (
+from montecarlo.report.content.training_curves import (
     BUDGET_CURVE,
     LOSS_CURVE,
     SHARE_CURVE,
@@ -38,8 +38,7 @@ OPTIMISERS = tuple(RATES)
 LOOKS = resize(ARM_LOOKS, 4.0)
 #: Every which point of a curve of the loss has a mark.
 MARK_EVERY = 6
-#: Above the steps that runs have, each arm has a lane for what was not learned: each is
-#: so many times as high as the one below.
+#: Each arm has a lane for what takes more steps than runs have, so many times higher.
 LANE = 1.22
 #: Sizes of marks, from the smallest d_k on, in points.
 SIZES = (3.5, 5.0, 6.5)
@@ -70,7 +69,7 @@ def start_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
 def build_losses(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the loss by step: a line of panels for each optimiser, a column a d_k."""
     rows = loss_rows(measurements, curves)
-    return _build(rows, curves, _sizes(rows), _plot_losses, "$t$", "$L$")
+    return _build(rows, curves, _plot_losses, "$t$", "$L$")
 
 
 def _plot_losses(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
@@ -94,7 +93,7 @@ def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
 def build_rates(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build steps by rate: a line of panels for each optimiser, a column a d_k."""
     rows = rate_rows(measurements, curves)
-    return _build(rows, curves, _sizes(rows), _plot_rates, r"$\eta$", "$T$")
+    return _build(rows, curves, _plot_rates, r"$\eta$", "$T$")
 
 
 def _plot_rates(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
@@ -105,7 +104,7 @@ def _plot_rates(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
 def build_starts(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build steps by the first gradient: a panel for each optimiser."""
     rows = start_rows(measurements, curves)
-    return _build(rows, curves, [], _plot_starts, r"$\|g_0\|$", "$T$")
+    return _build(rows, curves, _plot_starts, r"$\|g_0\|$", "$T$", apart=False)
 
 
 def _plot_starts(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
@@ -141,10 +140,7 @@ def _plot_steps(
             **replace(look, size=0.7 * look.size).mark,
         )
         median = wide["median"]
-        ends = (
-            median - wide["low"].fillna(median),
-            wide["high"].fillna(budget) - median,
-        )
+        ends = median - wide["low"].fillna(median), wide["high"].fillna(budget) - median
         axes.errorbar(
             wide.index,
             median,
@@ -166,22 +162,20 @@ def _set_scales(axes: Axes) -> None:
         axis.set_minor_locator(NullLocator())
 
 
-def _sizes(rows: DataFrame) -> list[int]:
-    return sorted({int(d_k) for d_k in rows["d_k"]})
-
-
-def _build(  # noqa: PLR0913, PLR0917 - what, in which panels, on which axes
+def _build(  # noqa: PLR0913 - what, in which panels, on which axes
     rows: DataFrame,
     curves: DataFrame,
-    sizes: Sequence[int],
     plot: Plot,
     x: str,
     y: str,
+    *,
+    apart: bool = True,
 ) -> Figure | None:
     """Build a line of panels for each optimiser and a column for each d_k.
 
-    Without sizes a column for each optimiser; None without rows.
+    With all d_k in one panel a column for each optimiser; None without rows.
     """
+    sizes = sorted({int(d_k) for d_k in rows["d_k"]}) if apart else []
     budget = curves[curves["curve"].eq(BUDGET_CURVE)]
     optimisers = [name for name in OPTIMISERS if rows["optimiser"].eq(name).any()]
     if not optimisers or budget.empty:
@@ -210,10 +204,10 @@ def _build(  # noqa: PLR0913, PLR0917 - what, in which panels, on which axes
     return figure
 
 
-def pick_losses(_: DataFrame, curves: DataFrame) -> Fact | None:
+def pick_losses(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the median losses at the end of two arms, with plain gradient descent."""
-    rows = curves[curves["curve"].eq(LOSS_CURVE) & curves["outcome"].eq("median")]
-    rows = _at_largest(rows)
+    rows = loss_rows(measurements, curves)
+    rows = _at_largest(rows[rows["outcome"].eq("median")])
     return _pick_two(rows[rows["x"].eq(rows["x"].max())])
 
 
@@ -224,17 +218,16 @@ def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
     return _pick_two(learned.groupby(["arm", "d_k"])["estimate"].sum().reset_index())
 
 
-def pick_starts(_: DataFrame, curves: DataFrame) -> Fact | None:
+def pick_starts(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the first gradients of two arms."""
-    rows = curves[curves["curve"].eq(START_CURVE) & curves["outcome"].eq("median")]
-    rows = _at_largest(rows)
+    rows = start_rows(measurements, curves)
+    rows = _at_largest(rows[rows["outcome"].eq("median")])
     return _pick_two(rows.assign(estimate=rows["x"]))
 
 
 def _at_largest(rows: DataFrame) -> DataFrame:
     """Return what plain gradient descent gives at the largest d_k."""
-    rows = rows[rows["optimiser"].eq(OPTIMISERS[0])]
-    return rows[rows["d_k"].eq(rows["d_k"].max())]
+    return rows[rows["optimiser"].eq("sgd") & rows["d_k"].eq(rows["d_k"].max())]
 
 
 def _pick_two(rows: DataFrame) -> Fact | None:
