@@ -17,10 +17,9 @@ from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.error_rates import split_error_rate
-from montecarlo.claims.evidence import Evidence
-from montecarlo.claims.facts import KINDS, Facts
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Judgement
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import Budget, Plan, run
@@ -113,10 +112,8 @@ def _way(
     made = {
         c: Summaries(c, store.samples(c), study.grid.divisors) for c in store.points()
     }
-    evidence: dict[str, Evidence] = dict.fromkeys(KINDS, Facts(study.catalogue))
-    evidence["measured"] = Simulation(
-        most, study.grid.divisors, exact_value, made.__getitem__
-    )
+    simulation = Simulation(most, study.grid.divisors, exact_value, made.__getitem__)
+    evidence = Recorded(study.catalogue, simulation)
     verdicts = list(_verdicts(Judge(evidence, alpha).judge(study.catalogue)))
     return Way(
         name,

@@ -41,6 +41,7 @@ GLOSSARY = {
     "dependence": "how K is drawn given Q",
     "initialisation": "what stands before q and k",
     "context": "dependence or initialisation",
+    "part": "of what is on record, an optimiser for example; none: all",
     "quantifier": "how it is said",
     "form": "outright, or as an implication",
     "premises": "what is assumed first",

@@ -18,9 +18,9 @@ from benchmarks.sensitivity import (
     with_one_hot,
 )
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.facts import KINDS, Facts
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.execution.executors import make_executor
@@ -140,8 +140,7 @@ def now(**changed):
     catalogue = changed.get("catalogue", read_catalogue())
     grid = changed.get("grid", PRESETS["standard"])
     study = Study(catalogue, grid)
-    evidence = dict.fromkeys(KINDS, Facts(catalogue))
-    evidence["measured"] = Simulation({}, (), exact_value)
+    evidence = Recorded(catalogue, Simulation({}, (), exact_value))
     run = {"grid": msgspec.to_builtins(grid), "error_rate": study.error_rate}
     return fingerprint(Judge(evidence, 1e-6).judge(catalogue), run)
 

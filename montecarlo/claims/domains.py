@@ -6,6 +6,7 @@ from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import Check
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.replicates import format_combinations, row_quantities
@@ -23,8 +24,10 @@ def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
     Returns
     -------
     list of DesignPoint
-        By distribution, number of keys and d_k.
+        By distribution, number of keys and d_k; none for what is on record.
     """
+    if check.quantity in RECORDED:
+        return []
     pairs = check.quantity in PAIR_QUANTITIES
     return sorted(
         (

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import (
     Simulation,
@@ -61,13 +63,18 @@ def split_error_rate(
     -------
     ErrorRates
     """
+    evidence = Recorded(catalogue, simulation)
 
     def count(checks: Iterable[Check]) -> int:
-        statistics: dict[Statistic, int] = {}
+        statistics: dict[Statistic | tuple[str, str, Located], int] = {}
         for check in checks:
             if check.relation == "tends_to":  # theory decides
                 continue
-            for case in simulation.cases(check):
+            for case in evidence.cases(check):
+                if check.quantity in RECORDED:  # looked at once
+                    if not RECORDED[check.quantity].exact:
+                        statistics[check.quantity, check.divisor, case] = 1
+                    continue
                 points = simulation.points(check, case)
                 if is_applicable(check, points):
                     most = max(analyses[point] for point in points)

@@ -1,16 +1,17 @@
 """What a check is decided on: the one way by which evidence reaches the judge.
 
-Simulation, an observed model, arrays and the published record each answer the same
-three questions: in which cases a check can be looked at, what was found in one, and
-whether what texts assume holds there.
+Simulation, an observed model and what is on record each answer the same questions: in
+which cases a check can be looked at, what was found in one, whether more can be had,
+and whether what texts assume holds there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Located
+from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.theory.limits import Limit
 
@@ -49,9 +50,8 @@ class Found:
 class Evidence(Protocol):
     """Something that checks can be decided on."""
 
-    @property
-    def complete(self) -> bool:
-        """Whether there is no more to be had, so that open cases stay open."""
+    def is_complete(self, check: Check) -> bool:
+        """Tell whether there is no more to be had, so that open cases stay open."""
 
     def cases(self, check: Check) -> Sequence[Located]:
         """Return the cases in which a check can be looked at, in a fixed order."""
@@ -61,3 +61,30 @@ class Evidence(Protocol):
 
     def meets_premises(self, case: Located) -> bool:
         """Tell whether what texts assume of entries holds in a case."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedQuantity:
+    """What is known before anything is sampled, by a record or by arithmetic.
+
+    Attributes
+    ----------
+    find : callable
+        (catalogue, check) -> the cases that there are and the estimate of each.
+    symbol : str
+        As LaTeX; empty where no page shows it.
+    summary : str
+        The one that it has.
+    divisors, initialisations, parts : tuple of str
+        What a check may name of each; parts are an optimiser, for example.
+    exact : bool
+        Whether the estimates have no error, and take no share of the error rate.
+    """
+
+    find: Callable[[Catalogue, Check], Mapping[Located, Estimate]]
+    symbol: str = ""
+    summary: str = "value"
+    divisors: tuple[str, ...] = ("none",)
+    initialisations: tuple[str, ...] = ("",)
+    parts: tuple[str, ...] = ()
+    exact: bool = False

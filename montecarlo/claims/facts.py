@@ -5,14 +5,13 @@ words: what each means is a row of `FACTS` here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 from scipy.special import softmax
 
-from montecarlo.claims.checks import Check, Level, region_of
-from montecarlo.claims.evidence import Found
+from montecarlo.claims.checks import Check, Domain, Level
+from montecarlo.claims.evidence import RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.estimation.estimates import Estimate
@@ -96,7 +95,7 @@ def date_record(catalogue: Catalogue) -> Values:
     return {Located(part="record"): float(min(years))} if years else {}
 
 
-QUANTITIES: dict[str, Callable[[Catalogue], Values]] = {
+_VALUES: dict[str, Callable[[Catalogue], Values]] = {
     "product_rows": count_rows,
     "product_columns": count_columns,
     "score_size": count_score,
@@ -108,8 +107,27 @@ QUANTITIES: dict[str, Callable[[Catalogue], Values]] = {
 }
 
 
+def _record(count: Callable[[Catalogue], Values]) -> RecordedQuantity:
+    """Make a quantity of numbers without error."""
+    return RecordedQuantity(
+        lambda catalogue, _: {
+            case: Estimate(value, 0.0, 2) for case, value in count(catalogue).items()
+        },
+        exact=True,
+    )
+
+
+QUANTITIES = {name: _record(count) for name, count in _VALUES.items()}
+
+
+#: Sizes that arrays and models of the record may have: all.
+ANY = Domain(d_k=(1, 2**24))
+
+
 def _equals(quantity: str, expected: float | Level) -> Check:
-    return Check(quantity, "equals", "value", expected=expected, tolerance=EXACT)
+    return Check(
+        quantity, "equals", "value", expected=expected, tolerance=EXACT, domain=ANY
+    )
 
 
 D_K = Level(d_k_power=1.0)
@@ -126,41 +144,14 @@ FACTS: dict[str, tuple[Interpretation, ...]] = {
     # softmax needs scores from 0 to 1: others would give other weights; and what a
     # limit to scores does, which is so
     "scores-need-range": (
-        Interpretation("needed", (Check("weights_moved", "at_least", low=EXACT),)),
+        Interpretation(
+            "needed", (Check("weights_moved", "at_least", "value", low=EXACT),)
+        ),
         Interpretation("limits", (_equals("weights_ratio", float(np.e)),)),
     ),
     "head-dimensions": (Interpretation("common", (_equals("common_d_k", 1.0),)),),
     "introduced-2017": (Interpretation("year", (_equals("year", INTRODUCED),)),),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What is exact or published: `montecarlo.claims.evidence.Evidence`."""
-
-    catalogue: Catalogue
-
-    @property
-    def complete(self) -> bool:
-        """There is no more to be had."""
-        return True
-
-    def cases(self, check: Check) -> list[Located]:
-        """Return the arrays, or models of the record, that there are."""
-        return list(QUANTITIES[check.quantity](self.catalogue))
-
-    def find(self, check: Check, case: Located) -> Found:
-        """Return a number without error."""
-        value = QUANTITIES[check.quantity](self.catalogue)[case]
-        region = region_of(check, case.d_k, case.n_keys)
-        if region is None:
-            raise LookupError(f"{check.quantity} has nothing to be held against")
-        return Found(region, Estimate(value, 0.0, 2), exact=value)
-
-    def meets_premises(self, case: Located) -> bool:
-        """Nothing is assumed."""
-        del case
-        return True
 
 
 def with_facts(claim: Claim) -> Claim:

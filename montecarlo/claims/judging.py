@@ -48,25 +48,22 @@ class Judge:
 
     Attributes
     ----------
-    evidence : mapping
-        Kind of a claim to what it is decided on; of ``measured``, everything else is.
+    evidence : Evidence
     simultaneous_error : float
         One-sided error rate of each simultaneous interval.
     error_rates : mapping
         Id of each claim to its own nominal rate; 0 for one that has none.
     """
 
-    evidence: Mapping[str, Evidence]
+    evidence: Evidence
     simultaneous_error: float
     error_rates: Mapping[str, float] = field(default_factory=dict)
 
     def judge(self, catalogue: Catalogue) -> Judgement:
         """Judge all claims, passages and self-checks."""
-        measured = self.evidence["measured"]
         self_checks = []
         for entry in catalogue.self_check:
-            alone = Interpretation(entry.id, entry.check)
-            one = self.judge_interpretation(alone, measured)
+            one = self.judge_interpretation(Interpretation(entry.id, entry.check))
             self_checks.append(
                 SelfCheckOutcome(id=entry.id, verdict=one.verdict, checks=one.checks)
             )
@@ -123,7 +120,6 @@ class Judge:
         return tuple(
             self.judge_interpretation(
                 one,
-                self.evidence[claim.kind],
                 votes=one.id in voting,
                 premises=any(source.premises for source in claim.source),
             )
@@ -133,7 +129,6 @@ class Judge:
     def judge_interpretation(
         self,
         interpretation: Interpretation,
-        evidence: Evidence,
         *,
         votes: bool = True,
         premises: bool = False,
@@ -143,29 +138,26 @@ class Judge:
         Parameters
         ----------
         interpretation : Interpretation
-        evidence : Evidence
         votes : bool
             Whether a text says it so.
         premises : bool
             Whether texts say it under a premise: where that is broken, what fails is
             no refutation.
         """
-        checks = tuple(
-            self.judge_check(check, evidence) for check in interpretation.check
-        )
+        checks = tuple(map(self.judge_check, interpretation.check))
         cases = tuple(join_cases(checks))
         outcomes = [case.outcome for case in cases]
         verdict = interpretation_verdict(
             interpretation.quantifier,
             outcomes,
             interpretation.share,
-            complete=evidence.complete,
+            complete=all(map(self.evidence.is_complete, interpretation.check)),
         )
         if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
             verdict = Verdict.INCONCLUSIVE  # a check that there is no case for
         if premises and verdict in (Verdict.REFUTED, Verdict.CONDITIONAL):
             against = [locate(c) for c in cases if c.outcome == Verdict.REFUTED]
-            if not any(map(evidence.meets_premises, against)):
+            if not any(map(self.evidence.meets_premises, against)):
                 verdict = Verdict.PREMISE_NOT_MET
         return InterpretationOutcome(
             id=interpretation.id,
@@ -179,12 +171,12 @@ class Judge:
             checks=checks,
         )
 
-    def judge_check(self, check: Check, evidence: Evidence) -> CheckOutcome:
+    def judge_check(self, check: Check) -> CheckOutcome:
         """Judge a check in each of its cases."""
         asked = {name: getattr(check, name) for name in Check.__struct_fields__}
         cases = tuple(
-            self._decide(check, case, evidence.find(check, case))
-            for case in evidence.cases(check)
+            self._decide(check, case, self.evidence.find(check, case))
+            for case in self.evidence.cases(check)
         )
         return CheckOutcome(**asked, cases=cases)
 
@@ -194,13 +186,7 @@ class Judge:
         interpretations: Sequence[InterpretationOutcome] = (),
         verdict: Verdict | None = None,
     ) -> SentenceOutcome:
-        measured = self.evidence["measured"]
-        return judge_sentence(
-            sentence,
-            lambda check: self.judge_check(check, measured),
-            interpretations,
-            verdict,
-        )
+        return judge_sentence(sentence, self.judge_check, interpretations, verdict)
 
     def _decide(self, check: Check, case: Located, found: Found) -> CaseOutcome:
         estimate, region = found.estimate, found.region

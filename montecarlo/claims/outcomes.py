@@ -33,7 +33,7 @@ class Located(_Record, frozen=True, kw_only=True):
         str, about("number format and softmax, where these are compared")
     ] = ""
     part: Annotated[
-        str, about("a head, an array, a published model; empty: simulated")
+        str, about("a head, an array, a model, an optimiser; empty: simulated")
     ] = ""
     n_keys: Annotated[Size | None, about("keys of a row; null: pairs")] = None
     d_k: Annotated[Size | None, about("null: a series over all of them")] = None
@@ -42,7 +42,9 @@ class Located(_Record, frozen=True, kw_only=True):
     def context(self) -> str:
         """What there is beside distribution and sizes; empty: nothing."""
         dependence = "" if self.dependence == "none" else self.dependence
-        return self.arithmetic or dependence or self.initialisation or self.part
+        if self.part:
+            return f"{self.part} {self.initialisation}".strip()
+        return self.arithmetic or dependence or self.initialisation
 
 
 def locate(case: Located, **changed: None) -> Located:

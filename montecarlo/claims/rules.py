@@ -15,6 +15,7 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.domains import canonical_distributions
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import QUANTILE_RATIO, summaries_of
 from montecarlo.names import look_up
@@ -94,7 +95,7 @@ def validate_check(check: Check, where: str) -> None:
         With one line: where, field, requirement and what came.
     """
     with name_place(where, "quantity"):
-        look_up("quantity", check.quantity, QUANTITIES)
+        look_up("quantity", check.quantity, {**QUANTITIES, **RECORDED})
     with name_place(where, "divisor"):
         look_up("divisor", check.divisor, {name: name for name in _divisors(check)})
     allowed = {name: name for name in _summaries(check)}
@@ -111,10 +112,10 @@ def validate_check(check: Check, where: str) -> None:
     for name in check.domain.dependence:
         with name_place(where, "domain.dependence"):
             _require_canonical(parse_dependence(name).name, name)
-    for name in check.domain.initialisation:
-        with name_place(where, "domain.initialisation"):
-            initialisation = parse_initialisation(name)
-            _require_canonical(initialisation.name if initialisation else "", name)
+    if check.quantity in RECORDED:
+        _require_recorded(check, where)
+    else:
+        _require_sampled(check, where)
     with name_place(where, "number_format"):
         look_up("number_format", check.number_format, NUMBER_FORMATS)
     with name_place(where, "softmax"):
@@ -149,6 +150,43 @@ def validate_check(check: Check, where: str) -> None:
         )
 
 
+def _require_sampled(check: Check, where: str) -> None:
+    """Require canonical initialisations, and no parts."""
+    for name in check.domain.initialisation:
+        with name_place(where, "domain.initialisation"):
+            initialisation = parse_initialisation(name)
+            _require_canonical(initialisation.name if initialisation else "", name)
+    if check.domain.part:
+        raise CatalogueError(
+            f"{where}, field domain.part: must be left out for {check.quantity}, which "
+            f"is sampled, got {list(check.domain.part)}"
+        )
+
+
+def _require_recorded(check: Check, where: str) -> None:
+    """Of what is on record a check chooses among what there is, and compares it."""
+    quantity = RECORDED[check.quantity]
+    for field, known in (
+        ("initialisation", quantity.initialisations),
+        ("part", quantity.parts),
+    ):
+        for name in getattr(check.domain, field):
+            with name_place(where, f"domain.{field}"):
+                look_up(field, name, dict.fromkeys(known))
+    left = {"distributions": (), "dependence": ("none",)}
+    for field, default in left.items():
+        if (given := getattr(check.domain, field)) != default:
+            raise CatalogueError(
+                f"{where}, field domain.{field}: must be left out for "
+                f"{check.quantity}, which is on record, got {list(given)}"
+            )
+    if check.along_d_k or check.expected == "reference":
+        raise CatalogueError(
+            f"{where}, field relation: must compare {check.quantity}, which is on "
+            f"record, with a number, got {check.relation}"
+        )
+
+
 def _require_acting(check: Check, where: str) -> None:
     """Refuse what the quantity does not read: it would seem to have been judged."""
     if check.quantity not in FORMAT_QUANTITIES:
@@ -160,10 +198,11 @@ def _require_acting(check: Check, where: str) -> None:
                     f"{', '.join(FORMAT_QUANTITIES)}"
                 )
     n_keys = check.domain.n_keys
-    if check.quantity in PAIR_QUANTITIES and n_keys != Domain().n_keys:
+    rowless = check.quantity in PAIR_QUANTITIES or check.quantity in RECORDED
+    if rowless and n_keys != Domain().n_keys:
         raise CatalogueError(
-            f"{where}, field domain.n_keys: must be left out for {check.quantity}, a "
-            f"quantity of pairs, which have no rows, got {list(n_keys)}"
+            f"{where}, field domain.n_keys: must be left out for {check.quantity}, "
+            f"which has no rows, got {list(n_keys)}"
         )
     low, high = check.domain.d_k
     if check.along_d_k and low == high:
@@ -195,7 +234,7 @@ def _require_canonical(canonical: str, given: str) -> None:
 
 def _validate_levels(check: Check, where: str) -> None:
     """Bounds rise, and depend on sizes that a case has."""
-    pairs = check.quantity in PAIR_QUANTITIES
+    pairs = check.quantity in (*PAIR_QUANTITIES, *RECORDED)
     for field in ("expected", "low", "high"):
         level = getattr(check, field)
         for power, lacking in (("d_k_power", check.along_d_k), ("n_keys_power", pairs)):
@@ -220,6 +259,8 @@ def _validate_levels(check: Check, where: str) -> None:
 
 def _divisors(check: Check) -> tuple[str, ...]:
     """Name the divisors under which the table has rows of a check's quantity."""
+    if check.quantity in RECORDED:
+        return RECORDED[check.quantity].divisors
     pair = PAIR_QUANTITIES.get(check.quantity)
     if pair is not None:
         return tuple(DIVISORS) if pair.divided else ("none",)
@@ -232,6 +273,8 @@ def _divisors(check: Check) -> tuple[str, ...]:
 
 def _summaries(check: Check) -> tuple[str, ...]:
     """Name the summaries that a check's quantity has under its divisor."""
+    if check.quantity in RECORDED:
+        return (RECORDED[check.quantity].summary,)
     if check.quantity in PAIR_QUANTITIES:
         return ("value",)
     if check.quantity in FORMAT_QUANTITIES:

@@ -10,6 +10,7 @@ from itertools import product
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import Located
+from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation, cases_of, is_applicable
 
@@ -42,7 +43,12 @@ def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
     judged in all of its cases; of the distributions of a domain that names none, one
     has to be.
     """
+    evidence = Recorded(catalogue, simulation)
     for where, check in gate_checks(catalogue):
+        if check.quantity in RECORDED:
+            if not evidence.cases(check):
+                yield f"{where}: {check.quantity} is not judged: nothing is on record"
+            continue
         cases = cases_of(check, simulation.budgets, simulation.divisors)
         domain = check.domain
         for distribution, dependence, initialisation in product(

@@ -53,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
 def work(arguments: argparse.Namespace, _typed: Sequence[str]) -> int:
     """Make the record, or a part of it again."""
     if arguments.short:
-        require_defaults(arguments, build_parser(), ("work", "output"), "short")
+        require_defaults(arguments, build_parser(), ("work", "output"), "--short")
     with importing("train"):
         from montecarlo.training.recording import make_record
         from montecarlo.training.reproducing import reproduce

@@ -92,9 +92,9 @@ class Heads:
     found: dict[Located, Mapping[Check, Estimate | None]] = field(default_factory=dict)
     unmet: set[Located] = field(default_factory=set)
 
-    @property
-    def complete(self) -> bool:
-        """A model has no more heads."""
+    def is_complete(self, check: Check) -> bool:
+        """Tell that a model has no more heads."""
+        del check
         return True
 
     def cases(self, check: Check) -> list[Located]:

@@ -186,7 +186,7 @@ def observe_model(
             if views[-1].diagnosis.failing:
                 evidence.unmet.add(case)
             progress(done)
-    judge = Judge({"measured": evidence}, error_rate_of(claims, len(heads)))
+    judge = Judge(evidence, error_rate_of(claims, len(heads)))
     return Observation(
         model,
         divisor,

@@ -21,6 +21,7 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.domains import lacks, points_of
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.rules import name_place
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
@@ -96,6 +97,9 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
         (f"self_check {one.id!r}", check)
         for one in catalogue.self_check
         for check in one.check
+    ]
+    checks = [
+        (where, check) for where, check in checks if check.quantity not in RECORDED
     ]
     for where, check in checks:
         _require_sizes(check, where)

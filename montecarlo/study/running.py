@@ -11,11 +11,10 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.error_rates import ErrorRates, split_error_rate
-from montecarlo.claims.evidence import Evidence
-from montecarlo.claims.facts import KINDS, Facts
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import ClaimOutcome, Judgement
 from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation, cases_of
 from montecarlo.claims.thresholds import threshold_curves
@@ -142,10 +141,10 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     alpha = rates.simultaneous_error
     most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
     store, cache = store or SampleStore(), _Cache(divisors)
+    recorded = Recorded(study.catalogue, Simulation(most, divisors, exact_value))
 
     def judge(simulation: Simulation) -> Judgement:
-        facts = dict.fromkeys(KINDS, Facts(study.catalogue))
-        evidence: dict[str, Evidence] = {"measured": simulation, **facts}
+        evidence = replace(recorded, others=simulation)
         return Judge(evidence, alpha, rates.claims).judge(study.catalogue)
 
     def sampled_on(there: Mapping[DesignPoint, int], store: SampleStore) -> Simulation:

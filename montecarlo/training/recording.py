@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from montecarlo.errors import InputError
 from montecarlo.execution.executors import available_cores, make_executor
 from montecarlo.execution.fingerprint import fingerprint, made_with
+from montecarlo.execution.local_workers import limit_blas
 from montecarlo.execution.tasks import finish
 from montecarlo.execution.work_folders import read_whole, save_whole, work_folders
 from montecarlo.names import parse_folder, parse_jobs
@@ -69,6 +70,7 @@ def make_record(arguments: argparse.Namespace) -> Iterator[str]:
         tables, losses = zip(*(found[seed] for seed in seeds), strict=True)
         table = pd.concat(tables, ignore_index=True)
         yield "rescaled runs"
+        limit_blas()
         about = {
             "command": "python -m montecarlo train",
             "configuration": configuration(),

@@ -7,14 +7,23 @@ exact in floating point, so that then all weights are equal to the bit.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.training.arms import D_K
-from montecarlo.training.retrieval import Optimiser, Run, Weights, draw_weights, train
+from montecarlo.training.retrieval import (
+    Optimiser,
+    Run,
+    Sequences,
+    Weights,
+    draw_sequences,
+    draw_weights,
+    train,
+)
 
 #: The power of c that the rate is divided by.
 EXPONENTS: dict[Optimiser, float] = {"sgd": 1.0, "adam": 0.5}
@@ -62,11 +71,13 @@ def measure_rescaled(
         Others than the theorem's show that they matter.
     steps : int
     """
+    draw = lru_cache(maxsize=steps)(draw_sequences)
     for optimiser, exponent in exponents.items():
         for d_k in (D_K[0], D_K[-1]):
-            plain = _train_rescaled(optimiser, d_k, 1.0, exponent, steps)
+            run = partial(_train_rescaled, optimiser, d_k, exponent, steps, draw)
+            plain = run(1.0)
             for factor in FACTORS:
-                other = _train_rescaled(optimiser, d_k, factor, exponent, steps)
+                other = run(factor)
                 off = (
                     math.sqrt(factor) * now - before
                     for now, before in (
@@ -79,8 +90,13 @@ def measure_rescaled(
                 yield Rescaled(optimiser, d_k, factor, steps, weights, loss)
 
 
-def _train_rescaled(
-    optimiser: Optimiser, d_k: int, factor: float, exponent: float, steps: int
+def _train_rescaled(  # noqa: PLR0913, PLR0917 - what a run is
+    optimiser: Optimiser,
+    d_k: int,
+    exponent: float,
+    steps: int,
+    draw: Callable[[int, int], Sequences],
+    factor: float,
 ) -> Run:
     drawn, root = draw_weights(SEED, d_k), math.sqrt(factor)
     return train(
@@ -91,4 +107,5 @@ def _train_rescaled(
         RATE[optimiser] / factor**exponent,
         steps,
         NO_EPSILON,
+        draw,
     )

@@ -6,9 +6,10 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.evidence import Evidence, Found
-from montecarlo.claims.facts import FACTS, Facts
+from montecarlo.claims.facts import FACTS
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Located
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.observation.evidence import Heads, head_checks, select_claims
@@ -43,7 +44,8 @@ def simulated():
 def known():
     """Facts, and the checks that ask for them."""
     meanings = (one for some in FACTS.values() for one in some)
-    return Facts(CATALOGUE), [check for one in meanings for check in one.check]
+    checks = [check for one in meanings for check in one.check]
+    return Recorded(CATALOGUE, Simulation({}, (), exact_value)), checks
 
 
 def observed():
@@ -66,10 +68,10 @@ def kind(request):
 
 def test_it_answers_what_the_judge_asks(kind):
     """The same questions, with the same arguments."""
-    assert MEMBERS == ["complete", "cases", "find", "meets_premises"]
-    evidence, _ = kind
-    assert isinstance(evidence.complete, bool)
-    for name in MEMBERS[1:]:
+    assert MEMBERS == ["is_complete", "cases", "find", "meets_premises"]
+    evidence, checks = kind
+    assert {type(evidence.is_complete(check)) for check in checks} == {bool}
+    for name in MEMBERS:
         asked = inspect.signature(getattr(Evidence, name)).parameters
         answered = inspect.signature(getattr(type(evidence), name)).parameters
         assert list(answered) == list(asked), name
@@ -94,9 +96,9 @@ def test_each_case_is_found(kind):
 def test_the_judge_decides_on_it(kind):
     """Each case comes out somehow, where it was; what can be had no more says so."""
     evidence, checks = kind
-    judge = Judge({}, 1e-4)
+    judge = Judge(evidence, 1e-4)
     for check in checks:
-        outcome = judge.judge_check(check, evidence)
+        outcome = judge.judge_check(check)
         assert outcome.asked == check
         assert len(outcome.cases) == len(evidence.cases(check))
         for case, where in zip(outcome.cases, evidence.cases(check), strict=True):
@@ -104,7 +106,7 @@ def test_the_judge_decides_on_it(kind):
             assert [getattr(case, n) for n in fields] == [
                 getattr(where, n) for n in fields
             ]
-            assert case.replicates_needed is None or not evidence.complete
+            assert case.replicates_needed is None or not evidence.is_complete(check)
 
 
 def test_premises_are_those_of_heads():

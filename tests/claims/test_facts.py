@@ -12,11 +12,11 @@ from montecarlo.claims.facts import (
     KINDS,
     QUANTITIES,
     SIZES,
-    Facts,
     with_facts,
 )
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Located
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.schema import Catalogue, ModelSize, RecordEntry
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
@@ -34,8 +34,7 @@ def models(*sizes):
 
 def judge_of(catalogue):
     """The judge of a catalogue's facts; nothing was sampled."""
-    evidence = dict.fromkeys(KINDS, Facts(catalogue))
-    return Judge({**evidence, "measured": Simulation({}, (), exact_value)}, 1e-6)
+    return Judge(Recorded(catalogue, Simulation({}, (), exact_value)), 1e-6)
 
 
 def judged(name, catalogue=NOTHING):
@@ -69,12 +68,24 @@ def test_other_claims_are_left_as_they_are():
         assert (with_facts(claim) == claim) is (name not in FACTS)
 
 
+def counted(name):
+    """What a quantity of shapes has in each of its cases."""
+    (check,) = {
+        check
+        for some in FACTS.values()
+        for one in some
+        for check in one.check
+        if check.quantity == name
+    }
+    return QUANTITIES[name].find(Catalogue(), check)
+
+
 def test_the_product_is_not_d_k_by_d_k():
     """q·k is a number and QKᵀ has a row per query and a column per key."""
     assert judged("product-shape").verdict == Verdict.REFUTED
     assert set(outcomes_of("product-shape").values()) == {Verdict.REFUTED}
     rows, columns, numbers = (
-        {case.d_k: value for case, value in QUANTITIES[name](Catalogue()).items()}
+        {case.d_k: estimate.value for case, estimate in counted(name).items()}
         for name in ("product_rows", "product_columns", "score_size")
     )
     for n_queries, n_keys, d_k in SIZES:
@@ -186,7 +197,7 @@ def test_what_code_means_is_not_listed():
 
 def test_facts_have_no_error():
     """A number without error is decided by its value, whatever the error rate."""
-    evidence = Facts(read_catalogue())
+    evidence = judge_of(read_catalogue()).evidence
     for interpretations in FACTS.values():
         for check in (check for one in interpretations for check in one.check):
             for case in evidence.cases(check):

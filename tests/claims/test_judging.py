@@ -448,7 +448,7 @@ def judged(interpretations, values, budget=128, reference=exact_value, **said):
     budgets = dict.fromkeys(points, budget)
     catalogue = msgspec.structs.replace(catalogue, claim=(claim,))
     simulation = Simulation(budgets, DIVISORS, reference, Fixed(values))
-    judgement = Judge({"measured": simulation}, 1e-4).judge(catalogue)
+    judgement = Judge(simulation, 1e-4).judge(catalogue)
     undecided = undecided_points(judgement, simulation)
     return judgement.claims[0], {c.d_k for c in undecided}
 
@@ -631,7 +631,7 @@ def test_passages_are_judged_too():
     ):
         values = Fixed(values_of(entropy))
         simulation = Simulation(budgets, DIVISORS, lambda *_: None, values)
-        judgement = Judge({"measured": simulation}, 1e-4).judge(catalogue)
+        judgement = Judge(simulation, 1e-4).judge(catalogue)
         (passage,) = judgement.passages
         assert passage.holds is holds
         found = undecided_points(judgement, simulation)

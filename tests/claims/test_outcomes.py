@@ -8,7 +8,6 @@ import pytest
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.evidence import Found
-from montecarlo.claims.facts import KINDS, Facts
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import (
     CheckOutcome,
@@ -19,6 +18,7 @@ from montecarlo.claims.outcomes import (
     locate,
 )
 from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.claims.z_scores import ZScores, ZSeeds
@@ -34,8 +34,6 @@ CASE = Located(distribution="gaussian", d_k=16)
 class Told:
     """Evidence of one case that has the interval and the region it is told."""
 
-    complete = False
-
     def __init__(self, interval, region):
         self.interval, self.region = interval, region
 
@@ -48,6 +46,11 @@ class Told:
         """Return the interval, as that of an estimate."""
         del check, case
         return Found(self.region, Estimate(1.5, 0.1, 9, bounds=lambda _: self.interval))
+
+    def is_complete(self, check):
+        """More can be had."""
+        del check
+        return False
 
     def meets_premises(self, case):
         """Nothing is assumed."""
@@ -62,7 +65,7 @@ def written(outcome):
 
 def case_of(interval, region):
     """The case of an interval and a region, as claims.json has it."""
-    check = Judge({}, 0.01).judge_check(CHECK, Told(interval, region))
+    check = Judge(Told(interval, region), 0.01).judge_check(CHECK)
     (case,) = written(check).cases
     return case
 
@@ -156,9 +159,8 @@ def judged():
             known = exact_value(self.point, key)
             return Estimate(1.0 if known is None else known, 0.01, 64)
 
-    evidence = dict.fromkeys(KINDS, Facts(catalogue))
-    evidence["measured"] = Simulation(budgets, grid.divisors, exact_value, Exact)
-    return Judge(evidence, 1e-4).judge(catalogue)
+    simulation = Simulation(budgets, grid.divisors, exact_value, Exact)
+    return Judge(Recorded(catalogue, simulation), 1e-4).judge(catalogue)
 
 
 def test_all_that_is_judged_reads_back(judged):
@@ -226,7 +228,8 @@ def test_rows_are_named_where_there_is_one():
 
 def test_outcomes_of_a_check_are_counted():
     """By outcome, over its cases."""
-    check = Judge({}, 0.01).judge_check(CHECK, Told(Interval(1.2, 1.8), (1.0, 2.0)))
+    told = Told(Interval(1.2, 1.8), (1.0, 2.0))
+    check = Judge(told, 0.01).judge_check(CHECK)
     more = CheckOutcome(**msgspec.structs.asdict(CHECK), cases=check.cases * 3)
     assert (more.count("supported"), more.count("refuted")) == (3, 0)
     assert more.asked == CHECK

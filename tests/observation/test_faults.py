@@ -195,7 +195,7 @@ def test_undefined_ratios_are_undecided():
     ):
         found = {one.name: np.full(7, value) for one in check.sums}
         heads = Heads(CHECKS, {HEADS[0]: {check.check: check.estimate(found, D_K)}})
-        (case,) = Judge({}, RATE).judge_check(check.check, heads).cases
+        (case,) = Judge(heads, RATE).judge_check(check.check).cases
         assert case.outcome is verdict
 
 
@@ -282,10 +282,9 @@ def test_heads_are_joined(quantifier, heads, verdict):
         for case, letter in outcomes.items()
     }
     for premises, broken in product((False, True), repeat=2):
-        joined = Judge({}, RATE).judge_interpretation(
-            interpretation,
-            Heads(CHECKS, found, set(HEADS) if broken else set()),
-            premises=premises,
+        heads = Heads(CHECKS, found, set(HEADS) if broken else set())
+        joined = Judge(heads, RATE).judge_interpretation(
+            interpretation, premises=premises
         )
         failing = verdict in (Verdict.REFUTED, Verdict.CONDITIONAL)
         unmet = premises and broken and failing

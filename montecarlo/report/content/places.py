@@ -10,7 +10,7 @@ from montecarlo.sampling.initialisations import Initialisation, parse_initialisa
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a check was made: all but its sizes."""
+    """Where a check was made: all but its sizes; nowhere, for what is on record."""
 
     distributions: tuple[Distribution, ...]  # one, or that of queries and that of keys
     dependence: Dependence | None = None
@@ -22,6 +22,8 @@ class Place:
 @lru_cache(maxsize=1024)
 def parse_place(distribution: str, context: str) -> Place:
     """Take apart what a case of claims.json calls its distribution and its context."""
+    if not distribution:
+        return Place(())
     distributions = tuple(map(parse_distribution, distribution.split(" * ")))
     if not context:
         return Place(distributions)

@@ -5,6 +5,7 @@ from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.checks import Check, Level
+from montecarlo.claims.recorded import RECORDED
 
 _SUMMARY = {
     "mean": r"\operatorname{E}",
@@ -28,7 +29,7 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     quantity, summary, divisor : str
         As in measurements.csv; the divisor may be a pair such as ``none/sqrt``.
     """
-    symbol = QUANTITIES[quantity].symbol
+    symbol = (RECORDED.get(quantity) or QUANTITIES[quantity]).symbol
     if quantity in PAIR_QUANTITIES:
         if divisor != "none":
             over = rf"{_SCORE}/{_bracket(divisor_symbol(divisor))}"
@@ -39,6 +40,8 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
             row_symbol(quantity, summary, part) for part in divisor.split("/")
         )
         return rf"\frac{{{over}}}{{{under}}}"
+    if summary == "value":
+        return symbol
     if summary == "spread":
         symbol = rf"\frac{{Q_{{0.9}}}}{{Q_{{0.1}}}}({symbol})"
     else:

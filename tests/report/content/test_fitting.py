@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.facts import KINDS, Facts
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CaseOutcome, JointOutcome
 from montecarlo.claims.record import CLAIMS_FILE
+from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.fitting import require_catalogue
@@ -24,8 +24,7 @@ CATALOGUE = read_catalogue()
 @pytest.fixture(scope="module")
 def written():
     """claims.json of a grid without a point, as plain data."""
-    evidence = dict.fromkeys(KINDS, Facts(CATALOGUE))
-    evidence["measured"] = Simulation({}, (), exact_value)
+    evidence = Recorded(CATALOGUE, Simulation({}, (), exact_value))
     z_scores = {"verdict": "not_measured", "false_alarm": 1e-4, "largest_limit": None}
     z_scores |= {"counted": {"preset": "quick", "seeds": 1}, "groups": []}
     return msgspec.to_builtins(Judge(evidence, 1e-4).judge(CATALOGUE)) | {

@@ -1,0 +1,194 @@
+"""Recorded runs of training as evidence: each arm at its rate, on seeds for judging.
+
+An arm is a divisor with an initialisation; two of them are compared seed by seed.
+A case is an optimiser and a d_k.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from montecarlo.attention.softmax import Array
+from montecarlo.claims.checks import Check
+from montecarlo.claims.evidence import RecordedQuantity
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.schema import Catalogue
+from montecarlo.estimation.estimates import Estimate, share_estimate
+from montecarlo.estimation.medians import median_estimate
+from montecarlo.training.arms import ARMS
+from montecarlo.training.record import Record, read_record
+
+#: The divisor whose rate is used where another is to learn at the same one.
+COMPARED = "sqrt"
+OPTIMISERS = ("sgd", "adam")
+#: Divisors of the arms, and those that stand over another in a comparison.
+DIVISORS = tuple(dict.fromkeys(arm.divisor for arm in ARMS.values()))
+PAIRS = tuple(f"{one}/{COMPARED}" for one in DIVISORS if one != COMPARED)
+#: Initialisations of arms beside the usual one.
+INITIALISATIONS = ("", *(name for name in ARMS if name not in DIVISORS))
+
+Measure = Callable[[Record, str, str, int], Array]
+
+
+def at_rate(column: str, record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+    """Return a column of an arm at its chosen rate, by seed."""
+    return _column(record, column, optimiser, arm, d_k, arm)
+
+
+def at_rate_compared(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+    """Return the steps of an arm at the rate chosen for `COMPARED`, by seed."""
+    return _column(record, "steps", optimiser, arm, d_k, COMPARED)
+
+
+def count_rates(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+    """Return at how many rates each seed learned."""
+    runs = _runs(record, optimiser, arm, d_k)
+    learned = np.isfinite(runs["steps"])
+    counts: Array = learned.groupby(runs["seed"]).sum().to_numpy(float)
+    return counts
+
+
+def relate_sizes(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+    """Return the steps of an arm over those at the smallest d_k, by seed."""
+    smallest = min(size for *_, size in record.chosen)
+    steps = (at_rate("steps", record, optimiser, arm, size) for size in (d_k, smallest))
+    return _divide(*steps)
+
+
+def compare(
+    measure: Measure,
+    join: Callable[[Array, Array], Array],
+    estimate: Callable[[Array], Estimate],
+    catalogue: Catalogue,
+    check: Check,
+) -> Mapping[Located, Estimate]:
+    """Estimate something of an arm, or of two seed by seed, in each case."""
+    del catalogue
+    record, found = read_record(), {}
+    over, _, under = check.divisor.partition("/")
+    for initialisation in check.domain.initialisation:
+        arm = initialisation or over
+        if ARMS[arm].divisor != over:
+            continue
+        for optimiser, d_k in _cases(record, check):
+            values = measure(record, optimiser, arm, d_k)
+            if under:
+                values = join(values, measure(record, optimiser, under, d_k))
+            case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
+            found[case] = estimate(values)
+    return found
+
+
+def relate_updates(catalogue: Catalogue, check: Check) -> Mapping[Located, Estimate]:
+    """Estimate how the first step grows with the first gradient: a slope, by seed.
+
+    Of the logarithms, over all arms; steps by their rates.
+    """
+    del catalogue
+    record, found = read_record(), {}
+    runs = record.judged
+    for optimiser, d_k in _cases(record, check):
+        mine = runs[(runs["optimiser"] == optimiser) & (runs["d_k"] == d_k)]
+        slopes = [
+            np.polyfit(
+                np.log(some["gradient"]), np.log(some["update"] / some["rate"]), 1
+            )[0]
+            for _, some in mine.groupby("seed")
+        ]
+        found[Located(part=optimiser, d_k=d_k)] = median_estimate(np.array(slopes))
+    return found
+
+
+def find_rescaled(catalogue: Catalogue, check: Check) -> Mapping[Located, Estimate]:
+    """Return by how much weights differ where a divisor is made up for: exactly.
+
+    For factors whose root is a power of two, so that nothing is rounded.
+    """
+    del catalogue, check
+    return {
+        Located(part=f"sgd c={one.factor:g}", d_k=one.d_k): Estimate(
+            one.weights, 0.0, 2
+        )
+        for one in read_record().rescaled
+        if one.optimiser == "sgd" and np.log2(one.factor) % 2.0 == 0.0
+    }
+
+
+def _cases(record: Record, check: Check) -> list[tuple[str, int]]:
+    sizes = sorted({d_k for *_, d_k in record.chosen})
+    if check.quantity == "training_growth":
+        sizes = sizes[1:]  # the smallest is what others are compared with
+    return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
+
+
+def _runs(record: Record, optimiser: str, arm: str, d_k: int) -> pd.DataFrame:
+    runs = record.judged
+    mine = (runs["optimiser"] == optimiser) & (runs["arm"] == arm)
+    return runs[mine & (runs["d_k"] == d_k)]
+
+
+def _column(  # noqa: PLR0913, PLR0917 - which runs, and at whose rate
+    record: Record, column: str, optimiser: str, arm: str, d_k: int, rate_of: str
+) -> Array:
+    runs = _runs(record, optimiser, arm, d_k)
+    at = runs[runs["rate"] == record.chosen[optimiser, rate_of, d_k]]
+    return at.sort_values("seed")[column].to_numpy(float)
+
+
+def _divide(over: Array, under: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return over / under
+
+
+def _learned(steps: Array) -> Estimate:
+    return share_estimate(np.isfinite(steps).astype(float), 1)
+
+
+def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
+    symbol: str,
+    measure: Measure,
+    *,
+    join: Callable[[Array, Array], Array] = _divide,
+    divisors: tuple[str, ...] = (*DIVISORS, *PAIRS),
+    estimate: Callable[[Array], Estimate] = median_estimate,
+    summary: str = "median",
+) -> RecordedQuantity:
+    return RecordedQuantity(
+        partial(compare, measure, join, estimate),
+        symbol,
+        summary,
+        divisors,
+        INITIALISATIONS,
+        OPTIMISERS,
+    )
+
+
+_steps = partial(at_rate, "steps")
+QUANTITIES = {
+    "training_steps": _quantity("T", _steps),
+    "training_steps_same_rate": _quantity(
+        r"T_{\eta(\sqrt{d_k})}", at_rate_compared, divisors=PAIRS
+    ),
+    "training_learned": _quantity(
+        r"1_{T<\infty}", _steps, divisors=DIVISORS, estimate=_learned, summary="mean"
+    ),
+    "training_rates": _quantity("N_{\\eta}", count_rates),
+    "training_growth": _quantity(
+        r"\frac{T(d_k)}{T(d_{\min})}", relate_sizes, divisors=DIVISORS
+    ),
+    "training_loss_gap": _quantity(
+        r"\Delta L", partial(at_rate, "final_loss"), join=np.subtract, divisors=PAIRS
+    ),
+    "training_gradient": _quantity(r"\lVert g_0\rVert", partial(at_rate, "gradient")),
+    "training_update_slope": RecordedQuantity(
+        relate_updates,
+        r"\frac{\mathrm{d}\ln\lVert\Delta W\rVert}{\mathrm{d}\ln\lVert g\rVert}",
+        "median",
+        parts=OPTIMISERS,
+    ),
+    "training_rescaled": RecordedQuantity(
+        find_rescaled, r"\max\lvert\Delta W\rvert", exact=True
+    ),
+}

@@ -1,0 +1,278 @@
+"""Runs of training as evidence: every quantity by a loop over lines, and one judge."""
+
+import math
+from statistics import median
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from montecarlo.claims import training
+from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
+from montecarlo.claims.checks import Check, Domain
+from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.simulation import Simulation
+from montecarlo.estimation.estimates import share_estimate
+from montecarlo.study.own_claims import judge
+from montecarlo.study.running import exact_value
+from montecarlo.training.arms import ARMS, D_K, RATES
+from montecarlo.training.record import Record
+from montecarlo.training.rescaling import Rescaled
+
+SEEDS = tuple(range(100, 107))
+EVERYWHERE = Domain(d_k=(16, 256))
+
+
+def make_lines():
+    """Made-up runs: 7 seeds of each arm, of which some never learn."""
+    rng = np.random.default_rng(7)
+    for optimiser, rates in RATES.items():
+        for arm in ARMS:
+            for d_k in D_K:
+                for rate in rates:
+                    for seed in SEEDS:
+                        steps = float(rng.integers(1, 300))
+                        gradient = float(rng.uniform(0.1, 2.0))
+                        yield {
+                            "optimiser": optimiser,
+                            "arm": arm,
+                            "d_k": d_k,
+                            "rate": rate,
+                            "seed": seed,
+                            "steps": math.inf if steps > 200.0 else steps,
+                            "final_loss": float(rng.uniform(0.0, 1.0)),
+                            "gradient": gradient,
+                            "update": rate * gradient * float(rng.uniform(0.9, 1.1)),
+                        }
+
+
+LINES = list(make_lines())
+#: Rates that differ from arm to arm.
+CHOSEN = {
+    (optimiser, arm, d_k): rates[(number + D_K.index(d_k)) % len(rates)]
+    for optimiser, rates in RATES.items()
+    for number, arm in enumerate(ARMS)
+    for d_k in D_K
+}
+EXACT = (
+    Rescaled("sgd", 16, 4.0, 100, 0.0, 0.0),
+    Rescaled("sgd", 16, 3.0, 100, 1e-14, 1e-15),
+    Rescaled("adam", 16, 4.0, 100, 1e-3, 1e-8),
+)
+
+
+@pytest.fixture(autouse=True)
+def made_up(monkeypatch):
+    """A record of these lines."""
+    tuned = pd.DataFrame(LINES[:40]).assign(seed=3, steps=1.0)  # of seeds not judged
+    table = pd.concat([pd.DataFrame(LINES).sample(frac=1.0, random_state=1), tuned])
+    seeds = {"tuning": (3,), "judged": SEEDS}
+    record = Record(table, pd.DataFrame(), CHOSEN, EXACT, seeds, {})
+    monkeypatch.setattr(training, "read_record", lambda: record)
+
+
+def values_of(column, optimiser, arm, d_k, rate_of=None):
+    """One number per seed: of the line at an arm's rate."""
+    rate = CHOSEN[optimiser, rate_of or arm, d_k]
+    wanted = (optimiser, arm, d_k, rate)
+    found = {
+        line["seed"]: line[column]
+        for line in LINES
+        if (line["optimiser"], line["arm"], line["d_k"], line["rate"]) == wanted
+    }
+    return [found[seed] for seed in SEEDS]
+
+
+def learned_rates(optimiser, arm, d_k):
+    """How many rates each seed learned at."""
+    return [
+        sum(
+            line["steps"] < math.inf
+            for line in LINES
+            if (line["optimiser"], line["arm"], line["d_k"], line["seed"])
+            == (optimiser, arm, d_k, seed)
+        )
+        for seed in SEEDS
+    ]
+
+
+def ratio(one, other):
+    """Of two numbers, which both may be infinite or 0."""
+    if math.isinf(one):
+        return math.nan if math.isinf(other) else math.inf
+    return one / other if other else (math.inf if one else math.nan)
+
+
+def by_loop(quantity, optimiser, arm, under, d_k):
+    """What a quantity is of, seed by seed."""
+    if quantity == "training_growth":
+        mine = values_of("steps", optimiser, arm, d_k)
+        return list(map(ratio, mine, values_of("steps", optimiser, arm, 16)))
+    columns = {
+        "training_steps": lambda a: values_of("steps", optimiser, a, d_k),
+        "training_steps_same_rate": lambda a: values_of(
+            "steps", optimiser, a, d_k, "sqrt"
+        ),
+        "training_learned": lambda a: [
+            float(x < math.inf) for x in values_of("steps", optimiser, a, d_k)
+        ],
+        "training_rates": lambda a: learned_rates(optimiser, a, d_k),
+        "training_loss_gap": lambda a: values_of("final_loss", optimiser, a, d_k),
+        "training_gradient": lambda a: values_of("gradient", optimiser, a, d_k),
+    }
+    mine = columns[quantity](arm)
+    if not under:
+        return mine
+    others = columns[quantity](under)
+    if quantity == "training_loss_gap":
+        return [a - b for a, b in zip(mine, others, strict=True)]
+    return list(map(ratio, mine, others))
+
+
+def evidence():
+    """The record, and a simulation of nothing."""
+    return Recorded(Catalogue(), Simulation({}, (), exact_value))
+
+
+def asked():
+    """Yield every quantity of an arm, or of two, with an initialisation."""
+    for name, quantity in training.QUANTITIES.items():
+        for divisor in quantity.divisors if quantity.initialisations != ("",) else ():
+            for initialisation in quantity.initialisations:
+                if not initialisation or divisor.startswith("none"):
+                    yield name, divisor, initialisation
+
+
+@pytest.mark.parametrize(("quantity", "divisor", "initialisation"), list(asked()))
+def test_quantities_are_those_of_a_loop(quantity, divisor, initialisation):
+    """Both optimisers, each d_k, seeds paired: estimates and intervals."""
+    domain = Domain(d_k=(16, 256), initialisation=(initialisation,))
+    check = Check(quantity, "at_least", divisor=divisor, low=0.0, domain=domain)
+    cases = evidence().cases(check)
+    sizes = D_K[1:] if quantity == "training_growth" else D_K
+    assert [(case.part, case.d_k) for case in cases] == [
+        (part, d_k) for part in ("sgd", "adam") for d_k in sizes
+    ]
+    over, _, under = divisor.partition("/")
+    for case in cases:
+        assert case.initialisation == initialisation
+        arm = initialisation or over
+        values = by_loop(quantity, case.part, arm, under, case.d_k)
+        found = evidence().find(check, case).estimate
+        if quantity == "training_learned":
+            expected = share_estimate(np.array(values), 1)
+            assert found.value == sum(values) / len(SEEDS)
+            assert found.interval(0.01) == expected.interval(0.01)
+            continue
+        least = sorted(-math.inf if math.isnan(x) else x for x in values)
+        most = sorted(math.inf if math.isnan(x) else x for x in values)
+        # of 7 seeds the least misses at a rate of 1/128, the second at 1/16
+        assert found.interval(0.01) == pytest.approx((least[0], most[-1]), nan_ok=True)
+        assert found.interval(0.07) == pytest.approx((least[1], most[-2]), nan_ok=True)
+        if not any(map(math.isnan, values)):
+            assert found.value == pytest.approx(median(values))
+
+
+def test_an_arm_is_a_divisor_with_its_initialisation():
+    """Of smaller queries there are runs without a divisor, and no others."""
+    domain = Domain(initialisation=("", "small-queries"))
+    for divisor, n_arms in (("none", 2), ("sqrt", 1), ("linear/sqrt", 1)):
+        check = Check("training_steps", "at_least", divisor=divisor, domain=domain)
+        assert len(evidence().cases(check)) == n_arms * 2 * 2  # optimisers, d_k
+
+
+def test_an_update_is_in_proportion_or_is_not():
+    """The slope of a step on the gradient: 1 where they differ by noise only."""
+    check = Check("training_update_slope", "at_least", low=0.0)
+    cases = evidence().cases(check)
+    assert len(cases) == 2 * 2  # optimisers, d_k of practice
+    for case in cases:
+        found = evidence().find(check, case).estimate
+        slopes = []
+        for seed in SEEDS:
+            wanted = (case.part, case.d_k, seed)
+            mine = [
+                one
+                for one in LINES
+                if (one["optimiser"], one["d_k"], one["seed"]) == wanted
+            ]
+            xs = [math.log(one["gradient"]) for one in mine]
+            ys = [math.log(one["update"] / one["rate"]) for one in mine]
+            mean_x, mean_y = sum(xs) / len(xs), sum(ys) / len(ys)
+            pairs = list(zip(xs, ys, strict=True))
+            over = sum((x - mean_x) * (y - mean_y) for x, y in pairs)
+            slopes.append(over / sum((x - mean_x) ** 2 for x in xs))
+        assert found.value == pytest.approx(median(slopes))
+        assert found.value == pytest.approx(1.0, abs=0.05)
+
+
+def test_only_exact_factors_are_exact():
+    """Of the rescaled runs those whose factor rounds nothing, of gradient descent."""
+    check = Check("training_rescaled", "at_most", "value", high=0.0, domain=EVERYWHERE)
+    (case,) = evidence().cases(check)
+    found = evidence().find(check, case)
+    assert (case.part, found.exact) == ("sgd c=4", 0.0)
+    assert tuple(found.estimate.interval(1e-9)) == (0.0, 0.0)
+
+
+def claims(**check):
+    """A file of one claim with one check."""
+    asked = {
+        "quantity": "training_gradient",
+        "summary": "median",
+        "relation": "at_least",
+        "low": 0.001,
+        **check,
+    }
+    one = {"id": "slow", "topic": "practice", "statement": "It takes longer."}
+    return {"claim": [one | {"interpretation": [{"id": "longer", "check": [asked]}]}]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"quantity": "training_speed"}, "quantity"),
+        ({"divisor": "2sqrt"}, "divisor"),
+        ({"summary": "mean"}, "summary"),
+        ({"domain": {"n_keys": [8, 8]}}, "domain.n_keys"),
+        ({"domain": {"part": ["lion"]}}, "domain.part"),
+        ({"domain": {"initialisation": ["big-queries"]}}, "domain.initialisation"),
+        ({"domain": {"distributions": ["laplace"]}}, "domain.distributions"),
+        ({"domain": {"dependence": ["pairs(0.5)"]}}, "domain.dependence"),
+        ({"number_format": "float16"}, "number_format"),
+        ({"relation": "slope_between", "high": 2.0}, "relation"),
+        ({"relation": "equals", "expected": "reference", "low": None}, "relation"),
+        ({"quantity": "entropy", "domain": {"part": ["sgd"]}}, "domain.part"),
+    ],
+)
+def test_what_the_record_has_not_is_refused(changed, message):
+    """A check names what is on record, and what is sampled has no parts."""
+    changed = {name: value for name, value in changed.items() if value is not None}
+    file = claims(**changed)
+    (entry,) = file["claim"]
+    (check,) = entry["interpretation"][0]["check"]
+    if check.get("relation") == "equals":
+        del check["low"]
+        check["tolerance"] = 0.1
+    if check["quantity"] == "entropy":
+        check["summary"] = "mean"
+    with pytest.raises(CatalogueError, match=f"field {message}"):
+        parse_catalogue(file, "file", own=True)
+
+
+def test_one_judge_one_error_rate():
+    """Runs of one's own claims are judged like a sample, and share the error rate."""
+    for low, verdict in ((0.05, "inconclusive"), (5.0, "inconclusive")):
+        outcome = judge(claims(low=low), error_rate=1e-9)["claims"][0]
+        assert outcome["verdict"] == verdict  # of 7 seeds nothing is known at this rate
+    low, high = (judge(claims(low=x), error_rate=0.4)["claims"][0] for x in (0.05, 5.0))
+    assert (low["verdict"], high["verdict"]) == ("supported", "refuted")
+    assert low["error_rate"] == pytest.approx(0.4)
+    assert judge(claims(domain={"d_k": [300, 400]}))["not_judged"]
+
+
+def test_each_quantity_can_be_shown():
+    """What may stand in a check has a symbol, unless code alone judges it."""
+    assert set(training.QUANTITIES) <= set(RECORDED)
+    assert all(quantity.symbol for quantity in training.QUANTITIES.values())
