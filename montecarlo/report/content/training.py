@@ -13,9 +13,10 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom, binomtest
+from scipy.stats import binomtest
 
 from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.medians import median_estimate
 from montecarlo.report.content.published import Published, read_published
 from montecarlo.training.arms import ARMS, RATES
 from montecarlo.training.record import SETTING, Record
@@ -206,19 +207,10 @@ def view_theorem(record: Record) -> Theorem:
 def median_with_ends(
     steps: NDArray[np.float64],
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the median of steps, never being infinite, and the ends of its interval.
-
-    Notes
-    -----
-    The interval lies between two order statistics, and holds the median of any
-    distribution with at least the nominal probability: fewer than k of n values are
-    below the median with the probability that a fair coin falls so fewer than k times.
-    """
-    ordered, n = np.sort(steps), steps.size
-    rank = int(binom.ppf(POINTWISE, n, 0.5))
-    ends = (ordered[rank - 1], ordered[n - rank]) if rank else (math.nan, math.nan)
-    low, high = (_finite(float(end)) for end in ends)
-    return _finite(float(np.median(ordered))), low, high
+    """Return the median of steps, of which never is infinite, with an interval."""
+    median = median_estimate(steps)
+    low, high = (_finite(end) for end in median.interval(POINTWISE))
+    return _finite(median.value), low, high
 
 
 def _round_up(value: float) -> float:
