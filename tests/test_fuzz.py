@@ -75,6 +75,7 @@ WORK = (
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),
     ("montecarlo.calibration.pipeline", "make_executor"),
+    ("montecarlo.training.recording", "make_executor"),
     ("montecarlo.report.observed.command", "observe_model"),
 )
 
@@ -516,7 +517,7 @@ TYPED += (
     "a\nb",
     "\ud800",
 )
-COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate")
+COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate", "train")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
