@@ -1,9 +1,8 @@
 """What the pages show of training: how each arm fared, and what a divisor is worth.
 
-From judged seeds alone; rates were chosen on others.  A run that has not got there when
+From judged seeds alone; rates were chosen on others.  A run that has not learned when
 it ends would need more steps than it had, and so may a median, or an end of its
-interval, be beyond them: None.  That a batch's loss was low once does not say that it
-stays so: what is left at the end stands beside it.
+interval, be beyond them: None.
 """
 
 import math
@@ -36,16 +35,15 @@ class ArmLine:
     rate : float
         Of learning.
     rates : int
-        At how many of the rates tried at least half of the seeds get there.
+        At how many of the rates tried more than half of the seeds learn.
+    tried : int
+        Rates tried.
     steps : tuple of float or None
-        Median steps until the loss is low for the first time, and the ends of its
-        interval.
+        Median steps until learned, and the ends of its interval.
     share : (float, float, float)
-        Of seeds whose loss is low once, and the ends of its interval.
+        Of seeds that learn, and the ends of its interval.
     left : float or None
         Median loss at the end; None: infinite.
-    back : int
-        Seeds whose loss was low once and is not at the end.
     gradient : float
         Median norm of the first gradient by W_Q and W_K.
     """
@@ -55,10 +53,10 @@ class ArmLine:
     d_k: int
     rate: float
     rates: int
+    tried: int
     steps: tuple[float | None, float | None, float | None]
     share: tuple[float, float, float]
     left: float | None
-    back: int
     gradient: float
 
 
@@ -96,11 +94,9 @@ class TrainingView:
     steps : int
         After which a run ends.
     learned : float
-        A loss below this is low.
+        A run has learned when its loss stays below this.
     n_keys, n_queries : int
         Tokens and queries of a sequence.
-    rates : int
-        Rates tried for each optimiser.
     lines : tuple of ArmLine
         One for each optimiser, d_k and arm.
     theorem : Theorem
@@ -115,20 +111,9 @@ class TrainingView:
     learned: float
     n_keys: int
     n_queries: int
-    rates: int
     lines: tuple[ArmLine, ...]
     theorem: Theorem
     published: tuple[Published, ...]
-
-    @property
-    def reached(self) -> int:
-        """Runs at the chosen rates whose loss was low once."""
-        return sum(round(line.share[0] * self.seeds) for line in self.lines)
-
-    @property
-    def back(self) -> int:
-        """Those of them that end with a loss that is not."""
-        return sum(line.back for line in self.lines)
 
     @property
     def smallest(self) -> int:
@@ -152,7 +137,6 @@ def view_training(record: Record) -> TrainingView:
     """Return what the pages show of a record."""
     settings = dict(iter(record.judged.groupby(SETTING)))
     configuration = record.about["configuration"]
-    rates, low = next(iter(configuration["rates"].values())), configuration["learned"]
     lines = []
     for optimiser, d_k, arm in product(RATES, configuration["d_k"], ARMS):
         rate = record.chosen[optimiser, arm, d_k]
@@ -169,10 +153,10 @@ def view_training(record: Record) -> TrainingView:
                 d_k,
                 rate,
                 int(np.isfinite(medians).sum()),
+                len(configuration["rates"][optimiser]),
                 median_with_ends(runs["steps"].to_numpy()),
                 share_with_ends(runs["steps"].to_numpy()),
                 _finite(float(runs["final_loss"].median())),
-                int((runs["steps"].lt(math.inf) & runs["final_loss"].ge(low)).sum()),
                 float(runs["gradient"].median()),
             )
         )
@@ -180,10 +164,9 @@ def view_training(record: Record) -> TrainingView:
         len(record.seeds["judged"]),
         len(record.seeds["tuning"]),
         configuration["steps"],
-        low,
+        configuration["learned"],
         configuration["n_keys"],
         configuration["n_queries"],
-        len(rates),
         tuple(lines),
         view_theorem(record),
         read_published(),
@@ -224,7 +207,7 @@ def _finite(value: float) -> float | None:
 
 
 def share_with_ends(steps: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return the share of runs that got there, and the ends of its exact interval."""
-    reached = binomtest(int(np.isfinite(steps).sum()), steps.size)
-    ends = reached.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
-    return float(reached.statistic), float(ends.low), float(ends.high)
+    """Return the share of runs that learned, and the ends of its exact interval."""
+    learned = binomtest(int(np.isfinite(steps).sum()), steps.size)
+    ends = learned.proportion_ci(1.0 - 2.0 * POINTWISE, method="exact")
+    return float(learned.statistic), float(ends.low), float(ends.high)

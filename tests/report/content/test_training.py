@@ -81,15 +81,17 @@ def test_median_beyond_the_budget_is_no_number():
     assert line.rates == 0
 
 
-def test_what_came_back_is_counted():
-    """A loss that was low once and is not at the end is told, one that stayed not."""
+def test_loss_that_diverged_is_no_number():
+    """A loss at the end that is infinite is left out, any other is told."""
     steps = (10.0, 20.0, 30.0, NEVER)
-    stayed, back = record_of(steps), record_of(steps, final_loss=1.6)
-    assert view_training(stayed).back == 0
-    view = view_training(back)
-    assert [line.back for line in view.lines] == [3] * len(view.lines)
-    assert (view.back, view.reached) == (3 * len(view.lines), 3 * len(view.lines))
     assert view_training(record_of(steps, final_loss=NEVER)).lines[0].left is None
+    assert view_training(record_of(steps, final_loss=1.6)).lines[0].left == 1.6
+
+
+def test_half_of_the_seeds_is_not_more_than_half():
+    """A rate at which two of four learn does not count among those that serve."""
+    half = view_training(record_of((10.0, 20.0, NEVER, NEVER)))
+    assert {(line.rates, line.tried) for line in half.lines} == {(0, 2)}
 
 
 def test_equal_to_the_bit_is_said_of_what_is():

@@ -24,7 +24,8 @@ def test_table_is_the_record(evidence, report):
         ends = [] if low is None else there(low, high)
         middle = training["steps"] if median is None else median
         assert numbers(evidence, line) == [
-            *(wanted["d_k"], wanted["rate"], wanted["rates"], middle, *ends),
+            *(wanted["d_k"], wanted["rate"], wanted["rates"], wanted["tried"]),
+            *(middle, *ends),
             *wanted["share"],
             *there(wanted["left"]),
         ]
@@ -61,12 +62,21 @@ def test_without_a_record_nothing_is_said(report):
     assert not {"training", "table-training", "table-published"} & set(page.by_id)
 
 
-def test_both_outcomes_are_said(report):
-    """A median beyond the budget is a bound, and runs that came back are counted."""
+def test_a_median_beyond_the_budget_is_a_bound(report):
+    """Where half of the seeds never learn, the last step stands with its sign."""
     claims = report.claims
-    claims["training"]["lines"][0] |= {"steps": [None, None, None], "back": 7}
+    claims["training"]["lines"][0] |= {"steps": [None, None, None]}
     page = report.render(report.with_claims(claims), "en", evidence=True)
     (line, *_) = page.by_id["table-training"].findall("tbody/tr")
     assert "≥" in "".join(line.itertext())
-    back = sum(one["back"] for one in claims["training"]["lines"])
-    assert back in numbers(page, page.by_id["practice"])
+    assert claims["training"]["steps"] in numbers(page, line)
+
+
+@pytest.mark.parametrize("exact", [[], [4.0]])
+def test_equal_to_the_bit_is_said_where_it_was_measured(report, exact):
+    """Without a factor that is exact the page does not say that any is."""
+    claims = report.claims
+    claims["training"]["theorem"]["exact"] = exact
+    page = report.render(report.with_claims(claims), "en", evidence=True)
+    said = "to the bit" in "".join(page.by_id["practice"].itertext())
+    assert said == bool(exact)
