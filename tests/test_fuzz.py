@@ -25,7 +25,8 @@ import pytest
 from montecarlo.cli import exits
 from montecarlo.cli.report import main as report_main
 from montecarlo.report import rerendering
-from montecarlo.report.render import contents, formats
+from montecarlo.report.formats import html
+from montecarlo.report.render import contents
 from montecarlo.results.folder import file_hash
 from montecarlo.results.sealing import seal
 
@@ -75,6 +76,7 @@ WORK = (
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),
     ("montecarlo.calibration.pipeline", "make_executor"),
+    ("montecarlo.training.recording", "make_executor"),
     ("montecarlo.report.observed.command", "observe_model"),
 )
 
@@ -88,7 +90,7 @@ def fuzz(monkeypatch, tmp_path, capsys):
         # reads all templates, whatever came
         where = import_module(f"montecarlo.report.{module}")
         monkeypatch.setattr(where, "require_complete", list)
-    monkeypatch.setitem(formats.FORMATS, "html", taken)
+    monkeypatch.setattr(html, "files", taken)
     monkeypatch.setattr(contents, "draw_figures", lambda *_: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
     monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)
@@ -516,7 +518,7 @@ TYPED += (
     "a\nb",
     "\ud800",
 )
-COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate")
+COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate", "train")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

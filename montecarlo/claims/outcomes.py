@@ -173,7 +173,7 @@ class NumberOutcome(_Record, frozen=True, kw_only=True):
     """A number of a sentence."""
 
     value: Annotated[Finite, about("the number", "the quantity's")]
-    std_error: Annotated[Finite | None, about("null: a count or an exact value")]
+    std_error: Annotated[Finite | None, about("null: a count, size or exact value")]
     row: Annotated[str, about("row_id of its line; empty: of none, or of several")]
     percent: Annotated[bool, about("whether it is shown in per cent")]
 

@@ -5,17 +5,18 @@ exact theory.  Where theory knows the answer it decides: a sentence that contrad
 is never said, and one that agrees with it need not wait for the sample.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
     InterpretationOutcome,
+    JointOutcome,
     NumberOutcome,
     SentenceOutcome,
 )
-from montecarlo.claims.sentences import Sentence, Value
+from montecarlo.claims.sentences import OTHERS, Counted, Sentence, Value
 from montecarlo.claims.verdicts import Verdict
 
 
@@ -88,47 +89,60 @@ def _number(
     interpretations: Mapping[str, InterpretationOutcome],
 ) -> NumberOutcome | None:
     """Find a number; None where the sample has no such case."""
-    if value.count is not None:
-        joint = interpretations[value.interpretation or ""].cases
-        count = float(_count([case.outcome for case in joint], value.count))
-        return NumberOutcome(value=count, std_error=None, row="", percent=False)
+    joint = None
     if value.interpretation is not None:
+        joint = interpretations[value.interpretation].cases
         checks = interpretations[value.interpretation].checks
     cases = checks[value.check].cases if value.check < len(checks) else ()
-    numbers = [_read(case, value) for case in cases if _is_at(case, value)]
-    there = [number for number in numbers if number is not None]
+    if value.count is not None:
+        judged = [c for c in (cases if joint is None else joint) if _is_at(c, value)]
+        count = float(_count(judged, value.count))
+        return NumberOutcome(value=count, std_error=None, row="", percent=False)
+    there = [number for c in cases if _is_at(c, value) for number in _read(c, value)]
     if value.pick == "only":
         return there[0] if len(there) == 1 else None
     pick = min if value.pick == "lowest" else max
     return pick(there, key=lambda number: number.value, default=None)
 
 
-def _read(case: CaseOutcome, value: Value) -> NumberOutcome | None:
-    """Read what a number is of; None where the case has no such thing."""
-    found, error = case.estimate, case.std_error
-    if value.of == "exact":
-        found, error = case.exact, None
-    elif value.of == "limit":
-        found, error = (None if case.limit is None else case.limit.constant), None
-    if found is None:
-        return None
-    return NumberOutcome(
-        value=found, std_error=error, row=case.row, percent=value.percent
-    )
+def _read(case: CaseOutcome, value: Value) -> Iterator[NumberOutcome]:
+    """Yield what a number is of: nothing where the case has no such thing."""
+    of: dict[str, tuple[float | None, ...]] = {
+        "estimate": (case.estimate,),
+        "exact": (case.exact,),
+        "limit": (None if case.limit is None else case.limit.constant,),
+        "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
+        "n_keys": (case.n_keys,),
+    }
+    error = case.std_error if value.of == "estimate" else None
+    row = "" if value.of in ("d_k", "n_keys") else case.row
+    for number in of[value.of]:
+        if number is not None:
+            yield NumberOutcome(
+                value=float(number), std_error=error, row=row, percent=value.percent
+            )
 
 
-def _is_at(case: CaseOutcome, value: Value) -> bool:
+def _is_at(case: CaseOutcome | JointOutcome, value: Value) -> bool:
+    """Tell whether a case was judged, and is one that a number may be of."""
+    wanted = value.distribution in ("", case.distribution)
+    if value.distribution == OTHERS:
+        wanted = case.distribution != "gaussian"
     return (
-        value.d_k in (None, case.d_k)
+        wanted
+        and case.outcome != Verdict.NOT_APPLICABLE
+        and value.d_k in (None, case.d_k)
         and value.n_keys in (None, case.n_keys)
-        and value.distribution in ("", case.distribution)
         and value.context in ("", case.context)
     )
 
 
-def _count(outcomes: Sequence[Verdict], which: str) -> int:
-    judged: list[Verdict] = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
+def _count(cases: Sequence[CaseOutcome | JointOutcome], which: Counted) -> int:
     if which == "all":
-        return len(judged)
+        return len(cases)
+    if which == "distributions":
+        return len({case.distribution for case in cases})
+    if which == "contexts":
+        return len({case.context for case in cases})
     wanted = Verdict.INCONCLUSIVE if which == "undecided" else Verdict(which)
-    return judged.count(wanted)
+    return sum(case.outcome == wanted for case in cases)

@@ -70,15 +70,11 @@ def _validate_value(
     interpretations: Mapping[str, Interpretation],
     where: str,
 ) -> None:
-    """Require a number's check, or a count's interpretation, to be there."""
-    if value.count is not None and value.interpretation is None:
-        raise CatalogueError(
-            f"{where}.interpretation: must be there for a count, got none"
-        )
+    """Require a number's check to be there."""
     checks = sentence.check
     if value.interpretation is not None:
         checks = interpretations[value.interpretation].check
-    if value.count is None and value.check >= len(checks):
+    if value.check >= len(checks):
         raise CatalogueError(
             f"{where}.check: must be below {len(checks)}, got {value.check}"
         )

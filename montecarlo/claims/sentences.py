@@ -9,7 +9,12 @@ from montecarlo.claims.checks import Check, Name, Size, Words
 Spoken = Literal["supported", "refuted", "conditional", "inconclusive"]
 #: What a sentence rests on where nothing is measured.
 Basis = Literal["measured", "definition", "record"]
-Counted = Literal["supported", "refuted", "undecided", "all"]
+#: Cases that came out so; or distributions, or contexts, among those that were judged.
+Counted = Literal[
+    "supported", "refuted", "undecided", "all", "distributions", "contexts"
+]
+#: Stands for every distribution but the Gaussian.
+OTHERS = "others"
 
 
 class Value(Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,16 +30,18 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         Which case; None for any.
     distribution, context : str
         Likewise; empty for any.  A context is a dependence or an initialisation.
+        ``others``: every distribution but the Gaussian.
     pick : str
         Which of the cases that are left: there is only one, or the lowest or highest
-        estimate.
+        number.
     of : str
-        What to give: the estimate, its exact value, or the constant of the limit.
+        What to give: the estimate, its exact value, the constant of the limit, or a
+        size, of which a series over d_k has two, its ends.
     percent : bool
         Whether to give it in per cent.
     count : str or None
-        In place of a number of a case: how many places of the interpretation came out
-        so.
+        In place of a number of a case: how many there are, of the interpretation's
+        cases or else of the check's.  What cannot be judged is not counted.
     """
 
     check: Annotated[int, Meta(ge=0, le=99)] = 0
@@ -44,7 +51,7 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     distribution: str = ""
     context: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
-    of: Literal["estimate", "exact", "limit"] = "estimate"
+    of: Literal["estimate", "exact", "limit", "d_k", "n_keys"] = "estimate"
     percent: bool = False
     count: Counted | None = None
 

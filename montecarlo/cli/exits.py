@@ -15,7 +15,7 @@ from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.printing import print_lines, spell_out
 
 DONE = 0
-#: An outcome named by ``--fail-on``, and only that.
+#: An outcome named by ``--fail-on``, or a record that does not come out again.
 FAILING = 1
 #: Usage or input, found before sampling.
 INPUT_ERROR = 2

@@ -52,10 +52,10 @@ ARMS = {
 D_K = (16, 64, 256)
 #: Rates of learning, half a decade apart.
 RATES: dict[Optimiser, tuple[float, ...]] = {
-    "sgd": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0),
+    "sgd": (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0),
     "adam": (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0),
 }
-#: A run has learned where its loss is below this for the first time.
+#: A run has learned from the step on from which its loss stays below this.
 LEARNED = 0.1
 #: Seeds on which rates are chosen, and those that are judged; none is both.
-TUNING, JUDGED = range(12), range(100, 148)
+TUNING, JUDGED = range(12), range(200, 248)

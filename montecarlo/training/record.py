@@ -48,7 +48,7 @@ class Record:
     ----------
     runs : DataFrame
         A line for each run, with columns `RUN` and `MEASURED`; steps are infinite where
-        the loss never was below `montecarlo.training.arms.LEARNED`.
+        the loss did not stay below `montecarlo.training.arms.LEARNED`.
     losses : DataFrame
         Quantiles of the loss over judged seeds, at the chosen rates, by step; infinite
         where runs diverged.

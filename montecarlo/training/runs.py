@@ -35,7 +35,8 @@ class Trial:
     rate : float
     seed : int
     steps : int or None
-        Steps until the loss was below `LEARNED` for the first time; None: never.
+        Steps until the loss was below `LEARNED` for good; None: never, or not yet for
+        the `LAST` steps.
     final_loss : float
         Mean over the `LAST` steps; infinite for a run that diverged.
     gradient, update : float
@@ -55,6 +56,17 @@ class Trial:
     losses: Array
 
 
+def count_steps(losses: Array) -> int | None:
+    """Count the steps until a loss is below `LEARNED` for good.
+
+    One that is below by chance, while the rate still rises, and then leaves has not
+    learned.
+    """
+    above = np.flatnonzero(~(losses < LEARNED))
+    steps = int(above[-1]) + 1 if above.size else 0
+    return steps if steps <= len(losses) - LAST else None
+
+
 def run_seed(seed: int, steps: int = STEPS) -> Iterator[Trial]:
     """Train each arm at each rate from the weights, and on the sequences, of a seed."""
     sequences = lru_cache(maxsize=steps)(draw_sequences)
@@ -72,14 +84,13 @@ def run_seed(seed: int, steps: int = STEPS) -> Iterator[Trial]:
                         steps,
                         draw=sequences,
                     )
-                    below = np.flatnonzero(run.losses < LEARNED)
                     yield Trial(
                         optimiser,
                         arm.name,
                         d_k,
                         rate,
                         seed,
-                        int(below[0]) if below.size else None,
+                        count_steps(run.losses),
                         float(np.mean(run.losses[-LAST:])),
                         run.gradient,
                         run.update,

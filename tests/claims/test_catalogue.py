@@ -266,7 +266,7 @@ WRONG_CLAIMS = [
         "interpretations",
         "Did you mean",
     ),
-    (found(value={"a": {"count": "all"}}), "value.a.interpretation", "must be there"),
+    (found(value={"a": {"count": "all"}}), "value.a.check", "below 0"),
     ({"interpretation": []}, "interpretation", "must be there for the kind 'measured'"),
     (
         {"interpretation": None},

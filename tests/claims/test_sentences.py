@@ -1,7 +1,8 @@
 """Every sentence of the catalogue: bound to what it asserts, and gone if that shifts.
 
-No draws: places are those of the standard preset, and what came out there is made up:
-first so that all holds, then with one check two tolerances away.
+No draws: places are those of a grid, the standard preset's where no other is named, and
+what came out there is made up: first so that all holds, then with one check two
+tolerances away.
 """
 
 import math
@@ -22,15 +23,19 @@ from montecarlo.claims.judging import Judge, join_cases
 from montecarlo.claims.outcomes import InterpretationOutcome
 from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.sentences import Sentence
-from montecarlo.claims.simulation import cases_of, region_in
+from montecarlo.claims.simulation import cases_of, is_applicable, region_in
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
-from montecarlo.study.presets import PRESETS
+from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.study.running import exact_value
 from montecarlo.theory.limits import limit_of
 
 CATALOGUE = read_catalogue()
+INITIALISATIONS = (
+    "init(kind=lecun_normal,norm=layer,shape=full,width=512)",
+    "init(kind=he_normal,norm=layer,shape=full,width=512)",
+)
 #: What a limit is not.
 OTHER = {"zero": "constant", "constant": "infinity", "infinity": "zero"}
 #: Claims whose sentences rest on a definition or a record, and on nothing measured.
@@ -115,10 +120,32 @@ def test_a_page_shows_no_other_number(owner, place, sentence, interpretations):
 exact = cache(exact_value)
 
 
+STANDARD = PRESETS["standard"]
+#: Grids that have less than the standard one, or else: other ends, one distribution,
+#: one size; with the long rows that sentences look at.
+GRIDS = {
+    "quick": PRESETS["quick"],
+    "other ends": Grid(
+        d_k=(32, 64, 128, 256, 512),
+        n_keys=(128, 1024),
+        distributions=("uniform", "student_t3"),
+        distribution_d_k=(64, 128),
+        distribution_n_keys=(256,),
+        blocks=(
+            Block((64, 128), (16384,), pairs=False),
+            Block((64, 256), (128,), pairs=False, formats=True),
+            Block((64,), (65536,), pairs=False, formats=True),
+            *(Block((64,), initialisation=name) for name in INITIALISATIONS),
+        ),
+    ),
+    "one size": Grid(d_k=(64,), n_keys=(128,), distributions=()),
+}
+
+
 @cache
-def cases(check):
-    """The cases of a check on the standard grid, with their points and regions."""
-    found = cases_of(check, PRESETS["standard"].points(), tuple(DIVISORS))
+def cases(check, grid=STANDARD):
+    """The cases of a check on a grid, with their points and regions."""
+    found = cases_of(check, grid.points(), tuple(DIVISORS))
     both = {
         one: (some, region_in(check, one, some, exact)) for one, some in found.items()
     }
@@ -142,7 +169,7 @@ def sizes_named(text):
     return d_k, {int(n) for found in KEYS.findall(text) for n in found if n}
 
 
-def sizes_looked_at(sentence, interpretations):
+def sizes_looked_at(sentence, interpretations, grid=STANDARD):
     """Return the d_k and numbers of keys of all cases that a sentence rests on."""
     named = {
         *sentence.interpretations,
@@ -150,7 +177,9 @@ def sizes_looked_at(sentence, interpretations):
     } - {None}
     checks = list(sentence.check)
     checks += [check for name in named for check in interpretations[name].check]
-    points = [c for one in checks for some, _ in cases(one).values() for c in some]
+    points = [
+        c for one in checks for some, _ in cases(one, grid).values() for c in some
+    ]
     return {c.d_k for c in points}, {c.n_keys for c in points}
 
 
@@ -204,13 +233,14 @@ def inside(region):
 
 @dataclass(frozen=True)
 class MadeUp:
-    """Evidence on the standard grid: within its regions, or so far away.
+    """Evidence on a grid: within its regions, or so far away.
 
     With ``theory``, the sample tells nothing and the value is known exactly.
     """
 
     moved: float = 0.0
     theory: bool = False
+    grid: Grid = STANDARD
 
     def is_complete(self, check):
         """More can be had."""
@@ -218,23 +248,26 @@ class MadeUp:
         return False
 
     def cases(self, check):
-        """Return the cases of the standard grid."""
-        return list(cases(check))
+        """Return the cases of the grid."""
+        return list(cases(check, self.grid))
 
     def find(self, check, case):
         """Return an estimate that lies clear of its region's ends."""
-        _, region = cases(check)[case]
+        points, region = cases(check, self.grid)[case]
+        ends = points[0].d_k, points[-1].d_k
+        if not is_applicable(check, points):
+            return Found(region, None)
         if check.relation == "tends_to":
             limit = limit_of(check.quantity, check.summary, case.n_keys)
             if self.moved:
                 limit = replace(limit, tends_to=OTHER[limit.tends_to])
-            return Found(region, Estimate(-0.5, 0.01, 64), limit=limit)
+            return Found(region, Estimate(-0.5, 0.01, 64), limit=limit, d_k=ends)
         value, step = inside(region)
         value += self.moved * step
         half = 0.01 * abs(step) if not self.theory else 10.0 * abs(step)
         interval = Interval(value - half, value + half)
         estimate = Estimate(value, half / 8.0, 64, bounds=lambda _: interval)
-        return Found(region, estimate, value if self.theory else None)
+        return Found(region, estimate, value if self.theory else None, d_k=ends)
 
     def meets_premises(self, case):
         """Nothing is assumed."""
@@ -242,18 +275,22 @@ class MadeUp:
         return True
 
 
-def outcome_of(check, moved=0.0, *, theory=False):
+def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):
     """Return how a check would come out on what is made up."""
     # every interval of what is made up is what it is, whatever the error rate
-    return Judge(MadeUp(moved, theory), 0.01).judge_check(check)
+    return Judge(MadeUp(moved, theory, grid), 0.01).judge_check(check)
 
 
-def interpretations_of(sentence, interpretations):
-    """Return interpretations as a sentence asserts them; others are open."""
+def interpretations_of(sentence, interpretations, grid=STANDARD):
+    """Return interpretations as a sentence asserts them, where the grid has cases of
+    each check; others are open.
+    """
     made = []
     for name, entry in interpretations.items():
-        verdict = Verdict(sentence.interpretations.get(name, "inconclusive"))
-        checks = tuple(outcome_of(check) for check in entry.check)
+        checks = tuple(outcome_of(check, grid=grid) for check in entry.check)
+        verdict = Verdict.INCONCLUSIVE
+        if name in sentence.interpretations and all(one.cases for one in checks):
+            verdict = Verdict(sentence.interpretations[name])
         made.append(
             InterpretationOutcome(
                 id=entry.id,
@@ -324,6 +361,94 @@ def test_it_goes_where_a_interpretation_differs(
         made = interpretations_of(changed, interpretations)
         found = judge_sentence(sentence, outcome_of, made, None)
         assert not found.holds
+
+
+# --- On other grids -------------------------------------------------------------------
+
+
+def said_on(grid, sentence, interpretations):
+    """Return what is said of a sentence on a grid where all came out as it asserts."""
+    return judge_sentence(
+        sentence,
+        lambda check: outcome_of(check, grid=grid),
+        interpretations_of(sentence, interpretations, grid),
+        sentence.verdict and Verdict(sentence.verdict),
+    )
+
+
+#: A whole number that stands alone, or after what it is the value of.
+WHOLE = re.compile(r"\$(?:[^$]* = )?(\d+)\$")
+
+
+def sizes_not_judged(sentence, interpretations, grid):
+    """Return what a sentence gives as sizes on the standard grid, and this one lacks.
+
+    Without 1, of which a sentence speaks as of a variance.
+    """
+    named = {int(number) for number in WHOLE.findall(sentence.text)} - {1}
+    of_standard, here = (
+        set().union(*sizes_looked_at(sentence, interpretations, one))
+        for one in (STANDARD, grid)
+    )
+    return named & (of_standard - here)
+
+
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+def test_what_is_said_on_other_grids_is_of_them(grid):
+    """Whatever the grid has, a sentence that is said names sizes that were judged, and
+    its ranges and counts of distributions and initialisations are those of the cases.
+    """
+    number_said = 0
+    for owner, place, sentence, interpretations in ALL:
+        said = said_on(grid, sentence, interpretations)
+        if sentence.basis != "measured" or not said.holds:
+            continue
+        number_said += 1
+        where = owner, place
+        assert not sizes_not_judged(sentence, interpretations, grid), where
+        for name, value in sentence.value.items():
+            of = value.count or value.of
+            if of not in READ:
+                continue
+            check = sentence.check[value.check : value.check + 1]
+            if value.interpretation is not None:
+                check = interpretations[value.interpretation].check
+            points = [
+                point
+                for one in check
+                for some, _ in cases(one, grid).values()
+                if is_applicable(one, some)
+                for point in some
+                if value.distribution in ("", point.label)
+                or (value.distribution == "others" and point.label != "gaussian")
+            ]
+            found = [READ[of](c) for c in points if value.n_keys in (None, c.n_keys)]
+            expected = len(set(found))
+            if value.count is None:
+                expected = (min if value.pick == "lowest" else max)(found)
+            assert said.numbers[name].value == expected, (*where, name)
+    assert number_said > 2
+
+
+#: What a number of cases is read from, a second time: of their design points.
+READ = {
+    "d_k": lambda point: point.d_k,
+    "n_keys": lambda point: point.n_keys,
+    "distributions": lambda point: point.label,
+    "contexts": lambda point: point.names[-1],
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["from $1$ to $1024$", "at $d_k = 64$ and $16$", "and nearly the same up to $256$"],
+)
+def test_sizes_of_another_grid_are_seen(text):
+    """Planted: sizes that the standard grid has and the quick one has not."""
+    check = Check("score_variance", "at_least", low=0.0, domain=Domain(d_k=(1, 1024)))
+    sentence = Sentence(text, check=(check,))
+    assert sizes_not_judged(sentence, {}, GRIDS["one size"])
+    assert not sizes_not_judged(sentence, {}, STANDARD)
 
 
 # --- Where each is said ---------------------------------------------------------------

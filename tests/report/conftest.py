@@ -29,7 +29,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.execution.executors import make_executor
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
-from montecarlo.report import rerendering
+from montecarlo.report import making, rerendering
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.observed.record import (
     read_observation,
@@ -44,10 +44,11 @@ from montecarlo.report.content.record import (
 from montecarlo.report.content.texts.errata import make_errata
 from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.captions.facts import threshold_panels
+from montecarlo.report.formats import html
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.observed.pages import draw_observed, render_observed
-from montecarlo.report.render import embedding, formats
+from montecarlo.report.render import embedding
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.pages import (
     render_erratum,
@@ -229,12 +230,12 @@ class Report:
             raise Gathered(contents)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(formats, "render_page", stop)
-            patch.setattr(formats, "read_language", lambda code: code)
+            patch.setattr(html, "render_page", stop)
+            patch.setattr(making, "read_language", lambda code: code)
             drawn = (self.folder / "figures").exists()
             kept = self.keep_figures() if drawn else nullcontext()
             with kept, pytest.raises(Gathered) as found:
-                formats.make_report(self.results, self.catalogue, CODES, self.folder)
+                making.make_report(self.results, self.catalogue, CODES, self.folder)
         return found.value.contents
 
     @property

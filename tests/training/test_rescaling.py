@@ -1,8 +1,8 @@
 """What the divisor is worth: nothing, with initialisation and rate of its own."""
 
 import pytest
+from threadpoolctl import threadpool_limits
 
-from montecarlo.execution.local_workers import limit_blas
 from montecarlo.training.arms import JUDGED, TUNING
 from montecarlo.training.rescaling import (
     EXPONENTS,
@@ -13,9 +13,10 @@ from montecarlo.training.rescaling import (
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _one_thread():
+def one_thread():
     """Products of this size are slower on two, and on a busy machine very much so."""
-    limit_blas()
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @pytest.fixture(scope="module")

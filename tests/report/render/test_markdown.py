@@ -8,8 +8,9 @@ import jinja2
 import msgspec
 import pytest
 
+from montecarlo.report.formats.markdown import front_matter
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
-from montecarlo.report.render.formats import front_matter, make_report
+from montecarlo.report.making import make_report
 from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.style import nest, stylesheet
 from tests.report.conftest import CODES
