@@ -17,6 +17,11 @@ from montecarlo.report.figures.judging.texts import TEXTS
 from montecarlo.report.figures.maps import ENTROPY, SATURATION
 from montecarlo.report.figures.planted import PLANTED
 from montecarlo.report.figures.scores import LARGEST_SCORE, VARIANCE
+from montecarlo.report.figures.training import (
+    TRAINING_LOSS,
+    TRAINING_RATES,
+    TRAINING_STARTS,
+)
 from montecarlo.report.figures.weights import (
     EFFECTIVE_KEYS,
     WEIGHT_MAX,
@@ -34,6 +39,7 @@ FIGURES = {
         *(EFFECTIVE_KEYS, WEIGHTS_BY_RANK, WEIGHT_MAX, SATURATION, ENTROPY),
         *(PLANTED, LARGEST_SCORE, THRESHOLDS),
         *(GRADIENTS, GRADIENT_RATIO),
-        *(FORMATS, Z_SCORES, REPORT_CARD),
+        *(FORMATS, TRAINING_LOSS, TRAINING_RATES, TRAINING_STARTS),
+        *(Z_SCORES, REPORT_CARD),
     )
 }

@@ -56,6 +56,8 @@ class Contents:
             "saturated": self.saturated,
             "self-checks": findings.self_checks,
             "sensitivity": findings.record.sensitivity,
+            "training": findings.record.training,
+            "published": findings.record.training,
             "report-card": carded,
             "power": carded,
         }

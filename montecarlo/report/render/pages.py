@@ -21,6 +21,7 @@ from montecarlo.report.content.texts.sources import sayers_of
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions.facts import numbers_in_words
 from montecarlo.report.figures.drawing.palette import (
+    ARM_LOOKS,
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
@@ -33,6 +34,7 @@ from montecarlo.report.render.reproduce import canonical_command
 from montecarlo.report.render.style import nest, policy, stylesheet
 from montecarlo.report.render.wording import functions_for
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.training.arms import ARMS
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 
@@ -110,6 +112,7 @@ def render(
         "card": record.report_card,
         "trained": record.trained_model,
         "sensitivity": record.sensitivity,
+        "training": record.training,
         "command": canonical_command(contents.findings.run),
     }
     return render_template(template, language, **(known | values))
@@ -156,11 +159,12 @@ def _environment() -> Environment:
     environment.filters["zip"] = zip
     environment.globals |= {"parse_place": parse_place, "sayers_of": sayers_of}
     environment.globals |= {
+        "arms": ARMS,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
         "figure_specs": FIGURES,
         "formats": NUMBER_FORMATS,
-        "looks": FORMAT_LOOKS | DIVISOR_LOOKS | DISTRIBUTION_LOOKS,
+        "looks": FORMAT_LOOKS | DIVISOR_LOOKS | ARM_LOOKS | DISTRIBUTION_LOOKS,
         "numbers_in_words": numbers_in_words,
         "place_figures": place_figures,
     }

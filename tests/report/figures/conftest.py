@@ -7,7 +7,7 @@ from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.execution.executors import make_executor
 from montecarlo.report.content.findings import read_results
-from montecarlo.report.content.record import with_calibration
+from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing import specs
 from montecarlo.report.figures.drawing.panels import house_style
@@ -41,7 +41,8 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     with make_executor(1) as executor:
         found = run_study(Study(read_catalogue(), SMALL), executor)
-    record = write_results(with_calibration(found, read_card()), folder)
+    results = with_studies(with_calibration(found, read_card()))
+    record = write_results(results, folder)
     read = with_verdicts(read_results(folder, record))
     return with_saturated(read.measurements), read.curves
 

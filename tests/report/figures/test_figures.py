@@ -40,7 +40,7 @@ from montecarlo.report.figures.weights import plot_effective_keys, plot_weights_
 
 #: Letters that stand for a quantity, and functions with longer names.
 SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "P", "Q", "ij"}
-SYMBOLS |= set("acdeijkmnpqrstuvxz")
+SYMBOLS |= set("LTWgacdeijkmnpqrstuvxz")
 
 
 def texts_of(figure: Figure) -> list[str]:
