@@ -9,6 +9,11 @@ import pytest
 REQUIRED = "MONTECARLO_REQUIRE_BROWSER"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
+# Tests run on every core: threads of BLAS would only wait for each other there.  Where
+# this is read, no test has imported NumPy, and workers have it from who starts them.
+for library in ("MKL", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+
 
 def pytest_configure(config):
     """Register what marks the tests that need a browser."""
@@ -20,6 +25,17 @@ def skip_or_fail(reason):
     if os.environ.get(REQUIRED) == "1":
         pytest.fail(f"{reason}, and {REQUIRED} is set")
     pytest.skip(reason)
+
+
+@pytest.fixture(scope="module")
+def one_figure():
+    """Reports have no other figure: drawing takes most of the time of a small one."""
+    from montecarlo.report.figures import FIGURES  # noqa: PLC0415
+
+    only = {"variance": FIGURES["variance"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("montecarlo.report.render.formats.FIGURES", only)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -50,9 +50,13 @@ MOST_FILES = 12
 #: Where a command imports: what takes long, within its work, which can be interrupted.
 PLACE = ("work",)
 #: Who imports by a string what is asked for by its name.
-LAZY = ("", "__main__")
-#: The one function beside a command's work() that imports, and what: it needs an extra.
-OPTIONAL = ("execution.executors", "make_executor", "montecarlo.execution.cluster")
+LAZY = ("", "__main__", "report.formats")
+#: The functions beside a command's work() that import, and what: it needs an extra, or
+#: takes long and is not needed to say which workers there are.
+OPTIONAL = {
+    ("execution.executors", "make_executor", "montecarlo.execution.cluster"),
+    ("execution.local_workers", "limit_blas", "numpy"),
+}
 
 
 def stage_of(name: str) -> str:
@@ -226,12 +230,12 @@ def drawing(modules: dict[str, Module]) -> Iterator[str]:
 
 
 def late_imports(modules: dict[str, Module]) -> Iterator[str]:
-    """Only a command's work() imports inside a function, and what needs an extra; by a
-    string only what is asked for by its name.
+    """Only a command's work() imports inside a function, and what is not always there
+    or needed; by a string only what is asked for by its name.
     """
     for module in modules.values():
         for item in imports_of(module):
-            if (module.name, *item.within, item.target) == OPTIONAL:
+            if (module.name, *item.within, item.target) in OPTIONAL:
                 continue
             if item.within and not (module.stage == "cli" and item.within == PLACE):
                 yield f"{module.name}:{item.line} imports inside {item.within[-1]}()"

@@ -1,13 +1,16 @@
 """What stands in a table has all that goes with it, or a test here says what lacks.
 
-A distribution, a divisor, a number format and a quantity are one entry each.  An entry
-that forgets a symbol or a name, has no look left, or neither an exact reference nor a
-reason for having none, fails here and not on a page.
+A distribution, a divisor, a number format, a quantity and a figure are one entry each.
+An entry that forgets a symbol or a name, has no look left, no caption, or neither an
+exact reference nor a reason for having none, fails here and not on a page.
 """
 
 import math
+import re
 import tomllib
 from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,17 +20,21 @@ from montecarlo.attention.number_formats import FORMAT_QUANTITIES, NUMBER_FORMAT
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import SATURATED
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.cli.options import SHARED
+from montecarlo.cli.report import build_parser
+from montecarlo.execution.executors import EXECUTORS, make_executor
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
 )
-from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.formats import FORMATS, read_format
+from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.formulas import math_ml
+from montecarlo.report.language.messages import source_messages
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.report.language.templates import template_folder
-from montecarlo.report.render import numbering
+from montecarlo.report.render.numbering import place_figures
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.theory.references import REFERENCES, reference
@@ -125,21 +132,66 @@ def test_a_quantity_is_whole(name):
     assert (name in REFERENCES) != (name in NO_REFERENCE)
 
 
-def test_every_figure_is_shown_and_numbered():
-    """Once on the two pages of a report, and on that of own claims; nothing else is."""
-    shown = "".join(
-        path.read_text(encoding="utf-8")
-        for name in ("topics.html.j2", "sections")
-        for path in [template_folder() / name]
-        for path in (path.rglob("*.j2") if path.is_dir() else [path])
-    )
-    for name in FIGURES:
-        assert f'pictures.show("{name}")' in shown
-    orders = (numbering.REPORT_FIGURES, numbering.EVIDENCE_FIGURES)
-    numbered = [one for order in orders for names in order.values() for one in names]
-    assert sorted(numbered) == sorted(FIGURES)
-    own = [one for names in numbering.OWN_FIGURES.values() for one in names]
-    assert sorted(own) == sorted(FIGURES)
+@pytest.fixture(scope="module")
+def messages():
+    """What each language has to translate."""
+    return source_messages()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_whole(name, messages):
+    """It is described, its words are found for translation, it has a place on a page.
+
+    That its words name what its fact has is seen where pages are rendered.
+    """
+    spec = FIGURES[name]
+    assert spec.id == name
+    assert spec.shows
+    for words in (spec.caption, spec.alternative):
+        assert words, f"{name} must have a caption and an alternative text"
+        assert words in messages, f"{name} must mark its words by message()"
+    if spec.section in {"answer", "method"}:  # of which there is one each
+        assert spec.on_report == (spec.section == "answer")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_format_is_whole(name):
+    """It has files of its own in each language, and help and README name it.
+
+    That they are written, by whomever, is the matter of `test_formats`.
+    """
+    whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=SimpleNamespace())
+    whole.findings.own = False
+    files = {one: list(read_format(one)(whole)) for one in FORMATS}
+    assert {code for _, _, code in files[name]} in ({SOURCE}, set(LANGUAGES))
+    assert all(callable(render) for _, render, _ in files[name])
+    written = [file for each in files.values() for file, *_ in each]
+    assert len(set(written)) == len(written), "two formats write the same file"
+    root = Path(__file__).parents[1]
+    assert re.search(rf"\b{name}\b", (root / "README.md").read_text(encoding="utf-8"))
+    assert name in build_parser().format_help()
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_an_executor_is_whole(name):
+    """It works or is of a cluster, and help and the pages on clusters name it."""
+    kind = EXECUTORS[name]
+    assert (kind.start is None) == bool(kind.needed)
+    if kind.start is not None:
+        with make_executor(1, name) as executor:
+            assert executor.submit(len, name).result() == len(name)
+            assert (executor.jobs, executor.room) == (1, kind.room)
+    assert name in SHARED["--executor"]["help"]
+    docs = Path(__file__).parents[1].joinpath("docs", "cluster.md")
+    assert f"\n| `{name}` |" in docs.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_every_figure_has_one_place(own):
+    """On the two pages of a report together, and on that of own claims."""
+    orders = [place_figures(own=own, on_report=page) for page in {True, own}]
+    placed = [one for order in orders for ids in order.values() for one in ids]
+    assert sorted(placed) == sorted(FIGURES)
 
 
 def test_sources_name_sentences_that_are_there():

@@ -56,6 +56,7 @@ def test_own_text_is_long_enough(example):
     assert len(example["passages_of"](text, Words())) >= 8
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     any(find_spec(name) is None for name in NEEDED), reason="no [example] extra"
 )

@@ -25,7 +25,8 @@ import pytest
 from montecarlo.cli import exits
 from montecarlo.cli.report import main as report_main
 from montecarlo.report import rerendering
-from montecarlo.report.render import contents, formats
+from montecarlo.report.formats import html
+from montecarlo.report.render import contents
 from montecarlo.results.folder import file_hash
 from montecarlo.results.sealing import seal
 
@@ -89,7 +90,7 @@ def fuzz(monkeypatch, tmp_path, capsys):
         # reads all templates, whatever came
         where = import_module(f"montecarlo.report.{module}")
         monkeypatch.setattr(where, "require_complete", list)
-    monkeypatch.setitem(formats.FORMATS, "html", taken)
+    monkeypatch.setattr(html, "files", taken)
     monkeypatch.setattr(contents, "draw_figures", lambda *_: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
     monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)

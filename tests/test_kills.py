@@ -16,7 +16,7 @@ import pytest
 
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
-from montecarlo.execution.executors import ROOM
+from montecarlo.execution.workers import ROOM
 from montecarlo.report.render import embedding, formats
 from montecarlo.results.folder import (
     JOURNAL,

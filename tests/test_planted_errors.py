@@ -182,7 +182,9 @@ def find_worse(monkeypatch, name, grid, seed):
     return worsened(clean, verdicts_of(grid, seed))
 
 
-@pytest.mark.parametrize("name", ["variance", "trace-without-s2"])
+@pytest.mark.parametrize(
+    "name", ["variance", pytest.param("trace-without-s2", marks=pytest.mark.slow)]
+)
 def test_mistake_is_noticed_by_a_small_study(monkeypatch, name):
     """A part of the quick study notices a mistake in a distribution and one in the
     Jacobian.
@@ -190,8 +192,9 @@ def test_mistake_is_noticed_by_a_small_study(monkeypatch, name):
     assert find_worse(monkeypatch, name, SMALL, seed=1)
 
 
+@pytest.mark.slow
 def test_no_mistake_is_not_noticed():
-    """The tests above can fail: the same study again is no worse."""
+    """The test above can fail: the same study again is no worse."""
     clean = clean_verdicts(SMALL, 1)
 
     assert worsened(clean, verdicts_of(SMALL, 1)) == {}

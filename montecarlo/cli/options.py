@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from montecarlo.errors import InputError
+from montecarlo.execution.executors import EXECUTORS
 from montecarlo.printing import printable
 
 #: Heading of the options that most people need; a page of help begins with it.
@@ -44,7 +45,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--jobs": {"metavar": "N", "help": "workers (default: one per core)"},
     "--executor": {
         "metavar": "NAME",
-        "help": "threads, processes, dask or tls://HOST:PORT (docs/cluster.md)",
+        "help": f"{', '.join(EXECUTORS)} (docs/cluster.md)",
     },
     "--config": {"metavar": "FILE", "help": "a TOML file; flags override it"},
     "--fresh": {

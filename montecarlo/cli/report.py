@@ -12,6 +12,7 @@ from montecarlo.cli.exits import DONE, FAILING, importing, run
 from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
 from montecarlo.names import PROJECT
 from montecarlo.printing import print_lines
+from montecarlo.report.formats import DEFAULT, FORMATS
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -29,7 +30,9 @@ def build_parser() -> argparse.ArgumentParser:
             "--only": option("claims, and what they need", **NAMES),
             "--output": {},
             "--from": option("render these results again, and sample nothing"),
-            "--format": option("html (default), markdown, fragment, json", **NAMES),
+            "--format": option(
+                f"{DEFAULT} (default), {', '.join(FORMATS[1:])}", **NAMES
+            ),
             "--list": option(
                 "print distributions, claims, figures, languages, quantities or "
                 "presets, and stop",

@@ -6,23 +6,21 @@ import re
 from functools import partial
 
 from montecarlo.errors import InputError
-from montecarlo.execution.local_workers import start_processes, start_threads
-from montecarlo.execution.workers import Workers
+from montecarlo.execution.local_workers import LOCAL
+from montecarlo.execution.workers import Kind, Workers
 from montecarlo.names import PROJECT, look_up
 
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 #: A connection that asks for certificates, and one that lets anybody in, which has to
 #: be asked for by that name: in a flag, a file and a record it says what it is.
 SAFE, UNSAFE = "tls://HOST:PORT", "insecure+tcp://HOST:PORT"
-#: What there is to choose from.
-KINDS = (THREADS, PROCESSES, DASK, SAFE, UNSAFE)
-#: Tasks that a worker of this machine is given at once, the one it works on included:
-#: some, so that it never waits, and few, so that few are suspected when it dies and few
-#: are finished but not yet in the journal when the run is killed.
-ROOM = 3
+#: What there is to choose from; those of this machine stand with what starts them.
+EXECUTORS = LOCAL | {
+    DASK: Kind(needed=("distributed", "cryptography")),
+    SAFE: Kind(needed=("distributed",)),
+    UNSAFE: Kind(needed=("distributed",)),
+}
 _ADDRESS = re.compile(r"(?P<scheme>tls|tcp|insecure\+tcp)://[^\s:/]+:[0-9]{1,5}")
-#: What each kind that needs the extra imports.
-_NEEDED = {DASK: ("distributed", "cryptography"), SAFE: ("distributed",)}
 
 
 def available_cores() -> int:
@@ -38,23 +36,23 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
     Parameters
     ----------
     kind : str
-        One of `KINDS`, or an address like the last two of them.
+        One of `EXECUTORS`, or an address like the last two of them.
     jobs : int, optional
         How many were asked for.
 
     Raises
     ------
     InputError
-        If the kind is not known, it needs an extra that is not installed, a number was
-        asked for where the cluster has its own, or a connection that lets anybody in
-        was not asked for as one.
+        If the kind is not known, it needs an extra that is not installed, more were
+        asked for than it can be or any where the cluster has its own, or a connection
+        that lets anybody in was not asked for as one.
     """
     address = _ADDRESS.fullmatch(kind)
     remote = address is not None
     if not remote:
         if kind in (SAFE, UNSAFE):
             raise InputError(f"executor must name a host and a port, got {kind!r}")
-        look_up("executor", kind, dict.fromkeys(KINDS))
+        look_up("executor", kind, EXECUTORS)
     if address is not None and address["scheme"] == "tcp":
         raise InputError(
             "executor must be tls://HOST:PORT with certificates, got "
@@ -62,8 +60,8 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
             "code on its workers and in this process; in a network that you trust, "
             f"insecure+{kind} says so (docs/cluster.md)"
         )
-    needed = _NEEDED.get(SAFE if remote else kind, ())
-    if any(importlib.util.find_spec(name) is None for name in needed):
+    known = EXECUTORS[SAFE if remote else kind]
+    if any(importlib.util.find_spec(name) is None for name in known.needed):
         raise InputError(
             f"executor {kind} needs the [cluster] extra, which is not installed: "
             f"python -m pip install '{PROJECT}[cluster]'"
@@ -72,6 +70,10 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
         raise InputError(
             f"jobs must be left out with executor {kind}, which has workers of its "
             f"own, got {jobs}"
+        )
+    if jobs and known.most_jobs and jobs > known.most_jobs:
+        raise InputError(
+            f"jobs must be at most {known.most_jobs} with executor {kind}, got {jobs}"
         )
 
 
@@ -83,7 +85,7 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
     jobs : int, optional
         At least 1; by default one for each core.  A cluster has its own.
     kind : str, optional
-        One of `KINDS`; by default a thread for one job, processes for more.
+        One of `EXECUTORS`; by default a thread for one job, processes for more.
 
     Raises
     ------
@@ -97,10 +99,10 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
     n = jobs or available_cores()
     chosen = kind or (THREADS if n == 1 else PROCESSES)
     check_executor(chosen)
-    if chosen == THREADS:
-        return Workers(chosen, partial(start_threads, n), room=ROOM * n)
-    if chosen == PROCESSES:
-        return Workers(chosen, partial(start_processes, n), room=ROOM * n)
+    known = EXECUTORS.get(chosen, Kind())
+    if known.start is not None:
+        n = min(n, known.most_jobs or n)
+        return Workers(chosen, partial(known.start, n), room=known.room * n)
     from montecarlo.execution import cluster
 
     if chosen == DASK:

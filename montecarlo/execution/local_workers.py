@@ -19,11 +19,10 @@ from multiprocessing import resource_tracker
 from threading import Thread
 from typing import TypeVar
 
-import numpy as np  # noqa: F401 - loads BLAS, or there would be nothing to limit
 from threadpoolctl import threadpool_limits
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.execution.workers import Pool
+from montecarlo.execution.workers import Kind, Pool
 
 T = TypeVar("T")
 #: Seconds in which processes that are to end at once may finish what they are at.
@@ -34,6 +33,8 @@ NO_THREAD = "can't start new thread"
 
 def limit_blas() -> None:
     """Keep BLAS to one thread in this process from now on."""
+    import numpy  # noqa: F401, ICN001 - loads BLAS, or nothing would be limited
+
     threadpool_limits(limits=1, user_api="blas")
 
 
@@ -88,6 +89,10 @@ def start_processes(jobs: int) -> Pool:
         ending.join()
 
     return Pool(partial(_submit, pool, "processes"), close, jobs)
+
+
+#: Workers of this machine that need no extra, by the name that asks for them.
+LOCAL = {"threads": Kind(start_threads), "processes": Kind(start_processes)}
 
 
 def _submit(

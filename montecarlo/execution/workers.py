@@ -11,6 +11,10 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+#: Tasks that a worker of this machine is given at once, the one it works on included:
+#: some, so that it never waits, and few, so that few are suspected when it dies and few
+#: are finished but not yet in the journal when the run is killed.
+ROOM = 3
 
 
 class Pool(NamedTuple):
@@ -30,6 +34,27 @@ class Pool(NamedTuple):
     submit: Callable[..., Future[Any]]
     close: Callable[[bool], None]
     jobs: int
+
+
+class Kind(NamedTuple):
+    """A kind of workers, as `montecarlo.execution.executors.EXECUTORS` has it.
+
+    Attributes
+    ----------
+    start : callable or None
+        Starts so many workers; None: of a cluster.
+    room : int
+        Tasks that a worker is given at once.
+    most_jobs : int, optional
+        How many there are at most; more are refused.
+    needed : tuple of str
+        Modules of the extra ``[cluster]`` that it imports.
+    """
+
+    start: Callable[[int], Pool] | None = None
+    room: int = ROOM
+    most_jobs: int | None = None
+    needed: tuple[str, ...] = ()
 
 
 class Workers(Executor):

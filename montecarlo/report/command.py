@@ -20,11 +20,12 @@ from montecarlo.report.content.texts.author_texts import (
     require_erratum,
 )
 from montecarlo.report.content.views import Findings
+from montecarlo.report.formats import DEFAULT, FORMATS
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.messages import require_complete
 from montecarlo.report.language.own_words import OWN_FILE
+from montecarlo.report.making import import_all, make_report
 from montecarlo.report.options import Target, read_options
-from montecarlo.report.render.formats import FORMATS, import_all, make_report
 from montecarlo.report.terminal import print_outcome, progress_bar
 from montecarlo.results.journal import JournaledStore
 from montecarlo.results.publishing import publishing
@@ -56,8 +57,8 @@ def report_maker(
         If a format or a key is not known, or a file not usable.
     """
     for name in asked or ():
-        look_up("format", name, FORMATS)
-    formats = tuple(name for name in FORMATS if name in (asked or ("html",)))
+        look_up("format", name, dict.fromkeys(FORMATS))
+    formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
     authors = read_author_texts(texts)
 
     def make(

@@ -86,15 +86,25 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")
     ] = None
     divisor: Annotated[str | None, about("likewise")] = None
+    optimiser: Annotated[
+        str | None, about("of training: `sgd` or `adam`; empty: no training")
+    ] = None
+    arm: Annotated[
+        str | None, about("of training: what is compared, a divisor and how W_Q starts")
+    ] = None
     curve: Annotated[str, about("what is drawn")]
     claim: Annotated[str | None, about("of which claim; empty: of none")] = None
     interpretation: Annotated[str | None, about("of which interpretation")] = None
     outcome: Annotated[
-        str | None, about("which outcome's share; of miss rates, what is counted")
+        str | None,
+        about(
+            "which outcome's share; of miss rates, what is counted; of training, which "
+            "quantile, or `low` and `high` of an interval"
+        ),
     ] = None
     n_replicates: Annotated[
         Annotated[int, about("", ge=1, le=2**40)] | None,
-        about("replicates that each judgement counted had"),
+        about("replicates that each judgement counted had; of training, seeds"),
     ] = None
     x: Annotated[Finite, about("where the point lies", "the curve's")]
     estimate: Annotated[Finite | None, about("its height", "the curve's")] = None

@@ -1,6 +1,6 @@
 """A user's own claims: sampled as far as they need, judged by the same rule.
 
-A claim speaks of ranges, and a verdict about a range needs places over the whole of
+A claim speaks of ranges, and a verdict about a range needs points over the whole of
 it, whatever the preset's grid has there: a quantity that is small at both ends may be
 large between them.
 """
@@ -53,7 +53,7 @@ def own_study(
     catalogue : Catalogue
         The user's.
     preset : str
-        Whose grid and budgets to use; places that a claim speaks of and the grid lacks
+        Whose grid and budgets to use; points that a claim speaks of and the grid lacks
         are added to it.
     seed : int
     error_rate : float
@@ -69,13 +69,13 @@ def own_study(
 
 
 def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
-    """Return a grid that has places over the whole domain of every claim's checks.
+    """Return a grid that has points over the whole domain of every claim's checks.
 
     Parameters
     ----------
     catalogue : Catalogue
     grid : Grid
-        Kept as it is where it has these places already.
+        Kept as it is where it has these points already.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     Notes
     -----
     A check that names no distribution is judged under every distribution that the grid
-    has in its domain, so places that one check adds may call for more under another:
+    has in its domain, so points that one check adds may call for more under another:
     they are added until none is missing.
     """
     checks = [
@@ -240,7 +240,7 @@ def _require_sizes(check: Check, where: str) -> None:
 
 
 def _require_places(check: Check, n_divisors: int) -> None:
-    """Refuse places where the quantity does not exist, or that cost too much."""
+    """Refuse points where the quantity does not exist, or that cost too much."""
     for block in _blocks(check, ()):
         for point in block.points():
             if why := lacks(check, point):
@@ -253,7 +253,7 @@ def _fields(check: Check) -> tuple[str, ...]:
 
 
 def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:
-    """Yield the places of a check's domain, for each thing that it names."""
+    """Yield the points of a check's domain, for each thing that it names."""
     domain = check.domain
     rows = check.quantity not in PAIR_QUANTITIES
     formats = check.quantity in FORMAT_QUANTITIES

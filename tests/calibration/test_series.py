@@ -1,5 +1,7 @@
 """Slopes, ratios of ends, spreads and shares are judged as the report judges them."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -22,8 +24,9 @@ KEYS = {
 }
 
 
+@cache
 def banks_of(n_keys, distribution="laplace"):
-    """The banks of a short series."""
+    """The banks of a short series, drawn once for all tests."""
     return [
         read_or_draw(
             parse_point(distribution, distribution, d_k, n_keys), SEED, SIZE, None
@@ -51,6 +54,7 @@ def test_many_contrasts_are_the_report_s(n_keys, relation):
         assert (low[number], high[number]) == pytest.approx(expected, rel=1e-9)
 
 
+@cache
 def saturating():
     """A bank with shares between 0 and 1, and quantiles far apart."""
     return read_or_draw(parse_point("gaussian", "gaussian", 64, 32), SEED, SIZE, None)

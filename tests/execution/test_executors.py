@@ -19,16 +19,19 @@ import pytest
 from montecarlo.errors import UnfinishedError
 from montecarlo.execution import local_workers
 from montecarlo.execution.executors import (
+    EXECUTORS,
     available_cores,
     check_executor,
     make_executor,
 )
-from montecarlo.execution.local_workers import NO_THREAD
+from montecarlo.execution.local_workers import NO_THREAD, start_threads
+from montecarlo.execution.workers import Kind
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
 SCRIPT = """
 import json
+import numpy
 from threadpoolctl import threadpool_info
 from montecarlo.execution.executors import make_executor
 
@@ -124,6 +127,17 @@ def test_what_makes_certificates_is_part_of_the_extra(monkeypatch):
     check_executor("tls://localhost:8786")
     with pytest.raises(ValueError, match=r"\[cluster\] extra"):
         check_executor("dask")
+
+
+def test_an_entry_says_how_many_there_are_at_most(monkeypatch):
+    """One entry is a kind that can be asked for, with the number that it allows."""
+    lone = Kind(start_threads, room=1, most_jobs=1)
+    monkeypatch.setitem(EXECUTORS, "lone", lone)
+    check_executor("lone", 1)
+    with pytest.raises(ValueError, match="jobs must be at most 1 with executor lone"):
+        check_executor("lone", 2)
+    with make_executor(kind="lone") as executor:
+        assert (executor.kind, executor.jobs, executor.room) == ("lone", 1, 1)
 
 
 def handler():

@@ -10,9 +10,9 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 import pytest
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.execution.executors import ROOM, make_executor
+from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import MOST_DEATHS, MOST_RENEWALS, finish
-from montecarlo.execution.workers import Pool, Workers
+from montecarlo.execution.workers import ROOM, Pool, Workers
 
 
 def square(number):

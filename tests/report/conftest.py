@@ -1,13 +1,16 @@
 """One small real study, its results on disk, and its pages, parsed once."""
 
+import fcntl
 import json
+import os
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
@@ -26,6 +29,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.execution.executors import make_executor
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
+from montecarlo.report import making, rerendering
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.observed.record import (
     read_observation,
@@ -38,11 +42,13 @@ from montecarlo.report.content.record import (
     with_studies,
 )
 from montecarlo.report.content.texts.errata import make_errata
+from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.captions.facts import threshold_panels
+from montecarlo.report.formats import html
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.observed.pages import draw_observed, render_observed
-from montecarlo.report.render import formats
+from montecarlo.report.render import embedding
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.pages import (
     render_erratum,
@@ -224,16 +230,30 @@ class Report:
             raise Gathered(contents)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(formats, "render_page", stop)
-            patch.setattr(formats, "read_language", lambda code: code)
-            with pytest.raises(Gathered) as found:
-                formats.make_report(self.results, self.catalogue, CODES, self.folder)
+            patch.setattr(html, "render_page", stop)
+            patch.setattr(making, "read_language", lambda code: code)
+            drawn = (self.folder / "figures").exists()
+            kept = self.keep_figures() if drawn else nullcontext()
+            with kept, pytest.raises(Gathered) as found:
+                making.make_report(self.results, self.catalogue, CODES, self.folder)
         return found.value.contents
 
     @property
     def claims(self) -> dict[str, Any]:
         """What claims.json holds, as plain data of a test's own."""
         return json.loads(self._claims)
+
+    @contextmanager
+    def keep_figures(self) -> Iterator[None]:
+        """Let its figures be read where they would be drawn anew, which is slow."""
+
+        def read(spec: FigureSpec, *_: object) -> str | None:
+            path = self.folder / "figures" / f"{spec.id}.svg"
+            return path.read_text(encoding="utf-8") if path.exists() else None
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(embedding, "render_svg", read)
+            yield
 
     def page(self, name: str) -> Page:
         """Return a page: by the code of its language, as the index, as an erratum."""
@@ -322,31 +342,58 @@ def _changed(field: str, value: Any, change: Callable[[str], str]) -> Any:
     return _rewritten(value, change)
 
 
-def sampled(study: Study, folder: Path, **more: str) -> Report:
-    """Sample, judge and write as the command would, but for the pages."""
+def made_once(
+    factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]
+) -> Path:
+    """Return a folder of this worker's own, with what the first of them has made."""
+    mine, base = factory.mktemp(name), factory.getbasetemp()
+    of_all = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    kept = of_all / f"{name}-kept"
+    with kept.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        if not kept.exists():
+            made = factory.mktemp(name)
+            make(made)
+            made.rename(kept)
+    return Path(shutil.copytree(kept, mine, dirs_exist_ok=True))
+
+
+def sampled(study: Study, folder: Path, **more: str) -> None:
+    """Sample, judge, draw and write as the command would, but for the pages."""
     with make_executor(1) as executor:
         results = with_calibration(run_study(study, executor), read_card())
     if "own_claims" not in more:
         results = with_studies(results)
     record = write_results(results, folder)
     write_run(folder, {**record, "only": [], "languages": list(CODES), **more})
-    return Report(folder, study.catalogue)
+    Report(folder, study.catalogue)
+
+
+@pytest.fixture
+def drawn_here(monkeypatch):
+    """What is rendered again is drawn here: workers take longer to start than that."""
+    monkeypatch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
 
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory):
     """The small study of the five texts."""
-    return sampled(Study(read_catalogue(), SMALL), tmp_path_factory.mktemp("report"))
+    study = Study(read_catalogue(), SMALL)
+    folder = made_once(tmp_path_factory, "report", partial(sampled, study))
+    return Report(folder, study.catalogue)
 
 
 @pytest.fixture(scope="session")
 def own_report(tmp_path_factory):
     """A small study of a user's own claims."""
-    folder = tmp_path_factory.mktemp("own")
     catalogue, content = read_own_claims(OWN_CLAIMS)
-    (folder / OWN_FILE).write_bytes(content)
     study = Study(catalogue, SMALL, preset="quick", whole_grid=False)
-    return sampled(study, folder, own_claims=OWN_FILE)
+
+    def make(folder: Path) -> None:
+        (folder / OWN_FILE).write_bytes(content)
+        sampled(study, folder, own_claims=OWN_FILE)
+
+    return Report(made_once(tmp_path_factory, "own", make), catalogue)
 
 
 class ObservedReport:

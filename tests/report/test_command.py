@@ -378,6 +378,7 @@ def test_failed_run_leaves_the_old_report(run, config, earlier, error, expected)
     assert expected != 130 or "3 finished batches are kept" in complaint
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_failure_while_rendering_leaves_the_old_report(
     run, config, earlier, monkeypatch
 ):
@@ -401,7 +402,9 @@ def test_failure_while_rendering_leaves_the_old_report(
 
 
 def test_rendering_again_gives_the_same_bytes(run, finished, tmp_path):
-    """The same results give the same pages and figures, without sampling."""
+    """The same results give the same pages and figures, without sampling; workers draw
+    them.
+    """
     again = tmp_path / "again"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_command, "run_study", forbidden)
@@ -411,6 +414,7 @@ def test_rendering_again_gives_the_same_bytes(run, finished, tmp_path):
     assert "de.html" in contents(again)
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_rendering_in_place_loses_nothing(run, finished, tmp_path):
     """Where it is, all of a report is rendered; less of it goes to another folder."""
     place = tmp_path / "place"
@@ -424,6 +428,7 @@ def test_rendering_in_place_loses_nothing(run, finished, tmp_path):
     assert contents(place) == before
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_rendering_in_one_language(run, finished, tmp_path):
     """In fewer languages there are no links to the others."""
     place = tmp_path / "place"
@@ -435,6 +440,7 @@ def test_rendering_in_one_language(run, finished, tmp_path):
     assert 'href="de.html"' not in (place / "en.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_rendering_in_other_formats(run, finished, tmp_path):
     """Asked for by name, formats stand beside each other, and pages are not written."""
     place = tmp_path / "place"
@@ -455,6 +461,7 @@ def test_unknown_format_is_refused(refused, finished):
     assert "'markdown'" in refused("--from", finished, "--format", "markdwon")
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_author_file_reaches_errata_alone(run, finished, tmp_path):
     """With a file of the author's nothing but errata, and their hashes, are others."""
     place, path = tmp_path / "place", tmp_path / "text.md"

@@ -76,8 +76,9 @@ def test_captions_are_those_of_the_page(drawn, report, code):
     assert len(re.findall(r"^- ", text, re.MULTILINE)) == legend > 4
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
-    """Neither a clock nor the user's style is in a file."""
+    """Neither a clock, a worker nor the user's style is in a file."""
     arguments = ["--from", report.folder, "--output", tmp_path, "--quiet"]
     arguments += ["--only", "saturation", "--only", "variance"]
     with mpl.rc_context({"lines.linewidth": 9.0, "savefig.facecolor": "red"}):
@@ -87,6 +88,7 @@ def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
             assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path
 
 
+@pytest.mark.usefixtures("drawn_here")
 @pytest.mark.parametrize(
     ("theme", "colours"),
     [
@@ -176,6 +178,7 @@ def test_foreign_folder_is_left_alone(run, report, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_figure_without_data_is_no_file(run, report, tmp_path, monkeypatch):
     """Where none of the figures has data the run fails, and nothing is written."""
     monkeypatch.setitem(

@@ -15,10 +15,11 @@ import pytest
 
 import montecarlo.report.command as report_command
 from montecarlo.cli.report import main
-from montecarlo.execution.executors import make_executor
 from montecarlo.report import rerendering
 from montecarlo.results.folder import JOURNAL, TIMING_FILE, files_of
 from montecarlo.results.journal import open_journal
+
+pytestmark = pytest.mark.usefixtures("one_figure")
 
 STUDY = """
 lang = ["en"]
@@ -134,6 +135,7 @@ def test_damaged_journal_is_refused(run, interrupted):
     assert run("--fresh") == (0, "")
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_folder_in_use(run, tmp_path):
     """Two runs in one folder: the second is refused, whether it samples or renders."""
     assert run()[0] == 0
@@ -151,6 +153,7 @@ def test_folder_in_use(run, tmp_path):
     assert main(again) == 0
 
 
+@pytest.mark.usefixtures("drawn_here")
 def test_rendering_again_leaves_the_journal(run, interrupted, tmp_path):
     """An interrupted run can still go on after other results were rendered there."""
     whole = tmp_path / "whole"
@@ -231,6 +234,7 @@ def fail_at(monkeypatch, folder, step, error):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("drawn_here")
 @pytest.mark.parametrize("code", [errno.ENOSPC])
 def test_a_disk_that_fails_while_publishing(run, tmp_path, monkeypatch, capsys, code):
     """Whichever file of a report cannot be written or renamed: a line with the reason,
@@ -239,7 +243,6 @@ def test_a_disk_that_fails_while_publishing(run, tmp_path, monkeypatch, capsys, 
     """
     assert run("--format", "json")[0] == 0
     output = tmp_path / "output"
-    monkeypatch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
     again = ["--from", str(output), "--output", str(output), "--quiet"]
     monkeypatch.setattr(rerendering, "_writes_less", lambda _: False)
     again += ["--format", "json", "--lang", "en"]

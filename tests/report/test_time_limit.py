@@ -8,6 +8,8 @@ import pytest
 from montecarlo.cli.report import main
 from montecarlo.results.folder import TIMING_FILE, files_of, write_run
 
+pytestmark = pytest.mark.usefixtures("one_figure")
+
 STUDY = """
 lang = ["en"]
 jobs = 1
@@ -97,7 +99,8 @@ def test_same_replicates_same_bytes(limited, tmp_path):
     """From run.json alone every file is made again to the byte."""
     again = tmp_path / "again"
     source = str(limited / "run.json")
-    assert main(["--replicates-from", source, "--output", str(again), "--quiet"]) == 0
+    given = ["--replicates-from", source, "--jobs", "1", "--quiet"]
+    assert main([*given, "--output", str(again)]) == 0
     assert contents(again) == contents(limited)
 
 
@@ -108,7 +111,8 @@ def test_report_that_had_time_is_made_again_as_well(limited, tmp_path):
     given = ["--config", config, "--max-seconds", "1000", "--quiet"]
     assert main([*given, "--output", str(first)]) == 0
     source = str(first / "run.json")
-    assert main(["--replicates-from", source, "--output", str(second), "--quiet"]) == 0
+    given = ["--replicates-from", source, "--jobs", "1", "--quiet"]
+    assert main([*given, "--output", str(second)]) == 0
     assert contents(first) == contents(second)
     assert record_of(first)["time_limit_reached"] is False
     assert max(record_of(first)["replicates"].values()) > 2

@@ -6,7 +6,7 @@ from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.table import COLUMNS, CURVE_COLUMNS
 
-CURVE = "gaussian,gaussian,none,,4,8,none,weight_by_rank,,,,,1.0,0.5,0.1"
+CURVE = "gaussian,gaussian,none,,4,8,none,,,weight_by_rank,,,,,1.0,0.5,0.1"
 ROW = (
     "gaussian,gaussian,none,,4,256,,none,float64,shifted,score_variance,value,"
     "1.0,0.1,-inf,inf,8,,,r0123456789a"

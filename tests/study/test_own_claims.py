@@ -14,6 +14,8 @@ from montecarlo.claims.schema import Quantifier, Topic
 from montecarlo.claims.sentences import Spoken
 from montecarlo.cli.judge import main
 from montecarlo.cli.report import main as report_main
+from montecarlo.execution.executors import make_executor
+from montecarlo.report import rerendering
 from montecarlo.results.folder import (
     JOURNAL,
     STAGING,
@@ -243,6 +245,7 @@ def test_report_is_rendered_again(finished, tmp_path):
     again = tmp_path / "again"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(report_command, "run_study", forbidden)
+        patch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
         given = ["--from", str(finished), "--output", str(again), "--quiet"]
         assert report_main(given) == 0
     assert contents(again) == contents(finished)

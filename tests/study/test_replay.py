@@ -16,6 +16,8 @@ from montecarlo.sampling.replicates import sample
 from montecarlo.study import tails
 from montecarlo.study.presets import PRESETS
 
+pytestmark = pytest.mark.usefixtures("one_figure")
+
 STUDY = """
 lang = ["en"]
 jobs = 1
@@ -51,7 +53,7 @@ def test_every_point_can_be_replayed(asked):
     """The command of a point, as a shell reads it, samples that very point, its
     seed and indices, with or without number formats, under all divisors.
     """
-    points = [c for grid in PRESETS.values() for c in grid.points()]
+    points = {point for grid in PRESETS.values() for point in grid.points()}
     for point in points:
         command = batch_command(point, 2**62, range(128, 131))
         assert main(words_of(command)) == 0

@@ -12,10 +12,14 @@ from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
+from montecarlo.report.content.training import TrainingView, view_training
+from montecarlo.report.content.training_curves import training_curves
 from montecarlo.results.folder import ResultsError
+from montecarlo.results.table import tabulate_curves
 from montecarlo.results.validating import about, require_whole, validate
 from montecarlo.small_files import read_small
 from montecarlo.study.running import StudyResults
+from montecarlo.training.record import read_record
 
 #: Bytes of a claims.json at most; that of the full preset has two million.
 MOST_CLAIMS = 2**25
@@ -36,6 +40,9 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     sensitivity: Annotated[
         Sensitivity | None, about("what other choices would change; null likewise")
     ] = None
+    training: Annotated[
+        TrainingView | None, about("what training says; null likewise")
+    ] = None
 
 
 def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
@@ -54,13 +61,18 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what a trained model says, and what other choices change."""
+    """Put beside results what training and a trained model say, and other choices."""
+    record = read_record()
+    training = view_training(record)
     claims = _with(
         results.claims,
         trained_model=view_trained(results.study.catalogue),
         sensitivity=read_sensitivity(),
+        training=training,
     )
-    return replace(results, claims=claims)
+    curves = tabulate_curves(training_curves(training, record))
+    curves = pd.concat([results.curves, curves], ignore_index=True)
+    return replace(results, curves=curves, claims=claims)
 
 
 def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:

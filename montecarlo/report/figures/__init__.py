@@ -1,8 +1,8 @@
 """The figures of the report: tables of results in, SVG without words out.
 
 Axes and legends carry symbols and numbers only, so that one set serves all languages.
-A new figure is one module with its `FigureSpec`, and one entry in `FIGURES`; its
-caption stands in figures.html.j2, its place in `render.numbering` and topics.html.j2.
+A new figure is one module with its `FigureSpec`, and one entry in `FIGURES`: captions,
+numbers and places on pages are made from these.
 """
 
 from montecarlo.report.figures.attention import ATTENTION
@@ -17,6 +17,11 @@ from montecarlo.report.figures.judging.texts import TEXTS
 from montecarlo.report.figures.maps import ENTROPY, SATURATION
 from montecarlo.report.figures.planted import PLANTED
 from montecarlo.report.figures.scores import LARGEST_SCORE, VARIANCE
+from montecarlo.report.figures.training import (
+    TRAINING_LOSS,
+    TRAINING_RATES,
+    TRAINING_STARTS,
+)
 from montecarlo.report.figures.weights import (
     EFFECTIVE_KEYS,
     WEIGHT_MAX,
@@ -25,11 +30,16 @@ from montecarlo.report.figures.weights import (
 
 __all__ = ["FIGURES", "FigureSpec", "render_svg"]
 
+#: In the order in which those of a section stand on pages.
 FIGURES = {
     spec.id: spec
     for spec in (
-        *(ATTENTION, VARIANCE, WEIGHTS_BY_RANK, EFFECTIVE_KEYS, WEIGHT_MAX, SATURATION),
-        *(LARGEST_SCORE, GRADIENTS, GRADIENT_RATIO, SCORE_DISTRIBUTION_FIGURE, ENTROPY),
-        *(PLANTED, FORMATS, AUDIT, TEXTS, THRESHOLDS, Z_SCORES, REPORT_CARD),
+        *(ATTENTION, TEXTS),
+        *(AUDIT, VARIANCE, SCORE_DISTRIBUTION_FIGURE),
+        *(EFFECTIVE_KEYS, WEIGHTS_BY_RANK, WEIGHT_MAX, SATURATION, ENTROPY),
+        *(PLANTED, LARGEST_SCORE, THRESHOLDS),
+        *(GRADIENTS, GRADIENT_RATIO),
+        *(FORMATS, TRAINING_LOSS, TRAINING_RATES, TRAINING_STARTS),
+        *(Z_SCORES, REPORT_CARD),
     )
 }

@@ -35,7 +35,7 @@ from montecarlo.report.figures.drawing.panels import (
     rescale,
 )
 from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 from montecarlo.results.example import EXAMPLE
 from montecarlo.results.folder import ResultsError
 
@@ -177,6 +177,23 @@ ATTENTION = FigureSpec(
     "attention",
     build_attention,
     "weights as drawn, and the share of saturated rows",
-    pick_attention,
-    {"divisors": example_rows},
+    section="answer",
+    on_report=True,
+    own_section="weights",
+    caption=message(
+        "Above: attention weights $p_{ij}$ of one draw, in percent: each line is a "
+        "query $i$, each column a key $j$; the same scores unscaled on the left and "
+        r"divided by $\sqrt{d_k}$ on the right. Below: share of the rows whose largest "
+        r"weight is at least $90\,\%%$, against $d_k$, for several numbers of keys "
+        r"$n$, with pointwise $95\,\%%$ intervals."
+    ),
+    alternative=message(
+        "The largest weight of the rows shown is %(first)s %% on average unscaled and "
+        "%(second)s %% divided by √d_k. At d_k = %(d_k)s and n = %(n)s, %(share)s %% "
+        "of unscaled rows are saturated."
+    ),
+    fact=pick_attention,
+    # of the rows shown: no errors, so one decimal
+    constants={"first_error": 1.0, "second_error": 1.0},
+    series={"divisors": example_rows},
 )

@@ -12,7 +12,7 @@ from montecarlo.report.figures.drawing.panels import (
     legend_above,
     letters,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 ENTRY_LOOK = Look(INK, "o", symbol=r"$\mathrm{Var}(q_m)$", filled=False)
 SCORE_LOOK = Look(BLUE, "s", symbol=r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})$")
@@ -55,5 +55,19 @@ def pick_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
 
 
 AUDIT = FigureSpec(
-    "audit", build_audit, "variances that initialisations give", pick_variances
+    "audit",
+    build_audit,
+    "variances that initialisations give",
+    section="premise",
+    caption=message(
+        "Variance of the entries of $Q$ (rings) and of the scores divided by "
+        r"$\sqrt{d_k}$ (squares) after each initialisation, on a logarithmic axis, "
+        r"with pointwise $95\,\%%$ intervals. Vertical line: the variance $1$ that the "
+        "texts assume. Lines:"
+    ),
+    alternative=message(
+        "The variance of the scaled scores after initialisation lies between %(first)s "
+        "and %(second)s."
+    ),
+    fact=pick_variances,
 )

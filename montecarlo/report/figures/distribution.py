@@ -33,7 +33,7 @@ from montecarlo.report.figures.drawing.panels import (
     plot_series,
     powers_of_two,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 from montecarlo.results.table import SCORE_DISTRIBUTION
 
 #: Colour and dash of the exact curves, by d_k.
@@ -115,6 +115,18 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
     "score-distribution",
     build_score_distribution,
     "distribution of the scaled score against the normal distribution",
-    pick_gaps,
-    {"distributions": gap_rows},
+    section="variance",
+    caption=message(
+        "Left: the exact distribution function $F$ of a score divided by "
+        r"$\sqrt{d_k}$, less that of $\mathcal{N}(0, 1)$, for Gaussian entries and "
+        r"four $d_k$. Right: the same difference at one point $x^{\ast}$ against "
+        r"$d_k$, for several distributions of the entries, with pointwise $95\,\%%$ "
+        "intervals; grey line: exact theory for Gaussian entries."
+    ),
+    alternative=message(
+        "The distribution function of a scaled score lies %(first)s above the normal "
+        "one at d_k = %(low)s and %(second)s at d_k = %(d_k)s."
+    ),
+    fact=pick_gaps,
+    series={"distributions": gap_rows},
 )

@@ -25,7 +25,7 @@ from montecarlo.report.figures.drawing.panels import (
     plot_series,
     powers_of_two,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 D_K, N_KEYS = 64, 128
 MARK = 4.5
@@ -119,6 +119,19 @@ FORMATS = FigureSpec(
     "formats",
     build_formats,
     "overflow and resolution by number format",
-    pick_overflows,
-    {"divisors": error_rows, "formats": tail_rows},
+    section="arithmetic",
+    caption=message(
+        "Left: probability that the exponential of one unscaled score overflows, "
+        "against $d_k$, both axes logarithmic, with exact theory as grey lines; "
+        r"formats are named by their rounding $u$. Right: mean error $\delta$ of the "
+        "weights, half the sum of the absolute errors, against $u$ for several "
+        r"divisors, drawn beside each other; dashed: $\delta = u$."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the exponential of an unscaled score overflows with "
+        "probability %(first)s in %(half)s and %(second)s in %(single)s."
+    ),
+    fact=pick_overflows,
+    constants={"half": "float16", "single": "float32"},
+    series={"divisors": error_rows, "formats": tail_rows},
 )

@@ -36,7 +36,7 @@ from montecarlo.report.figures.drawing.panels import (
     powers_of_two,
     symbol_of,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 QUANTITIES = tuple(GRADIENT_LOOKS)
 #: Marks are smaller in small panels.
@@ -163,12 +163,33 @@ GRADIENTS = FigureSpec(
     "gradients",
     build_gradients,
     "four gradients: mean, median and lowest tenth",
-    pick_gradients,
-    {"divisors": gradient_rows},
+    section="gradients",
+    on_report=True,
+    caption=message(
+        "Gradients against $d_k$, both axes logarithmic: one line of panels for each "
+        "gradient, one column for each $n$. Solid: mean; dashed: median; dotted: "
+        r"$10\,\%%$ quantile. Grey line in the first panels: exact theory for the mean."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and n = %(n)s the Frobenius norm of the unscaled Jacobian is "
+        "%(first)s on average, and %(second)s in the median."
+    ),
+    fact=pick_gradients,
+    series={"divisors": gradient_rows},
 )
 GRADIENT_RATIO = FigureSpec(
     "gradient-ratio",
     build_gradient_ratio,
     "gradients without the divisor over those with it",
-    pick_gradient_ratios,
+    section="gradients",
+    caption=message(
+        r"Mean gradient unscaled over mean gradient divided by $\sqrt{d_k}$, from the "
+        r"same draws, with pointwise $95\,\%%$ intervals. Above the line at $1$ the "
+        "unscaled gradient is the larger one."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and n = %(n)s the mean trace is %(first)s times, the mean "
+        "gradient by the query %(second)s times as large unscaled as divided by √d_k."
+    ),
+    fact=pick_gradient_ratios,
 )

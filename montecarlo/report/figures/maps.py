@@ -25,7 +25,7 @@ from montecarlo.report.figures.drawing.panels import (
     plot_limit,
 )
 from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 #: Inches of a row of cells, and of what stands above and below the rows of a panel.
 ROW, AROUND = 0.33, 0.45
@@ -179,11 +179,33 @@ SATURATION = FigureSpec(
     "saturation",
     build_saturation,
     "map of the largest weight over d_k and n",
-    pick_saturations,
+    section="weights",
+    caption=message(
+        "Mean of the largest weight of a row in percent, as colour and number, over "
+        "$d_k$ and $n$, both axes logarithmic. Above: unscaled; below: divided by "
+        r"$\sqrt{d_k}$. Dashed: $d_k = 2\ln n$, beyond which unscaled attention "
+        "saturates in the limit of large $n$."
+    ),
+    alternative=message(
+        "The largest weight of an unscaled row of n = %(n)s keys is %(first)s %% on "
+        "average at d_k = %(low)s and %(second)s %% at d_k = %(d_k)s."
+    ),
+    fact=pick_saturations,
 )
 ENTROPY = FigureSpec(
     "entropy",
     build_entropy,
     "map of entropy and effective keys over d_k and n",
-    pick_entropies,
+    section="weights",
+    caption=message(
+        r"Mean entropy of a row as a part of its largest possible value $\ln n$, as "
+        "colour, and mean effective keys, as number, over $d_k$ and $n$, both axes "
+        r"logarithmic. Above: unscaled; below: divided by $\sqrt{d_k}$. Dashed: $d_k = "
+        r"2\ln n$, beyond which unscaled attention saturates in the limit of large $n$."
+    ),
+    alternative=message(
+        "The entropy of an unscaled row of n = %(n)s keys is %(first)s %% of its "
+        "largest possible value at d_k = %(low)s and %(second)s %% at d_k = %(d_k)s."
+    ),
+    fact=pick_entropies,
 )

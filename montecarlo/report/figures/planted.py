@@ -16,7 +16,7 @@ from montecarlo.report.figures.drawing.panels import (
     plot_series,
     symbol_of,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 from montecarlo.sampling.dependence import parse_dependence
 
 #: Quantities, each with its label.
@@ -106,6 +106,18 @@ PLANTED = FigureSpec(
     "planted",
     build_planted,
     "planted key by alignment: its weight and its rank",
-    pick_planted_weights,
-    {"divisors": planted_rows},
+    section="weights",
+    on_report=True,
+    caption=message(
+        "One key of each row is planted: its entries correlate with those of the "
+        r"query, by $\rho$. Above: its mean weight $p_{\ast}$ against $d_k$ for "
+        "several divisors; below: how often it has the largest weight of its row. "
+        r"Bars: pointwise $95\,\%%$ intervals."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and a correlation of %(rho)s the planted key gets a weight "
+        "of %(first)s divided by √d_k and of %(second)s divided by d_k."
+    ),
+    fact=pick_planted_weights,
+    series={"divisors": planted_rows},
 )

@@ -44,7 +44,7 @@ from montecarlo.report.figures.drawing.panels import (
     powers_of_two,
     rescale,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.references import reference
 
@@ -203,12 +203,35 @@ VARIANCE = FigureSpec(
     "variance",
     build_variance,
     "variance of the scores against d_k under several divisors",
-    pick_variances,
-    {"divisors": variance_rows, "distributions": variance_rows},
+    section="variance",
+    caption=message(
+        "Above: the variance of the scores against $d_k$, both axes logarithmic, for "
+        "several divisors $c$; points are estimates for Gaussian entries, rings those "
+        "for other distributions, lines are exact theory. Below: the unscaled "
+        "variance over $d_k$ for several distributions of the entries, with pointwise "
+        r"$95\,\%%$ intervals."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the variance of the scores is %(first)s unscaled and "
+        "%(second)s divided by √d_k."
+    ),
+    fact=pick_variances,
+    series={"divisors": variance_rows, "distributions": variance_rows},
 )
 LARGEST_SCORE = FigureSpec(
     "largest-score",
     build_largest_score,
     "largest score of a row against n",
-    pick_largest_score,
+    section="weights",
+    caption=message(
+        r"Above: mean of the largest scaled score $s_{\max}$ of a row against $n$, "
+        r"with pointwise $95\,\%%$ intervals. Grey line: its exact expectation, by "
+        r"quadrature. Dashed: the asymptotic formula $\sqrt{2\ln n}$. Below: estimates "
+        "and formula over the exact expectation."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the largest of n = %(n)s scaled scores is %(first)s on "
+        "average, where the asymptotic formula says %(second)s."
+    ),
+    fact=pick_largest_score,
 )

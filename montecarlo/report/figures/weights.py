@@ -33,7 +33,7 @@ from montecarlo.report.figures.drawing.panels import (
     plot_series,
     rescale,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 #: Panels of weights by rank, where the grid has them.
 RANK_KEYS = 128
@@ -221,20 +221,50 @@ WEIGHTS_BY_RANK = FigureSpec(
     "weights-by-rank",
     build_weights_by_rank,
     "weights of a row from the largest down",
-    pick_first_ranks,
-    {"divisors": rank_rows},
+    section="weights",
+    caption=message(
+        "Mean weight of the key at each rank of a row of $n$ keys, from the largest "
+        "down, for several divisors. Horizontal line: $1/n$."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s the largest weight of a row is %(first)s on average unscaled "
+        "and %(second)s divided by √d_k."
+    ),
+    fact=pick_first_ranks,
+    series={"divisors": rank_rows},
 )
 EFFECTIVE_KEYS = FigureSpec(
     "effective-keys",
     build_effective_keys,
     "keys that a row spreads over, against d_k",
-    pick_effective_keys,
-    {"divisors": effective_key_rows},
+    section="weights",
+    caption=message(
+        "Effective keys as a part of $n$, against $d_k$, for several $n$ and several "
+        r"divisors. Bars: pointwise $95\,\%%$ intervals. Shaded: what counts as "
+        r"balanced here. Vertical line: $d_k = 2\ln n$, beyond which unscaled "
+        "attention saturates in the limit of large $n$."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and n = %(n)s a row uses %(first)s of its keys unscaled and "
+        "%(second)s divided by √d_k."
+    ),
+    fact=pick_effective_keys,
+    series={"divisors": effective_key_rows},
 )
 WEIGHT_MAX = FigureSpec(
     "weight-max",
     build_weight_max,
     "largest weight of a row, against d_k",
-    pick_weight_max,
-    {"divisors": weight_max_rows},
+    section="weights",
+    caption=message(
+        "The largest weight of a row against $d_k$, unscaled and divided by "
+        r"$\sqrt{d_k}$: median, and the range from the $10\,\%%$ to the $90\,\%%$ "
+        "quantile. Horizontal line: what counts as one-hot here."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s and n = %(n)s the median of the largest weight is %(first)s "
+        "unscaled and %(second)s divided by √d_k."
+    ),
+    fact=pick_weight_max,
+    series={"divisors": weight_max_rows},
 )

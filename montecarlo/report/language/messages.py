@@ -2,15 +2,18 @@
 
 ``python -m montecarlo.report.language.messages`` brings the catalogues up to date.
 
-Messages stand in the templates, as ``_("…")`` and ``plain("…")``, in the catalogue of
-claims, and in the table of distributions.
+Messages stand in the templates, as ``_("…")`` and ``plain("…")``, in the modules of
+figures, as ``message("…")``, in the catalogue of claims, and in the table of
+distributions.
 """
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from io import BytesIO
+from pathlib import Path
 
 from babel.messages.catalog import Catalog
+from babel.messages.extract import extract_python
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
@@ -26,6 +29,8 @@ from montecarlo.report.language.templates import template_folder
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 KEYWORDS = ("_", "plain")
+#: Read and not imported: before anything is sampled, nothing that draws is needed.
+FIGURES = Path(__file__).parents[1] / "figures"
 #: Columns that a line of a catalogue may have.
 WIDTH = 88
 #: Lines that Babel adds: clocks, empty addresses, braces of LaTeX taken for formats.
@@ -46,7 +51,8 @@ def source_messages() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     in_catalogue = [(str(words), place) for words, place in read_catalogue().words()]
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
-    for message, place in (*_in_templates(), *named, *in_catalogue):
+    in_package = (*_in_templates(), *_in_figures())
+    for message, place in (*in_package, *named, *in_catalogue):
         places = found.setdefault(message, [])
         if place not in places:
             places.append(place)
@@ -75,6 +81,13 @@ def _in_templates() -> Iterator[tuple[str, str]]:
                 message = found[0] if isinstance(found, tuple) else found
                 if message is not None:  # of a variable: the catalogue's own message
                     yield str(message), path.name
+
+
+def _in_figures() -> Iterator[tuple[str, str]]:
+    for path in sorted(FIGURES.rglob("*.py")):
+        with path.open("rb") as file:
+            for _, _, found, _ in extract_python(file, {"message": None}, (), {}):
+                yield str(found), path.name
 
 
 def update_catalogue(code: str, old: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """What pages show, of results: gathered once, for all languages and formats."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
 from montecarlo.report.figures.captions.legends import Legend, read_legends
 from montecarlo.report.figures.judging.texts import with_verdicts
+from montecarlo.report.language.catalogues import Language
 from montecarlo.report.render.embedding import Figure, Spread, draw_figures
 from montecarlo.report.render.numbering import Numbers, number_all
 
@@ -55,12 +56,20 @@ class Contents:
             "saturated": self.saturated,
             "self-checks": findings.self_checks,
             "sensitivity": findings.record.sensitivity,
+            "training": findings.record.training,
+            "published": findings.record.training,
             "report-card": carded,
             "power": carded,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
         topics = {claim.outcome.topic for claim in findings.claims}
         return number_all(set(self.figures), tables, topics, own=findings.own)
+
+
+#: Renders a file of contents in a language.
+Render = Callable[[Contents, Language], str]
+#: Name of a file, what renders it, and the code of its language.
+File = tuple[str, Render, str]
 
 
 def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
@@ -78,7 +87,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     Parameters
     ----------
     results, catalogue, languages, authors
-        As for `montecarlo.report.render.formats.make_report`.
+        As for `montecarlo.report.making.make_report`.
     names : iterable of str
         Keys of `FIGURES`: those to draw.
     folder : Path, optional

@@ -5,9 +5,14 @@ signs of that text's own Markdown.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
+from montecarlo.report.content.texts.errata import Erratum
+from montecarlo.report.language.catalogues import Language
+from montecarlo.report.render.contents import Contents, File
 from montecarlo.report.render.markdown import read_html, to_markdown
+from montecarlo.report.render.pages import render_erratum
 
 #: Before and behind a formula, by key of the text; the notes' signs for all others.
 _SIGNS = {"zh-chat": ("$ ", " $"), "zh-post": ("$", "$")}
@@ -20,6 +25,26 @@ _TAKEN = re.compile(
 _ESCAPABLE = set("\\.*_+`<>()[]{}#!:|\"'$=-~")
 #: What means the same between dollars, where nothing can be escaped.
 _BETWEEN_DOLLARS = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt "}
+
+
+def errata_files(
+    contents: Contents, link: Callable[[str], str] = str
+) -> Iterator[File]:
+    """Yield the erratum of each text as Markdown; ``link`` says what it points to."""
+    for erratum in contents.errata:
+        render = partial(_render_erratum, erratum=erratum, link=link)
+        yield f"erratum-{erratum.key}.md", render, erratum.language
+
+
+def _render_erratum(
+    contents: Contents,
+    language: Language,
+    erratum: Erratum,
+    link: Callable[[str], str],
+) -> str:
+    """Return the erratum of a text as Markdown."""
+    page = render_erratum(contents, language, erratum, quotable=True)
+    return erratum_markdown(erratum.key, page, link)
 
 
 def erratum_markdown(key: str, page: str, link: Callable[[str], str] = str) -> str:

@@ -7,39 +7,11 @@ a number names the same figure on both pages and in every language.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-#: Topics in the order of their sections, each with what stands there; what stands
-#: before them has none, what stands after them has the method's.
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.drawing.specs import SECTIONS
+
+#: Sections in their order, each with what stands there.
 Order = Mapping[str, tuple[str, ...]]
-METHOD = "method"
-REPORT_FIGURES: Order = {
-    "": ("attention", "texts"),
-    "weights": ("planted",),
-    "gradients": ("gradients",),
-}
-EVIDENCE_FIGURES: Order = {
-    "premise": ("audit",),
-    "variance": ("variance", "score-distribution"),
-    "weights": (
-        *("effective-keys", "weights-by-rank", "weight-max", "saturation"),
-        *("entropy", "largest-score", "thresholds"),
-    ),
-    "gradients": ("gradient-ratio",),
-    "arithmetic": ("formats",),
-    METHOD: ("z-scores", "report-card"),
-}
-#: A user's own claims have one page.
-OWN_FIGURES: Order = {
-    "": ("texts", "thresholds"),
-    "premise": ("audit",),
-    "variance": ("variance", "score-distribution"),
-    "weights": (
-        *("attention", "effective-keys", "weights-by-rank", "weight-max"),
-        *("saturation", "entropy", "planted", "largest-score"),
-    ),
-    "gradients": ("gradients", "gradient-ratio"),
-    "arithmetic": ("formats",),
-    METHOD: ("z-scores", "report-card"),
-}
 REPORT_TABLES: Order = {"weights": ("divisors",)}
 EVIDENCE_TABLES: Order = {
     "premise": ("audit", "models"),
@@ -47,8 +19,8 @@ EVIDENCE_TABLES: Order = {
     "weights": ("saturation", "largest-score", "weights"),
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
-    "practice": ("records",),
-    METHOD: ("self-checks", "sensitivity", "report-card", "power"),
+    "practice": ("training", "published", "records"),
+    "method": ("self-checks", "sensitivity", "report-card", "power"),
 }
 
 
@@ -60,6 +32,22 @@ class Numbers:
     tables: Mapping[str, int]
 
 
+def place_figures(*, own: bool, on_report: bool) -> Order:
+    """Return which figures stand where: on the report or, otherwise, its evidence.
+
+    A user's ``own`` claims have one page, which is both.
+    """
+    shown = [spec for spec in FIGURES.values() if own or spec.on_report == on_report]
+    return {
+        section: tuple(
+            spec.id
+            for spec in shown
+            if section == ((own and spec.own_section) or spec.section)
+        )
+        for section in SECTIONS
+    }
+
+
 def number_all(
     figures: Collection[str],
     tables: Collection[str],
@@ -68,14 +56,15 @@ def number_all(
     own: bool,
 ) -> Numbers:
     """Count the figures and tables that there are, in the sections that there are."""
-    there = {"", METHOD, *topics}
-    of_figures = (OWN_FIGURES,) if own else (REPORT_FIGURES, EVIDENCE_FIGURES)
-    of_tables = (EVIDENCE_TABLES,) if own else (REPORT_TABLES, EVIDENCE_TABLES)
+    there = {"answer", "method", *topics}
+    pages = (True,) if own else (True, False)
+    of_figures = [place_figures(own=own, on_report=page) for page in pages]
+    of_tables = [EVIDENCE_TABLES] if own else [REPORT_TABLES, EVIDENCE_TABLES]
     return Numbers(_count(of_figures, figures, there), _count(of_tables, tables, there))
 
 
 def _count(
-    orders: tuple[Order, ...], ids: Collection[str], topics: Collection[str]
+    orders: list[Order], ids: Collection[str], topics: Collection[str]
 ) -> dict[str, int]:
     """Return the number of each that is there, in an order."""
     found = [

@@ -18,7 +18,10 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.places import parse_place
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.content.texts.sources import sayers_of
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.captions.facts import numbers_in_words
 from montecarlo.report.figures.drawing.palette import (
+    ARM_LOOKS,
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
@@ -26,10 +29,12 @@ from montecarlo.report.figures.drawing.palette import (
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.language.templates import read_template
 from montecarlo.report.render.contents import Contents
+from montecarlo.report.render.numbering import place_figures
 from montecarlo.report.render.reproduce import canonical_command
 from montecarlo.report.render.style import nest, policy, stylesheet
 from montecarlo.report.render.wording import functions_for
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.training.arms import ARMS
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 
@@ -46,34 +51,34 @@ def render_page(contents: Contents, language: Language) -> str:
     the next cell or row imply.
     """
     evidence = "" if contents.findings.own else evidence_name(language.code)
-    page = _render("report.html.j2", contents, language, evidence=evidence)
+    page = render("report.html.j2", contents, language, evidence=evidence)
     return _IMPLIED.sub("", page)
 
 
 def render_evidence(contents: Contents, language: Language) -> str:
     """Render the evidence of the report in one language, as above."""
     evidence = evidence_name(language.code)
-    page = _render("evidence.html.j2", contents, language, evidence=evidence)
+    page = render("evidence.html.j2", contents, language, evidence=evidence)
     return _IMPLIED.sub("", page)
 
 
 def render_index(contents: Contents, language: Language) -> str:
     """Render the index, which offers the languages in their own names."""
-    return _render("index.html.j2", contents, language)
+    return render("index.html.j2", contents, language)
 
 
 def render_erratum(
     contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
     """Render the erratum of one text; ``quotable`` as for `render_fragment`."""
-    return _render(
+    return render(
         "erratum.html.j2", contents, language, erratum=erratum, quotable=quotable
     )
 
 
 def render_captions(contents: Contents, language: Language) -> str:
     """Render the figures with their captions alone, as HTML for `to_markdown`."""
-    return _render("captions.html.j2", contents, language, quotable=True, numbers=None)
+    return render("captions.html.j2", contents, language, quotable=True, numbers=None)
 
 
 def render_fragment(
@@ -83,17 +88,20 @@ def render_fragment(
 
     Each formula, also of tables, has its LaTeX with it if it is ``quotable``.
     """
-    return _render("fragment.html.j2", contents, language, quotable=quotable)
+    return render("fragment.html.j2", contents, language, quotable=quotable)
 
 
 #: Templates whose pages have a script.
 _SCRIPTED = ("report.html.j2", "evidence.html.j2")
 
 
-def _render(
+def render(
     template: str, contents: Contents, language: Language, **values: object
 ) -> str:
-    """Render a template with contents, and with what stands beside them."""
+    """Render a template with contents, and with what stands beside them.
+
+    ``quotable`` as for `render_fragment`; without numbers of figures: ``numbers=None``.
+    """
     record = contents.findings.record
     known: dict[str, Any] = {
         **{field.name: getattr(contents, field.name) for field in fields(contents)},
@@ -104,6 +112,7 @@ def _render(
         "card": record.report_card,
         "trained": record.trained_model,
         "sensitivity": record.sensitivity,
+        "training": record.training,
         "command": canonical_command(contents.findings.run),
     }
     return render_template(template, language, **(known | values))
@@ -150,9 +159,13 @@ def _environment() -> Environment:
     environment.filters["zip"] = zip
     environment.globals |= {"parse_place": parse_place, "sayers_of": sayers_of}
     environment.globals |= {
+        "arms": ARMS,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
+        "figure_specs": FIGURES,
         "formats": NUMBER_FORMATS,
-        "looks": FORMAT_LOOKS | DIVISOR_LOOKS | DISTRIBUTION_LOOKS,
+        "looks": FORMAT_LOOKS | DIVISOR_LOOKS | ARM_LOOKS | DISTRIBUTION_LOOKS,
+        "numbers_in_words": numbers_in_words,
+        "place_figures": place_figures,
     }
     return environment

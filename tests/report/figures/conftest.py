@@ -7,8 +7,9 @@ from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.execution.executors import make_executor
 from montecarlo.report.content.findings import read_results
-from montecarlo.report.content.record import with_calibration
+from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.figures import FIGURES, render_svg
+from montecarlo.report.figures.drawing import specs
 from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.study.presets import Block, Grid
@@ -40,7 +41,8 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     with make_executor(1) as executor:
         found = run_study(Study(read_catalogue(), SMALL), executor)
-    record = write_results(with_calibration(found, read_card()), folder)
+    results = with_studies(with_calibration(found, read_card()))
+    record = write_results(results, folder)
     read = with_verdicts(read_results(folder, record))
     return with_saturated(read.measurements), read.curves
 
@@ -58,9 +60,30 @@ def with_saturated(measurements):
 
 
 @pytest.fixture(scope="session")
-def svgs(results):
+def rendered(results):
+    """The SVG text of every figure, and what matplotlib wrote for it."""
+    compact, written = specs.compact, []
+
+    def note(text):
+        written.append(text)
+        return compact(text)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(specs, "compact", note)
+        svgs = {name: render_svg(spec, *results) for name, spec in FIGURES.items()}
+    return svgs, dict(zip(svgs, written, strict=True))
+
+
+@pytest.fixture(scope="session")
+def svgs(rendered):
     """The SVG text of every figure."""
-    return {name: render_svg(spec, *results) for name, spec in FIGURES.items()}
+    return rendered[0]
+
+
+@pytest.fixture(scope="session")
+def written(rendered):
+    """What matplotlib wrote for every figure."""
+    return rendered[1]
 
 
 @pytest.fixture
@@ -72,3 +95,18 @@ def build(results):
             return FIGURES[name].build(*results)
 
     return build_figure
+
+
+@pytest.fixture(scope="session")
+def laid_out(results):
+    """A figure by name as its layout leaves it, drawn once: it is not to be changed."""
+    known = {}
+
+    def lay_out(name):
+        if name not in known:
+            with house_style(name):
+                known[name] = FIGURES[name].build(*results)
+                known[name].draw_without_rendering()
+        return known[name]
+
+    return lay_out

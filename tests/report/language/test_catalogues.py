@@ -55,10 +55,12 @@ def pairs(catalogue):
 def is_filled(places):
     """Tell whether numbers are put into a message, so that % signs are doubled.
 
-    Those of templates are, and the sentences of the catalogue of claims.
+    Those of templates and figures are, and the sentences of the catalogue of claims.
     """
     sentence = re.compile(r"passage |claim [\w-]+, (?!interpretation )")
-    return any(place.endswith(".j2") or sentence.match(place) for place in places)
+    return any(
+        place.endswith((".j2", ".py")) or sentence.match(place) for place in places
+    )
 
 
 def without(text, *patterns):

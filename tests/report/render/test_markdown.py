@@ -8,8 +8,9 @@ import jinja2
 import msgspec
 import pytest
 
+from montecarlo.report.formats.markdown import front_matter
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
-from montecarlo.report.render.formats import front_matter, make_report
+from montecarlo.report.making import make_report
 from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.style import nest, stylesheet
 from tests.report.conftest import CODES
@@ -20,7 +21,8 @@ def written(report, tmp_path_factory):
     """The report in every format but pages."""
     folder = tmp_path_factory.mktemp("formats")
     formats = ("markdown", "fragment", "json")
-    make_report(report.results, report.catalogue, CODES, folder, formats)
+    with report.keep_figures():
+        make_report(report.results, report.catalogue, CODES, folder, formats)
     return folder
 
 
@@ -194,7 +196,8 @@ def test_fragment_has_no_tag_of_a_template(own_report, tmp_path):
         claims[0], statement={"de": TAGS.replace("$", r"\$")}
     )
     catalogue = msgspec.structs.replace(own_report.catalogue, claim=(mine, *claims[1:]))
-    make_report(own_report.results, catalogue, ("de",), tmp_path, ("fragment",))
+    with own_report.keep_figures():
+        make_report(own_report.results, catalogue, ("de",), tmp_path, ("fragment",))
     text = (tmp_path / "fragment-de.html").read_text(encoding="utf-8")
     assert not re.search(TAG, text)
     rendered = jinja2.Environment(autoescape=True, keep_trailing_newline=True)
@@ -255,9 +258,10 @@ def test_findings_say_what_the_record_says(written, report):
 def test_own_claims_are_written_in_every_format(own_report, tmp_path):
     """A user's own texts come through, in all formats, without a tag of Liquid."""
     formats = ("markdown", "fragment", "json")
-    make_report(
-        own_report.results, own_report.catalogue, ("de", "ja"), tmp_path, formats
-    )
+    with own_report.keep_figures():
+        make_report(
+            own_report.results, own_report.catalogue, ("de", "ja"), tmp_path, formats
+        )
     text = (tmp_path / "report-ja.md").read_text(encoding="utf-8")
     assert not re.search(r"\{[{%]", text)
     found = json.loads((tmp_path / "findings.json").read_text(encoding="utf-8"))

@@ -1,10 +1,12 @@
 """What alternative texts and captions say of figures, from the tables of results."""
 
+from collections.abc import Callable
+
 from pandas import DataFrame
 
 from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.drawing.specs import Fact
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 from montecarlo.report.figures.judging.judgement import drawn_interpretations
 
 
@@ -15,6 +17,17 @@ def figure_facts(measurements: DataFrame, curves: DataFrame) -> dict[str, Fact]:
     """
     found = {n: spec.fact(measurements, curves) for n, spec in FIGURES.items()}
     return {name: fact for name, fact in found.items() if fact is not None}
+
+
+def numbers_in_words(
+    spec: FigureSpec, fact: Fact, write: Callable[..., str]
+) -> dict[str, str]:
+    """Write what a figure's words name; ``write`` takes a number and its error."""
+    known = {**spec.constants, **fact}
+    return {
+        name: one if isinstance(one, str) else write(one, known.get(f"{name}_error"))
+        for name, one in known.items()
+    }
 
 
 def threshold_panels(

@@ -6,6 +6,7 @@ from pandas import DataFrame
 
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
+    ARM_LOOKS,
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
@@ -17,6 +18,7 @@ from montecarlo.report.figures.drawing.palette import (
 KINDS = {
     "divisors": ("divisor", DIVISOR_LOOKS),
     "distributions": ("distribution_k", DISTRIBUTION_LOOKS),
+    "arms": ("arm", ARM_LOOKS),
     "formats": ("number_format", FORMAT_LOOKS),
     "verdicts": ("outcome", VERDICT_LOOKS),
 }
@@ -28,6 +30,7 @@ class Legend:
 
     divisors: tuple[str, ...] = ()
     distributions: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ()
     formats: tuple[str, ...] = ()
     verdicts: tuple[str, ...] = ()
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.training.arms import ARMS
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -135,6 +136,19 @@ DIVISOR_LOOKS = {
         zip((VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dvp", strict=True),
         strict=False,
     )
+}
+#: Arms of training look as their divisors do; one that starts otherwise is open.
+ARM_LOOKS = {
+    name: look
+    if name == arm.divisor
+    else replace(
+        look,
+        dash=(0, (3, 1.5)),
+        symbol=look.symbol + r",  $W_Q\,/\sqrt{d_k}$",
+        filled=False,
+    )
+    for name, arm in ARMS.items()
+    for look in (DIVISOR_LOOKS[arm.divisor],)
 }
 DISTRIBUTION_LOOKS = {
     name: Look(

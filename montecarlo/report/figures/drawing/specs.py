@@ -6,10 +6,12 @@ Tables of results come in; a styled `Figure` without words goes out, and SVG tex
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal, get_args
 
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from montecarlo.claims.schema import Topic
 from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.drawing.svg import compact
 
@@ -18,6 +20,14 @@ Builder = Callable[[DataFrame, DataFrame], Figure | None]
 Fact = Mapping[str, float]
 FactPicker = Callable[[DataFrame, DataFrame], Fact | None]
 RowPicker = Callable[[DataFrame, DataFrame], DataFrame]
+#: Where figures stand, from the top of a page: before all topics, with one, after them.
+Section = Literal["answer", Topic, "method"]
+SECTIONS: tuple[Section, ...] = get_args(Section)
+
+
+def message(text: str) -> str:
+    """Return words as they are: by this name the catalogues of languages find them."""
+    return text
 
 
 def pick_nothing(_measurements: DataFrame, _curves: DataFrame) -> Fact:
@@ -37,8 +47,19 @@ class FigureSpec:
         Returns a Figure, or None where the results lack what it shows.
     shows : str
         What it shows, for a list on a terminal.
+    section : str, optional
+        Where it stands, after those before it in the table of figures; None: nowhere.
+    on_report : bool
+        Whether it stands on the report itself; otherwise on its evidence.
+    own_section : str, optional
+        Where it stands on the one page of a user's own claims, if elsewhere.
+    caption, alternative : str
+        What pages say below it and in its place, each a `message`.
     fact : callable
-        Returns the numbers that its alternative text names, or None without them.
+        Returns the numbers that these name, or None without them; ``NAME_error`` says
+        which digits of ``NAME`` are shown.
+    constants : mapping
+        What else they name: the same for all results.
     series : mapping
         Kind of the named series of its legend, to what returns their rows.
     """
@@ -46,7 +67,13 @@ class FigureSpec:
     id: str
     build: Builder
     shows: str = ""
+    section: Section | None = None
+    on_report: bool = False
+    own_section: Section | None = None
+    caption: str = ""
+    alternative: str = ""
     fact: FactPicker = pick_nothing
+    constants: Mapping[str, float | str] = field(default_factory=dict)
     series: Mapping[str, RowPicker] = field(default_factory=dict)
 
 

@@ -31,7 +31,7 @@ from montecarlo.report.figures.drawing.panels import (
     panels,
     plot_series,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 #: Below and above this a ratio is drawn on the edge.
 LEAST, MOST = 0.1, 1000.0
@@ -132,6 +132,23 @@ REPORT_CARD = FigureSpec(
     "report-card",
     build_report_card,
     "actual error rates of the judge, and its power",
-    pick_rates,
-    {"distributions": card_rows},
+    section="method",
+    caption=message(
+        "Left: how many times as often as stated intervals miss on their worse side, "
+        r"$\hat\alpha/\alpha$, against the stated rate $\alpha$, for the worst "
+        "combination of $d_k$ and quantity of each distribution. Dotted: extrapolated "
+        "to the rate of this report by a power law fitted to the counts. Shaded: at "
+        "most %(allowed)s times. Orange: rows that are not judged. Right: shares of "
+        "claims about the variance that come out supported (✓) and refuted (✗), "
+        r"against the distance $\Delta$ of the claimed value from the truth, in "
+        r"tolerances $\tau$; left of the line the claim is true. Dashed and full: few "
+        "and many replicates."
+    ),
+    alternative=message(
+        "Of all judged distributions the worst misses %(first)s times as often as "
+        "stated at the largest rate counted, and %(second)s times at the smallest."
+    ),
+    fact=pick_rates,
+    constants={"allowed": ALLOWED},
+    series={"distributions": card_rows},
 )

@@ -28,7 +28,7 @@ from montecarlo.report.figures.drawing.panels import (
     letters,
     panels_for,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 COLUMNS = 3
 #: Outcomes from below to above: colour, and the sign in the legend.
@@ -189,8 +189,33 @@ THRESHOLDS = FigureSpec(
     "thresholds",
     build_thresholds,
     "outcomes against the threshold of each vague word",
-    pick_shares,
+    section="weights",
+    own_section="answer",
+    caption=message(
+        "Share of the cases of a check that come out supported (✓, from below), "
+        "refuted (✗, from above) and undecided (?, between), against the threshold "
+        r"$\tau$. Vertical line: the threshold used here. Panels:"
+    ),
+    alternative=message(
+        "At the thresholds used here the interpretation of panel a is supported in "
+        "%(first)s and refuted in %(second)s of its cases."
+    ),
+    fact=pick_shares,
 )
 Z_SCORES = FigureSpec(
-    "z-scores", build_z_scores, "estimates against exact theory", pick_z_scores
+    "z-scores",
+    build_z_scores,
+    "estimates against exact theory",
+    section="method",
+    caption=message(
+        "Every estimate that has an exact value: its distance from it in standard "
+        "errors, ordered, against what a normal distribution would give. Rings: all of "
+        "them; estimates of one condition share draws, so these are not independent. "
+        "Squares: about one estimate for each condition. Line: perfect agreement."
+    ),
+    alternative=message(
+        "The root mean square of all z-scores is %(first)s, the largest is %(second)s "
+        "in absolute value."
+    ),
+    fact=pick_z_scores,
 )

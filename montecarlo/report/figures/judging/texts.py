@@ -14,7 +14,7 @@ from montecarlo.report.figures.drawing.panels import (
     legend_above,
     letters,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
+from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 #: The curve of what `with_verdicts` adds.
 CURVE = "verdict"
@@ -81,5 +81,19 @@ def count_failing(measurements: DataFrame, curves: DataFrame) -> Fact | None:
 
 
 TEXTS = FigureSpec(
-    "texts", build_texts, "verdicts by text", count_failing, {"verdicts": text_rows}
+    "texts",
+    build_texts,
+    "verdicts by text",
+    section="answer",
+    on_report=True,
+    caption=message(
+        "Which text makes which claim, and how it fared: one line for each text, one "
+        "column for each claim, by its number. Marks:"
+    ),
+    alternative=message(
+        "The texts make %(first)s claims between them, each counted once for each "
+        "text; %(second)s of these are refuted or hold under conditions only."
+    ),
+    fact=count_failing,
+    series={"verdicts": text_rows},
 )

@@ -21,6 +21,9 @@ NAMED = (
     "formats",
     "score-distribution",
     "texts",
+    "training-loss",
+    "training-rates",
+    "training-starts",
     "report-card",
 )
 

@@ -40,11 +40,9 @@ def test_comma_is_drawn_as_a_comma():
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_points_in_figures_are_decimal_points(build, name):
+def test_points_in_figures_are_decimal_points(laid_out, name):
     """Every full stop of a figure stands between digits, so that it may be a comma."""
-    figure = build(name)
-    figure.draw_without_rendering()
-    for text in figure.findobj(Text):
+    for text in laid_out(name).findobj(Text):
         assert not re.search(r"(?<!\d)\.|\.(?!\d)", text.get_text()), text.get_text()
 
 

@@ -1,4 +1,3 @@
-import io
 import re
 from xml.etree import ElementTree as ET
 
@@ -21,7 +20,6 @@ from montecarlo.report.figures.drawing.palette import (
     SUPPORTED,
     VERMILLION,
 )
-from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.drawing.svg import (
     ARITY,
     HREF,
@@ -277,16 +275,13 @@ def test_unknown_path_command_is_refused():
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_matplotlib_writes_what_is_rewritten(build, name):
+def test_matplotlib_writes_what_is_rewritten(written, name):
     """What `compact` relies on in matplotlib's text; where this fails, matplotlib
     writes otherwise than in the versions that pyproject.toml allows: colours stand in
     style attributes alone, points in these attributes, paths have absolute commands
     with a letter each, and references are of two kinds.
     """
-    written = io.StringIO()
-    with house_style(name):
-        build(name).savefig(written, format="svg", metadata={"Date": None})
-    root = parse(written.getvalue())
+    root = parse(written[name])
     metadata = root.find(f"{{{SVG}}}metadata")
     root.remove(metadata)
     (default,) = (e.text for e in root.iter(f"{{{SVG}}}style"))

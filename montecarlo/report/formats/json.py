@@ -5,19 +5,25 @@ dollars; infinite ends of intervals are null.
 """
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from montecarlo.report.language.catalogues import Language, read_language
+from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OwnWords, Shown
-from montecarlo.report.render.contents import Contents
+from montecarlo.report.render.contents import Contents, File
 from montecarlo.report.render.reproduce import canonical_command
 
 #: Version of its shape.
 SCHEMA = 3
 #: Fields of views that hold texts.
 _WORDS = {"statement", "text", "label"}
+
+
+def files(_: Contents) -> Iterator[File]:
+    """Yield one file for all languages."""
+    yield "findings.json", render_findings, SOURCE
 
 
 def render_findings(contents: Contents, _: Language) -> str:

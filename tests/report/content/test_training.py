@@ -1,0 +1,143 @@
+"""What pages show of training, from a record of a test's own: four runs an arm."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from montecarlo.report.content.published import read_published
+from montecarlo.report.content.training import (
+    median_with_ends,
+    share_with_ends,
+    view_training,
+)
+from montecarlo.report.content.training_curves import (
+    BUDGET_CURVE,
+    LOSS_CURVE,
+    SHARE_CURVE,
+    START_CURVE,
+    STEPS_CURVE,
+    training_curves,
+)
+from montecarlo.training.arms import ARMS, RATES
+from montecarlo.training.record import MEASURED, RUN, Record
+from montecarlo.training.rescaling import Rescaled
+
+D_K, TUNING, JUDGED = (16, 64), (0, 1), (100, 101, 102, 103)
+FAST, SLOW = 1.0, 2.0
+NEVER = math.inf
+
+
+def record_of(steps, *, final_loss=0.01, exact=0.0):
+    """Make a record of which the first arm takes so many steps at its chosen rate."""
+    lines = []
+    for optimiser in RATES:
+        for arm in ARMS:
+            for d_k in D_K:
+                for rate in (FAST, SLOW):
+                    for seed, n in zip(
+                        (*TUNING, *JUDGED), (5.0, 5.0, *steps), strict=True
+                    ):
+                        named = (optimiser, arm, d_k, rate, seed)
+                        found = (n if rate == FAST else NEVER, final_loss, 0.5, 0.1)
+                        lines.append((*named, *found))
+    runs = pd.DataFrame(lines, columns=[*RUN, *MEASURED])
+    chosen = {(o, a, d): FAST for o in RATES for a in ARMS for d in D_K}
+    losses = pd.DataFrame(
+        {"optimiser": o, "arm": a, "d_k": d, "rate": FAST, "step": step}
+        | {"q10": 0.1, "median": 0.2, "q90": 0.3 if step == 0 else NEVER}
+        for o, a, d in chosen
+        for step in (0, 5)
+    )
+    rescaled = tuple(
+        Rescaled(o, 16, c, 100, exact if c == 4.0 else 1e-12, 1.234e-13)
+        for o in RATES
+        for c in (3.0, 4.0)
+    )
+    configuration = {"steps": 300, "learned": 0.1, "n_keys": 32, "n_queries": 16}
+    configuration |= {"d_k": D_K, "rates": dict.fromkeys(RATES, (FAST, SLOW))}
+    seeds = {"tuning": TUNING, "judged": JUDGED}
+    return Record(
+        runs, losses, chosen, rescaled, seeds, {"configuration": configuration}
+    )
+
+
+def test_lines_are_of_judged_seeds():
+    """Steps and shares leave the seeds out on which rates were chosen."""
+    view = view_training(record_of((10.0, 20.0, 30.0, NEVER)))
+    assert len(view.lines) == len(RATES) * len(ARMS) * len(D_K)
+    line = view.line("sgd", "sqrt", 64)
+    assert (line.rate, line.rates, line.share[0]) == (FAST, 1, 0.75)
+    assert line.steps == (25.0, None, None)  # four seeds have no interval
+    assert (view.seeds, view.tuning, view.smallest, view.largest) == (4, 2, 16, 64)
+
+
+def test_median_beyond_the_budget_is_no_number():
+    """Where half of the seeds never get there, nothing is said but that."""
+    view = view_training(record_of((10.0, NEVER, NEVER, NEVER)))
+    line = view.line("adam", "none", 16)
+    assert line.steps[0] is None
+    assert line.rates == 0
+
+
+def test_loss_that_diverged_is_no_number():
+    """A loss at the end that is infinite is left out, any other is told."""
+    steps = (10.0, 20.0, 30.0, NEVER)
+    assert view_training(record_of(steps, final_loss=NEVER)).lines[0].left is None
+    assert view_training(record_of(steps, final_loss=1.6)).lines[0].left == 1.6
+
+
+def test_half_of_the_seeds_is_not_more_than_half():
+    """A rate at which two of four learn does not count among those that serve."""
+    half = view_training(record_of((10.0, 20.0, NEVER, NEVER)))
+    assert {(line.rates, line.tried) for line in half.lines} == {(0, 2)}
+
+
+def test_equal_to_the_bit_is_said_of_what_is():
+    """A factor whose weights are off by anything is not among the exact ones."""
+    theorem = view_training(record_of((1.0,) * 4)).theorem
+    assert (theorem.exact, theorem.others) == ((4.0,), (3.0,))
+    assert theorem.off_sgd == theorem.off_adam == 1.3e-13  # a bound is rounded up
+    assert view_training(record_of((1.0,) * 4, exact=1e-17)).theorem.exact == ()
+
+
+def test_interval_of_a_median_is_two_seeds():
+    """Of 48 seeds the 17th and the 32nd: as binomial tables have it."""
+    steps = np.random.default_rng(1).permutation(np.arange(1.0, 49.0))
+    assert median_with_ends(steps) == (24.5, 17.0, 32.0)
+    steps[steps > 30.0] = NEVER
+    assert median_with_ends(steps) == (24.5, 17.0, None)
+
+
+def test_share_of_all_seeds_has_an_end_below_one():
+    """Of 48 of 48 seeds it is 0.025 to the power 1/48."""
+    share, low, high = share_with_ends(np.full(48, 7.0))
+    assert (share, high) == (1.0, 1.0)
+    assert low == pytest.approx(0.025 ** (1 / 48), rel=1e-9)
+
+
+def test_curves_have_what_figures_need():
+    """Every rate has steps and a share, also where nothing got there; bands end."""
+    record = record_of((10.0, 20.0, 30.0, NEVER))
+    lines = list(training_curves(view_training(record), record))
+    count = {
+        name: sum(one.curve == name for one in lines)
+        for name in (BUDGET_CURVE, LOSS_CURVE, SHARE_CURVE, STEPS_CURVE, START_CURVE)
+    }
+    arms = len(RATES) * len(ARMS)
+    assert count[BUDGET_CURVE] == 1
+    assert count[SHARE_CURVE] == 2 * 2 * arms
+    assert count[STEPS_CURVE] == 3 * count[SHARE_CURVE]
+    assert count[START_CURVE] == 3 * 2 * arms
+    assert count[LOSS_CURVE] == 5 * arms  # d_k 64 alone, and one infinite quantile
+    assert all(one.estimate is None or math.isfinite(one.estimate) for one in lines)
+    never = [o for o in lines if o.curve == STEPS_CURVE and o.x == SLOW]
+    assert {one.estimate for one in never} == {None}
+
+
+@pytest.mark.parametrize("entry", read_published(), ids=lambda one: one.id)
+def test_published_facts_have_a_source(entry):
+    """Each names who published it and when."""
+    assert "(20" in entry.source
+    assert all(math.isfinite(number) for number in entry.numbers.values())

@@ -1,0 +1,82 @@
+"""The section on training: its numbers are the record's, and no cell is left empty."""
+
+import pytest
+
+from tests.report.conftest import CODES
+
+
+def numbers(page, element):
+    """Raw values of the numbers of an element, in order."""
+    return [number.value for number in page.numbers(element)]
+
+
+def there(*values):
+    """The values that are numbers."""
+    return [value for value in values if value is not None]
+
+
+def test_table_is_the_record(evidence, report):
+    """Every line shows d_k, rate, rates, steps, share and loss of claims.json."""
+    training = report.claims["training"]
+    lines = evidence.by_id["table-training"].findall("tbody/tr")
+    for line, wanted in zip(lines, training["lines"], strict=True):
+        median, low, high = wanted["steps"]
+        ends = [] if low is None else there(low, high)
+        middle = training["steps"] if median is None else median
+        assert numbers(evidence, line) == [
+            *(wanted["d_k"], wanted["rate"], wanted["rates"], wanted["tried"]),
+            *(middle, *ends),
+            *wanted["share"],
+            *there(wanted["left"]),
+        ]
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_all_that_was_published_is_told(report, code):
+    """Each entry has its source, what it says, and what is said to it here."""
+    page = report.page(f"evidence-{code}")
+    lines = page.by_id["table-published"].findall("tbody/tr")
+    entries = report.claims["training"]["published"]
+    for line, entry in zip(lines, entries, strict=True):
+        texts = ["".join(cell.itertext()).strip() for cell in line]
+        assert texts[0] == entry["source"]
+        assert all(len(text) > 5 for text in texts)
+        assert set(entry["numbers"].values()) <= set(numbers(page, line[1]))
+
+
+def test_numbers_are_the_same_in_every_language(report):
+    """What is said of training has the same numbers in each language."""
+    found = {}
+    for code in CODES:
+        page = report.page(f"evidence-{code}")
+        (section,) = [e for e in page.elements() if e.get("id") == "practice"]
+        found[code] = sorted(numbers(page, section))
+    assert all(values == found["en"] for values in found.values())
+
+
+def test_without_a_record_nothing_is_said(report):
+    """A folder whose claims.json has no training has no section, no empty table."""
+    page = report.render(
+        report.with_claims(report.claims | {"training": None}), "en", evidence=True
+    )
+    assert not {"training", "table-training", "table-published"} & set(page.by_id)
+
+
+def test_a_median_beyond_the_budget_is_a_bound(report):
+    """Where half of the seeds never learn, the last step stands with its sign."""
+    claims = report.claims
+    claims["training"]["lines"][0] |= {"steps": [None, None, None]}
+    page = report.render(report.with_claims(claims), "en", evidence=True)
+    (line, *_) = page.by_id["table-training"].findall("tbody/tr")
+    assert "≥" in "".join(line.itertext())
+    assert claims["training"]["steps"] in numbers(page, line)
+
+
+@pytest.mark.parametrize("exact", [[], [4.0]])
+def test_equal_to_the_bit_is_said_where_it_was_measured(report, exact):
+    """Without a factor that is exact the page does not say that any is."""
+    claims = report.claims
+    claims["training"]["theorem"]["exact"] = exact
+    page = report.render(report.with_claims(claims), "en", evidence=True)
+    said = "to the bit" in "".join(page.by_id["practice"].itertext())
+    assert said == bool(exact)
