@@ -27,7 +27,7 @@ AVERAGED, LEARNED = 10, 2.45
 #: Steps at the end whose mean is the loss that is left.
 LAST = 20
 #: Seeds on which rates are chosen, and those that are judged; none is both.
-TUNING, JUDGED = range(4), range(100, 108)
+TUNING, JUDGED = range(4), range(200, 208)
 
 
 def require_extra() -> None:
