@@ -35,6 +35,11 @@ def build_parser() -> argparse.ArgumentParser:
                 "two seeds, compared with the record: status 1 if they differ",
                 action="store_true",
             ),
+            "--language": option(
+                "the language model instead, which needs the [training] extra and half "
+                "an hour",
+                action="store_true",
+            ),
             "--work": option(
                 "folder for finished seeds, which are kept (default: training)",
                 "DIR",
@@ -53,7 +58,19 @@ def build_parser() -> argparse.ArgumentParser:
 def work(arguments: argparse.Namespace, _typed: Sequence[str]) -> int:
     """Make the record, or a part of it again."""
     if arguments.short:
-        require_defaults(arguments, build_parser(), ("work", "output"), "--short")
+        require_defaults(
+            arguments, build_parser(), ("language", "work", "output"), "--short"
+        )
+    if arguments.language:
+        with importing("train"):
+            from montecarlo.training.language import require_extra
+
+            require_extra()
+            from montecarlo.training.language_recording import make_language
+
+        for line in make_language(arguments):
+            print_lines(line)
+        return DONE
     with importing("train"):
         from montecarlo.training.recording import make_record
         from montecarlo.training.reproducing import reproduce

@@ -7,7 +7,8 @@ import argparse
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -109,35 +110,58 @@ def run_seeds(
 
 
 def read_or_run(seed: int, work: Path | None) -> SeedRuns:
-    """Return the runs of a seed, made where the folder does not have them.
+    """Return the runs of a seed, made where the folder does not have them."""
+    made_of = [seed, retrieval.STEPS, training_digest(), fingerprint()]
+    losses, *columns = keep(work, f"seed-{seed}", made_of, KEPT, partial(_run, seed))
+    return SeedRuns(pd.DataFrame(dict(zip(KEPT[1:], columns, strict=True))), losses)
+
+
+def keep(
+    work: Path | None,
+    beginning: str,
+    made_of: object,
+    names: Sequence[str],
+    make: Callable[[], list[NDArray[Any]]],
+) -> list[NDArray[Any]]:
+    """Return arrays that a folder keeps, made where it does not have them.
 
     A file is named after all that its bytes depend on, so that one of other code is not
     found and made again.
+
+    Parameters
+    ----------
+    work : Path or None
+        None: nothing is kept.
+    beginning : str
+        Of the file's name.
+    made_of : object
+        What the arrays depend on.
+    names : sequence of str
+        Of the arrays.
+    make : callable
 
     Raises
     ------
     InputError
         If a file is damaged, or another's under this one's name.
     """
-    recipe = json.dumps(
-        [seed, retrieval.STEPS, training_digest(), fingerprint()], sort_keys=True
-    )
+    if work is None:
+        return make()
+    recipe = json.dumps(made_of, sort_keys=True)
     name = hashlib.sha256(recipe.encode()).hexdigest()[:16]
-    path = None if work is None else work / f"seed-{seed}-{name}.npz"
-    if path is not None and path.exists():
-        made_of, *arrays = read_whole(path, ["recipe", *KEPT])
-        if str(made_of) != recipe:
+    path = work / f"{beginning}-{name}.npz"
+    if path.exists():
+        found, *arrays = read_whole(path, ["recipe", *names])
+        if str(found) != recipe:
             raise InputError(
                 f"work must hold files under their own names, got {str(path)!r}, which "
                 "is another's; without that file the same command makes it anew"
             )
-    else:
-        arrays = _run(seed)
-        if path is not None:
-            kept = dict(zip(KEPT, arrays, strict=True))
-            save_whole(path, {"recipe": np.array(recipe), **kept})
-    losses, *columns = arrays
-    return SeedRuns(pd.DataFrame(dict(zip(KEPT[1:], columns, strict=True))), losses)
+        return arrays
+    arrays = make()
+    kept = dict(zip(names, arrays, strict=True))
+    save_whole(path, {"recipe": np.array(recipe), **kept})
+    return arrays
 
 
 def _run(seed: int) -> list[NDArray[Any]]:

@@ -68,7 +68,7 @@ def made_up(monkeypatch):
     tuned = pd.DataFrame(LINES[:40]).assign(seed=3, steps=1.0)  # of seeds not judged
     table = pd.concat([pd.DataFrame(LINES).sample(frac=1.0, random_state=1), tuned])
     seeds = {"tuning": (3,), "judged": SEEDS}
-    record = Record(table, pd.DataFrame(), CHOSEN, EXACT, seeds, {})
+    record = Record(table, CHOSEN, seeds, {}, pd.DataFrame(), EXACT)
     monkeypatch.setattr(training, "read_record", lambda: record)
 
 

@@ -1,7 +1,5 @@
 """The record of training: rates chosen on seeds of their own, files that say it all."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,10 +100,15 @@ def test_quantiles_are_those_of_judged_seeds():
 
 def test_the_digest_is_of_code(monkeypatch, tmp_path):
     """Another number is other code; a comment and a docstring are not."""
-    before, source = training_digest(), record.arms.__file__
-    path = tmp_path / "arms.py"
-    monkeypatch.setattr(record.arms, "__file__", str(path))
-    text = Path(source).read_text(encoding="utf-8")
+    before, package = training_digest(), record.FOLDER.parent
+    texts = {
+        name: (package / f"{name}.py").read_text(encoding="utf-8")
+        for name in record.CODE
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(record, "FOLDER", tmp_path / "recorded")
+    path, text = tmp_path / "arms.py", texts["arms"]
     for old, new, same in (
         ("", "", True),
         ("LEARNED = 0.1", "LEARNED = 0.2", False),
