@@ -77,6 +77,8 @@ class RecordedQuantity:
         The one that it has.
     divisors, initialisations, parts : tuple of str
         What a check may name of each; parts are an optimiser, for example.
+    sign : str
+        What stands between two divisors that are compared, replicate by replicate.
     exact : bool
         Whether the estimates have no error, and take no share of the error rate.
     """
@@ -87,4 +89,5 @@ class RecordedQuantity:
     divisors: tuple[str, ...] = ("none",)
     initialisations: tuple[str, ...] = ("",)
     parts: tuple[str, ...] = ()
+    sign: str = "/"
     exact: bool = False

@@ -15,8 +15,8 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.evidence import RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.estimates import Estimate, share_estimate
-from montecarlo.estimation.medians import median_estimate
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.seeds import median_estimate, share_of_seeds
 from montecarlo.training.arms import ARMS
 from montecarlo.training.record import Record, read_record
 
@@ -143,7 +143,7 @@ def _divide(over: Array, under: Array) -> Array:
 
 
 def _learned(steps: Array) -> Estimate:
-    return share_estimate(np.isfinite(steps).astype(float), 1)
+    return share_of_seeds(np.isfinite(steps))
 
 
 def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
@@ -162,6 +162,7 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
         divisors,
         INITIALISATIONS,
         OPTIMISERS,
+        "/" if join is _divide else "-",
     )
 
 
@@ -179,7 +180,7 @@ QUANTITIES = {
         r"\frac{T(d_k)}{T(d_{\min})}", relate_sizes, divisors=DIVISORS
     ),
     "training_loss_gap": _quantity(
-        r"\Delta L", partial(at_rate, "final_loss"), join=np.subtract, divisors=PAIRS
+        "L", partial(at_rate, "final_loss"), join=np.subtract, divisors=PAIRS
     ),
     "training_gradient": _quantity(r"\lVert g_0\rVert", partial(at_rate, "gradient")),
     "training_update_slope": RecordedQuantity(

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from montecarlo.estimation.estimates import share_estimate
-from montecarlo.estimation.medians import median_estimate
+from montecarlo.estimation.seeds import median_estimate
 from montecarlo.training.arms import ARMS, D_K, RATES
 from montecarlo.training.record import read_record
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.medians import median_estimate
+from montecarlo.estimation.seeds import median_estimate
 from montecarlo.report.content.published import Published, read_published
 from montecarlo.training.arms import ARMS, RATES
 from montecarlo.training.record import SETTING, Record

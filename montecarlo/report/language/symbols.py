@@ -29,7 +29,9 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     quantity, summary, divisor : str
         As in measurements.csv; the divisor may be a pair such as ``none/sqrt``.
     """
-    symbol = (RECORDED.get(quantity) or QUANTITIES[quantity]).symbol
+    if quantity in RECORDED:
+        return _recorded_symbol(quantity, summary, divisor)
+    symbol = QUANTITIES[quantity].symbol
     if quantity in PAIR_QUANTITIES:
         if divisor != "none":
             over = rf"{_SCORE}/{_bracket(divisor_symbol(divisor))}"
@@ -40,13 +42,25 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
             row_symbol(quantity, summary, part) for part in divisor.split("/")
         )
         return rf"\frac{{{over}}}{{{under}}}"
-    if summary == "value":
-        return symbol
     if summary == "spread":
         symbol = rf"\frac{{Q_{{0.9}}}}{{Q_{{0.1}}}}({symbol})"
     else:
         symbol = rf"{_SUMMARY[summary]}\, {symbol}"
     return rf"{symbol}\;\;({{c={divisor_symbol(divisor)}}})"
+
+
+def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
+    """Return what is on record as LaTeX: two divisors are compared before a summary."""
+    known = RECORDED[quantity]
+    compared = [
+        rf"{known.symbol}({{c={divisor_symbol(part)}}})"
+        for part in divisor.split("/")
+        if len(known.divisors) > 1
+    ]
+    symbol = known.sign.join(compared) or known.symbol
+    if summary == "value":
+        return symbol
+    return rf"{_SUMMARY[summary]}\, {f'[{symbol}]' if compared[1:] else symbol}"
 
 
 def _bracket(symbol: str) -> str:

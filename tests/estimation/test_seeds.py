@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from montecarlo.estimation.medians import median_estimate
+from montecarlo.estimation.seeds import median_estimate
 
 SEEDS = np.arange(1.0, 49.0)
 

@@ -1,4 +1,4 @@
-"""The median of seeds: no mean of what was censored, and an interval that is exact.
+"""Medians and shares of seeds: nothing censored is averaged, and intervals are exact.
 
 A run that never gets there has an infinite number of steps, and is a result like any
 other; of two that never do the ratio may be anything, and counts against either bound.
@@ -7,6 +7,7 @@ other; of two that never do the ratio may be anything, and counts against either
 import math
 
 import numpy as np
+from scipy.special import betaincinv
 from scipy.stats import binom
 
 from montecarlo.attention.softmax import Array
@@ -45,3 +46,22 @@ def median_estimate(values: Array) -> Estimate:
         value = float(np.median(least) + np.median(most)) / 2.0
         error = half_width_error(bounds, max(2, n))
     return Estimate(value, error, n, bounds=bounds)
+
+
+def share_of_seeds(hits: Array) -> Estimate:
+    """Estimate a probability from 0 or 1 per replicate, which are independent.
+
+    References
+    ----------
+    Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
+    """
+    n, n_hits = len(hits), round(float(np.sum(hits)))
+    share = n_hits / n
+
+    def bounds(error_rate: float) -> Interval:
+        low = betaincinv(n_hits, n - n_hits + 1, error_rate) if n_hits else 0.0
+        most = n_hits + 1, n - n_hits, 1.0 - error_rate
+        return Interval(float(low), float(betaincinv(*most)) if n_hits < n else 1.0)
+
+    error = math.sqrt(share * (1.0 - share) / n)
+    return Estimate(share, error, n, bounds=bounds)
