@@ -19,6 +19,7 @@ from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.seeds import median_estimate, share_of_seeds
 from montecarlo.training.arms import ARMS
 from montecarlo.training.record import Record, read_record
+from montecarlo.training.retrieval import STEPS
 
 #: The divisor whose rate is used where another is to learn at the same one.
 COMPARED = "sqrt"
@@ -30,6 +31,8 @@ PAIRS = tuple(f"{one}/{COMPARED}" for one in DIVISORS if one != COMPARED)
 INITIALISATIONS = ("", *(name for name in ARMS if name not in DIVISORS))
 
 Measure = Callable[[Record, str, str, int], Array]
+#: Two numbers of a seed to the least and the most that their comparison is.
+Join = Callable[[Array, Array], tuple[Array, Array]]
 
 
 def at_rate(column: str, record: Record, optimiser: str, arm: str, d_k: int) -> Array:
@@ -50,17 +53,18 @@ def count_rates(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
     return counts
 
 
-def relate_sizes(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
-    """Return the steps of an arm over those at the smallest d_k, by seed."""
+def at_smallest(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+    """Return the steps of an arm at the smallest d_k, whatever the d_k, by seed."""
+    del d_k
     smallest = min(size for *_, size in record.chosen)
-    steps = (at_rate("steps", record, optimiser, arm, size) for size in (d_k, smallest))
-    return _divide(*steps)
+    return at_rate("steps", record, optimiser, arm, smallest)
 
 
-def compare(
+def compare(  # noqa: PLR0913, PLR0917 - what is compared, how, and where
     measure: Measure,
-    join: Callable[[Array, Array], Array],
-    estimate: Callable[[Array], Estimate],
+    against: Measure | None,
+    join: Join,
+    estimate: Callable[[Array, Array], Estimate],
     catalogue: Catalogue,
     check: Check,
 ) -> Mapping[Located, Estimate]:
@@ -74,10 +78,13 @@ def compare(
             continue
         for optimiser, d_k in _cases(record, check):
             values = measure(record, optimiser, arm, d_k)
+            known = _at_least(values), values
             if under:
-                values = join(values, measure(record, optimiser, under, d_k))
+                known = join(values, measure(record, optimiser, under, d_k))
+            elif against is not None:
+                known = join(values, against(record, optimiser, arm, d_k))
             case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
-            found[case] = estimate(values)
+            found[case] = estimate(*known)
     return found
 
 
@@ -137,12 +144,21 @@ def _column(  # noqa: PLR0913, PLR0917 - which runs, and at whose rate
     return at.sort_values("seed")[column].to_numpy(float)
 
 
-def _divide(over: Array, under: Array) -> Array:
+def _at_least(values: Array) -> Array:
+    """Return what values are at least: a run that never learned took all its steps."""
+    return np.where(np.isinf(values), float(STEPS), values)
+
+
+def _divide(over: Array, under: Array) -> tuple[Array, Array]:
     with np.errstate(invalid="ignore", divide="ignore"):
-        return over / under
+        return _at_least(over) / under, over / _at_least(under)
 
 
-def _learned(steps: Array) -> Estimate:
+def _subtract(one: Array, other: Array) -> tuple[Array, Array]:
+    return one - other, one - other
+
+
+def _learned(_: Array, steps: Array) -> Estimate:
     return share_of_seeds(np.isfinite(steps))
 
 
@@ -150,13 +166,14 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
     symbol: str,
     measure: Measure,
     *,
-    join: Callable[[Array, Array], Array] = _divide,
+    against: Measure | None = None,
+    join: Join = _divide,
     divisors: tuple[str, ...] = (*DIVISORS, *PAIRS),
-    estimate: Callable[[Array], Estimate] = median_estimate,
+    estimate: Callable[[Array, Array], Estimate] = median_estimate,
     summary: str = "median",
 ) -> RecordedQuantity:
     return RecordedQuantity(
-        partial(compare, measure, join, estimate),
+        partial(compare, measure, against, join, estimate),
         symbol,
         summary,
         divisors,
@@ -177,10 +194,10 @@ QUANTITIES = {
     ),
     "training_rates": _quantity("N_{\\eta}", count_rates),
     "training_growth": _quantity(
-        r"\frac{T(d_k)}{T(d_{\min})}", relate_sizes, divisors=DIVISORS
+        r"\frac{T(d_k)}{T(d_{\min})}", _steps, against=at_smallest, divisors=DIVISORS
     ),
     "training_loss_gap": _quantity(
-        "L", partial(at_rate, "final_loss"), join=np.subtract, divisors=PAIRS
+        "L", partial(at_rate, "final_loss"), join=_subtract, divisors=PAIRS
     ),
     "training_gradient": _quantity(r"\lVert g_0\rVert", partial(at_rate, "gradient")),
     "training_update_slope": RecordedQuantity(

@@ -1,6 +1,6 @@
 """Medians and shares of seeds: nothing censored is averaged, and intervals are exact.
 
-A run that never gets there has an infinite number of steps, and is a result like any
+A run that never gets there took more steps than it had, and is a result like any
 other; of two that never do the ratio may be anything, and counts against either bound.
 """
 
@@ -15,35 +15,41 @@ from montecarlo.estimation.estimates import Estimate, half_width_error
 from montecarlo.estimation.intervals import Interval
 
 
-def median_estimate(values: Array) -> Estimate:
+def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     """Estimate a median from one value per replicate.
 
     Parameters
     ----------
     values : ndarray, shape (n_replicates,)
-        May be infinite; one that is not a number could be any.
+        What each is at least; one that is not a number could be any.
+    most : ndarray, shape (n_replicates,), optional
+        What each is at most, where that is not the same; may be infinite.
 
     Notes
     -----
     The ends are order statistics: as many values lie below the median as heads fall in
-    as many throws of a coin, whatever the distribution, and ties widen it only.
+    as many throws of a coin, whatever the distribution, and ties widen it only.  The
+    value is what the median is at least, where it may be infinite.
 
     References
     ----------
     Thompson (1936), On confidence ranges for the median, Ann. Math. Statist. 7.
     """
-    least = np.sort(np.where(np.isnan(values), -np.inf, values))
-    most = np.sort(np.where(np.isnan(values), np.inf, values))
+    high = values if most is None else most
+    lowest = np.sort(np.where(np.isnan(values), -np.inf, values))
+    highest = np.sort(np.where(np.isnan(high), np.inf, high))
     n = len(values)
 
     def bounds(error_rate: float) -> Interval:
         below = int(binom.ppf(error_rate, n, 0.5))  # fewest with more than this
         if below == 0:
             return Interval(-math.inf, math.inf)
-        return Interval(float(least[below - 1]), float(most[n - below]))
+        return Interval(float(lowest[below - 1]), float(highest[n - below]))
 
     with np.errstate(invalid="ignore"):
-        value = float(np.median(least) + np.median(most)) / 2.0
+        value, largest = float(np.median(lowest)), float(np.median(highest))
+        if math.isfinite(largest):
+            value = (value + largest) / 2.0
         error = half_width_error(bounds, max(2, n))
     return Estimate(value, error, n, bounds=bounds)
 

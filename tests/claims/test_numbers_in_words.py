@@ -31,8 +31,11 @@ SENTENCES = {
 NUMBER = re.compile(r"(?<![\w{.])(\d+(?:\.\d+)?)(?:/(\d+))?(\\,\\%)?")
 #: Vague words have one number each; so have those of fractions.
 WORDS = {
-    r"\bhalf\b": 0.5,
-    r"\bquarter\b": 0.25,
+    r"\bhalf\b(?! a decade)": 0.5,
+    r"\bquarter\b(?! more)": 0.25,
+    r"\bquarter more\b": 1.25,
+    r"\b[Tt]hree of four\b": 0.75,
+    r"\band twice\b": 2.0,
     r"\beighth\b": 0.125,
     r"(?<!nine )\btenths?\b": 0.1,
     r"\bnine tenths\b": 0.9,
@@ -202,6 +205,11 @@ BOUNDS = {
     "linear-gradient, jacobian": {0.1},
     "linear-gradient, query": {0.1},
     "linear-imprecise, small": {2.0**-7, 2.0**-10},
+    # three rates half a decade apart are a decade; counts differ by one of them
+    "works-in-training, rates": {3.0},
+    "unscaled-hinders-learning, fewer-rates": {0.9},
+    "gradient-sets-update, descent": {0.98, 1.02},
+    "gradient-sets-update, adam": {0.1},
 }
 
 
@@ -236,9 +244,12 @@ def test_lists_are_not_longer_than_needed():
 @pytest.mark.parametrize("check", [s.check for s in CATALOGUE.self_check])
 def test_self_checks_are_no_looser_than_they_were(check):
     """Self-checks compare within a tenth, those of emulated rounding within a quarter:
-    what rounding is told from by (a cut is off by 0.43).
+    what rounding is told from by (a cut is off by 0.43).  What is exact is not 0 at all.
     """
     for one in check:
+        if one.quantity == "training_rescaled":
+            assert (one.relation, one.high) == ("at_most", 0.0)
+            continue
         most = 0.25 if one.quantity == "format_error" else 0.1
         assert one.relation == "equals"
         assert one.tolerance <= most
@@ -252,7 +263,7 @@ def test_self_checks_expect_what_their_words_say():
         (check.quantity, check.number_format): check.expected
         for self_check in CATALOGUE.self_check
         for check in self_check.check
-        if check.expected != "reference"
+        if check.relation == "equals" and check.expected != "reference"
     }
     planted = math.exp(0.5) / (127.0 + math.exp(0.5))
     assert expected.pop(("planted_weight", "float64")) == pytest.approx(planted, 1e-4)

@@ -17,13 +17,14 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.checks import Check, Domain
+from montecarlo.claims.checks import Check, Domain, region_of
 from montecarlo.claims.evidence import Found
 from montecarlo.claims.judging import Judge, join_cases
 from montecarlo.claims.outcomes import InterpretationOutcome
+from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.sentences import Sentence
-from montecarlo.claims.simulation import cases_of, is_applicable, region_in
+from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
@@ -44,10 +45,6 @@ NOT_MEASURED = {
     "product-shape": "definition",
     "input-dimension": "record",
     "scores-need-range": "definition",
-    "works-in-training": "definition",
-    "unscaled-hinders-learning": "definition",
-    "gradient-sets-update": "definition",
-    "linear-hurts-performance": "definition",
     "introduced-2017": "record",
 }
 
@@ -144,7 +141,12 @@ GRIDS = {
 
 @cache
 def cases(check, grid=STANDARD):
-    """The cases of a check on a grid, with their points and regions."""
+    """The cases of a check on a grid, with their points and regions; those on record
+    are the same on each, and have no points but themselves.
+    """
+    if check.quantity in RECORDED:
+        there = Recorded(CATALOGUE, Simulation({}, (), exact)).cases(check)
+        return {case: ((case,), region_of(check, case.d_k, None)) for case in there}
     found = cases_of(check, grid.points(), tuple(DIVISORS))
     both = {
         one: (some, region_in(check, one, some, exact)) for one, some in found.items()
@@ -255,7 +257,7 @@ class MadeUp:
         """Return an estimate that lies clear of its region's ends."""
         points, region = cases(check, self.grid)[case]
         ends = points[0].d_k, points[-1].d_k
-        if not is_applicable(check, points):
+        if check.quantity not in RECORDED and not is_applicable(check, points):
             return Found(region, None)
         if check.relation == "tends_to":
             limit = limit_of(check.quantity, check.summary, case.n_keys)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from montecarlo.estimation.estimates import share_estimate
-from montecarlo.estimation.seeds import median_estimate
+from montecarlo.estimation.seeds import median_estimate, share_of_seeds
 from montecarlo.training.arms import ARMS, D_K, RATES
 from montecarlo.training.record import read_record
 
@@ -66,7 +65,5 @@ def test_shares_of_seeds_miss_as_often_as_stated():
     assert len(found) >= 3
     assert {arm for _, arm, *_ in found} <= set(ARMS)
     for learned in list(found.values())[:7]:
-        misses = count_misses(
-            learned, learned.mean(), lambda bank: share_estimate(bank, 1)
-        )
+        misses = count_misses(learned, learned.mean(), share_of_seeds)
         assert max(misses) <= MOST

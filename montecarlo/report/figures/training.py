@@ -254,8 +254,8 @@ TRAINING_LOSS = FigureSpec(
         "line: the loss below which it has to stay."
     ),
     alternative=message(
-        "At d_k = %(d_k)s the median loss at the last step of gradient descent shown is "
-        "%(first)s unscaled and %(second)s divided by √d_k."
+        "At d_k = %(d_k)s the median loss at the last step of gradient descent shown "
+        "is %(first)s unscaled and %(second)s divided by √d_k."
     ),
     fact=pick_losses,
     series={"arms": loss_rows},
