@@ -34,7 +34,7 @@ def one_figure():
 
     only = {"variance": FIGURES["variance"]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("montecarlo.report.render.formats.FIGURES", only)
+        patch.setattr("montecarlo.report.making.FIGURES", only)
         yield
 
 

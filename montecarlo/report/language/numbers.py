@@ -87,8 +87,12 @@ class NumberFormat:
         )
 
     def with_error(self, value: float, error: float | None, row: str = "") -> Markup:
-        """Write a value and its standard error, both to the error's digits."""
-        if error is None or not math.isfinite(error):
+        """Write a value and its standard error, both to the error's digits.
+
+        An error of 0 is not written: the interval of a median of whole numbers may have
+        no width, and is no promise.
+        """
+        if not error or not math.isfinite(error):
             return self.number(value, row=row)
         layout = lay_out(value, error)
         if error > 0.0 and layout.rounds_to_zero(error):
