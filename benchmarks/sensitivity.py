@@ -34,6 +34,7 @@ from montecarlo.claims.outcomes import (
     Judgement,
 )
 from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.verdicts import (
     Verdict,
     claim_verdict,
@@ -177,7 +178,10 @@ def _interpretation(interpretation: InterpretationOutcome, varied: Varied) -> Ve
     checks = [_check(check, varied) for check in interpretation.checks]
     outcomes = [case.outcome for case in join_cases(checks)]
     verdict = interpretation_verdict(
-        interpretation.quantifier, outcomes, interpretation.share
+        interpretation.quantifier,
+        outcomes,
+        interpretation.share,
+        complete=all(check.quantity in RECORDED for check in checks),
     )
     if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
         return Verdict.INCONCLUSIVE

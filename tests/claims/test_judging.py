@@ -18,6 +18,7 @@ from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import Judge, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
@@ -326,7 +327,7 @@ def cases_of_record(record):
     for claim in record.claims:
         for one in (*claim.interpretations, *claim.sentences()):
             for check in one.checks:
-                if check.relation != "tends_to":
+                if check.relation != "tends_to" and check.quantity not in RECORDED:
                     for case in check.cases:
                         yield claim.id, check, case
 
@@ -351,13 +352,17 @@ def test_two_replicates_decide_nothing_that_varies(two):
         for claim in two.claims
         for interpretation in claim.interpretations
         for check in interpretation.checks
-        if check.relation == "tends_to" or not check.cases
+        if check.relation == "tends_to" or check.quantity in RECORDED or not check.cases
     }
     left = [claim for claim in two.claims if claim.kind == "measured"]
     left = [claim for claim in left if claim.id not in other]
     assert len(left) > 20
     assert {claim.verdict for claim in left} == {"inconclusive"}
-    checks = {check.id: check.verdict for check in two.self_checks}
+    checks = {
+        one.id: one.verdict
+        for one in two.self_checks
+        if not any(check.quantity in RECORDED for check in one.checks)
+    }
     assert set(checks.values()) == {"inconclusive"}, checks
 
 
@@ -373,14 +378,20 @@ def test_two_replicates_decide_nothing(two):
 
 
 def test_what_is_not_measured(two):
-    """A claim on practice has no verdict, an assumption asks for none, and those on
-    shapes and the record have one without any replicate.
+    """An assumption asks for no verdict, and claims on shapes, on the record and on
+    recorded runs have one without any replicate.
     """
     verdicts = {}
     for claim in two.claims:
         verdicts.setdefault(claim.kind, set()).add(claim.verdict)
 
-    assert verdicts["practice"] == {"not_measured"}
+    on_record = {
+        claim.verdict
+        for claim in two.claims
+        for one in claim.interpretations
+        if all(check.quantity in RECORDED for check in one.checks)
+    }
+    assert on_record == {"inconclusive", "conditional"}
     assert verdicts["assumption"] == {"not_applicable"}
     assert verdicts["record"] == {"documented"}
     assert verdicts["shape"] == {"refuted", "conditional"}

@@ -244,7 +244,7 @@ def test_lists_are_not_longer_than_needed():
 @pytest.mark.parametrize("check", [s.check for s in CATALOGUE.self_check])
 def test_self_checks_are_no_looser_than_they_were(check):
     """Self-checks compare within a tenth, those of emulated rounding within a quarter:
-    what rounding is told from by (a cut is off by 0.43).  What is exact is not 0 at all.
+    what rounding is told from by (a cut is off by 0.43).  What is exact has none.
     """
     for one in check:
         if one.quantity == "training_rescaled":

@@ -419,9 +419,10 @@ def test_what_is_said_on_other_grids_is_of_them(grid):
                 point
                 for one in check
                 for some, _ in cases(one, grid).values()
-                if is_applicable(one, some)
+                if one.quantity in RECORDED or is_applicable(one, some)
                 for point in some
-                if value.distribution in ("", point.label)
+                if not value.distribution
+                or value.distribution == point.label
                 or (value.distribution == "others" and point.label != "gaussian")
             ]
             found = [READ[of](c) for c in points if value.n_keys in (None, c.n_keys)]
