@@ -3,7 +3,7 @@
 A token carries a key and a value, both random; a query carries the key of one of the
 tokens, and noise.  What attention returns is the mean of the values by its weights, and
 the loss its mean squared distance from the value of the token asked for: 0 where all
-weight stands there, about 1 for a token that was not asked for.  V and O are fixed, and
+weight stands there, about 2 where it stands on another token.  V and O are fixed, and
 read the value; W_Q and W_K are learned, through softmax and its Jacobian.
 """
 
@@ -64,7 +64,7 @@ class Run:
     losses : ndarray, shape (steps,)
         Of each step's batch, before the step; infinite from where it diverged.
     gradient, update : float
-        Norms over W_Q and W_K, of the first step after the warm-up's first.
+        Norms over W_Q and W_K, of the first step.
     weights : Weights
         At the end.
     """

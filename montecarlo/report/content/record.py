@@ -12,14 +12,18 @@ from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
-from montecarlo.report.content.training import TrainingView, view_training
+from montecarlo.report.content.training import (
+    TrainingView,
+    view_language,
+    view_training,
+)
 from montecarlo.report.content.training_curves import training_curves
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.table import tabulate_curves
 from montecarlo.results.validating import about, require_whole, validate
 from montecarlo.small_files import read_small
 from montecarlo.study.running import StudyResults
-from montecarlo.training.record import read_record
+from montecarlo.training.record import read_language, read_record
 
 #: Bytes of a claims.json at most; that of the full preset has two million.
 MOST_CLAIMS = 2**25
@@ -63,7 +67,8 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 def with_studies(results: StudyResults) -> StudyResults:
     """Put beside results what training and a trained model say, and other choices."""
     record = read_record()
-    training = view_training(record)
+    language = view_language(read_language())
+    training = replace(view_training(record), language=language)
     claims = _with(
         results.claims,
         trained_model=view_trained(results.study.catalogue),

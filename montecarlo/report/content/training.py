@@ -18,7 +18,7 @@ from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.seeds import median_estimate
 from montecarlo.report.content.published import Published, read_published
 from montecarlo.training.arms import ARMS, RATES
-from montecarlo.training.record import SETTING, Record
+from montecarlo.training.record import SETTING, Record, Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,56 @@ class Theorem:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageLine:
+    """How an arm fared in the language model at one d_k, at the rate chosen for it.
+
+    Attributes
+    ----------
+    arm : str
+    d_k : int
+    rate : float
+        Of learning.
+    learned : int
+        Seeds that came below the level.
+    steps : float or None
+        Median steps until then; None: beyond the last.
+    held_out : (float, float, float)
+        Loss on text that was not learned from: median, least and largest of the seeds.
+    """
+
+    arm: str
+    d_k: int
+    rate: float
+    learned: int
+    steps: float | None
+    held_out: tuple[float, float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageView:
+    """The record of the language model as the pages show it.
+
+    Attributes
+    ----------
+    seeds, tuning, steps, learned
+        As of `TrainingView`; here a mean over some steps has to come below once.
+    lines : tuple of LanguageLine
+        One for each d_k and arm.
+    """
+
+    seeds: int
+    tuning: int
+    steps: int
+    learned: float
+    lines: tuple[LanguageLine, ...]
+
+    def count(self, arm: str) -> tuple[int, int]:
+        """Return how many runs of an arm learned, and of how many."""
+        mine = [line.learned for line in self.lines if line.arm == arm]
+        return sum(mine), self.seeds * len(mine)
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingView:
     """The record of training as the pages show it.
 
@@ -103,6 +153,8 @@ class TrainingView:
         What was measured of it.
     published : tuple of Published
         What it is held against.
+    language : LanguageView or None
+        A second task.
     """
 
     seeds: int
@@ -114,6 +166,7 @@ class TrainingView:
     lines: tuple[ArmLine, ...]
     theorem: Theorem
     published: tuple[Published, ...]
+    language: LanguageView | None = None
 
     @property
     def smallest(self) -> int:
@@ -124,6 +177,16 @@ class TrainingView:
     def largest(self) -> int:
         """The largest d_k that was trained."""
         return max(line.d_k for line in self.lines)
+
+    @property
+    def sizes(self) -> list[int]:
+        """The d_k that were trained."""
+        return sorted({line.d_k for line in self.lines})
+
+    def count(self, optimiser: str, arm: str) -> int:
+        """Return how many runs of an arm learned, at any d_k."""
+        mine = [self.line(optimiser, arm, d_k) for d_k in self.sizes]
+        return round(sum(line.share[0] * self.seeds for line in mine))
 
     def line(self, optimiser: str, arm: str, d_k: int) -> ArmLine:
         """Return how an arm fared."""
@@ -170,6 +233,38 @@ def view_training(record: Record) -> TrainingView:
         tuple(lines),
         view_theorem(record),
         read_published(),
+    )
+
+
+def view_language(record: Runs) -> LanguageView:
+    """Return what the pages show of the language model."""
+    settings = dict(iter(record.judged.groupby(SETTING)))
+    configuration = record.about["configuration"]
+    lines = []
+    for d_k, arm in product(configuration["d_k"], configuration["arms"]):
+        key = configuration["optimiser"], arm, d_k
+        runs = settings[*key, record.chosen[key]]
+        held_out = runs["held_out"]
+        lines.append(
+            LanguageLine(
+                arm,
+                d_k,
+                record.chosen[key],
+                int(np.isfinite(runs["steps"]).sum()),
+                _finite(float(runs["steps"].median())),
+                (
+                    float(held_out.median()),
+                    float(held_out.min()),
+                    float(held_out.max()),
+                ),
+            )
+        )
+    return LanguageView(
+        len(record.seeds["judged"]),
+        len(record.seeds["tuning"]),
+        configuration["steps"],
+        configuration["learned"],
+        tuple(lines),
     )
 
 

@@ -57,6 +57,7 @@ class Contents:
             "self-checks": findings.self_checks,
             "sensitivity": findings.record.sensitivity,
             "training": findings.record.training,
+            "language": findings.record.training and findings.record.training.language,
             "published": findings.record.training,
             "report-card": carded,
             "power": carded,

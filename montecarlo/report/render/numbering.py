@@ -19,7 +19,7 @@ EVIDENCE_TABLES: Order = {
     "weights": ("saturation", "largest-score", "weights"),
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
-    "practice": ("training", "published", "records"),
+    "practice": ("training", "language", "published", "records"),
     "method": ("self-checks", "sensitivity", "report-card", "power"),
 }
 
