@@ -17,7 +17,8 @@ import pytest
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
 from montecarlo.execution.workers import ROOM
-from montecarlo.report.render import embedding, formats
+from montecarlo.report.formats import html
+from montecarlo.report.render import embedding
 from montecarlo.results.folder import (
     JOURNAL,
     RUN_FILE,
@@ -81,7 +82,7 @@ def run_and_die(folder, moment, count, steps):
 
     engine.sample = dying("sampling", engine.sample)
     Journal.keep = dying("committing", Journal.keep)
-    formats.render_page = dying("rendering", formats.render_page)
+    html.render_page = dying("rendering", html.render_page)
     embedding.render_svg = no_figure
     Path.replace = dying("renaming", Path.replace)
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]

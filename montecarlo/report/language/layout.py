@@ -74,7 +74,7 @@ def _plain_decimals(value: float) -> int:
 def shared_error(low: float, high: float, region: tuple[float | None, ...]) -> float:
     """Return an error whose digits tell where an interval lies in its region."""
     ends = [end for end in region if end is not None]
-    width = (high - low) / 4.0 or abs(low) / 1e3 or 1.0
+    width = (high - low) / 4.0 or abs(low) / 1e2 or 1.0
     errors = [width / 10.0**finer for finer in range(18)]
     return next(
         (

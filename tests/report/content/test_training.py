@@ -59,7 +59,7 @@ def record_of(steps, *, final_loss=0.01, exact=0.0):
     configuration |= {"d_k": D_K, "rates": dict.fromkeys(RATES, (FAST, SLOW))}
     seeds = {"tuning": TUNING, "judged": JUDGED}
     return Record(
-        runs, losses, chosen, rescaled, seeds, {"configuration": configuration}
+        runs, chosen, seeds, {"configuration": configuration}, losses, rescaled
     )
 
 

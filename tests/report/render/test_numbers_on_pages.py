@@ -152,7 +152,7 @@ def entry(page, element, case):
     needed = [number for e in element.iter("small") for number in page.numbers(e)]
     found = page.numbers(element)
     found = found[: len(found) - len(needed)]
-    count = len(given(case["estimate"], case["std_error"]))
+    count = len(given(case["estimate"], case["std_error"] or None))
     return found[:count], found[count:], needed
 
 
@@ -292,7 +292,7 @@ def test_cases_are_those_of_the_record(evidence, report):
             if case["estimate"] is None:
                 assert evidence.numbers(element) == []
                 continue
-            wanted = given(case["estimate"], case["std_error"])
+            wanted = given(case["estimate"], case["std_error"] or None)
             assert [number.value for number in estimate] == wanted
             ends = given(case["simultaneous_low"], case["simultaneous_high"])
             assert [number.value for number in interval] == ends

@@ -46,7 +46,7 @@ def numbers_of(message, record):
     return [
         number
         for one in values
-        for number in (one["value"], one["std_error"])
+        for number in (one["value"], one["std_error"] or None)  # an error of 0 is none
         if number is not None
     ]
 
