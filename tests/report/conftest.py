@@ -300,7 +300,11 @@ class Report:
     def key_of(check: Mapping[str, Any]) -> str:
         """Return what tells a check of some cases from others: a page shows it once."""
         rest = {name: v for name, v in check.items() if name not in {"domain", "cases"}}
-        return json.dumps([rest, [case["rows"] for case in check["cases"]]])
+        where = ("part", "initialisation", "d_k")  # what is on record has no rows
+        cases = [
+            case["rows"] or [case[name] for name in where] for case in check["cases"]
+        ]
+        return json.dumps([rest, cases])
 
     def render(
         self,

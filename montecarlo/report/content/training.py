@@ -90,6 +90,7 @@ class LanguageLine:
     Attributes
     ----------
     arm : str
+        A key of `montecarlo.training.arms.ARMS`.
     d_k : int
     rate : float
         Of learning.
@@ -115,8 +116,12 @@ class LanguageView:
 
     Attributes
     ----------
-    seeds, tuning, steps, learned
-        As of `TrainingView`; here a mean over some steps has to come below once.
+    seeds, tuning : int
+        Seeds that are shown, and others on which rates were chosen.
+    steps : int
+        After which a run ends.
+    learned : float
+        A run has learned when the mean loss of some steps comes below this.
     lines : tuple of LanguageLine
         One for each d_k and arm.
     """

@@ -123,10 +123,12 @@ def names_of(case):
     """Return how a place is named: its distributions and its context, or its
     initialisation alone.
     """
+    if case["part"]:  # of what is on record
+        return (f"{case['part']} {case['initialisation']}".strip(),)
     if case["initialisation"]:
         return (case["initialisation"],)
     dependence = case["dependence"].removeprefix("none")
-    beside = case["arithmetic"] or dependence or case["part"]
+    beside = case["arithmetic"] or dependence
     return tuple(name for name in (case["distribution"], beside) if name)
 
 
@@ -494,6 +496,8 @@ def hard_claims(report, seed):
                     if case["estimate"] is not None and case["limit"] is None:
                         make_hard(case, rng)
                 check["cases"] = made.setdefault(same, check["cases"])
+        for check in checks_of(claim):  # those of sentences, too
+            check["cases"] = made.get(report.key_of(check), check["cases"])
     return claims
 
 
