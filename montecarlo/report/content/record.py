@@ -12,11 +12,8 @@ from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
-from montecarlo.report.content.training import (
-    TrainingView,
-    view_language,
-    view_training,
-)
+from montecarlo.report.content.tables.language import view_language
+from montecarlo.report.content.training import TrainingView, view_training
 from montecarlo.report.content.training_curves import training_curves
 from montecarlo.results.folder import ResultsError
 from montecarlo.results.table import tabulate_curves

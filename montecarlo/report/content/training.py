@@ -17,8 +17,9 @@ from scipy.stats import binomtest
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.seeds import median_estimate
 from montecarlo.report.content.published import Published, read_published
+from montecarlo.report.content.tables.language import LanguageView
 from montecarlo.training.arms import ARMS, RATES
-from montecarlo.training.record import SETTING, Record, Runs
+from montecarlo.training.record import SETTING, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,61 +82,6 @@ class Theorem:
     others: tuple[float, ...]
     off_sgd: float
     off_adam: float
-
-
-@dataclass(frozen=True, slots=True)
-class LanguageLine:
-    """How an arm fared in the language model at one d_k, at the rate chosen for it.
-
-    Attributes
-    ----------
-    arm : str
-        A key of `montecarlo.training.arms.ARMS`.
-    d_k : int
-    rate : float
-        Of learning.
-    learned : int
-        Seeds that came below the level.
-    steps : float or None
-        Median steps until then; None: beyond the last.
-    held_out : (float, float, float)
-        Loss on text that was not learned from: median, least and largest of the seeds.
-    """
-
-    arm: str
-    d_k: int
-    rate: float
-    learned: int
-    steps: float | None
-    held_out: tuple[float, float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class LanguageView:
-    """The record of the language model as the pages show it.
-
-    Attributes
-    ----------
-    seeds, tuning : int
-        Seeds that are shown, and others on which rates were chosen.
-    steps : int
-        After which a run ends.
-    learned : float
-        A run has learned when the mean loss of some steps comes below this.
-    lines : tuple of LanguageLine
-        One for each d_k and arm.
-    """
-
-    seeds: int
-    tuning: int
-    steps: int
-    learned: float
-    lines: tuple[LanguageLine, ...]
-
-    def count(self, arm: str) -> tuple[int, int]:
-        """Return how many runs of an arm learned, and of how many."""
-        mine = [line.learned for line in self.lines if line.arm == arm]
-        return sum(mine), self.seeds * len(mine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,38 +184,6 @@ def view_training(record: Record) -> TrainingView:
         tuple(lines),
         view_theorem(record),
         read_published(),
-    )
-
-
-def view_language(record: Runs) -> LanguageView:
-    """Return what the pages show of the language model."""
-    settings = dict(iter(record.judged.groupby(SETTING)))
-    configuration = record.about["configuration"]
-    lines = []
-    for d_k, arm in product(configuration["d_k"], configuration["arms"]):
-        key = configuration["optimiser"], arm, d_k
-        runs = settings[*key, record.chosen[key]]
-        held_out = runs["held_out"]
-        lines.append(
-            LanguageLine(
-                arm,
-                d_k,
-                record.chosen[key],
-                int(np.isfinite(runs["steps"]).sum()),
-                _finite(float(runs["steps"].median())),
-                (
-                    float(held_out.median()),
-                    float(held_out.min()),
-                    float(held_out.max()),
-                ),
-            )
-        )
-    return LanguageView(
-        len(record.seeds["judged"]),
-        len(record.seeds["tuning"]),
-        configuration["steps"],
-        configuration["learned"],
-        tuple(lines),
     )
 
 
