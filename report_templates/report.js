@@ -16,7 +16,7 @@
       }
       const shown = claims.filter(claim => !claim.hidden).length;
       const number = one("filter-shown");
-      number.textContent = number.dataset.value = shown;
+      number.textContent = number.value = shown;
     };
     filter.addEventListener("change", apply);
     filter.addEventListener("reset", () => setTimeout(apply));

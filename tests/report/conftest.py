@@ -147,7 +147,7 @@ class Page:
     def numbers(self, inside: Element | None = None) -> list[Number]:
         """Return the numbers of the page, or of an element, read as a reader would."""
         start = self.root if inside is None else inside
-        return [self._number(e) for e in start.iter() if e.get("data-value")]
+        return [self._number(e) for e in start.iter("data")]
 
     def _number(self, element: Element) -> Number:
         locale = Locale.parse(self.code)
@@ -165,7 +165,7 @@ class Page:
         _, _, decimals = written.partition(get_decimal_symbol(locale))
         unit = Decimal(1).scaleb(-len(decimals)) * power
         return Number(
-            float(element.get("data-value", "")),
+            float(element.get("value", "")),
             float(shown * power),
             float(unit / 2),
             element.get("data-row"),

@@ -24,6 +24,8 @@ SHARE_CURVE, START_CURVE = "training_share", "training_start"
 BUDGET_CURVE = "training_budget"
 #: d_k that curves of the loss are shown for, where the record has them.
 LOSS_D_K = (64, 256)
+#: From this step on, every fourth of the recorded steps is enough to draw them.
+LATE, LATE_EVERY = 100, 20
 #: Median, and the ends of its interval.
 MEDIAN = ("median", "low", "high")
 
@@ -67,7 +69,8 @@ def _with_ends(
 
 def _loss_curves(losses: pd.DataFrame) -> Iterator[CurveLine]:
     """Yield quantiles of the loss by step, up to where they diverge."""
-    shown = losses[losses["d_k"].isin(LOSS_D_K)].sort_values([*ARM, "step"])
+    drawn = losses["step"].lt(LATE) | losses["step"].mod(LATE_EVERY).eq(0)
+    shown = losses[drawn & losses["d_k"].isin(LOSS_D_K)].sort_values([*ARM, "step"])
     for one in shown.to_dict("records"):
         for outcome in ("q10", "median", "q90"):
             if math.isfinite(one[outcome]):

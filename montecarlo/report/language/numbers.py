@@ -66,7 +66,7 @@ class NumberFormat:
     def number(
         self, value: float | None, error: float | None = None, row: str = ""
     ) -> Markup:
-        """Write a number with its raw value in ``data-value``.
+        """Write a number as a ``data`` element, whose value is the raw one.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class NumberFormat:
             return Markup('<span class="open" aria-hidden="true">–</span>')
         layout = lay_out(value, error)
         mantissa = self.text(layout.mantissa(value), layout.decimals)
-        return Markup("<span{}>{}{}</span>").format(
+        return Markup("<data{}>{}{}</data>").format(
             _attributes(value, row), mantissa, _power(layout.exponent)
         )
 
@@ -99,7 +99,7 @@ class NumberFormat:
             return Markup("{}{}{}").format(
                 self.number(value, error, row), PLUS_MINUS, self.number(error)
             )
-        pair = Markup("<span{}>{}</span>{}<span{}>{}</span>").format(
+        pair = Markup("<data{}>{}</data>{}<data{}>{}</data>").format(
             _attributes(value, row, layout.exponent),
             self.text(layout.mantissa(value), layout.decimals),
             PLUS_MINUS,
@@ -121,15 +121,15 @@ class NumberFormat:
             shown.append((error, ""))
         hundredfold = [exact(raw).scaleb(2) for raw, _ in shown]
         layout = lay_out(float(hundredfold[0]), *map(float, hundredfold[1:]))
-        spans = [
-            Markup("<span{} data-percent>{}</span>").format(
+        elements = [
+            Markup("<data{} data-percent>{}</data>").format(
                 _attributes(raw, of_row, layout.exponent),
                 self.text(number.scaleb(-layout.exponent), layout.decimals),
             )
             for (raw, of_row), number in zip(shown, hundredfold, strict=True)
         ]
-        brackets = "({}){}" if layout.exponent and len(spans) > 1 else "{}{}"
-        joined = escape(PLUS_MINUS).join(spans)
+        brackets = "({}){}" if layout.exponent and len(elements) > 1 else "{}{}"
+        joined = escape(PLUS_MINUS).join(elements)
         power = _power(layout.exponent)
         return escape(brackets).format(joined, power) + f"{self._before_percent}%"
 
@@ -185,7 +185,7 @@ def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
     around spaces and a few signs only.
     """
     raw = repr(int(value)) if float(value).is_integer() else repr(float(value))
-    attributes = f" data-value={raw}"
+    attributes = f" value={raw}"
     if row:
         if not UNQUOTED.fullmatch(row):
             raise ValueError(f"row must need no quotes in HTML, got {row!r}")
@@ -200,7 +200,7 @@ def _power(exponent: int) -> Markup:
     if exponent == 0:
         return Markup()
     written = str(exponent).replace("-", MINUS)
-    return Markup('<span class="power">×10<sup>{}</sup></span>').format(written)
+    return Markup("<span class=power>×10<sup>{}</sup></span>").format(written)
 
 
 def _plain_power(exponent: int) -> str:

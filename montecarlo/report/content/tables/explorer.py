@@ -23,6 +23,8 @@ RANKS = (1, 2)
 QUANTITIES = ("entropy", "jacobian_frobenius", "gradient_query")
 #: What is shown first, where the grid has it.
 FIRST_D_K = 64
+#: So many numbers of keys, the largest of the grid.
+MOST_KEYS = 3
 
 
 #: What one divisor makes of a row: its symbol as LaTeX, and a cell for each column.
@@ -47,7 +49,7 @@ def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer 
         sizes.setdefault(int(n_keys), set()).add(int(d_k))
     most = max((len(found) for found in sizes.values()), default=0)
     # an n with far fewer d_k stands apart from the grid: an edge of it
-    keys = [n for n in sorted(sizes) if len(sizes[n]) > most / 2]
+    keys = [n for n in sorted(sizes) if len(sizes[n]) > most / 2][-MOST_KEYS:]
     common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
     if len(common) < FEWEST_POINTS:
         return None

@@ -32,10 +32,14 @@ class SaturatedRow:
 
 
 def saturated_rows(measurements: pd.DataFrame) -> list[SaturatedRow]:
-    """Pick the table at the sizes of practice that the results have."""
+    """Pick the table at the sizes of practice that the results have.
+
+    Of the numbers of keys, the smallest and the largest are shown.
+    """
     rows = gaussian_rows(measurements)
     inside = rows["d_k"].isin(PRACTICE_D_K) & rows["n_keys"].isin(PRACTICE_N_KEYS)
     rows = rows[inside & rows["divisor"].isin(("none", "sqrt"))]
+    rows = rows[rows["n_keys"].isin((rows["n_keys"].min(), rows["n_keys"].max()))]
     sizes = sorted(
         {(int(n), int(d)) for d, n in zip(rows["d_k"], rows["n_keys"], strict=True)}
     )

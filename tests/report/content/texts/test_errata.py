@@ -170,7 +170,7 @@ def test_entry_says_what_it_has_to():
     assert all(p.startswith(s) for p, s in zip(paragraphs, started, strict=False))
     assert "; measured: 0.200 ± 0.010 (" in paragraphs[3]
     assert paragraphs[3].endswith("; Gaussian)")
-    raw = {e.get("data-value"): e.get("data-row") for e in article.iter("span")}
+    raw = {e.get("value"): e.get("data-row") for e in article.iter("data")}
     assert raw["0.2"] == "a-row"
     assert paragraphs[4] == "To put in its place:"
     assert paragraphs[6].startswith("By hand: ")
