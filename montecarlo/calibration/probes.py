@@ -5,9 +5,7 @@ interval.  They are kept with the card; where they come out otherwise today, wha
 drawn or computed there has changed since, and the row's counts say nothing of it.
 """
 
-import math
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,8 +22,6 @@ PROBED = 16
 #: One-sided error rate of the interval.
 PROBED_RATE = 0.01
 NUMBERS = ("value", "low", "high")
-#: Relative: kernels of other processors differ by rounding.
-ROUNDING = 1e-6
 
 
 def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
@@ -40,25 +36,3 @@ def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
             lines.append((*row_name(bank, key), *shown))
     table = pd.DataFrame.from_records(lines, columns=[*RowName._fields, *NUMBERS])
     return table.astype({"n_keys": "Int64"})
-
-
-def find_changes(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows that come out otherwise now, by the columns that name them.
-
-    Both as `probe` gives them; rows that only one of them has are none of these.
-    """
-    both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
-    found = []
-    for one in both.to_dict("records"):
-        pairs = [(one[f"{name}_then"], one[f"{name}_now"]) for name in NUMBERS]
-        if not all(_is_same(*pair) for pair in pairs):
-            names = {name: one[name] for name in RowName._fields}
-            # JSON has no missing number
-            found.append({k: v for k, v in names.items() if not pd.isna(v)})
-    return found
-
-
-def _is_same(then: float, now: float) -> bool:
-    if math.isnan(then) or math.isnan(now):
-        return math.isnan(then) and math.isnan(now)
-    return math.isclose(then, now, rel_tol=ROUNDING, abs_tol=1e-12)

@@ -51,11 +51,6 @@ def score_mean(q: Distribution, k: Distribution, d_k: int) -> float:
     return d_k * q.mean * k.mean
 
 
-def score_second_moment(q: Distribution, k: Distribution, d_k: int) -> float:
-    """Return E (q·k)²."""
-    return score_variance(q, k, d_k) + score_mean(q, k, d_k) ** 2
-
-
 def score_variance(q: Distribution, k: Distribution, d_k: int) -> float:
     """Return Var(q·k) over independent queries and keys.
 

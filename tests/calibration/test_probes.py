@@ -1,6 +1,7 @@
 """The report card says itself what of it is stale."""
 
 import json
+import math
 
 import pandas as pd
 
@@ -12,12 +13,14 @@ from montecarlo.calibration.card import (
     find_uncounted,
     read_card,
 )
-from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, find_changes, probe
+from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, probe
 from montecarlo.calibration.rates import RowName
 from montecarlo.calibration.studies import studies_recipe
 from montecarlo.report.content.report_card import view_card
 from montecarlo.sampling.design_points import parse_point
 
+#: Relative: kernels of other processors differ by rounding.
+ROUNDING = 1e-6
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
 
@@ -27,6 +30,29 @@ def kept():
         FOLDER / PROBES_FILE, keep_default_na=False, na_values={"n_keys": [""]}
     )
     return table.astype({"context": "str", "n_keys": "Int64"})
+
+
+def find_changes(then, now):
+    """Return the rows that come out otherwise now, by the columns that name them.
+
+    Both as `probe` gives them; rows that only one of them has are none of these.
+    """
+    both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
+    found = []
+    for one in both.to_dict("records"):
+        pairs = [(one[f"{name}_then"], one[f"{name}_now"]) for name in NUMBERS]
+        if not all(is_same(*pair) for pair in pairs):
+            names = {name: one[name] for name in RowName._fields}
+            # JSON has no missing number
+            found.append({k: v for k, v in names.items() if not pd.isna(v)})
+    return found
+
+
+def is_same(then, now):
+    """Whether two numbers agree but for rounding; no number is itself."""
+    if math.isnan(then) or math.isnan(now):
+        return math.isnan(then) and math.isnan(now)
+    return math.isclose(then, now, rel_tol=ROUNDING, abs_tol=1e-12)
 
 
 def named(table):

@@ -73,6 +73,7 @@ NAN, INF = math.nan, math.inf
 WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
     ({"quantity": "zzz"}, "quantity", "score_variance"),
+    ({"quantity": "year"}, "quantity", "training_steps"),  # a fact of our texts
     ({"quantity": None}, "quantity", "missing"),
     ({"divisor": "sqr"}, "divisor", "Did you mean 'sqrt'?"),
     ({"summary": "median"}, "summary", "value"),

@@ -8,7 +8,6 @@ import pytest
 import scipy.stats
 
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.theory.far_slopes import far_slope
 from montecarlo.theory.limits import (
     element_gap_quantile,
     gap_density,
@@ -18,6 +17,7 @@ from montecarlo.theory.limits import (
 )
 from montecarlo.theory.references import reference
 from montecarlo.theory.score_distribution import expected_maximum
+from tests.theory.far_slopes import far_slope
 
 #: One-sided limit of a normal z-score at a false-alarm rate of 1e-7.
 LIMIT = 5.2
