@@ -103,7 +103,8 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     interpretation : tuple of Interpretation
     kind : str
         ``measured``; ``shape`` and ``record`` are checked on arrays and on published
-        sizes and dates; ``practice`` needs training; ``assumption`` claims nothing.
+        sizes and dates; ``practice`` needs runs that are not on record; ``assumption``
+        claims nothing.
     right : Right or None
     concedes : Sentence or None
         What is right in a claim that fails.
