@@ -39,6 +39,8 @@ class ArmLine:
         At how many of the rates tried more than half of the seeds learn.
     tried : int
         Rates tried.
+    largest : bool
+        Whether the rate chosen is the largest of them: one beyond may be better.
     steps : tuple of float or None
         Median steps until learned, and the ends of its interval.
     share : (float, float, float)
@@ -55,6 +57,7 @@ class ArmLine:
     rate: float
     rates: int
     tried: int
+    largest: bool
     steps: tuple[float | None, float | None, float | None]
     share: tuple[float, float, float]
     left: float | None
@@ -167,7 +170,8 @@ def view_training(record: Record) -> TrainingView:
                 d_k,
                 rate,
                 int(np.isfinite(medians).sum()),
-                len(configuration["rates"][optimiser]),
+                len(tried := configuration["rates"][optimiser]),
+                rate == max(tried),
                 median_with_ends(runs["steps"].to_numpy()),
                 share_with_ends(runs["steps"].to_numpy()),
                 _finite(float(runs["final_loss"].median())),
