@@ -21,7 +21,7 @@ from montecarlo.report.figures.drawing.files import FORMATS, THEMES, draw_files
 from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
-from montecarlo.report.render.markdown import Node, read_html, to_markdown
+from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.pages import render_captions
 from montecarlo.results.folder import write_text
 
@@ -104,14 +104,14 @@ def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
     """Return captions, legends in words and alternative texts as Markdown."""
     tree = read_html(render_captions(contents, language))
-    figures = {n.attributes["id"]: n for n in tree.walk() if n.tag == "figure"}
+    figures = {figure["id"]: figure for figure in tree.find_all("figure")}
     heading = tree.find("h1")
-    blocks = [f"# {heading.text().strip()}\n"] if heading else []
+    blocks = [f"# {heading.get_text().strip()}\n"] if heading else []
     for name, file in drawn.items():
         figure = figures[f"figure-{name}"]
-        del figure.attributes["id"]
+        del figure["id"]
         blocks.append(f"## {name}\n")
-        blocks.append(to_markdown(Node("div", {}, [figure]), {"#": file}.__getitem__))
+        blocks.append(to_markdown(figure, {"#": file}.__getitem__))
     return "\n".join(blocks)
 
 

@@ -684,7 +684,7 @@ def test_help_is_quick_and_light():
         "import sys, montecarlo.cli.report as m\n"
         "try: m.main(['--help'])\n"
         "except SystemExit as end: assert end.code == 0\n"
-        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel'}\n"
+        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel', 'bs4'}\n"
         "print(sorted(heavy & set(sys.modules)))\n"
     )
     seconds = []

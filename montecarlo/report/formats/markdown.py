@@ -25,8 +25,8 @@ def _render_post(contents: Contents, language: Language) -> str:
     if (heading := tree.find("h1")) is not None:
         # that of the captions has no formula
         plain = read_html(render_captions(contents, language)).find("h1")
-        title = "" if plain is None else plain.text().strip()
-        heading.tag, heading.children = "p", []
+        title = "" if plain is None else plain.get_text().strip()
+        heading.decompose()
     return front_matter(language.code, title) + to_markdown(tree, _beside)
 
 

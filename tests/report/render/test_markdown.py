@@ -39,8 +39,11 @@ def markdown(text, link=str):
         ("<p>5 $ &amp; more</p>", "5 &#36; &amp; more"),
         ("<p>- no list</p>", r"\- no list"),
         ("<p>2017. No list</p>", r"2017\. No list"),
+        ("<p><data>2017</data>. No list</p>", r"2017\. No list"),
+        ("<div>- a<p>b</p>+ c</div>", "\\- a\n\nb\n\n\\+ c"),
         ("<p># no title</p>", r"\# no title"),
         ("<p><code>a_b|{{c}}</code></p>", "<code>a&#95;b&#124;&#123;&#123;c"),
+        ("<pre><code>  a *b* {{c}}\n\nd</code></pre>", "~~~\n  a *b* { {c}}\n\nd\n~~~"),
         ("<p><math><mi>n</mi></math> keys</p>", "$$n$$ keys"),
         (
             r"<p><math><annotation>\|J\|_{{F}}</annotation></math></p>",
@@ -48,7 +51,8 @@ def markdown(text, link=str):
         ),
         ('<p><a href="x.csv">y</a></p>', "[y](x.csv)"),
         ("<ul><li>a</li></ul><ul><li>b</li></ul>", "- a\n\n<!-- -->\n\n- b"),
-        ("<dl><dt>a</dt><dd>b</dd></dl>", "a\n: b"),
+        ("<ul><li>a<ol><li>b</li></ol></li><li>c</li></ul>", "- a\n\n  1. b\n- c"),
+        ("<dl><dt>a</dt><dd>b</dd></dl>", "a\n:   b"),
         ('<section id="s"><h2>t</h2><p>u</p></section>', "## t {#s}\n\nu"),
         ('<p>a<span class="unseen">b</span><script>c</script></p>', "a"),
         (
