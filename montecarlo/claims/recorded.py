@@ -37,9 +37,13 @@ class Recorded:
         """Return the cases of the check's domain that there are."""
         if check.quantity not in RECORDED:
             return self.others.cases(check)
-        low, high = check.domain.d_k
-        there = self._look_up(check)
-        return [case for case in there if case.d_k is None or low <= case.d_k <= high]
+        domain, (low, high) = check.domain, check.domain.d_k
+        return [
+            case
+            for case in self._look_up(check)
+            if (case.d_k is None or low <= case.d_k <= high)
+            and (not domain.part or case.part in domain.part)
+        ]
 
     def find(self, check: Check, case: Located) -> Found:
         """Return what is on record of a case."""

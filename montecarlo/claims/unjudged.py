@@ -5,7 +5,7 @@ on the grid, nothing to compare with, or distributions without the moments of an
 interval.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 
 from montecarlo.claims.checks import Check
@@ -46,8 +46,9 @@ def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
     evidence = Recorded(catalogue, simulation)
     for where, check in gate_checks(catalogue):
         if check.quantity in RECORDED:
-            if not evidence.cases(check):
-                yield f"{where}: {check.quantity} is not judged: nothing is on record"
+            lacking = _lacks_record(check, evidence.cases(check))
+            if lacking:
+                yield f"{where}: {check.quantity} is not judged: {lacking} on record"
             continue
         cases = cases_of(check, simulation.budgets, simulation.divisors)
         domain = check.domain
@@ -68,6 +69,17 @@ def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
                 yield f"{where}: {check.quantity} is not judged for {named}: {why}"
     if all(claim.kind in ("practice", "assumption") for claim in catalogue.claim):
         yield "nothing is judged: no claim is of a kind that can be"
+
+
+def _lacks_record(check: Check, cases: Sequence[Located]) -> str:
+    """Tell what of a domain is not on record: a part, or an end of its range of d_k."""
+    parts, sizes = {case.part for case in cases}, {case.d_k for case in cases} - {None}
+    missing = [repr(name) for name in check.domain.part if name not in parts]
+    if sizes:
+        missing += [f"d_k = {d_k}" for d_k in check.domain.d_k if d_k not in sizes]
+    if not cases:
+        return "nothing is"
+    return f"{missing[0]} is not" if missing else ""
 
 
 def _reason(

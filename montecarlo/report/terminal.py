@@ -13,6 +13,7 @@ from rich.table import Table
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.names import look_up
 from montecarlo.printing import print_lines, printable
 from montecarlo.report.content.views import Findings
@@ -162,7 +163,11 @@ _LISTS: dict[str, Callable[[], Listing]] = {
     ),
     "quantities": lambda: (
         ("quantity", "symbol"),
-        [(q.name, q.symbol) for q in QUANTITIES.values()],
+        [
+            (name, known.symbol)
+            for name, known in {**QUANTITIES, **RECORDED}.items()
+            if known.symbol
+        ],
     ),
     "presets": _list_presets,
 }

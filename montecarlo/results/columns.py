@@ -145,8 +145,6 @@ def validate_table(path: Path) -> list[dict[str, str | None]]:
             lines.append(line)
     except (csv.Error, UnicodeDecodeError) as error:
         raise ResultsError(f"{path.name} must be a table, got none: {error}") from None
-    if not lines:
-        raise ResultsError(f"{path.name} must have lines, got none")
     return lines
 
 

@@ -11,9 +11,12 @@ from scipy.stats import binomtest
 from montecarlo.claims import training
 from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
 from montecarlo.claims.checks import Check, Domain
+from montecarlo.claims.evidence import RecordedQuantity
+from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
+from montecarlo.estimation.estimates import Estimate
 from montecarlo.study.own_claims import judge
 from montecarlo.study.running import exact_value
 from montecarlo.training.arms import ARMS, D_K, RATES
@@ -275,7 +278,32 @@ def test_one_judge_one_error_rate():
     low, high = (judge(claims(low=x), error_rate=0.4)["claims"][0] for x in (0.05, 5.0))
     assert (low["verdict"], high["verdict"]) == ("supported", "refuted")
     assert low["error_rate"] == pytest.approx(0.4)
-    assert judge(claims(domain={"d_k": [300, 400]}))["not_judged"]
+
+
+def test_what_is_not_on_record_is_said():
+    """The ends of a range have to be on record; only parts that are named are judged,
+    whatever a record finds.
+    """
+    for d_k, lacking in (([300, 400], "nothing"), ([32, 64], "d_k = 32")):
+        (said,) = judge(claims(domain={"d_k": d_k}))["not_judged"]
+        assert f"training_gradient is not judged: {lacking} is" in said
+    domain = {"d_k": [16, 64], "part": ["sgd"]}
+    outcome = judge(claims(domain=domain))
+    assert not outcome["not_judged"]
+    (check,) = outcome["claims"][0]["interpretations"][0]["checks"]
+    assert {case["part"] for case in check["cases"]} == {"sgd"}
+
+
+def test_what_a_record_finds_beside_is_no_case(monkeypatch):
+    """A kind that looks at no part of the domain is not believed."""
+    found = {
+        Located(part=part, d_k=64): Estimate(1.0, 0.1, 9) for part in ("sgd", "adam")
+    }
+    kind = RecordedQuantity(lambda *_: found, "x", parts=("sgd", "adam"))
+    monkeypatch.setitem(RECORDED, "made_up", kind)
+    check = Check("made_up", "at_least", low=0.0, domain=Domain(part=("sgd",)))
+    evidence = Recorded(Catalogue(), Simulation({}, (), exact_value))
+    assert [case.part for case in evidence.cases(check)] == ["sgd"]
 
 
 def test_each_quantity_can_be_shown():
