@@ -123,13 +123,7 @@ PAIR_QUANTITIES = {
         PairQuantity(
             "score_variance", r"\operatorname{Var}(q\cdot k)", score_variance, 2, 6.0
         ),
-        PairQuantity(
-            "score_std",
-            r"\operatorname{sd}(q\cdot k)",
-            _score_std,
-            1,
-            6.0,
-        ),
+        PairQuantity("score_std", r"\operatorname{sd}(q\cdot k)", _score_std, 1, 6.0),
         PairQuantity(
             "score_variance_ratio",
             r"\frac{\operatorname{Var}(q\cdot k)}"

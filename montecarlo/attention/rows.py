@@ -166,11 +166,7 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=FINE,
         ),
-        RowQuantity(
-            "log_partition",
-            r"\ln Z",
-            lambda b: softmax.log_partition(b.sums),
-        ),
+        RowQuantity("log_partition", r"\ln Z", lambda b: softmax.log_partition(b.sums)),
         RowQuantity("entropy", "H", lambda b: b.entropy),
         RowQuantity(
             "effective_keys",

@@ -35,10 +35,7 @@ from montecarlo.estimation.intervals import (
     mean_ends,
     mean_moments,
 )
-from montecarlo.estimation.row_distribution import (
-    quantile_estimate,
-    row_distribution,
-)
+from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.sampling.replicates import count_bins
 from montecarlo.sampling.resampling import Indices

@@ -13,11 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from montecarlo.calibration.bank import Bank, first_analysis, row_keys
-from montecarlo.calibration.bank_rows import (
-    estimate,
-    make_row,
-    pooled_value,
-)
+from montecarlo.calibration.bank_rows import estimate, make_row, pooled_value
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey, has_interval

@@ -71,8 +71,7 @@ class Judge:
             claims=tuple(self.judge_claim(claim) for claim in catalogue.claim),
             passages=tuple(
                 PassageOutcome(
-                    id=passage.id,
-                    **msgspec.structs.asdict(self._say(passage.sentence)),
+                    id=passage.id, **msgspec.structs.asdict(self._say(passage.sentence))
                 )
                 for passage in catalogue.passage
             ),

@@ -125,19 +125,13 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
     def region(self) -> tuple[float, float]:
         """The values that count as agreement, both ends included."""
         low, high = self.region_low, self.region_high
-        return (
-            -math.inf if low is None else low,
-            math.inf if high is None else high,
-        )
+        return (-math.inf if low is None else low, math.inf if high is None else high)
 
     @property
     def interval(self) -> tuple[float, float]:
         """The simultaneous interval; without bounds where there is none."""
         low, high = self.simultaneous_low, self.simultaneous_high
-        return (
-            -math.inf if low is None else low,
-            math.inf if high is None else high,
-        )
+        return (-math.inf if low is None else low, math.inf if high is None else high)
 
 
 class CheckOutcome(Check, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -2,12 +2,7 @@
 
 from collections.abc import Iterator
 
-from montecarlo.claims.outcomes import (
-    CaseOutcome,
-    CheckOutcome,
-    Judgement,
-    locate,
-)
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, Judgement, locate
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.sampling.design_points import DesignPoint

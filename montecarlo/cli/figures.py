@@ -55,10 +55,7 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     """Draw the figures, or print which there are."""
     with importing("figures"):
         from montecarlo.report.command import run_report
-        from montecarlo.report.documentation import (
-            figure_maker,
-            print_paths,
-        )
+        from montecarlo.report.documentation import figure_maker, print_paths
         from montecarlo.report.rerendering import render_again
         from montecarlo.report.terminal import print_list
 

@@ -63,8 +63,7 @@ def build_parser() -> argparse.ArgumentParser:
         },
     )
     parser.add(
-        SAMPLING,
-        {"--seed": option("of keys drawn anew (default: 1)", default="1")},
+        SAMPLING, {"--seed": option("of keys drawn anew (default: 1)", default="1")}
     )
     parser.add(OTHER, {"--quiet": {}, "--help": {}})
     return parser

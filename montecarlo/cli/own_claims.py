@@ -12,11 +12,7 @@ import msgspec
 import pandas as pd
 
 from montecarlo.calibration.card import Counted, count_rate, read_card
-from montecarlo.claims.outcomes import (
-    CaseOutcome,
-    ClaimOutcome,
-    InterpretationOutcome,
-)
+from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, InterpretationOutcome
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED

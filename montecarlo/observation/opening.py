@@ -9,13 +9,7 @@ from numpy.typing import ArrayLike
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError, reading
-from montecarlo.observation.arrays import (
-    AXES,
-    Side,
-    check_axes,
-    make_side,
-    wrap_array,
-)
+from montecarlo.observation.arrays import AXES, Side, check_axes, make_side, wrap_array
 from montecarlo.observation.numpy_files import npy_tensor, npz_tensors
 from montecarlo.observation.safetensors_files import safetensors_tensors
 

@@ -7,7 +7,7 @@ from montecarlo.report.content.views import Findings
 
 #: What ``--fail-on`` of a report names.
 FAIL_ON: dict[str, Callable[[Findings], bool]] = {
-    "self-check": lambda findings: bool(findings.record.failed_self_checks()),
+    "self-check": lambda findings: bool(findings.record.failed_self_checks())
 }
 
 

@@ -19,6 +19,9 @@ LARGEST = 1.7976931348623157e308
 #: How others write a number that is missing.
 NOT_NUMBERS = {"nan", "-nan", "+nan"}
 Finite = Annotated[float, about("", ge=-LARGEST, le=LARGEST)]
+Size = Annotated[int, about("", ge=1, le=2**24)]
+Count = Annotated[int, about("", ge=1, le=2**40)]
+Error = Annotated[float, about("", ge=0)]
 
 
 class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +48,7 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
         float | None, about("the estimate; empty: undefined", "the quantity's")
     ]
     std_error: Annotated[
-        Annotated[float, about("", ge=0)] | None,
+        Error | None,
         about("its standard error; empty where there is none", "the quantity's"),
     ]
     ci_low: Annotated[
@@ -79,12 +82,8 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     distribution_k: Annotated[str | None, about("likewise")] = None
     dependence: Annotated[str | None, about("likewise")] = None
     initialisation: Annotated[str | None, about("likewise")] = None
-    d_k: Annotated[
-        Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")
-    ] = None
-    n_keys: Annotated[
-        Annotated[int, about("", ge=1, le=2**24)] | None, about("likewise")
-    ] = None
+    d_k: Annotated[Size | None, about("likewise")] = None
+    n_keys: Annotated[Size | None, about("likewise")] = None
     divisor: Annotated[str | None, about("likewise")] = None
     optimiser: Annotated[
         str | None, about("of training: `sgd` or `adam`; empty: no training")
@@ -103,13 +102,13 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = None
     n_replicates: Annotated[
-        Annotated[int, about("", ge=1, le=2**40)] | None,
+        Count | None,
         about("replicates that each judgement counted had; of training, seeds"),
     ] = None
     x: Annotated[Finite, about("where the point lies", "the curve's")]
     estimate: Annotated[Finite | None, about("its height", "the curve's")] = None
     std_error: Annotated[
-        Annotated[float, about("", ge=0)] | None,
+        Error | None,
         about("the standard error of its height; empty where there is none"),
     ] = None
 

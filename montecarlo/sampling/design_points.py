@@ -13,11 +13,7 @@ from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.sampling.dependence import (
-    INDEPENDENT,
-    Dependence,
-    parse_dependence,
-)
+from montecarlo.sampling.dependence import INDEPENDENT, Dependence, parse_dependence
 from montecarlo.sampling.distributions import Distribution, parse_distribution
 from montecarlo.sampling.initialisations import (
     Initialisation,

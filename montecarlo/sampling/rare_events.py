@@ -85,8 +85,5 @@ def estimate_tail(
     log_term = math.log(4.0 / error_rate)
     half = math.sqrt(2.0 * variance * log_term / n) + 7.0 * log_term / (3.0 * (n - 1))
     return Tail(
-        log_bound + math.log(mean),
-        math.sqrt(variance / n) / mean,
-        half / mean,
-        n,
+        log_bound + math.log(mean), math.sqrt(variance / n) / mean, half / mean, n
     )

@@ -12,10 +12,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.names import look_up
-from montecarlo.sampling.affordable import (
-    require_affordable,
-    require_affordable_tail,
-)
+from montecarlo.sampling.affordable import require_affordable, require_affordable_tail
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.dependence import INDEPENDENT
 from montecarlo.sampling.design_points import DesignPoint, parse_point

@@ -7,11 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.results.columns import CURVES, MEASUREMENTS, Finite
-from montecarlo.results.folder import (
-    RUN_FILE,
-    SCHEMA,
-    ResultsError,
-)
+from montecarlo.results.folder import RUN_FILE, SCHEMA, ResultsError
 from montecarlo.results.reading import read_run
 from montecarlo.results.validating import about, validate
 from montecarlo.study.grid import Grid

@@ -24,12 +24,7 @@ from montecarlo.theory.largest_weight import (
     largest_profile,
     legendre,
 )
-from montecarlo.theory.row_integrals import (
-    Array,
-    Expectations,
-    Profile,
-    integrate_row,
-)
+from montecarlo.theory.row_integrals import Array, Expectations, Profile, integrate_row
 
 #: Panel 0 is 0 to FIRST_EDGE, as a function of s (the largest weight is
 #: linear there); panel i > 0 is from FIRST_EDGE 2**((i-1)/PER_OCTAVE) on, as a function

@@ -71,10 +71,7 @@ def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
     validate_table(folder / CURVES)
     require_rows(validate_table(folder / MEASUREMENTS), claims)
     return Results(
-        _read_table(folder / MEASUREMENTS),
-        _read_table(folder / CURVES),
-        claims,
-        record,
+        _read_table(folder / MEASUREMENTS), _read_table(folder / CURVES), claims, record
     )
 
 

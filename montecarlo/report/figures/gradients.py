@@ -46,11 +46,7 @@ RATIO_KEYS = 128
 #: Quantiles fall far below this; the means would then be flat lines.
 LEAST_GRADIENT, MOST_GRADIENT = 1e-4, 6.0
 #: Summaries by dash; only the mean has marks and intervals, else nothing can be seen.
-DASHES: dict[str, Dash] = {
-    "mean": "-",
-    "median": (0, (5, 2)),
-    "q10": (0, (1.3, 1.5)),
-}
+DASHES: dict[str, Dash] = {"mean": "-", "median": (0, (5, 2)), "q10": (0, (1.3, 1.5))}
 SUMMARY_SYMBOLS = {"mean": r"$\mathrm{E}$", "median": "$Q_{0.5}$", "q10": "$Q_{0.1}$"}
 
 

@@ -94,11 +94,7 @@ def run_record(
         "kind": "observation",
         "command": canonical_command(arguments, files, seed),
         "files": [
-            {
-                "name": path.name,
-                "bytes": path.stat().st_size,
-                "sha256": file_hash(path),
-            }
+            {"name": path.name, "bytes": path.stat().st_size, "sha256": file_hash(path)}
             for path in files
         ],
         "divisor": arguments.divisor,

@@ -37,10 +37,7 @@ def errata_files(
 
 
 def _render_erratum(
-    contents: Contents,
-    language: Language,
-    erratum: Erratum,
-    link: Callable[[str], str],
+    contents: Contents, language: Language, erratum: Erratum, link: Callable[[str], str]
 ) -> str:
     """Return the erratum of a text as Markdown."""
     page = render_erratum(contents, language, erratum, quotable=True)

@@ -51,11 +51,7 @@ def record_observation(observation: Observation) -> Record:
     """Return what an observation says, as data."""
     model = observation.model
     heads = [
-        {
-            "layer": view.head.layer,
-            "head": view.head.head,
-            **_diagnosis(view.diagnosis),
-        }
+        {"layer": view.head.layer, "head": view.head.head, **_diagnosis(view.diagnosis)}
         for view in observation.heads
     ]
     interpretations = [

@@ -168,8 +168,7 @@ def _head_lines(
 
 
 def _assumptions(
-    record: Mapping[str, Any],
-    ranges: Mapping[str, Range],
+    record: Mapping[str, Any], ranges: Mapping[str, Range]
 ) -> list[AssumptionLine]:
     failing = (
         [one["name"] for one in head["assumptions"] if one["verdict"] == "refuted"]

@@ -12,12 +12,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.report.content.telling import find_counterexample
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.sources import section_number
-from montecarlo.report.content.views import (
-    FAILING,
-    CheckView,
-    ClaimView,
-    Findings,
-)
+from montecarlo.report.content.views import FAILING, CheckView, ClaimView, Findings
 
 #: Verdicts of what is right as it is said.
 HOLDING = ("supported", "documented")
