@@ -43,6 +43,7 @@ class Recorded:
             for case in self._look_up(check)
             if (case.d_k is None or low <= case.d_k <= high)
             and (not domain.part or case.part in domain.part)
+            and case.initialisation in domain.initialisation
         ]
 
     def find(self, check: Check, case: Located) -> Found:

@@ -6,6 +6,7 @@ from statistics import median
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 from scipy.stats import binomtest
 
 from montecarlo.claims import training
@@ -304,6 +305,8 @@ def test_what_a_record_finds_beside_is_no_case(monkeypatch):
     check = Check("made_up", "at_least", low=0.0, domain=Domain(part=("sgd",)))
     evidence = Recorded(Catalogue(), Simulation({}, (), exact_value))
     assert [case.part for case in evidence.cases(check)] == ["sgd"]
+    other = replace(check, domain=Domain(part=("sgd",), initialisation=("other",)))
+    assert not evidence.cases(other)
 
 
 def test_each_quantity_can_be_shown():

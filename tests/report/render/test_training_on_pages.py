@@ -31,6 +31,24 @@ def test_table_is_the_record(evidence, report):
         ]
 
 
+def test_lower_bounds_are_marked(evidence, report):
+    """What is no more than a bound has a sign, and no other number of a case."""
+    bounds = {
+        case["estimate"]
+        for claim in report.claims["claims"]
+        for interpretation in claim["interpretations"]
+        for check in interpretation["checks"]
+        for case in check["cases"]
+        if case["part"] and case["estimate"] is not None and case["std_error"] is None
+        if case["simultaneous_low"] is not None and case["simultaneous_high"] is None
+    }
+    tables = [e for e in evidence.root.iter("table") if e.get("class") == "cases"]
+    cells = [cell for table in tables for cell in table.iter("td")]
+    marked = [cell for cell in cells if "≥" in "".join(cell.itertext())]
+    assert bounds
+    assert {numbers(evidence, cell)[0] for cell in marked} == bounds
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_all_that_was_published_is_told(report, code):
     """Each entry has its source, what it says, and what is said to it here."""
