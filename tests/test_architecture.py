@@ -28,6 +28,7 @@ STAGES = (
     "study",
     "calibration",
     "observation",
+    "applied",
     "report.language",
     "report.content",
     "report.figures",

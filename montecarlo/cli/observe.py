@@ -1,14 +1,18 @@
 """``python -m montecarlo observe FILE [FILE ...]``: queries and keys of your own model.
 
-Exit status: 0 no head is in a state named by ``--fail-on``; 1 one is; 2 usage or input;
-3 the run could not finish; 70 a bug; 130 interrupted.
+Exit status: 0 no head is in a state named by ``--fail-on``, and all divide by what
+``--expect`` says; 1 one is, or does not; 2 usage or input; 3 the run could not finish;
+4 what ``--expect`` asks cannot be told; 70 a bug; 130 interrupted.
 """
 
 import argparse
 from collections.abc import Sequence
 
-from montecarlo.cli.exits import DONE, FAILING, importing, run
+from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, importing, run
 from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
+
+#: How far off a divisor may be; also `montecarlo.applied.telling.RTOL`.
+RTOL = 0.01
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -25,18 +29,29 @@ def build_parser() -> argparse.ArgumentParser:
         FIRST,
         {
             "files": option(
-                ".npz with arrays q and k, several for further sequences; two "
-                ".npy, q and then k; or .safetensors that hold queries and keys "
-                "(not weights)",
+                ".npz with arrays q and k, several for further sequences; .npy, "
+                "q and then k; or .safetensors.  Beside them attention weights, or "
+                "v and outputs, from which the applied scale is told",
                 "FILE",
                 nargs="+",
             ),
             "--causal": option("a query sees no later keys", action="store_true"),
-            "--divisor": option(
-                "of the model: sqrt (default), another by its name, a number",
+            "--expect": option(
+                "end with status 1 if scores are divided by something else, 4 if that "
+                "cannot be told: sqrt, another by its name, a number",
                 "C",
-                default="sqrt",
             ),
+            "--rtol": option(
+                f"how far off that may be, as a part of it (default: {RTOL})",
+                "R",
+                default=str(RTOL),
+            ),
+            "--divisor": option(
+                "what the pages divide by: by default what weights or outputs tell, "
+                "else sqrt",
+                "C",
+            ),
+            "--json": {"help": "print the applied scales as one JSON object"},
             "--output": option(
                 "folder to write (default: observed)", default="observed"
             ),
@@ -56,8 +71,10 @@ def build_parser() -> argparse.ArgumentParser:
                 **NAMES,
             ),
             "--names": option(
-                "of tensors in .safetensors: {side} stands for q, query, k or "
-                "key; {layer}, {head}, {sequence} are counted ({side})",
+                "of arrays in .npz: of q and of k, weights=NAME, v=NAME, outputs=NAME; "
+                "of tensors in .safetensors: {side} stands for q, query, k, key, "
+                "weights, v, value or outputs; {layer}, {head}, {sequence} are counted "
+                "({side})",
                 "PATTERN",
             ),
         },
@@ -74,7 +91,10 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     with importing("observe"):
         from montecarlo.report.observed.command import observe_files
 
-    return FAILING if observe_files(arguments, typed) else DONE
+    told = observe_files(arguments, typed)
+    if told.failing or told.answer == "no":
+        return FAILING
+    return NOT_REACHED if told.answer == "cannot_be_told" else DONE
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,9 +19,11 @@ from montecarlo.errors import InputError
 
 #: What axes may be called: what comes first is named first.
 AXES = ("sequence", "layer", "head", "token", "d")
-#: Axes that every array has to have.
+#: Axes that every array has to have; attention weights have keys in place of entries.
 NEEDED = ("token", "d")
+KEY = "key"
 Index = tuple[int | slice, ...]
+ALL_TOKENS = slice(None)
 #: Number formats by name; bfloat16 is read as the upper half of a float32.
 FORMATS = {"float16": "f2", "bfloat16": "u2", "float32": "f4", "float64": "f8"}
 #: Axes of a file's array at most, and the length of each: beyond, a number of bytes has
@@ -125,7 +127,7 @@ class Side:
     Attributes
     ----------
     name : str
-        ``q`` or ``k``.
+        ``q``, ``k``, or what softmax made of them: ``weights``, ``v``, ``outputs``.
     axes : tuple of str
         Those of each tensor.
     in_name : tuple of str
@@ -154,26 +156,34 @@ class Side:
             return 1
         return next(iter(self.tensors.values())).shape[self.axes.index(axis)]
 
-    def read(self, place: Mapping[str, int]) -> Array:
-        """Read one sequence of one head.
+    def tokens(self, place: Mapping[str, int]) -> int:
+        """Return the number of tokens of a sequence of a head."""
+        tensor = self.tensors[tuple(place[axis] for axis in self.in_name)]
+        return tensor.shape[self.axes.index("token")]
+
+    def read(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
+        """Read one sequence of one head, or some of its tokens.
 
         The place has labels of ``sequence``, ``layer`` and ``head``.
 
         Returns
         -------
-        ndarray, shape (n_tokens, d_k)
+        ndarray, shape (n_tokens, d_k), for weights (n_tokens, n_keys)
         """
         tensor = self.tensors[tuple(place[axis] for axis in self.in_name)]
-        index = tuple(place[a] if a in place else slice(None) for a in self.axes)
+        along: dict[str, int | slice] = {**place, "token": tokens}
+        index = tuple(along.get(a, ALL_TOKENS) for a in self.axes)
         block = tensor.take(index)
-        if self.axes.index("token") > self.axes.index("d"):
+        last = KEY if KEY in self.axes else "d"
+        if self.axes.index("token") > self.axes.index(last):
             block = np.ascontiguousarray(block.T)
         if not np.isfinite(block).all():
             token, entry = np.argwhere(~np.isfinite(block))[0]
             where = ", ".join(f"{axis} {number}" for axis, number in place.items())
             raise InputError(
                 f"{tensor.name} must be finite, got {block[token, entry]} at "
-                f"{where}, token {token}, d {entry}"
+                f"{where}, token {range(self.tokens(place))[tokens][token]}, "
+                f"{last} {entry}"
             )
         return block
 
@@ -198,7 +208,7 @@ def make_side(
                     f"{tensor.name} must have something along each axis, got shape "
                     f"{tensor.shape}: its axis {axis!r} is empty"
                 )
-            varies = axis == "token" and "sequence" in in_name
+            varies = axis in {"token", KEY} and "sequence" in in_name
             if size != first.shape[axes.index(axis)] and not varies:
                 raise InputError(
                     f"{tensor.name} must have the shape of {first.name}, "

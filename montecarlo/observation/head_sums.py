@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
-from montecarlo.observation.opening import Head, Model
+from montecarlo.observation.model import Head, Model
 from montecarlo.observation.row_values import SPECTRAL_ROWS, Rows, RowSum, sum_rows
 from montecarlo.sampling.positions import (
     keys_of_others,

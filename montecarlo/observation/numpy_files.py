@@ -9,7 +9,7 @@ import io
 import reprlib
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import product
 from pathlib import Path
 from typing import IO
@@ -103,10 +103,20 @@ def _read_header(
     return len(start) + width + length, descr, fortran, shape
 
 
-def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
-    """Describe the arrays ``q`` and ``k`` of a ``.npz`` file.
+def npz_tensors(
+    path: Path, scratch: Path, names: Mapping[str, str], optional: Collection[str]
+) -> dict[str, Tensor]:
+    """Describe arrays of a ``.npz`` file.
 
     Members are unpacked into a scratch folder, a piece at a time, and mapped.
+
+    Parameters
+    ----------
+    path, scratch : Path
+    names : mapping
+        What is looked for, such as ``q``, to the name of its array.
+    optional : collection of str
+        What may be missing.
     """
     found = {}
     try:
@@ -117,11 +127,13 @@ def npz_tensors(path: Path, scratch: Path) -> Mapping[str, Tensor]:
                     f"{path.name} must have at most {MOST_MEMBERS} members, got "
                     f"{len(members)}"
                 )
-            for name in ("q", "k"):
+            for side, name in names.items():
+                if side in optional and not _is_member(members, f"{name}.npy"):
+                    continue
                 info = _member(members, f"{name}.npy", path.name)
-                target = scratch / f"{name}.npy"
+                target = scratch / f"{side}.npy"
                 _unpack(archive, info, target, path)
-                found[name] = npy_tensor(target, f"{name} of {path.name}")
+                found[side] = npy_tensor(target, f"{name} of {path.name}")
     except (
         *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError),
         *(zlib.error, UnicodeDecodeError),
@@ -150,6 +162,10 @@ class _Bounded(io.FileIO):
         return super().read(size) or b""
 
 
+def _is_member(members: list[zipfile.ZipInfo], name: str) -> bool:
+    return any(info.filename == name for info in members)
+
+
 def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.ZipInfo:
     """Return the one member of a name."""
     named = [info for info in members if info.filename == name]
@@ -159,7 +175,8 @@ def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.
         raise InputError(f"{archive} must hold {name} once, got it {len(named)} times")
     have = ", ".join(info.filename[:80] for info in members[:4]) or "nothing"
     more = ", ..." if len(members) > 4 else ""
-    raise InputError(f"{archive} must hold arrays q and k, got {have}{more}")
+    wanted = name.removesuffix(".npy")
+    raise InputError(f"{archive} must hold an array {wanted}, got {have}{more}")
 
 
 def _unpack(

@@ -36,7 +36,8 @@ from montecarlo.observation.head_quantities import (
     row_sums,
 )
 from montecarlo.observation.head_sums import sum_head
-from montecarlo.observation.opening import Head, Model, open_arrays
+from montecarlo.observation.model import Head, Model
+from montecarlo.observation.opening import open_arrays
 
 COLUMNS = (
     "layer",

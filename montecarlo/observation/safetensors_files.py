@@ -28,7 +28,10 @@ KINDS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64
 #: memory to read, and a large model's has some hundred thousand bytes.
 MOST_HEADER, MOST_TENSORS, MOST_NAME = 10_000_000, 100_000, 1000
 #: What stands for ``{side}`` in a tensor's name.
-SIDES = {"q": "q", "query": "q", "k": "k", "key": "k"}
+SIDES = {"q": "q", "query": "q", "k": "k", "key": "k", "v": "v", "value": "v"} | {
+    "weights": "weights",
+    "outputs": "outputs",
+}
 #: What a pattern may count.
 COUNTED = AXES[:3]
 
@@ -155,16 +158,17 @@ def safetensors_tensors(
     paths : list of Path
         Files of one model.
     pattern : str
-        With ``{side}``, which stands for q, query, k or key, and where names count
-        them ``{layer}``, ``{head}`` and ``{sequence}``.
+        With ``{side}``, which stands for a key of `SIDES`, and where names count them
+        ``{layer}``, ``{head}`` and ``{sequence}``.
 
     Returns
     -------
     dict, tuple of str
-        For ``q`` and ``k``: numbers in the name -> Tensor; and what they count.
+        For each value of `SIDES`: numbers in the name -> Tensor, none for what is not
+        there, which only q and k have to be; and what they count.
     """
     expression, counted = _expression(pattern)
-    found: Found = {"q": {}, "k": {}}
+    found: Found = {side: {} for side in SIDES.values()}
     names = []
     for path in paths:
         for name, entry in read_header(path).items():
@@ -177,8 +181,8 @@ def safetensors_tensors(
             if key in side:
                 raise InputError(f"{name} must stand once, got it in two places")
             side[key] = tensor_of(path, name, entry)
-    for side_name, tensors in found.items():
-        if not tensors:
+    for side_name in ("q", "k"):
+        if not found[side_name]:
             shown = ", ".join(name[:80] for name in names[:4]) + (
                 ", ..." if len(names) > 4 else ""
             )

@@ -1,18 +1,25 @@
 """From the arguments of ``python -m montecarlo observe`` to a folder of results."""
 
 import argparse
+import json
+import math
 import shlex
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from montecarlo.applied.heads import apply_model
+from montecarlo.applied.telling import RTOL, implied_divisor, judge_applied
+from montecarlo.applied.usual import EXPECTED, expect
 from montecarlo.errors import InputError
 from montecarlo.execution.fingerprint import made_with
 from montecarlo.names import look_up_all, parse_folder, parse_seed
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
+from montecarlo.printing import print_lines
 from montecarlo.report.content.observed.record import (
     read_observation,
     write_observation,
@@ -39,8 +46,24 @@ def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
     return files
 
 
-def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
-    """Observe files and write the report; returns whether a state is failing.
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an observation says to whoever asked.
+
+    Attributes
+    ----------
+    failing : bool
+        Whether a head is in a state that is named as failing.
+    answer : str or None
+        Whether scores are divided by what is expected, if that was asked.
+    """
+
+    failing: bool
+    answer: str | None
+
+
+def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
+    """Observe files and write the report.
 
     Raises
     ------
@@ -50,8 +73,11 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
         If the run could not finish; the previous output is as it was.
     """
     seed = parse_seed(arguments.seed)
-    divisor_value(arguments.divisor, 1)
-    files = read_files(arguments.files)
+    if arguments.divisor is not None:
+        divisor_value(arguments.divisor, 1)
+    expect(arguments.expect or EXPECTED, 1, 1)
+    rtol = parse_rtol(arguments.rtol)
+    files, quiet = read_files(arguments.files), arguments.quiet or arguments.json
     languages = choose_languages(arguments.lang or ("all",))
     states = {state: state for state in STATES}
     failing = look_up_all("fail-on", arguments.fail_on or (), states)
@@ -66,21 +92,44 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> bool:
                 names=arguments.names,
                 causal=arguments.causal,
             )
-            divisor = divisor_value(arguments.divisor, model.d_k)
-            with open_bar("observing", quiet=arguments.quiet) as update:
+            with open_bar("applied scale", quiet=quiet) as update:
+                update(total=len(model.heads()))
+                applied = apply_model(model, lambda done: update(completed=done))
+            named = arguments.divisor or implied_divisor(applied)
+            divisor = divisor_value(named, model.d_k)
+            with open_bar("observing", quiet=quiet) as update:
                 update(total=len(model.heads()))
                 observation = observe_model(
                     model, divisor, seed, lambda done: update(completed=done)
                 )
         edition.note_time("observing")
-        write_observation(observation, edition.folder)
+        expected = expect(arguments.expect or EXPECTED, model.d_k, applied.n_heads)
+        judged = judge_applied(applied, expected, rtol)
+        write_observation(observation, judged, edition.folder)
         edition.record = run_record(arguments, files, seed, languages)
+        edition.record["divisor"] = named
         observed = read_observation(edition.folder, edition.record)
         view = make_observed_report(observed, languages, edition.folder)
         edition.note_time("rendering")
-    if not arguments.quiet:
-        print_observed(view, edition.written)
-    return any(head["state"] in failing for head in view.record["heads"])
+    if arguments.json:
+        print_lines(json.dumps(view.record["applied"], indent=2))
+    elif not arguments.quiet:
+        print_observed(view, judged, edition.written)
+    return Told(
+        any(head["state"] in failing for head in view.record["heads"]),
+        judged.answer if arguments.expect is not None else None,
+    )
+
+
+def parse_rtol(typed: str) -> float:
+    """Return how far a divisor may be off, as a part of it."""
+    try:
+        rtol = float(typed)
+    except ValueError:
+        rtol = math.nan
+    if not 0.0 < rtol < 1.0:
+        raise InputError(f"rtol must be a number between 0 and 1, got {typed!r}")
+    return rtol
 
 
 def run_record(
@@ -118,6 +167,10 @@ def canonical_command(
         words.append(f"--names {shlex.quote(arguments.names)}")
     if arguments.causal:
         words.append("--causal")
-    if arguments.divisor != "sqrt":
+    if arguments.expect is not None:
+        words.append(f"--expect {shlex.quote(arguments.expect)}")
+    if arguments.rtol != str(RTOL):
+        words.append(f"--rtol {arguments.rtol}")
+    if arguments.divisor is not None:
         words.append(f"--divisor {shlex.quote(arguments.divisor)}")
     return " ".join([*words, f"--seed {seed}"])

@@ -1,19 +1,36 @@
 """What the terminal shows of an observation."""
 
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from montecarlo.applied.telling import JudgedScales
 from montecarlo.printing import print_lines, printable
 from montecarlo.report.content.observed.views import ObservedView
+from montecarlo.report.observed.applied_words import (
+    say_answer,
+    say_findings,
+    say_without_evidence,
+)
 from montecarlo.report.terminal import make_table, open_console
 
 #: Heads that the terminal lists.
 MOST_LINES = 12
 
 
-def print_observed(view: ObservedView, written: Sequence[Path]) -> None:
-    """Print the heads farthest off, what is said of all, and the paths written."""
+def print_observed(
+    view: ObservedView, judged: JudgedScales, written: Sequence[Path]
+) -> None:
+    """Print the applied scale, the heads farthest off, and the paths written."""
+    print_lines(say_answer(judged.applied, judged.answer, judged.expected))
+    if judged.applied.heads:
+        n_heads = judged.applied.n_heads
+        for found in say_findings(judged.findings, judged.expected, n_heads):
+            print_lines(f"  {found}")
+    else:
+        size = math.sqrt(view.overall["score_variance"].value / view.record["d_k"])
+        print_lines(f"  {say_without_evidence(size)}")
     console = open_console(sys.stdout, highlight=False)
     headings = ("layer", "head", "Var(q.k)", "within rows", "divided", "right divisor")
     rows = []

@@ -10,6 +10,8 @@ from typing import Any
 
 import pandas as pd
 
+from montecarlo.applied.heads import describe, tidy_applied
+from montecarlo.applied.telling import Finding, JudgedScales
 from montecarlo.claims.outcomes import CheckOutcome
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.observation.diagnosis import Diagnosis
@@ -20,6 +22,8 @@ from montecarlo.observation.row_values import SPECTRAL_ROWS
 from montecarlo.results.folder import write_json
 
 TABLE, RECORD = "observation.csv", "observation.json"
+#: Where weights or outputs were given.
+SCALES = "applied-scale.csv"
 Record = dict[str, Any]
 
 
@@ -32,11 +36,17 @@ class Observed:
     run: Record  # run.json
 
 
-def write_observation(observation: Observation, folder: Path) -> None:
-    """Write table and record into an existing folder."""
+def write_observation(
+    observation: Observation, judged: JudgedScales, folder: Path
+) -> None:
+    """Write tables and record into an existing folder."""
     table = tidy(observation)
     table.to_csv(folder / TABLE, index=False, lineterminator="\n")
-    write_json(folder / RECORD, record_observation(observation))
+    if judged.applied.heads:
+        scales = tidy_applied(judged.applied)
+        scales.to_csv(folder / SCALES, index=False, lineterminator="\n")
+    applied = record_applied(judged)
+    write_json(folder / RECORD, {**record_observation(observation), "applied": applied})
 
 
 def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
@@ -79,6 +89,45 @@ def record_observation(observation: Observation) -> Record:
         "seed": observation.seed,
         "heads": heads,
         "interpretations": interpretations,
+    }
+
+
+def record_applied(judged: JudgedScales) -> Record:
+    """Return what is said of the applied scale, as data: heads, and what is alike."""
+    return {
+        "expected": judged.expected.typed,
+        "expected_divisor": judged.expected.value,
+        "rtol": judged.rtol,
+        "answer": judged.answer,
+        "heads": [_plain(describe(one)) for one in judged.applied.heads],
+        "findings": [_finding(one) for one in judged.findings],
+    }
+
+
+def _finding(found: Finding) -> Record:
+    told = found.first.outcome == "scale"
+    return {
+        "places": found.places,
+        "outcome": found.first.outcome,
+        "answer": found.answer,
+        "divisor": found.divisor if told else None,
+        "half_width": found.half_width if told else None,
+        "within": [usual.name for usual in found.within],
+        "nearest": [usual.name for usual in found.first.usual],
+        "hints": list(found.hints),
+        "form": found.first.form,
+        "parameter": _plain(describe(found.first))["parameter"],
+        "mask": found.first.mask,
+        "window": found.first.window,
+        "sums": found.first.sums,
+        "row_sum": _finite(found.first.row_sum),
+    }
+
+
+def _plain(values: dict[str, object]) -> Record:
+    return {
+        name: _finite(value) if isinstance(value, float) else value
+        for name, value in values.items()
     }
 
 

@@ -1,0 +1,236 @@
+"""The scale from outputs alone: least squares on softmax(λ s) V.
+
+A row's weights are not seen, so the mask has to be found beside the scale: each of a
+few is tried.  Biases of positions cannot be told apart this way; what they leave is
+seen, and the scale is refused.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from montecarlo.applied.fits import Fit, bound_rounding, choose, error_of
+from montecarlo.applied.rows import OutputBlock, format_of, unit_of
+from montecarlo.attention.softmax import Array
+
+#: Scales that are tried before the best is refined, over the spread of the scores; and
+#: the rows that they are tried on.
+TRIED = (0.0, *np.geomspace(0.01, 100.0, 17), -0.1, -1.0, -10.0)
+TRIAL_ROWS = 32
+#: Where the search for a cap begins, in spreads of the scaled scores.
+CAPS = (1.0, 4.0, 16.0)
+#: Beyond this logarithm a cap is none.
+MOST_LOG = 300.0
+#: Evaluations of a search at most.
+MOST_STEPS = 60
+MASKS: dict[str, Callable[[OutputBlock], NDArray[np.bool_]]] = {
+    "none": lambda block: np.ones(block.scores.shape, bool),
+    "causal": lambda block: block.offsets <= 0,
+}
+#: From parameters and a block to what goes into softmax, and its derivatives.
+Terms = tuple[Array, list[Array]]
+
+
+def _plain(parameters: Array, block: OutputBlock) -> Terms:
+    return parameters[0] * block.scores, [block.scores]
+
+
+def _distance(parameters: Array, block: OutputBlock) -> Terms:
+    away = np.abs(block.offsets).astype(float)
+    return parameters[0] * block.scores + parameters[1] * away, [block.scores, away]
+
+
+def _cap(parameters: Array, block: OutputBlock) -> Terms:
+    """λ s, capped; the second parameter is the logarithm of c / λ."""
+    t = math.exp(float(np.clip(parameters[1], -MOST_LOG, MOST_LOG)))
+    bent = np.tanh(block.scores / t)
+    by_t = t * bent - block.scores * (1.0 - bent * bent)
+    return parameters[0] * t * bent, [t * bent, parameters[0] * by_t]
+
+
+FORMS: dict[str, Callable[[Array, OutputBlock], Terms]] = {
+    "plain": _plain,
+    "distance": _distance,
+    "cap": _cap,
+    "sink": _plain,  # with one more key, of value 0, whose logit is a parameter
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a form makes of a block: outputs, their derivatives, and the weights."""
+
+    outputs: Array
+    slopes: list[Array]
+    weights: Array
+
+
+def make_outputs(form: str, parameters: Array, block: OutputBlock, mask: str) -> Made:
+    """Return what softmax makes of a block's scores.
+
+    Returns
+    -------
+    Made
+        Arrays of shape (n_rows, d_v), weights of shape (n_rows, n_keys).
+    """
+    terms, slopes = FORMS[form](parameters, block)
+    seen = MASKS[mask](block)
+    shown = np.where(seen, terms, -np.inf)
+    largest = shown.max(axis=1, keepdims=True)
+    if form == "sink":
+        largest = np.maximum(largest, parameters[1])
+    e = np.exp(shown - largest)
+    total = e.sum(axis=1, keepdims=True)
+    if form == "sink":
+        extra = np.exp(parameters[1] - largest)
+        total += extra
+    weights = e / total
+    outputs = weights @ block.values
+    made = []
+    for slope in slopes:
+        pulled = weights * slope
+        made.append(pulled @ block.values - pulled.sum(axis=1)[:, None] * outputs)
+    if form == "sink":
+        made.append(-extra / total * outputs)
+    return Made(outputs, made, weights)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is fitted to: rows with outputs, under a mask.
+
+    Attributes
+    ----------
+    blocks : sequence of OutputBlock
+    mask : str
+        A key of `MASKS`.
+    spread : float
+        Standard deviation of the scores within rows.
+    unit : float
+        What rounding moves an output by, as a part of it.
+    """
+
+    blocks: Sequence[OutputBlock]
+    mask: str
+    spread: float
+    unit: float
+
+    def left(self, form: str, parameters: Array) -> Array:
+        """Return what a form makes less the outputs, one after the other."""
+        parts = [
+            make_outputs(form, parameters, block, self.mask).outputs - block.outputs
+            for block in self.blocks
+        ]
+        return np.concatenate([part.ravel() for part in parts])
+
+    def slopes(self, form: str, parameters: Array) -> Array:
+        """Return derivatives of the outputs by the parameters, one in each column."""
+        parts = []
+        for block in self.blocks:
+            made = make_outputs(form, parameters, block, self.mask).slopes
+            parts.append(np.stack([one.ravel() for one in made], axis=1))
+        return np.concatenate(parts)
+
+
+def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
+    """Fit the applied scale to outputs.
+
+    Returns
+    -------
+    Fit and str, or None
+        With the mask, a key of `MASKS`; None where nothing can be told.
+    """
+    variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
+    spread = math.sqrt(math.fsum(variances) / len(variances))
+    if not spread > 0.0 or not math.isfinite(spread):
+        return None
+    unit = unit_of(format_of([block.outputs for block in blocks]))
+    masks = list(MASKS) if len(blocks[0].places) > 1 else ["none"]
+    tasks = [Task(blocks, mask, spread, unit) for mask in masks]
+    plain = {task.mask: _fit(task, "plain") for task in tasks}
+    best = min(plain, key=lambda mask: plain[mask].left)
+    if plain[best].holds:
+        tasks = [task for task in tasks if task.mask == best]
+    chosen = {task.mask: choose(_fits(task, plain[task.mask])) for task in tasks}
+    best = min(chosen, key=lambda mask: chosen[mask].left)
+    return chosen[best], best
+
+
+def _fits(task: Task, plain: Fit) -> Iterator[Fit]:
+    """Yield the fits of all forms, the simplest first."""
+    yield plain
+    for form in list(FORMS)[1:]:
+        yield _fit(task, form, plain.scale if plain.holds else None)
+
+
+def _starts(form: str, scale: float, spread: float) -> list[Array]:
+    """Return where the search for a form's parameters begins, beside a scale."""
+    more: dict[str, list[tuple[float, ...]]] = {
+        "plain": [()],
+        "distance": [(0.0,)],
+        "cap": [(math.log(cap * spread),) for cap in CAPS],
+        "sink": [(0.0,)],
+    }
+    return [np.array([scale, *one]) for one in more[form]]
+
+
+def _fit(task: Task, form: str, scale: float | None = None) -> Fit:
+    """Fit a form; if a scale is given, begin there."""
+    n_rows = TRIAL_ROWS // len(task.blocks) + 1
+    trial = replace(task, blocks=[block.part(n_rows) for block in task.blocks])
+    scales = [one / task.spread for one in TRIED] if scale is None else [scale]
+    starts = [start for one in scales for start in _starts(form, one, task.spread)]
+    solution = least_squares(
+        partial(task.left, form),
+        min(starts, key=lambda one: float(np.square(trial.left(form, one)).sum())),
+        partial(task.slopes, form),
+        x_scale="jac",
+        xtol=1e-14,
+        ftol=1e-14,
+        gtol=1e-14,
+        max_nfev=MOST_STEPS,
+    )
+    return _describe(task, form, solution.x)
+
+
+def _describe(task: Task, form: str, parameters: Array) -> Fit:
+    """Return what a fit says, by its parameters."""
+    left, columns = task.left(form, parameters), task.slopes(form, parameters)
+    direction, others = columns[:, 0], columns[:, 1:]
+    if others.size:
+        direction = direction - others @ np.linalg.lstsq(others, direction)[0]
+    n_rows = sum(len(block.places) for block in task.blocks)
+    rows = np.repeat(np.arange(n_rows), task.blocks[0].outputs.shape[1])
+    error = error_of(direction, left, rows, np.ones(len(left)))
+    sums = np.zeros(3)  # of squares: what rounding moves, scores too, what is explained
+    for block in task.blocks:
+        made = make_outputs(form, parameters, block, task.mask)
+        squares = np.square(made.weights) @ np.square(block.values)
+        scores = np.square(parameters[0] * block.scores * made.weights)
+        seen = MASKS[task.mask](block)
+        even = seen @ block.values / seen.sum(axis=1, keepdims=True)
+        sums += [
+            (np.square(made.outputs) + squares).sum(),
+            (scores @ np.square(block.values)).sum(),
+            np.square(made.outputs - even).sum(),
+        ]
+    own, by_scores, explained = np.sqrt(sums / len(left))
+    parameter = float(parameters[-1]) if others.size else math.nan
+    if form == "cap":
+        parameter = abs(parameters[0]) * math.exp(min(parameter, MOST_LOG))
+    return Fit(
+        form,
+        float(parameters[0]),
+        math.hypot(error, 2.0**-50 * (abs(parameters[0]) + 1.0 / task.spread)),
+        n_rows,
+        math.sqrt(float(np.square(left).sum()) / max(len(left) - len(parameters), 1)),
+        bound_rounding(task.unit, own, by_scores, explained),
+        float(explained),
+        task.spread,
+        parameter,
+    )

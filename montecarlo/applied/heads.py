@@ -1,0 +1,277 @@
+"""Every head of a model: the scale that it applies, and what else is in its scores.
+
+>>> import numpy as np
+>>> from montecarlo.applied.heads import applied_scale
+>>> rng = np.random.default_rng(1)
+>>> q, k = rng.normal(size=(2, 16, 8))
+>>> weights = np.exp(q @ k.T / 4)
+>>> weights /= weights.sum(axis=1, keepdims=True)
+>>> frame = applied_scale(q, k, weights=weights, axes=("token", "d"))
+>>> round(float(frame.implied_divisor[0]), 6), frame.nearest[0]
+(4.0, '2 sqrt(d_k)')
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from montecarlo.applied.fits import Fit
+from montecarlo.applied.from_outputs import fit_outputs
+from montecarlo.applied.from_weights import fit_weights
+from montecarlo.applied.hidden import find_hidden
+from montecarlo.applied.rows import format_of, read_outputs, read_weights, unit_of
+from montecarlo.applied.usual import USUAL, Usual, divisors_within
+from montecarlo.errors import InputError
+from montecarlo.estimation.intervals import Interval
+from montecarlo.observation.model import Head, Model
+from montecarlo.observation.opening import open_arrays
+
+#: How a head may come out: its scale is told; all keys count the same; each row has a
+#: scale of its own; nothing fits; the rows hold no information.
+OUTCOMES = ("scale", "uniform", "by_row", "no_fit", "no_information")
+COLUMNS = (
+    "layer",
+    "head",
+    "outcome",
+    "implied_scale",
+    "ci_low",
+    "ci_high",
+    "implied_divisor",
+    "nearest",
+    "source",
+    "form",
+    "parameter",
+    "mask",
+    "row_sum",
+    "left",
+)
+#: Scaled scores that differ by less are all the same, whatever the format.
+UNIFORM = 1e-9
+#: What rounding to float32 moves a number by, as a part of it.
+FLOAT32 = 2.0**-24
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedHead:
+    """What a head applies to its scores.
+
+    Attributes
+    ----------
+    head : Head
+    source : str
+        ``weights`` or ``outputs``: what it was told from.
+    outcome : str
+        One of `OUTCOMES`.
+    fit : Fit or None
+        None where the rows hold no information.
+    mask : str
+        See `montecarlo.applied.hidden.Hidden`; empty where it is not known.
+    window : int
+    row_sum : float
+        NaN where it is not known.
+    sums : str
+    unit : float
+        What rounding moves a number by, as a part of it.
+    usual : tuple of Usual
+        Usual divisors in the interval, which is widened by one rounding of the scale;
+        if none is, the nearest.
+    """
+
+    head: Head
+    source: str
+    outcome: str
+    fit: Fit | None
+    mask: str
+    window: int
+    row_sum: float
+    sums: str
+    unit: float
+    usual: tuple[Usual, ...]
+
+    @property
+    def form(self) -> str:
+        """What becomes of a score before softmax; empty where it is not told."""
+        told = self.outcome in {"scale", "by_row"}
+        return self.fit.form if told and self.fit is not None else ""
+
+    @property
+    def scale(self) -> float:
+        """What scores are multiplied by; NaN where it is not told."""
+        told = self.fit is not None and self.outcome in {"scale", "uniform"}
+        return self.fit.scale if told and self.fit else math.nan
+
+    @property
+    def interval(self) -> Interval:
+        """95 % interval of the scale."""
+        if self.fit is None or math.isnan(self.scale):
+            return Interval(math.nan, math.nan)
+        return self.fit.interval
+
+    @property
+    def divisors(self) -> Interval:
+        """95 % interval of the divisor."""
+        if self.outcome != "scale":
+            return Interval(math.nan, math.nan)
+        return Interval(*sorted(1.0 / end for end in self.interval))
+
+    @property
+    def named(self) -> Interval:
+        """The same, widened by roundings: a usual divisor within may be the model's.
+
+        A model's own constant is rounded, too.
+        """
+        low, high = self.divisors
+        room = 2.0 * max(self.unit, FLOAT32) * abs(low)
+        return Interval(low - room, high + room)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What the heads of a model apply.
+
+    Attributes
+    ----------
+    d_k, n_heads : int
+    heads : tuple of AppliedHead
+        Empty where neither weights nor outputs were given.
+    """
+
+    d_k: int
+    n_heads: int
+    heads: tuple[AppliedHead, ...]
+
+
+def applied_scale(  # noqa: PLR0913 - five arrays, and how they lie
+    q: ArrayLike,
+    k: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    outputs: ArrayLike | None = None,
+    axes: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Tell the scale that a model applies, from what softmax made of its scores.
+
+    Parameters
+    ----------
+    q, k : array_like of floating-point numbers
+        As for `montecarlo.observe`; as they are multiplied with each other, after
+        rotary embeddings.
+    weights : array_like, optional
+        Attention weights: axes of ``q`` without ``d``, and keys last.
+    v, outputs : array_like, optional
+        Values, and what the head makes of them before heads are joined; in place of
+        weights.
+    axes : sequence of str, optional
+        Names of the axes of q and k, v and outputs.
+
+    Returns
+    -------
+    DataFrame
+        One row per head, columns `COLUMNS`.
+
+    Raises
+    ------
+    InputError
+        If neither weights nor values and outputs are given, or arrays do not fit.
+    """
+    model = open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs)
+    if model.source is None:
+        raise InputError("weights, or v and outputs, must be given, got neither")
+    return tidy_applied(apply_model(model))
+
+
+def apply_model(model: Model, progress: Progress = lambda done: None) -> Applied:
+    """Tell the applied scale of every head; ``progress`` is told how many are done."""
+    found = []
+    if model.source is not None:
+        with threadpool_limits(limits=1, user_api="blas"):
+            for done, head in enumerate(model.heads(), start=1):
+                found.append(apply_head(model, head, model.source))
+                progress(done)
+    return Applied(model.d_k, len(model.head_labels), tuple(found))
+
+
+def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
+    """Tell the applied scale of one head."""
+    mask, window, row_sum, sums = "", 0, math.nan, ""
+    fit: Fit | None
+    if source == "weights":
+        weighted = read_weights(model, head)
+        unit = unit_of(format_of([block.weights for block in weighted]))
+        fit = fit_weights(weighted)
+        if fit is not None:
+            hidden = find_hidden(weighted, fit)
+            mask, window = hidden.mask, hidden.window
+            row_sum, sums = hidden.row_sum, hidden.sums
+    else:
+        blocks = read_outputs(model, head)
+        unit = unit_of(format_of([block.outputs for block in blocks]))
+        made = fit_outputs(blocks)
+        fit, mask = (None, "") if made is None else made
+    outcome = _outcome(fit, unit)
+    applied = AppliedHead(
+        head, source, outcome, fit, mask, window, row_sum, sums, unit, ()
+    )
+    if outcome != "scale":
+        return applied
+    return replace(applied, usual=_usual(applied, model.d_k, len(model.head_labels)))
+
+
+def _outcome(fit: Fit | None, unit: float) -> str:
+    """Say what a fit tells."""
+    if fit is None or not math.isfinite(fit.std_error):
+        return "no_information"
+    low, high = fit.interval
+    farthest = max(abs(low), abs(high)) * fit.spread
+    # differences of scores that rounding alone makes: what else is told is nothing
+    if farthest <= 2.0 * unit + UNIFORM:
+        return "uniform"
+    if not fit.holds:
+        return "no_fit"
+    if fit.form == "row":
+        return "by_row"
+    return "no_information" if low <= 0.0 <= high else "scale"
+
+
+def _usual(applied: AppliedHead, d_k: int, n_heads: int) -> tuple[Usual, ...]:
+    within = divisors_within(*applied.named, d_k, n_heads)
+    if within or applied.scale <= 0.0:
+        return within
+    divisor = math.log(1.0 / applied.scale)
+    return (
+        min(USUAL, key=lambda one: abs(math.log(one.value(d_k, n_heads)) - divisor)),
+    )
+
+
+def tidy_applied(applied: Applied) -> pd.DataFrame:
+    """Return one row per head, with the columns `COLUMNS`."""
+    rows = [describe(one) for one in applied.heads]
+    return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
+
+
+def describe(one: AppliedHead) -> dict[str, object]:
+    """Return what is said of a head, by the columns `COLUMNS`."""
+    low, high = one.interval
+    told = one.outcome == "scale"
+    return {
+        "layer": one.head.layer,
+        "head": one.head.head,
+        "outcome": one.outcome,
+        "implied_scale": one.scale,
+        "ci_low": low,
+        "ci_high": high,
+        "implied_divisor": 1.0 / one.scale if told else math.nan,
+        "nearest": ", ".join(usual.text for usual in one.usual),
+        "source": one.source,
+        "form": one.form,
+        "parameter": one.fit.parameter if one.fit and one.form else math.nan,
+        "mask": one.mask,
+        "row_sum": one.row_sum,
+        "left": one.fit.left if one.fit is not None else math.nan,
+    }

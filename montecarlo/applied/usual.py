@@ -1,0 +1,128 @@
+"""Divisors that scores have in models, right or wrong, and what a wrong one hints at.
+
+One table; a new one is one entry.
+"""
+
+from dataclasses import dataclass
+
+from montecarlo.errors import InputError
+from montecarlo.names import look_up
+
+#: What is expected where nothing else is said.
+EXPECTED = "sqrt"
+#: What an expected divisor may be.
+SMALLEST, LARGEST = 1e-20, 1e20
+#: How near a divisor is to what it looks like, as a part of it.
+NEAR = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """A divisor: factor · d_k**power · h**head_power, h the number of heads.
+
+    Attributes
+    ----------
+    name : str
+    symbol : str
+        LaTeX.
+    text : str
+        Plain.
+    """
+
+    name: str
+    symbol: str
+    text: str
+    factor: float = 1.0
+    power: float = 0.0
+    head_power: float = 0.0
+
+    @property
+    def inverse(self) -> str:
+        """One over it, plain."""
+        told = self.text.removeprefix("1/")
+        return told if told != self.text or told == "1" else f"1/({told})"
+
+    def value(self, d_k: int, n_heads: int) -> float:
+        """Return the divisor of a model."""
+        return float(self.factor * d_k**self.power * n_heads**self.head_power)
+
+
+USUAL = (
+    Usual("none", "1", "1"),
+    Usual("sqrt", r"\sqrt{d_k}", "sqrt(d_k)", power=0.5),
+    Usual("2sqrt", r"2\sqrt{d_k}", "2 sqrt(d_k)", 2.0, 0.5),
+    Usual("linear", "d_k", "d_k", power=1.0),
+    Usual("inverse_sqrt", r"1/\sqrt{d_k}", "1/sqrt(d_k)", power=-0.5),
+    Usual("fourth_root", r"\sqrt[4]{d_k}", "d_k^(1/4)", power=0.25),
+    Usual("sqrt_width", r"\sqrt{h\,d_k}", "sqrt(h d_k)", power=0.5, head_power=0.5),
+    Usual("width", r"h\,d_k", "h d_k", power=1.0, head_power=1.0),
+    Usual("sqrt_heads", r"\sqrt{h}", "sqrt(h)", head_power=0.5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The divisor that somebody expects: its name or number, and its value."""
+
+    typed: str
+    value: float
+
+    @property
+    def text(self) -> str:
+        """What it is called in a sentence."""
+        named = {one.name: one.text for one in USUAL}
+        if self.typed in named:
+            return f"{named[self.typed]} = {self.value:.4g}"
+        return f"{self.value:.6g}"
+
+
+def expect(typed: str | float, d_k: int, n_heads: int) -> Expected:
+    """Return the divisor that is expected: a name of `USUAL`, or a number.
+
+    Raises
+    ------
+    InputError
+        If it is neither, or no divisor.
+    """
+    try:
+        value = float(typed)
+    except (ValueError, TypeError):
+        usual = look_up("expect", str(typed), {one.name: one for one in USUAL})
+        return Expected(usual.name, usual.value(d_k, n_heads))
+    if not SMALLEST <= value <= LARGEST:
+        raise InputError(
+            f"expect must be a number between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{typed!r}"
+        )
+    return Expected(str(typed), value)
+
+
+def divisors_within(
+    low: float, high: float, d_k: int, n_heads: int
+) -> tuple[Usual, ...]:
+    """Return the usual divisors between two borders."""
+    return tuple(one for one in USUAL if low <= one.value(d_k, n_heads) <= high)
+
+
+def hints_at(
+    divisor: float, expected: float, d_k: int, n_heads: int
+) -> tuple[str, ...]:
+    """Return what a wrong divisor looks like.
+
+    Returns
+    -------
+    tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
+        Empty where it looks like nothing known.
+    """
+    if divisor < 0.0:
+        return ("sign",)
+    looks = {
+        "missing": 1.0,
+        "twice": expected**2,
+        "multiplied": 1.0 / expected,
+        "width": (n_heads * d_k) ** 0.5,
+        "heads": n_heads**0.5,
+    }
+    return tuple(
+        name for name, value in looks.items() if abs(divisor / value - 1.0) <= NEAR
+    )
