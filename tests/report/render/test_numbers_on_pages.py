@@ -372,6 +372,34 @@ def test_table_of_initialisations_shows_rows_of_the_table(evidence, report):
         assert values(evidence, line[3]) == [math.exp(0.5 * row["estimate"])]
 
 
+#: What the head of a column of saturated rows holds for each of these.
+IN_HEADS = {
+    "jacobian_trace": "tr",
+    "jacobian_frobenius": "F",
+    "gradient_query": "λ",
+    "mean": "E",
+    "median": "Q",
+}
+
+
+def test_table_of_saturated_rows_stands_under_its_heads(evidence, report):
+    """Each cell is a row of the table of what its column's head says."""
+    rows = report.results.measurements.set_index("row_id")
+    table = evidence.by_id["table-saturated"]
+    heads = ["".join(cell.itertext()) for cell in table.iter("th")][4:10]
+    lines = table.findall("tbody/tr")
+    assert len(lines) > 3
+    for line in lines:
+        for head, cell in zip(heads, line[4:], strict=True):
+            if not (shown := evidence.numbers(cell)):
+                continue
+            row = rows.loc[shown[0].row]
+            gradient = row["quantity"].partition("_saturated")[0]
+            for name in (gradient, row["summary"]):
+                assert IN_HEADS[name] in head
+            assert row["d_k"] == values(evidence, line[0])[0]
+
+
 def row_of(page, element, rows):
     """Return the row that an element shows: its estimate, error and exact value."""
     first, *others = page.numbers(element)

@@ -1,17 +1,25 @@
 """Errata: which entries, in which order, with what quoted, as a page and Markdown."""
 
+import dataclasses
 import re
 
 import html5lib
 import pytest
+from msgspec.structs import replace
 
-from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    ClaimOutcome,
+    InterpretationOutcome,
+)
+from montecarlo.claims.schema import Source
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.texts.author_texts import compare_text, know_text
 from montecarlo.report.content.texts.errata import (
     Assertion,
     Erratum,
     Place,
+    _find_assertions,
     compose_entries,
     places_right,
 )
@@ -19,6 +27,7 @@ from montecarlo.report.content.views import (
     VERDICTS,
     CheckView,
     ClaimView,
+    InterpretationView,
     RightView,
     Said,
 )
@@ -145,6 +154,38 @@ def test_right_is_listed_without_what_has_an_entry():
         said("e", "supported", Place("1", 0, 2, (1,))),
     ]
     assert places_right(claims) == (("1", (2,)), ("summary", ()), ("3", (2,)))
+
+
+def meaning(name, estimate):
+    """Return an interpretation that is refuted at one place."""
+    _, case = measured(name)
+    case = replace(case, estimate=estimate)
+    outcome = InterpretationOutcome(
+        id=name,
+        quantifier="always",
+        form="statement",
+        share=1.0,
+        votes=True,
+        verdict=Verdict.REFUTED,
+        cases=(),
+        borders=(),
+        checks=(),
+    )
+    return InterpretationView(None, name, outcome, (CheckView(name, (case,)),))
+
+
+@pytest.mark.parametrize("admits", [("a",), ("b",), ("a", "b"), ()])
+def test_a_text_is_held_against_what_its_words_admit(admits):
+    """What another interpretation came to is not; where none is named, all are."""
+    one = said("claim", "refuted").claim
+    source = Source(text="de", section="1", admits=admits)
+    outcome = replace(one.outcome, sources=(source,), texts={"de": "refuted"})
+    meanings = (meaning("a", 0.2), meaning("b", 0.3))
+    claim = dataclasses.replace(one, outcome=outcome, interpretations=meanings)
+    (found,) = _find_assertions(claim, "de")
+    check, _ = found.telling
+    assert check.formula == (admits or ("a", "b"))[0]
+    assert list(_find_assertions(claim, "ja")) == []
 
 
 def test_entry_says_what_it_has_to():
