@@ -29,6 +29,7 @@ STAGES = (
     "calibration",
     "observation",
     "applied",
+    "capturing",
     "report.language",
     "report.content",
     "report.figures",
@@ -57,6 +58,12 @@ LAZY = ("", "__main__", "report.formats")
 OPTIONAL = {
     ("execution.executors", "make_executor", "montecarlo.execution.cluster"),
     ("execution.local_workers", "limit_blas", "numpy"),
+    ("capturing.capture", "capture", "montecarlo.capturing.torch_calls.recording"),
+    (
+        "capturing.torch_calls",
+        "_wrapped_interface",
+        "transformers.modeling_utils.AttentionInterface",
+    ),
 }
 
 

@@ -31,6 +31,7 @@ MOST_STEPS = 60
 MASKS: dict[str, Callable[[OutputBlock], NDArray[np.bool_]]] = {
     "none": lambda block: np.ones(block.scores.shape, bool),
     "causal": lambda block: block.offsets <= 0,
+    "causal_start": lambda block: block.offsets <= -block.shift,
 }
 #: From parameters and a block to what goes into softmax, and its derivatives.
 Terms = tuple[Array, list[Array]]
@@ -150,7 +151,12 @@ def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
     if not spread > 0.0 or not math.isfinite(spread):
         return None
     unit = unit_of(format_of([block.outputs for block in blocks]))
-    masks = list(MASKS) if len(blocks[0].places) > 1 else ["none"]
+    masks = [
+        name
+        for name, seen in MASKS.items()
+        if all(seen(block).any(axis=1).all() for block in blocks)
+        and (name != "causal_start" or any(block.shift for block in blocks))
+    ]
     tasks = [Task(blocks, mask, spread, unit) for mask in masks]
     plain = {task.mask: _fit(task, "plain") for task in tasks}
     best = min(plain, key=lambda mask: plain[mask].left)

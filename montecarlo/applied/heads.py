@@ -42,6 +42,7 @@ COLUMNS = (
     "ci_high",
     "implied_divisor",
     "nearest",
+    "ratio",
     "source",
     "form",
     "parameter",
@@ -80,6 +81,8 @@ class AppliedHead:
     usual : tuple of Usual
         Usual divisors in the interval, which is widened by one rounding of the scale;
         if none is, the nearest.
+    ratio : float
+        The divisor over the first of these; NaN without.
     """
 
     head: Head
@@ -91,7 +94,8 @@ class AppliedHead:
     row_sum: float
     sums: str
     unit: float
-    usual: tuple[Usual, ...]
+    usual: tuple[Usual, ...] = ()
+    ratio: float = math.nan
 
     @property
     def form(self) -> str:
@@ -215,12 +219,13 @@ def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
         made = fit_outputs(blocks)
         fit, mask = (None, "") if made is None else made
     outcome = _outcome(fit, unit)
-    applied = AppliedHead(
-        head, source, outcome, fit, mask, window, row_sum, sums, unit, ()
-    )
+    applied = AppliedHead(head, source, outcome, fit, mask, window, row_sum, sums, unit)
     if outcome != "scale":
         return applied
-    return replace(applied, usual=_usual(applied, model.d_k, len(model.head_labels)))
+    size = model.d_k, len(model.head_labels)
+    usual = _usual(applied, *size)
+    ratio = 1.0 / (applied.scale * usual[0].value(*size)) if usual else math.nan
+    return replace(applied, usual=usual, ratio=ratio)
 
 
 def _outcome(fit: Fit | None, unit: float) -> str:
@@ -268,6 +273,7 @@ def describe(one: AppliedHead) -> dict[str, object]:
         "ci_high": high,
         "implied_divisor": 1.0 / one.scale if told else math.nan,
         "nearest": ", ".join(usual.text for usual in one.usual),
+        "ratio": one.ratio,
         "source": one.source,
         "form": one.form,
         "parameter": one.fit.parameter if one.fit and one.form else math.nan,

@@ -21,8 +21,10 @@ class Hidden:
     Attributes
     ----------
     mask : str
-        ``none``; ``causal``; ``window``, causal and not far back; ``keys``, which no
-        row of a sequence sees; ``causal_keys``, both; ``other``.
+        ``none``; ``causal``, where the last query sees the last key;
+        ``causal_start``, where the first sees the first alone; ``window``, causal and
+        not far back; ``keys``, which no row of a sequence sees; ``causal_keys``, both;
+        ``other``.
     window : int
         Keys that a row sees in a window; else 0.
     row_sum : float
@@ -68,9 +70,12 @@ def _name_mask(
         return "none", 0
     seen = [block.weights > 0.0 for block in blocks]
     ahead = [block.offsets > 0 for block in blocks]
-    is_causal = any(one.any() for one in ahead) and not any(
-        (s & a).any() for s, a in zip(seen, ahead, strict=True)
-    )
+    if any(block.shift > 0 for block in blocks):
+        later = [block.offsets > -block.shift for block in blocks]
+        inside = all(not (h & ~a).any() for h, a in zip(hidden, later, strict=True))
+        if inside and _are_hidden(later, seen):
+            return "causal_start", 0
+    is_causal = _are_hidden(ahead, seen)
     # what a mask of the future does not say
     rest = [h & ~a if is_causal else h for h, a in zip(hidden, ahead, strict=True)]
     if not any(one.any() for one in rest):
@@ -86,3 +91,12 @@ def _name_mask(
     if not any((s & c).any() for s, c in zip(seen, columns, strict=True)):
         return ("causal_keys" if is_causal else "keys"), 0
     return "other", 0
+
+
+def _are_hidden(
+    places: Sequence[NDArray[np.bool_]], seen: Sequence[NDArray[np.bool_]]
+) -> bool:
+    """Tell whether there are such places, and none of them is seen."""
+    return any(one.any() for one in places) and not any(
+        (s & p).any() for s, p in zip(seen, places, strict=True)
+    )

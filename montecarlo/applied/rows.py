@@ -1,7 +1,7 @@
 """Rows of a head as a fit takes them: scores, places, and what softmax made of them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -28,10 +28,13 @@ class Block:
     places : ndarray of int, shape (n_rows,)
         Of the queries, counted as keys are; where there are fewer queries than keys,
         they are the last ones.
+    shift : int
+        Keys that there are more than queries.
     """
 
     scores: Array
     places: NDArray[np.intp]
+    shift: int = field(default=0, kw_only=True)
 
     @cached_property
     def offsets(self) -> NDArray[np.intp]:
@@ -64,7 +67,11 @@ class OutputBlock(Block):
         """Return rows at even distances, so many at most."""
         step = -(-len(self.places) // n_rows)
         return OutputBlock(
-            self.scores[::step], self.places[::step], self.values, self.outputs[::step]
+            self.scores[::step],
+            self.places[::step],
+            self.values,
+            self.outputs[::step],
+            shift=self.shift,
         )
 
 
@@ -78,7 +85,9 @@ def read_weights(model: Model, head: Head) -> list[WeightBlock]:
                 f"weights must be at least 0, got {weights.min():g} in layer "
                 f"{head.layer}, head {head.head}"
             )
-        blocks.append(WeightBlock(_scores(found), found.places, weights))
+        blocks.append(
+            WeightBlock(_scores(found), found.places, weights, shift=found.shift)
+        )
     return blocks
 
 
@@ -86,7 +95,11 @@ def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
     """Read rows of a head with their outputs."""
     return [
         OutputBlock(
-            _scores(found), found.places, found.made["v"], found.made["outputs"]
+            _scores(found),
+            found.places,
+            found.made["v"],
+            found.made["outputs"],
+            shift=found.shift,
         )
         for found in _read(model, head)
     ]

@@ -76,7 +76,7 @@ class Expected:
         return f"{self.value:.6g}"
 
 
-def expect(typed: str | float, d_k: int, n_heads: int) -> Expected:
+def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
     """Return the divisor that is expected: a name of `USUAL`, or a number.
 
     Raises

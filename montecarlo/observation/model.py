@@ -40,6 +40,8 @@ class HeadRows(NamedTuple):
     keys : ndarray, shape (n_keys, d_k)
     places : ndarray of int, shape (n_rows,)
         Of the queries among the keys, the last of which meet.
+    shift : int
+        Keys that there are more than queries.
     made : dict of ndarray
         ``weights``, shape (n_rows, n_keys); ``v``, shape (n_keys, d_v); ``outputs``,
         shape (n_rows, d_v).
@@ -48,6 +50,7 @@ class HeadRows(NamedTuple):
     queries: Array
     keys: Array
     places: NDArray[np.intp]
+    shift: int
     made: dict[str, Array]
 
 
@@ -106,9 +109,10 @@ class Model:
             name: side.read(key_place) if name == "v" else side.read(place, chosen)
             for name, side in source.made.items()
         }
-        places = np.arange(n_tokens)[chosen] + n_keys - n_tokens
-        keys = source.keys.read(key_place)
-        return HeadRows(source.queries.read(place, chosen), keys, places, made)
+        shift = n_keys - n_tokens
+        places = np.arange(n_tokens)[chosen] + shift
+        queries = source.queries.read(place, chosen)
+        return HeadRows(queries, source.keys.read(key_place), places, shift, made)
 
     def _places(
         self, head: Head, sequence: int

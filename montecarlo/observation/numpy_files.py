@@ -176,7 +176,10 @@ def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.
     have = ", ".join(info.filename[:80] for info in members[:4]) or "nothing"
     more = ", ..." if len(members) > 4 else ""
     wanted = name.removesuffix(".npy")
-    raise InputError(f"{archive} must hold an array {wanted}, got {have}{more}")
+    raise InputError(
+        f"{archive} must hold an array {wanted}, got {have}{more}: name them with "
+        "--names"
+    )
 
 
 def _unpack(

@@ -5,7 +5,7 @@ import pytest
 
 from montecarlo.applied.heads import apply_model
 from montecarlo.applied.telling import NO, UNTOLD, YES, answer_all, find
-from montecarlo.applied.usual import expect
+from montecarlo.applied.usual import expected_divisor
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.observation.opening import open_arrays
 
@@ -55,7 +55,7 @@ def test_each_is_found_and_named(bug, number_format, source):
     """In every head the divisor is told, and what it looks like; the answer is no."""
     divisor, name, hint = BUGS[bug]
     found = applied(divisor, number_format, source)
-    expected = expect("sqrt", D_K, HEADS)
+    expected = expected_divisor("sqrt", D_K, HEADS)
     assert answer_all(found, expected) == NO
     assert len(found.heads) == LAYERS * HEADS
     for head in found.heads:
@@ -77,10 +77,10 @@ def test_each_is_found_and_named(bug, number_format, source):
 def test_a_sound_model_passes(number_format, source):
     """Divided by the root, all heads are one finding, and the answer is yes."""
     found = applied(ROOT, number_format, source)
-    expected = expect("sqrt", D_K, HEADS)
+    expected = expected_divisor("sqrt", D_K, HEADS)
     assert answer_all(found, expected) == YES
-    assert answer_all(found, expect(str(ROOT), D_K, HEADS)) == YES
-    assert answer_all(found, expect("linear", D_K, HEADS)) == NO
+    assert answer_all(found, expected_divisor(str(ROOT), D_K, HEADS)) == YES
+    assert answer_all(found, expected_divisor("linear", D_K, HEADS)) == NO
     (one,) = find(found, expected)
     assert one.places == [([0, 1], list(range(HEADS)))]
     assert one.first.mask == "causal"
@@ -91,7 +91,7 @@ def test_a_part_of_the_heads_is_told_apart():
     q, k, _, p, _ = attend(ROOT, "float32")
     p[:, 1] = attend(float(D_K), "float32")[3][:, 1]
     found = apply_model(open_arrays(q, k, weights=p))
-    expected = expect("sqrt", D_K, HEADS)
+    expected = expected_divisor("sqrt", D_K, HEADS)
     assert answer_all(found, expected) == NO
     wrong, right = find(found, expected)
     assert (wrong.answer, right.answer) == (NO, YES)
@@ -102,7 +102,7 @@ def test_a_part_of_the_heads_is_told_apart():
 def test_an_error_of_seven_percent_needs_a_tolerance_below_it():
     """What counts as the same is said by whoever asks."""
     found = applied(1.07 * ROOT, "bfloat16", "weights")
-    expected = expect("sqrt", D_K, HEADS)
+    expected = expected_divisor("sqrt", D_K, HEADS)
     assert answer_all(found, expected, 0.01) == NO
     assert answer_all(found, expected, 0.1) == YES
 
@@ -112,4 +112,4 @@ def test_without_evidence_nothing_is_told():
     q, k, *_ = attend(ROOT, "float32")
     found = apply_model(open_arrays(q, k))
     assert found.heads == ()
-    assert answer_all(found, expect("sqrt", D_K, HEADS)) == UNTOLD
+    assert answer_all(found, expected_divisor("sqrt", D_K, HEADS)) == UNTOLD

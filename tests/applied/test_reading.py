@@ -66,6 +66,36 @@ def test_the_last_queries_alone():
     assert set(frame["mask"]) == {"causal"}
 
 
+@pytest.mark.parametrize("source", ["weights", "outputs"])
+def test_a_mask_that_is_aligned_at_the_start_is_told(source):
+    """Where there are more keys than queries, two masks are called causal."""
+    given = arrays()
+    e = np.exp(given["q"][..., :9, :] @ np.swapaxes(given["k"], -1, -2) / DIVISOR)
+    e *= np.tri(9, 24)
+    p = e / e.sum(axis=-1, keepdims=True)
+    made = {"weights": p} if source == "weights" else {"v": given["v"]}
+    if source == "outputs":
+        made["outputs"] = p @ given["v"]
+    frame = applied_scale(given["q"][..., :9, :], given["k"], **made)
+    require_divisor(frame)
+    assert set(frame["mask"]) == {"causal_start"}
+
+
+@pytest.mark.parametrize("source", ["weights", "outputs"])
+def test_more_queries_than_keys(source):
+    """As between two sequences; no query is without a key."""
+    given = arrays()
+    keys, values = given["k"][..., :9, :], given["v"][..., :9, :]
+    e = np.exp(given["q"] @ np.swapaxes(keys, -1, -2) / DIVISOR)
+    p = e / e.sum(axis=-1, keepdims=True)
+    made = (
+        {"weights": p} if source == "weights" else {"v": values, "outputs": p @ values}
+    )
+    frame = applied_scale(given["q"], keys, **made)
+    require_divisor(frame)
+    assert set(frame["mask"]) == {"none"}
+
+
 def write(tmp_path, kind, given):
     """Write arrays to files of a kind; returns their paths."""
     if kind == "npz":

@@ -260,7 +260,7 @@ def bad_files(folder):
     np.save(folder / "whole.npy", np.ones(SHAPE, dtype=int))
     yield "whole numbers", [folder / "whole.npy"] * 2, "must hold float16, float32"
     np.savez(folder / "names.npz", query=q, key=k)
-    yield "other names", [folder / "names.npz"], "arrays q and k, got query.npy, key"
+    yield "other names", [folder / "names.npz"], "an array q, got query.npy, key"
     with zipfile.ZipFile(folder / "not.npz", "w") as archive:
         archive.writestr("q.npy", "no array")
     yield "no array in npz", [folder / "not.npz"], "must be an array of NumPy"
@@ -285,7 +285,11 @@ def bad_files(folder):
     yield "header of no sense", [folder / "braces.npy"] * 2, "an array of NumPy"
     np.save(folder / "record.npy", np.ones(SHAPE, dtype=[("x", "<f2")]))
     yield "records", [folder / "record.npy"] * 2, "must hold float16, float32"
-    yield "one npy", [folder / "k.npy"], "two, queries and then keys, got 1"
+    yield (
+        "one npy",
+        [folder / "k.npy"],
+        "two, queries and then keys, with attention weights three",
+    )
     yield "two kinds", [folder / "k.npy", folder / "names.npz"], "files must be of one"
     yield from bad_safetensors(folder, q, k)
 
@@ -345,8 +349,10 @@ def test_bad_patterns_are_refused(tmp_path, names, message):
     paths = write_safetensors(tmp_path / "m.safetensors", {"q": Q, "k": K})
     with pytest.raises(ValueError, match=message):
         opened(paths, tmp_path, names=names)
-    with pytest.raises(ValueError, match=r"with \.safetensors files only"):
+    with pytest.raises(ValueError, match="names of arrays must name q and k"):
         opened(write_npz(tmp_path, Q, K), tmp_path, names="{side}")
+    with pytest.raises(ValueError, match=r"with \.npz or \.safetensors files only"):
+        opened(write_npy(tmp_path, Q, K), tmp_path, names="{side}")
 
 
 def test_a_missing_layer_is_seen(tmp_path):

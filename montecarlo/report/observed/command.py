@@ -12,7 +12,7 @@ from typing import Any
 
 from montecarlo.applied.heads import apply_model
 from montecarlo.applied.telling import RTOL, implied_divisor, judge_applied
-from montecarlo.applied.usual import EXPECTED, expect
+from montecarlo.applied.usual import EXPECTED, expected_divisor
 from montecarlo.errors import InputError
 from montecarlo.execution.fingerprint import made_with
 from montecarlo.names import look_up_all, parse_folder, parse_seed
@@ -75,7 +75,7 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
     seed = parse_seed(arguments.seed)
     if arguments.divisor is not None:
         divisor_value(arguments.divisor, 1)
-    expect(arguments.expect or EXPECTED, 1, 1)
+    expected_divisor(arguments.expect or EXPECTED, 1, 1)
     rtol = parse_rtol(arguments.rtol)
     files, quiet = read_files(arguments.files), arguments.quiet or arguments.json
     languages = choose_languages(arguments.lang or ("all",))
@@ -103,7 +103,9 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
                     model, divisor, seed, lambda done: update(completed=done)
                 )
         edition.note_time("observing")
-        expected = expect(arguments.expect or EXPECTED, model.d_k, applied.n_heads)
+        expected = expected_divisor(
+            arguments.expect or EXPECTED, model.d_k, applied.n_heads
+        )
         judged = judge_applied(applied, expected, rtol)
         write_observation(observation, judged, edition.folder)
         edition.record = run_record(arguments, files, seed, languages)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from montecarlo.applied.telling import JudgedScales
-from montecarlo.printing import print_lines, printable
-from montecarlo.report.content.observed.views import ObservedView
-from montecarlo.report.observed.applied_words import (
+from montecarlo.applied.words import (
     say_answer,
     say_findings,
     say_without_evidence,
 )
+from montecarlo.printing import print_lines, printable
+from montecarlo.report.content.observed.views import ObservedView
 from montecarlo.report.terminal import make_table, open_console
 
 #: Heads that the terminal lists.

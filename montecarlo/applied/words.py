@@ -40,6 +40,8 @@ MASKS = {
     "": "",
     "none": "",
     "causal": "causal mask",
+    "causal_start": "causal mask whose first query sees the first key alone, although "
+    "there are more keys than queries",
     "window": "causal mask with a window of {window} keys",
     "keys": "hidden keys",
     "causal_keys": "causal mask and hidden keys",

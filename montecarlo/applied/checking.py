@@ -1,0 +1,229 @@
+"""For tests of others: that a model divides by what it should, and as another does."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from montecarlo.applied.heads import apply_head, apply_model
+from montecarlo.applied.telling import RTOL, YES, judge_applied
+from montecarlo.applied.usual import EXPECTED, expected_divisor
+from montecarlo.applied.words import say_answer, say_findings
+from montecarlo.attention.softmax import Array
+from montecarlo.errors import InputError
+from montecarlo.observation.model import Head, Model
+from montecarlo.observation.opening import open_arrays, open_files
+
+#: Quantities in the order in which a model makes them, each from those before.
+STAGES = ("q", "k", "scale", "score_variance", "weights", "entropy", "outputs")
+#: Rows of a sequence, and sequences, that are compared at most.
+MOST_ROWS, MOST_SEQUENCES = 256, 8
+
+
+class Captured(Protocol):
+    """What has been recorded from a model."""
+
+    def model(self) -> Model:
+        """Return it as a model."""
+
+
+#: Something captured; a path of an npz file; arrays by name: q, k, and weights or v and
+#: outputs, with all axes.
+Source = Captured | Mapping[str, ArrayLike] | str | Path
+
+
+def _open(source: Source, scratch: Path) -> Model:
+    if isinstance(source, str | Path):
+        return open_files([Path(source)], scratch)
+    if isinstance(source, Mapping):
+        known = ("q", "k", "weights", "v", "outputs")
+        if unknown := [name for name in source if name not in known]:
+            raise InputError(
+                f"arrays must be among {', '.join(known)}, got {unknown[0]!r}"
+            )
+        if not {"q", "k"} <= source.keys():
+            raise InputError(f"arrays must hold q and k, got {', '.join(source)}")
+        made = (source.get(name) for name in ("weights", "v", "outputs"))
+        weights, v, outputs = made
+        return open_arrays(
+            source["q"], source["k"], weights=weights, v=v, outputs=outputs
+        )
+    return source.model()
+
+
+def assert_attention_scale(
+    captured: Source, expect: str | float = EXPECTED, rtol: float = RTOL
+) -> None:
+    """Make sure that every head divides its scores by what is expected.
+
+    Parameters
+    ----------
+    captured : Captured, mapping, or path
+        What `montecarlo.capture` recorded; arrays ``q`` and ``k`` with ``weights``, or
+        with ``v`` and ``outputs``, axes as for `montecarlo.observe`; or an npz file of
+        these.
+    expect : str or float
+        The divisor: a name, such as ``sqrt``, or a number.
+    rtol : float
+        How far it may be off, as a part of it.
+
+    Raises
+    ------
+    AssertionError
+        If a head divides by something else, or it cannot be told.
+    InputError
+        If what was captured, or an option, is not usable.
+    """
+    __tracebackhide__ = True
+    if not 0.0 < rtol < 1.0:
+        raise InputError(f"rtol must be a number between 0 and 1, got {rtol!r}")
+    with TemporaryDirectory() as scratch:
+        model = _open(captured, Path(scratch))
+        applied = apply_model(model)
+    expected = expected_divisor(expect, applied.d_k, applied.n_heads)
+    judged = judge_applied(applied, expected, rtol)
+    if judged.answer != YES:
+        lines = say_findings(judged.findings, expected, applied.n_heads)
+        answer = say_answer(applied, judged.answer, expected)
+        raise AssertionError("\n  ".join([answer, *lines]))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models side by side.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row per head and quantity: ``layer``, ``head``, ``quantity``, ``port``,
+        ``reference``, ``difference``; q, k and outputs by the norm of their difference
+        over the reference's, attention weights by the largest difference, the rest as
+        a part of the reference's value.
+    rtol : float
+    first : Series or None
+        The first line, in the order in which a model computes, that differs by more.
+    """
+
+    frame: pd.DataFrame
+    rtol: float
+    first: pd.Series | None
+
+    def __str__(self) -> str:
+        """Say where they part first."""
+        if self.first is None:
+            return f"no head differs by more than {self.rtol:g}"
+        one = self.first
+        heads = self.frame[
+            self.frame["layer"].eq(one["layer"])
+            & self.frame["quantity"].eq(one["quantity"])
+        ]
+        also = int((heads["difference"].abs() > self.rtol).sum())
+        return (
+            f"they part first in layer {one['layer']}, head {one['head']}, at "
+            f"{one['quantity']}: {one['port']:.6g} against {one['reference']:.6g} "
+            f"(difference {one['difference']:.3g}), in {also} of {len(heads)} heads of "
+            "the layer"
+        )
+
+
+def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
+    """Set what was captured of a port beside the same of its reference, head by head.
+
+    Both have to have seen the same tokens.
+
+    Parameters
+    ----------
+    port, reference : Captured, mapping, or path
+        As for `assert_attention_scale`.
+    rtol : float
+        From what difference on they part.
+
+    Raises
+    ------
+    InputError
+        If they differ in sizes, or one is not usable.
+    """
+    with TemporaryDirectory() as first, TemporaryDirectory() as second:
+        ours, theirs = _open(port, Path(first)), _open(reference, Path(second))
+        for name in ("layers", "head_labels", "d_k"):
+            mine, other = getattr(ours, name), getattr(theirs, name)
+            if mine != other:
+                raise InputError(
+                    f"port must have the reference's {name}, {other}, got {mine}"
+                )
+        if len(ours.sequences) != len(theirs.sequences):
+            raise InputError(
+                f"port must have the reference's sequences, {len(theirs.sequences)}, "
+                f"got {len(ours.sequences)}"
+            )
+        rows = [row for head in ours.heads() for row in _compare(ours, theirs, head)]
+    columns = ["layer", "head", "quantity", "port", "reference", "difference"]
+    frame = pd.DataFrame.from_records(rows, columns=columns)
+    order = frame["quantity"].map(STAGES.index)
+    far = frame.assign(order=order)[frame["difference"].abs() > rtol]
+    ordered = far.sort_values(["layer", "order", "head"]).drop(columns="order")
+    return Comparison(frame, rtol, None if ordered.empty else ordered.iloc[0])
+
+
+def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]:
+    """Return the lines of a head."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for sequence in range(min(len(ours.sequences), MOST_SEQUENCES)):
+        mine, other = (m.read_rows(head, sequence, MOST_ROWS) for m in (ours, theirs))
+        pairs = {"q": (mine.queries, other.queries), "k": (mine.keys, other.keys)}
+        shared = mine.made.keys() & other.made.keys()
+        if "outputs" in shared:
+            pairs["outputs"] = mine.made["outputs"], other.made["outputs"]
+        if "weights" in shared:
+            pairs["weights"] = mine.made["weights"], other.made["weights"]
+        for name, (a, b) in pairs.items():
+            if a.shape != b.shape:
+                raise InputError(
+                    f"port must have the reference's tokens in layer {head.layer}, "
+                    f"head {head.head}: {name} of shape {b.shape}, got {a.shape}"
+                )
+            found.setdefault(name, []).append(_apart(name, a, b))
+        variances = [float((r.queries @ r.keys.T).var()) for r in (mine, other)]
+        found.setdefault("score_variance", []).append(_ratio(*variances))
+        if "weights" in shared:
+            entropies = [_entropy(one) for one in pairs["weights"]]
+            found.setdefault("entropy", []).append(_ratio(*entropies))
+    if ours.source and theirs.source:
+        scales = [
+            apply_head(model, head, source).scale
+            for model, source in ((ours, ours.source), (theirs, theirs.source))
+        ]
+        found["scale"] = [_ratio(*scales)]
+    return [
+        (head.layer, head.head, name, *np.mean(found[name], axis=0))
+        for name in STAGES
+        if name in found
+    ]
+
+
+def _apart(name: str, port: Array, reference: Array) -> tuple[float, float, float]:
+    """Return the sizes of two arrays, and how far they are apart."""
+    if name == "weights":
+        return (
+            float(port.max()),
+            float(reference.max()),
+            float(np.abs(port - reference).max()),
+        )
+    sizes = [float(np.linalg.norm(one)) for one in (port, reference, port - reference)]
+    return sizes[0], sizes[1], sizes[2] / sizes[1] if sizes[1] else sizes[2]
+
+
+def _ratio(port: float, reference: float) -> tuple[float, float, float]:
+    away = port - reference
+    return port, reference, away / abs(reference) if reference else away
+
+
+def _entropy(weights: Array) -> float:
+    """Return the mean entropy of rows of weights, in nats."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    return float(-(weights * logs).sum(axis=1).mean())

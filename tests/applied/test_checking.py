@@ -1,0 +1,125 @@
+"""For tests of others: what passes, what fails, and what is said of it."""
+
+import numpy as np
+import pytest
+
+from montecarlo import assert_attention_scale, compare
+from montecarlo.errors import InputError
+
+SHAPE = (2, 2, 4, 30, 16)
+
+
+def recorded(divisor=4.0, seed=1, wrong_layer=None, size=1.0):
+    """Return queries, keys and weights of a model, of which a layer may be wrong."""
+    rng = np.random.default_rng(seed)
+    q, k = (size * rng.normal(size=SHAPE) for _ in "qk")
+    divisors = np.full((1, SHAPE[1], 1, 1, 1), 4.0)
+    divisors[:, slice(None) if wrong_layer is None else wrong_layer] = divisor
+    e = np.exp(q @ np.swapaxes(k, -1, -2) / divisors)
+    return {"q": q, "k": k, "weights": e / e.sum(axis=-1, keepdims=True)}
+
+
+def test_a_sound_model_passes(tmp_path):
+    """From arrays and from a file of them."""
+    assert_attention_scale(recorded())
+    assert_attention_scale(recorded(5.0), 5.0)
+    np.savez(tmp_path / "qk.npz", **recorded())
+    assert_attention_scale(tmp_path / "qk.npz")
+    assert_attention_scale(str(tmp_path / "qk.npz"), "sqrt", rtol=1e-3)
+
+
+def test_the_message_can_be_acted_on():
+    """Which heads, what they divide by, what was expected, and what it looks like."""
+    with pytest.raises(AssertionError) as raised:
+        assert_attention_scale(recorded(16.0, wrong_layer=1))
+    lines = str(raised.value).splitlines()
+    told = "scores are divided by 16 = d_k; sqrt(d_k) = 4 was expected"
+    assert lines == [
+        "scores divided by sqrt(d_k) = 4? no",
+        f"  layer 1, all heads: {told}: is the scale applied twice?",
+        "  layer 0, all heads: scores are divided by 4 = sqrt(d_k)",
+    ]
+
+
+def test_an_error_of_seven_percent_fails():
+    """Not by 10 %, but by the 1 % that is the default."""
+    port = recorded(4.0 * 1.07)
+    assert_attention_scale(port, rtol=0.1)
+    with pytest.raises(AssertionError, match=r"1\.07 times sqrt"):
+        assert_attention_scale(port)
+
+
+def test_what_cannot_be_told_fails():
+    """Without weights, and where nothing fits."""
+    plain = recorded()
+    with pytest.raises(AssertionError, match="cannot be told from queries and keys"):
+        assert_attention_scale({"q": plain["q"], "k": plain["k"]})
+    other = plain | {"q": recorded(seed=2)["q"]}
+    with pytest.raises(AssertionError, match="no scale fits"):
+        assert_attention_scale(other)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"q": np.ones(3)}, "arrays must hold q and k, got q"),
+        ({"q": np.ones(3), "key": np.ones(3)}, "arrays must be among .* got 'key'"),
+        ("missing.npz", "file must be there, got 'missing.npz'"),
+    ],
+)
+def test_bad_sources_are_refused(source, message):
+    """By the one line that says what is missing."""
+    with pytest.raises(InputError, match=message):
+        assert_attention_scale(source)
+
+
+@pytest.mark.parametrize("rtol", [0.0, 1.0, -0.1])
+def test_bad_tolerances_are_refused(rtol):
+    """A part is meant."""
+    with pytest.raises(InputError, match="rtol must be a number between 0 and 1"):
+        assert_attention_scale(recorded(), rtol=rtol)
+
+
+def test_the_first_difference_is_named():
+    """In the order in which a model computes: q and k, the scale, and what follows."""
+    reference = recorded()
+    assert compare(reference, reference).first is None
+    told = compare(recorded(4.28, wrong_layer=1), reference)
+    assert str(told).startswith("they part first in layer 1, head 0, at scale: ")
+    assert "in 4 of 4 heads" in str(told)
+    assert told.first["difference"] == pytest.approx(1 / 1.07 - 1, rel=1e-6)
+    other = recorded()
+    other["q"][:, 1, 2] *= 1.1
+    assert list(compare(other, reference).first[["layer", "head", "quantity"]]) == [
+        1,
+        2,
+        "q",
+    ]
+    quantities = {"q", "k", "scale", "score_variance", "weights", "entropy"}
+    assert set(told.frame["quantity"]) == quantities
+
+
+def test_entropies_are_the_textbook_s():
+    """The second way: a loop over rows."""
+    mine, other = recorded(5.0), recorded()
+    frame = compare(mine, other).frame
+    line = frame[frame["quantity"].eq("entropy") & frame["layer"].eq(1)].iloc[2]
+    for name, arrays in (("port", mine), ("reference", other)):
+        rows = arrays["weights"][:, 1, 2].reshape(-1, SHAPE[3])
+        entropies = [-sum(p * np.log(p) for p in row) for row in rows]
+        assert line[name] == pytest.approx(np.mean(entropies))
+
+
+def test_other_sizes_are_refused():
+    """A port of another model is none."""
+    reference = recorded()
+    smaller = {name: array[:, :1] for name, array in reference.items()}
+    with pytest.raises(InputError, match="port must have the reference's layers"):
+        compare(smaller, reference)
+    fewer = {name: array[:1] for name, array in reference.items()}
+    with pytest.raises(InputError, match="port must have the reference's sequences"):
+        compare(fewer, reference)
+    shorter = {name: array[..., :20, :] for name, array in reference.items()}
+    shorter["weights"] = shorter["weights"][..., :20]
+    with pytest.raises(InputError, match="must have the reference's tokens"):
+        compare(shorter, reference)
