@@ -19,55 +19,41 @@ def build_parser() -> argparse.ArgumentParser:
     """Build the parser."""
     parser = Parser(
         "observe",
-        "Take queries and keys from a model: does the divisor fit, head by head, and "
-        "if not, which assumption of the texts fails?",
+        "Take queries and keys from a model: what are scores divided by, does that "
+        "fit, head by head, and if not, which assumption of the texts fails?",
         "FILE [FILE ...] ",
-        "Files are memory-mapped, or unpacked a piece at a time; nothing is "
+        "Several .npz are further sequences; .npy are q and k, then weights, or v and "
+        "outputs.  Files are memory-mapped, or unpacked a piece at a time; nothing is "
         "unpickled.  Entries are float16, bfloat16, float32 or float64.",
     )
     parser.add(
         FIRST,
         {
             "files": option(
-                ".npz with arrays q and k, several for further sequences; .npy, "
-                "q and then k; or .safetensors.  Beside them attention weights, or "
-                "v and outputs, from which the applied scale is told",
+                ".npz, .npy or .safetensors with q, k and what tells the applied "
+                "scale: weights, or v and outputs",
                 "FILE",
                 nargs="+",
             ),
-            "--causal": option("a query sees no later keys", action="store_true"),
             "--expect": option(
                 "end with status 1 if scores are divided by something else, 4 if that "
                 "cannot be told: sqrt, another by its name, a number",
                 "C",
             ),
-            "--rtol": option(
-                f"how far off that may be, as a part of it (default: {RTOL})",
-                "R",
-                default=str(RTOL),
-            ),
-            "--divisor": option(
-                "what the pages divide by: by default what weights or outputs tell, "
-                "else sqrt",
-                "C",
-            ),
-            "--json": {"help": "print the applied scales as one JSON object"},
+            "--causal": option("a query sees no later keys", action="store_true"),
             "--output": option(
                 "folder to write (default: observed)", default="observed"
             ),
             "--lang": {},
-            "--fail-on": option(
-                "end with status 1 if a head is saturated, peaked, balanced or "
-                "flat; none (default)"
-            ),
+            "--json": {"help": "print the applied scales as one JSON object"},
         },
     )
     parser.add(
         "how the arrays lie",
         {
             "--axes": option(
-                "of the arrays' axes, in their order "
-                "(sequence,layer,head,token,d); token and d have to be there",
+                "of the arrays' axes, in their order (sequence,layer,head,token,d); "
+                "token and d have to be there; weights have keys last, and no d",
                 **NAMES,
             ),
             "--names": option(
@@ -76,6 +62,22 @@ def build_parser() -> argparse.ArgumentParser:
                 "weights, v, value or outputs; {layer}, {head}, {sequence} are counted "
                 "({side})",
                 "PATTERN",
+            ),
+        },
+    )
+    parser.add(
+        "what is judged",
+        {
+            "--rtol": option(
+                f"how far off what is expected may be, as a part (default: {RTOL})",
+                "R",
+                default=str(RTOL),
+            ),
+            "--divisor": option(
+                "what pages divide by (default: what is told, else sqrt)", "C"
+            ),
+            "--fail-on": option(
+                "end with status 1 if a head is saturated, peaked, balanced or flat"
             ),
         },
     )
