@@ -130,16 +130,15 @@ def say_finding(found: Finding, expected: Expected) -> str:
     elif one.usual:
         ratio = divisor / one.usual[0].value(*found.size)
         told += f", {ratio:.3g} times {one.usual[0].text}"
-    if found.answer == NO:
-        told += f"; {expected.text} was expected"
-        if found.hints:
-            told += ": " + " ".join(HINTS[hint] for hint in found.hints)
     parameter = one.fit.parameter if one.fit is not None else 0.0
     more = [
         FORMS[one.form].format(parameter=parameter),
         MASKS[one.mask].format(window=one.window),
         SUMS.get(one.sums, "").format(row_sum=one.row_sum),
     ]
+    if found.answer == NO:
+        hints = " ".join(HINTS[hint] for hint in found.hints)
+        more.append(f"{expected.text} was expected{': ' * bool(hints)}{hints}")
     return "; ".join([told, *filter(None, more)])
 
 

@@ -22,6 +22,9 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, parse_decimal
 from msgspec import convert
 
+from montecarlo.applied.heads import apply_model, sample_row
+from montecarlo.applied.telling import judge_applied
+from montecarlo.applied.usual import expected_divisor
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.record import CLAIMS_FILE
@@ -400,6 +403,27 @@ def own_report(tmp_path_factory):
     return Report(made_once(tmp_path_factory, "own", make), catalogue)
 
 
+def planted_weights(q, k):
+    """Return attention weights of heads that are divided by the root, and others.
+
+    Of the first layer one head is divided twice, one has a bias, one each key alike;
+    of the second, one lacks weight, one is capped and one fits no scale.
+    """
+    scores = q @ np.swapaxes(k, -1, -2)
+    logits = scores / q.shape[-1] ** 0.5
+    n = scores.shape[-1]
+    places = np.arange(n)
+    logits[:, 0, 1] /= q.shape[-1] ** 0.5
+    logits[:, 0, 2] -= 0.25 * np.abs(places[:, None] - places)
+    logits[:, 0, 3] = 0.0
+    logits[:, 1, 1] = 2.0 * np.tanh(logits[:, 1, 1] / 2.0)
+    logits[:, 1, 2] = logits[::-1, 1, 2]
+    e = np.exp(np.where(places <= places[:, None], logits, -np.inf))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    weights[:, 1, 0] *= 0.8
+    return weights
+
+
 class ObservedReport:
     """A model observed, and its pages as they are asked for."""
 
@@ -410,10 +434,15 @@ class ObservedReport:
         shape, d_k = (sequences, 2, 4, 40), 16
         q = rng.normal(size=(*shape, d_k)) * np.linspace(0.5, 3.0, 4)[:, None, None]
         k = rng.normal(size=(sequences, 2, 2, 40, d_k)) + 0.4
-        model = open_arrays(q, k, causal=causal)
+        weights = planted_weights(q, np.repeat(k, 2, axis=2)) if causal else None
+        model = open_arrays(q, k, causal=causal, weights=weights)
         self.folder = folder
         self.observation = observe_model(model, d_k**0.5)
-        write_observation(self.observation, folder)
+        applied = apply_model(model)
+        expected = expected_divisor("sqrt", d_k, applied.n_heads)
+        self.judged = judge_applied(applied, expected)
+        row = sample_row(model, model.heads()[0])
+        write_observation(self.observation, self.judged, row, folder)
         run = {"command": "python -m montecarlo observe qk.npz --seed 1"}
         run |= {"kernel": "none", "versions": {"numpy": "2.0"}}
         run |= {"files": [{"name": "qk.npz", "bytes": 1, "sha256": "0" * 64}]}

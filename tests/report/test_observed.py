@@ -18,6 +18,7 @@ from montecarlo.report.content.observed import trained as trained_model
 from montecarlo.report.content.observed.record import RECORD, TABLE
 from montecarlo.report.content.observed.trained import TRAINED_FILE, view_trained
 from montecarlo.report.figures import render_svg
+from montecarlo.report.figures.applied import APPLIED_FIGURES, tables_of
 from montecarlo.report.figures.drawing import palette
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
 from montecarlo.report.language.catalogues import LANGUAGES, Language
@@ -118,6 +119,64 @@ def test_rows_are_compared_with_keys_from_elsewhere(page):
         assert first - second == pytest.approx(third, rel=1e-9)
 
 
+def test_scales_are_those_of_the_record(observed, page):
+    """Each line has the divisor that was found of its heads, and all heads have one."""
+    record = json.loads((observed.folder / RECORD).read_text())["applied"]
+    lines = page.by_id["table-scales"].findall("tbody/tr")
+    told = [
+        (finding, place)
+        for finding in record["findings"]
+        for place in finding["places"]
+    ]
+    assert len(lines) == len(told) == 8
+    for line, (finding, (layers, heads)) in zip(lines, told, strict=True):
+        shown = [number.value for number in page.numbers(line[0])]
+        assert set(shown) == {layers[0], layers[-1]}
+        if heads != [0, 1, 2, 3]:
+            shown = [number.value for number in page.numbers(line[1])]
+            assert {shown[0], shown[-1]} == {heads[0], heads[-1]}
+        divisor = [number.value for number in page.numbers(line[2])]
+        assert divisor[:1] == ([finding["divisor"]] if finding["divisor"] else [])
+    heads = {(n, h) for _, (layers, hs) in told for n in layers for h in hs}
+    assert len(heads) == 8
+    told = [one["outcome"] for one in record["findings"]]
+    assert Counter(told) == {"scale": 5, "uniform": 1, "no_fit": 1}
+    verdicts = page.verdicts(page.by_id["scale"])
+    assert verdicts == ["refuted"]
+    wrong = sum(
+        len(layers) * len(heads)
+        for one in record["findings"]
+        for layers, heads in one["places"]
+        if one["answer"] == "no"
+    )
+    first = next(e for e in page.by_id["scale"].iter("p"))
+    assert {wrong, 8} <= {number.value for number in page.numbers(first)}
+
+
+def test_without_weights_no_scale_is_told(observed_few):
+    """Queries and keys alone do not tell it, and the page says so."""
+    page = observed_few.page("en")
+    assert "table-scales" not in page.by_id
+    text = "".join(page.by_id["scale"].itertext())
+    assert "From queries and keys alone it cannot be told" in text
+    assert page.verdicts(page.by_id["scale"]) == ["inconclusive"]
+
+
+def test_what_else_is_in_the_scores_is_in_words(observed):
+    """Every additive part that was planted, and every hint, by its name."""
+    text = "".join(observed.page("en").by_id["table-scales"].itertext())
+    for words in (
+        "is the scale applied twice?",
+        "a bias of −0.250 per position",
+        "capped at 2.00 by",
+        "add up to 0.80 on average",
+        "every key counts the same",
+        "no scale fits",
+        "causal mask",
+    ):
+        assert words in text
+
+
 def test_few_sequences_say_so(observed_few):
     """Without intervals no error is shown and no claim is decided."""
     page = observed_few.page("en")
@@ -159,7 +218,12 @@ def test_formulas_are_in_the_font(page):
         for sign in text
         if element.tag.rpartition("}")[2] in {"mi", "mo", "mn"} and not sign.isspace()
     }
-    italic = {"μ", "σ", "ρ"}  # drawn as letters of the mathematical italic alphabet
+    italic = {
+        "λ",
+        "μ",
+        "σ",
+        "ρ",
+    }  # drawn as letters of the mathematical italic alphabet
     assert signs - known - italic - set("\u2061\u2062\ufe00") == set()
     assert "Σ" in signs
 
@@ -176,6 +240,20 @@ def test_figures_have_no_words(observed, name):
     used = set(re.findall(r"#[0-9a-f]{6}", light))
     assert used
     assert used <= set(palette.DARK)
+
+
+@pytest.mark.parametrize("name", APPLIED_FIGURES)
+def test_figures_of_the_scale_have_no_words(observed, name):
+    """As above; the row is drawn where there are weights."""
+    tables = tables_of(observed.observed)
+    svg = render_svg(APPLIED_FIGURES[name], *tables)
+    assert svg == render_svg(APPLIED_FIGURES[name], *tables)
+    assert "<text" not in svg
+    used = set(re.findall(r"#[0-9a-f]{6}", svg.partition("@media")[0]))
+    assert used <= set(palette.DARK)
+    if name == "applied-row":
+        empty = tables[1].iloc[:0]
+        assert render_svg(APPLIED_FIGURES[name], tables[0], empty) is None
 
 
 @pytest.fixture
@@ -252,7 +330,7 @@ def test_states_fail_a_run(files, tmp_path, state, divisor, status):
         (["--seed", "x"], "seed must be a whole number"),
         (["--lang", "xx"], "language must be one of"),
         (["--axes", "head,token,d"], "must have the axes head,token,d, got shape"),
-        (["--names", "{side}"], "must stand with .safetensors"),
+        (["--names", "{side}"], "names of arrays must name q and k"),
     ],
 )
 def test_bad_options_are_refused(files, tmp_path, capsys, arguments, message):

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from montecarlo.applied.heads import apply_model
-from montecarlo.applied.telling import RTOL, implied_divisor, judge_applied
+from montecarlo.applied.heads import apply_model, sample_row
+from montecarlo.applied.telling import (
+    RTOL,
+    JudgedScales,
+    implied_divisor,
+    judge_applied,
+)
 from montecarlo.applied.usual import EXPECTED, expected_divisor
 from montecarlo.errors import InputError
 from montecarlo.execution.fingerprint import made_with
 from montecarlo.names import look_up_all, parse_folder, parse_seed
 from montecarlo.observation.diagnosis import STATES
+from montecarlo.observation.model import Head, Model
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.observation.opening import open_files
 from montecarlo.printing import print_lines
@@ -95,6 +101,10 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
             with open_bar("applied scale", quiet=quiet) as update:
                 update(total=len(model.heads()))
                 applied = apply_model(model, lambda done: update(completed=done))
+            asked = arguments.expect or EXPECTED
+            expected = expected_divisor(asked, model.d_k, applied.n_heads)
+            judged = judge_applied(applied, expected, rtol)
+            row = sample_row(model, first_head(judged, model))
             named = arguments.divisor or implied_divisor(applied)
             divisor = divisor_value(named, model.d_k)
             with open_bar("observing", quiet=quiet) as update:
@@ -103,11 +113,7 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
                     model, divisor, seed, lambda done: update(completed=done)
                 )
         edition.note_time("observing")
-        expected = expected_divisor(
-            arguments.expect or EXPECTED, model.d_k, applied.n_heads
-        )
-        judged = judge_applied(applied, expected, rtol)
-        write_observation(observation, judged, edition.folder)
+        write_observation(observation, judged, row, edition.folder)
         edition.record = run_record(arguments, files, seed, languages)
         edition.record["divisor"] = named
         observed = read_observation(edition.folder, edition.record)
@@ -121,6 +127,11 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
         any(head["state"] in failing for head in view.record["heads"]),
         judged.answer if arguments.expect is not None else None,
     )
+
+
+def first_head(judged: JudgedScales, model: Model) -> Head:
+    """Return the head whose row is shown: one of what is said first."""
+    return judged.findings[0].first.head if judged.findings else model.heads()[0]
 
 
 def parse_rtol(typed: str) -> float:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from montecarlo.report.content.observed.record import Observed
 from montecarlo.report.content.observed.views import ObservedView, view_observation
+from montecarlo.report.figures.applied import APPLIED_FIGURES, tables_of
 from montecarlo.report.figures.observed import OBSERVED_FIGURES
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render.embedding import Figure, draw_figures
@@ -30,7 +31,10 @@ def make_observed_report(
 
 def draw_observed(observed: Observed, folder: Path) -> dict[str, Figure]:
     """Draw the figures of an observation into a folder."""
-    return draw_figures(OBSERVED_FIGURES, (observed.table, pd.DataFrame()), folder)
+    figures = draw_figures(OBSERVED_FIGURES, (observed.table, pd.DataFrame()), folder)
+    if not observed.scales.empty:
+        figures |= draw_figures(APPLIED_FIGURES, tables_of(observed), folder)
+    return figures
 
 
 def render_observed(

@@ -23,7 +23,7 @@ from montecarlo.results.folder import write_json
 
 TABLE, RECORD = "observation.csv", "observation.json"
 #: Where weights or outputs were given.
-SCALES = "applied-scale.csv"
+SCALES, ROW = "applied-scale.csv", "applied-row.csv"
 Record = dict[str, Any]
 
 
@@ -34,17 +34,22 @@ class Observed:
     table: pd.DataFrame  # observation.csv; layer and head as text
     record: Record  # observation.json
     run: Record  # run.json
+    scales: pd.DataFrame  # applied-scale.csv, without lines where there is none
+    row: pd.DataFrame  # applied-row.csv, likewise
 
 
 def write_observation(
-    observation: Observation, judged: JudgedScales, folder: Path
+    observation: Observation, judged: JudgedScales, row: pd.DataFrame, folder: Path
 ) -> None:
-    """Write tables and record into an existing folder."""
-    table = tidy(observation)
-    table.to_csv(folder / TABLE, index=False, lineterminator="\n")
+    """Write tables and record into an existing folder.
+
+    ``row`` is from `montecarlo.applied.heads.sample_row`.
+    """
+    tables = {TABLE: tidy(observation)}
     if judged.applied.heads:
-        scales = tidy_applied(judged.applied)
-        scales.to_csv(folder / SCALES, index=False, lineterminator="\n")
+        tables |= {SCALES: tidy_applied(judged.applied), ROW: row}
+    for name, table in tables.items():
+        table.to_csv(folder / name, index=False, lineterminator="\n")
     applied = record_applied(judged)
     write_json(folder / RECORD, {**record_observation(observation), "applied": applied})
 
@@ -54,7 +59,11 @@ def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
     kinds = {"layer": str, "head": str}
     table = pd.read_csv(folder / TABLE, dtype=kinds)
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    return Observed(table, record, dict(run))
+    scales, row = (
+        pd.read_csv(folder / name) if (folder / name).exists() else pd.DataFrame()
+        for name in (SCALES, ROW)
+    )
+    return Observed(table, record, dict(run), scales, row)
 
 
 def record_observation(observation: Observation) -> Record:
@@ -97,6 +106,7 @@ def record_applied(judged: JudgedScales) -> Record:
     return {
         "expected": judged.expected.typed,
         "expected_divisor": judged.expected.value,
+        "source": judged.applied.heads[0].source if judged.applied.heads else None,
         "rtol": judged.rtol,
         "answer": judged.answer,
         "heads": [_plain(describe(one)) for one in judged.applied.heads],
