@@ -13,7 +13,7 @@ import pandas as pd
 
 from montecarlo.observation.head_quantities import PARTS
 from montecarlo.report.content.observed.trained import TRAINED_FILE
-from montecarlo.report.figures.observed import heads_of
+from montecarlo.report.figures.observed.heads import heads_of
 from montecarlo.results.folder import write_json
 
 DOCS = Path(__file__).parent

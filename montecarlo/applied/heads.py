@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
@@ -53,8 +52,6 @@ COLUMNS = (
 )
 #: Scaled scores that differ by less are all the same, whatever the format.
 UNIFORM = 1e-9
-#: Keys of the row that is shown at most.
-MOST_POINTS = 256
 #: What rounding to float32 moves a number by, as a part of it.
 FLOAT32 = 2.0**-24
 Progress = Callable[[int], object]
@@ -255,28 +252,6 @@ def _usual(applied: AppliedHead, d_k: int, n_heads: int) -> tuple[Usual, ...]:
     return (
         min(USUAL, key=lambda one: abs(math.log(one.value(d_k, n_heads)) - divisor)),
     )
-
-
-def sample_row(model: Model, head: Head) -> pd.DataFrame:
-    """Return the last row of a head that tells most: its scores and log weights.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``score`` and ``log_weight``, one line per key that has a weight; none
-        where there are no weights.
-    """
-    found: list[pd.DataFrame] = []
-    if model.source == "weights":
-        for block in read_weights(model, head)[:1]:
-            seen = block.weights > 0.0
-            row = int(np.flatnonzero(seen.sum(axis=1) == seen.sum(axis=1).max())[-1])
-            keys = np.flatnonzero(seen[row])[-MOST_POINTS:]
-            logs = np.log(block.weights[row, keys])
-            scores = block.scores[row, keys]
-            found.append(pd.DataFrame({"score": scores, "log_weight": logs}))
-    columns = pd.DataFrame(columns=["score", "log_weight"], dtype=float)
-    return found[0] if found else columns
 
 
 def tidy_applied(applied: Applied) -> pd.DataFrame:

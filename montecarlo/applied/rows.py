@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS, NumberFormat
@@ -15,6 +16,8 @@ from montecarlo.observation.model import Head, HeadRows, Model
 #: Pairs of a head that a fit takes, sequences, and rows of each at most; rows in all at
 #: least, where there are so many.
 MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**18, 32, 64, 16
+#: Keys of the row that is shown at most.
+MOST_POINTS = 256
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,41 @@ def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
         )
         for found in _read(model, head)
     ]
+
+
+def read_rows(model: Model, head: Head) -> Iterator[tuple[Array, Array | None]]:
+    """Yield scores of rows, those of later keys -inf where a model is causal.
+
+    With them the attention weights, None where there are none.
+    """
+    for found in _read(model, head):
+        scores = _scores(found)
+        if model.causal:
+            keys = np.arange(scores.shape[1])
+            scores = np.where(keys <= found.places[:, None], scores, -np.inf)
+        yield scores, found.made.get("weights")
+
+
+def sample_row(model: Model, head: Head) -> pd.DataFrame:
+    """Return the last row of a head that tells most: its scores and log weights.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``score`` and ``log_weight``, one line per key that has a weight; none
+        where there are no weights.
+    """
+    found: list[pd.DataFrame] = []
+    if model.source == "weights":
+        for block in read_weights(model, head)[:1]:
+            seen = block.weights > 0.0
+            row = int(np.flatnonzero(seen.sum(axis=1) == seen.sum(axis=1).max())[-1])
+            keys = np.flatnonzero(seen[row])[-MOST_POINTS:]
+            logs = np.log(block.weights[row, keys])
+            scores = block.scores[row, keys]
+            found.append(pd.DataFrame({"score": scores, "log_weight": logs}))
+    columns = pd.DataFrame(columns=["score", "log_weight"], dtype=float)
+    return found[0] if found else columns
 
 
 def _scores(found: HeadRows) -> Array:

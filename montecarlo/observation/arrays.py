@@ -19,6 +19,15 @@ from montecarlo.errors import InputError
 
 #: What axes may be called: what comes first is named first.
 AXES = ("sequence", "layer", "head", "token", "d")
+#: Other words for them.
+ALSO = {"batch": "sequence"}
+#: Axes that arrays mostly have, by their number: what is proposed.
+USUAL = {
+    2: ("token", "d"),
+    3: ("head", "token", "d"),
+    4: ("sequence", "head", "token", "d"),
+    5: AXES,
+}
 #: Axes that every array has to have; attention weights have keys in place of entries.
 NEEDED = ("token", "d")
 KEY = "key"
@@ -200,7 +209,7 @@ def make_side(
         if len(tensor.shape) != len(axes):
             raise InputError(
                 f"{tensor.name} must have the axes {','.join(axes)}, got shape "
-                f"{tensor.shape}: name its axes with --axes"
+                f"{tensor.shape}: name its axes{_propose(tensor.shape)}"
             )
         for axis, size in zip(axes, tensor.shape, strict=True):
             if size == 0:
@@ -225,11 +234,40 @@ def make_side(
     return side
 
 
+def _propose(shape: Sequence[int]) -> str:
+    """Say which axes an array of such a shape mostly has."""
+    axes = USUAL.get(len(shape))
+    if axes is None:
+        return " with --axes"
+    if "head" in axes:
+        head, token = axes.index("head"), axes.index("token")
+        if shape[head] > shape[token]:  # models have more tokens than heads
+            axes = (*axes[:head], "token", "head", *axes[token + 1 :])
+    return f", perhaps --axes {','.join(axes)}"
+
+
+def require_more_tokens(side: Side) -> None:
+    """Ask about axes that nobody named, if there are more heads than tokens."""
+    if not {"head", "token"} <= set(side.axes):
+        return
+    shape = next(iter(side.tensors.values())).shape
+    heads, tokens = (shape[side.axes.index(axis)] for axis in ("head", "token"))
+    if heads <= tokens or tokens < 2:  # a single one is refused for itself
+        return
+    other = {"head": "token", "token": "head"}
+    swapped = ",".join(other.get(axis, axis) for axis in side.axes)
+    raise InputError(
+        f"{side.name} has {heads} heads of {tokens} tokens, shape {shape}: if these "
+        f"are swapped, type --axes {swapped}; if not, --axes {','.join(side.axes)}"
+    )
+
+
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
-    """Return names of axes."""
+    """Return names of axes, other words for them replaced."""
     known = ", ".join(AXES)
     if isinstance(axes, str):
         raise InputError(f"axes must be a sequence of names, got the text {axes!r}")
+    axes = [ALSO.get(axis, axis) for axis in axes]
     for axis in axes:
         if axis not in AXES or list(axes).count(axis) > 1:
             raise InputError(

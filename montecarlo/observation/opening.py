@@ -13,6 +13,7 @@ from montecarlo.observation.arrays import (
     Tensor,
     check_axes,
     make_side,
+    require_more_tokens,
     wrap_array,
 )
 from montecarlo.observation.model import EVIDENCE, Model, Source, make_model
@@ -48,20 +49,26 @@ def open_arrays(  # noqa: PLR0913 - five arrays, and how they lie
     Their axes are by default all of `AXES`; attention weights have the keys last, in
     place of ``d``.
     """
-    named = check_axes(AXES if axes is None else axes)
     given = dict(zip(SIDES, (queries, keys, weights, v, outputs), strict=True))
     tensors: dict[str, Tensors] = {
         name: {(): wrap_array(name, array)}
         for name, array in given.items()
         if array is not None
     }
-    return make_model([_make_source(tensors, named)], causal=causal)
+    return make_model([_make_source(tensors, axes)], causal=causal)
 
 
 def _make_source(
-    tensors: Mapping[str, Tensors], axes: Sequence[str], in_name: Sequence[str] = ()
+    tensors: Mapping[str, Tensors],
+    axes: Sequence[str] | None,
+    in_name: Sequence[str] = (),
 ) -> Source:
-    """Name the axes of what was found; of what tells nothing alone, nothing is made."""
+    """Name the axes of what was found; of what tells nothing alone, nothing is made.
+
+    Where nobody named them they are all of `AXES` that names do not count.
+    """
+    rest = [axis for axis in AXES if axis not in in_name]
+    axes_here = check_axes(rest if axes is None else axes)
     told = [
         name
         for needed in EVIDENCE.values()
@@ -70,9 +77,11 @@ def _make_source(
     ]
     sides: dict[str, Side] = {}
     for name in ("q", "k", *told):
-        own = [axis for axis in axes if axis != "d"] + [KEY]
-        named = own if name == "weights" else axes
+        own = [axis for axis in axes_here if axis != "d"] + [KEY]
+        named = own if name == "weights" else axes_here
         sides[name] = make_side(name, tensors[name], named, in_name)
+    if axes is None:
+        require_more_tokens(sides["q"])
     return Source(sides.pop("q"), sides.pop("k"), sides)
 
 
@@ -117,7 +126,6 @@ def open_files(
         return _open_safetensors(
             paths, PATTERN if names is None else names, axes, causal=causal
         )
-    named = check_axes(AXES if axes is None else axes)
     if kinds == {".npy"}:
         if len(paths) not in NPY_FILES:
             raise InputError(
@@ -128,7 +136,7 @@ def open_files(
             name: {(): npy_tensor(path, f"{name} ({path.name})")}
             for name, path in zip(NPY_FILES[len(paths)], paths, strict=True)
         }
-        return make_model([_make_source(tensors, named)], causal=causal)
+        return make_model([_make_source(tensors, axes)], causal=causal)
     wanted = read_names(names)
     optional = set(SIDES[2:]) - (wanted.keys() if names is not None else set())
     sources = []
@@ -137,7 +145,7 @@ def open_files(
         folder.mkdir()
         found = npz_tensors(path, folder, {n: n for n in SIDES} | wanted, optional)
         sources.append(
-            _make_source({name: {(): one} for name, one in found.items()}, named)
+            _make_source({name: {(): one} for name, one in found.items()}, axes)
         )
     return make_model(sources, causal=causal)
 
@@ -172,10 +180,8 @@ def _open_safetensors(
     paths: Sequence[Path], pattern: str, axes: Sequence[str] | None, *, causal: bool
 ) -> Model:
     found, counted = safetensors_tensors(list(paths), pattern)
-    rest = [axis for axis in AXES if axis not in counted]
-    named = check_axes(rest if axes is None else axes)
-    if doubled := [axis for axis in counted if axis in named]:
+    if doubled := [axis for axis in counted if axis in (axes or ())]:
         raise InputError(
             f"axes must not name {doubled[0]!r}, which the names count: {pattern!r}"
         )
-    return make_model([_make_source(found, named, counted)], causal=causal)
+    return make_model([_make_source(found, axes, counted)], causal=causal)

@@ -198,7 +198,8 @@ def test_causal_needs_as_many_keys():
     [
         (("sequence", "layer", "head", "token"), "axes must have 'd'"),
         (("token", "token", "head", "layer", "d"), "different ones among"),
-        (("batch", "layer", "head", "token", "d"), "among sequence, layer, head"),
+        (("word", "layer", "head", "token", "d"), "among sequence, layer, head"),
+        (("batch", "sequence", "token", "d"), "different ones among"),
     ],
 )
 def test_bad_axes_are_refused(axes, message):
@@ -421,3 +422,38 @@ def test_memory_is_that_of_a_block(tmp_path, kind):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < size / 3
+
+
+@pytest.mark.parametrize(
+    ("shape", "proposed"),
+    [
+        ((40, 8), "token,d"),
+        ((4, 40, 8), "head,token,d"),
+        ((40, 4, 8), "token,head,d"),
+        ((2, 4, 40, 8), "sequence,head,token,d"),
+        ((2, 40, 4, 8), "sequence,token,head,d"),
+    ],
+)
+def test_axes_are_proposed(shape, proposed):
+    """By the number of axes; models have more tokens than heads."""
+    q = np.random.default_rng(1).normal(size=shape)
+    with pytest.raises(InputError, match=f"perhaps --axes {proposed}"):
+        observe(q, q + 1.0)
+    assert len(observe(q, -q, axes=proposed.split(",")))
+
+
+def test_a_batch_is_sequences():
+    """By the word that libraries have for it."""
+    q, k = Q[:, 0], K[:, 0]
+    frame = observe(q, k, axes=("batch", "head", "token", "d"))
+    assert frame.equals(observe(q, k, axes=("sequence", "head", "token", "d")))
+
+
+def test_swapped_heads_and_tokens_are_asked_about():
+    """More heads than tokens: only if somebody says so."""
+    q = np.random.default_rng(1).normal(size=(2, 1, 30, 4, 8))
+    told = "if these are swapped, type --axes sequence,layer,token,head,d"
+    with pytest.raises(InputError, match=told):
+        observe(q, -q)
+    frame = observe(q, -q, axes=("sequence", "layer", "head", "token", "d"))
+    assert frame["head"].nunique() == 31  # and their mean

@@ -22,7 +22,8 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, parse_decimal
 from msgspec import convert
 
-from montecarlo.applied.heads import apply_model, sample_row
+from montecarlo.applied.heads import apply_model
+from montecarlo.applied.rows import sample_row
 from montecarlo.applied.telling import judge_applied
 from montecarlo.applied.usual import expected_divisor
 from montecarlo.calibration.card import read_card

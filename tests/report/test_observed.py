@@ -18,9 +18,9 @@ from montecarlo.report.content.observed import trained as trained_model
 from montecarlo.report.content.observed.record import RECORD, TABLE
 from montecarlo.report.content.observed.trained import TRAINED_FILE, view_trained
 from montecarlo.report.figures import render_svg
-from montecarlo.report.figures.applied import APPLIED_FIGURES, tables_of
 from montecarlo.report.figures.drawing import palette
-from montecarlo.report.figures.observed import OBSERVED_FIGURES
+from montecarlo.report.figures.observed.applied import APPLIED_FIGURES, tables_of
+from montecarlo.report.figures.observed.heads import OBSERVED_FIGURES
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.language.messages import source_messages
 from montecarlo.report.language.templates import template_folder

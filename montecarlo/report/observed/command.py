@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from montecarlo.applied.heads import apply_model, sample_row
+from montecarlo.applied.heads import apply_model
+from montecarlo.applied.rows import sample_row
+from montecarlo.applied.steps import WARNINGS, judge_steps
 from montecarlo.applied.telling import (
     RTOL,
     JudgedScales,
@@ -24,7 +26,6 @@ from montecarlo.names import look_up_all, parse_folder, parse_seed
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.model import Head, Model
 from montecarlo.observation.observing import divisor_value, observe_model
-from montecarlo.observation.opening import open_files
 from montecarlo.printing import print_lines
 from montecarlo.report.content.observed.record import (
     read_observation,
@@ -33,6 +34,12 @@ from montecarlo.report.content.observed.record import (
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.messages import require_complete
 from montecarlo.report.observed.pages import make_observed_report
+from montecarlo.report.observed.stepping import (
+    measure_earlier,
+    measure_step,
+    open_step,
+    order_files,
+)
 from montecarlo.report.observed.terminal import print_observed
 from montecarlo.report.options import choose_languages
 from montecarlo.report.terminal import open_bar
@@ -85,22 +92,28 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
     rtol = parse_rtol(arguments.rtol)
     files, quiet = read_files(arguments.files), arguments.quiet or arguments.json
     languages = choose_languages(arguments.lang or ("all",))
-    states = {state: state for state in STATES}
+    steps = order_files(files) if arguments.steps else []
+    states = {state: state for state in (*STATES, *(WARNINGS if steps else ()))}
     failing = look_up_all("fail-on", arguments.fail_on or (), states)
     output = parse_folder("output", arguments.output)
     require_complete(read_language(code) for code in languages)
     with publishing(output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
-            model = open_files(
-                files,
-                Path(scratch),
-                axes=arguments.axes,
-                names=arguments.names,
-                causal=arguments.causal,
-            )
+            lines = []
+            if steps:
+                with open_bar("earlier steps", quiet=quiet) as update:
+                    update(total=len(steps))
+                    folder = Path(scratch)
+                    lines = measure_earlier(
+                        arguments, steps, folder, lambda done: update(completed=done)
+                    )
+            last = [steps[-1][1]] if steps else files
+            model = open_step(arguments, last, Path(scratch) / "last")
             with open_bar("applied scale", quiet=quiet) as update:
                 update(total=len(model.heads()))
                 applied = apply_model(model, lambda done: update(completed=done))
+            if steps:
+                lines += measure_step(*steps[-1], model, applied, arguments.divisor)
             asked = arguments.expect or EXPECTED
             expected = expected_divisor(asked, model.d_k, applied.n_heads)
             judged = judge_applied(applied, expected, rtol)
@@ -113,18 +126,21 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
                     model, divisor, seed, lambda done: update(completed=done)
                 )
         edition.note_time("observing")
-        write_observation(observation, judged, row, edition.folder)
+        judged_steps = judge_steps(lines) if steps else None
+        write_observation(observation, judged, row, edition.folder, judged_steps)
         edition.record = run_record(arguments, files, seed, languages)
         edition.record["divisor"] = named
         observed = read_observation(edition.folder, edition.record)
         view = make_observed_report(observed, languages, edition.folder)
         edition.note_time("rendering")
+    warned = [name for name in failing if name in WARNINGS]
     if arguments.json:
         print_lines(json.dumps(view.record["applied"], indent=2))
     elif not arguments.quiet:
         print_observed(view, judged, edition.written)
     return Told(
-        any(head["state"] in failing for head in view.record["heads"]),
+        any(head["state"] in failing for head in view.record["heads"])
+        or any(view.record["steps"]["warnings"][name] for name in warned),
         judged.answer if arguments.expect is not None else None,
     )
 
@@ -180,6 +196,8 @@ def canonical_command(
         words.append(f"--names {shlex.quote(arguments.names)}")
     if arguments.causal:
         words.append("--causal")
+    if arguments.steps:
+        words.append("--steps")
     if arguments.expect is not None:
         words.append(f"--expect {shlex.quote(arguments.expect)}")
     if arguments.rtol != str(RTOL):

@@ -7,8 +7,12 @@ import pandas as pd
 
 from montecarlo.report.content.observed.record import Observed
 from montecarlo.report.content.observed.views import ObservedView, view_observation
-from montecarlo.report.figures.applied import APPLIED_FIGURES, tables_of
-from montecarlo.report.figures.observed import OBSERVED_FIGURES
+from montecarlo.report.figures.observed.applied import (
+    APPLIED_FIGURES,
+    STEP_FIGURES,
+    tables_of,
+)
+from montecarlo.report.figures.observed.heads import OBSERVED_FIGURES
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.render.embedding import Figure, draw_figures
 from montecarlo.report.render.pages import render_template
@@ -34,6 +38,9 @@ def draw_observed(observed: Observed, folder: Path) -> dict[str, Figure]:
     figures = draw_figures(OBSERVED_FIGURES, (observed.table, pd.DataFrame()), folder)
     if not observed.scales.empty:
         figures |= draw_figures(APPLIED_FIGURES, tables_of(observed), folder)
+    if not observed.steps.empty:
+        tables = observed.steps, pd.DataFrame()
+        figures |= draw_figures(STEP_FIGURES, tables, folder)
     return figures
 
 

@@ -31,6 +31,10 @@ def print_observed(
     else:
         size = math.sqrt(view.overall["score_variance"].value / view.record["d_k"])
         print_lines(f"  {say_without_evidence(size)}")
+    for name, heads in view.warnings.items():
+        if heads:
+            few = " ".join(heads[:MOST_LINES]) + " ..." * (len(heads) > MOST_LINES)
+            print_lines(f"over training, {name} (layer/head): {few}")
     console = open_console(sys.stdout, highlight=False)
     headings = ("layer", "head", "Var(q.k)", "within rows", "divided", "right divisor")
     rows = []

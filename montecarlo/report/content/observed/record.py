@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from montecarlo.applied.heads import describe, tidy_applied
+from montecarlo.applied.steps import FACTOR, FROZEN, HOT, Steps
 from montecarlo.applied.telling import Finding, JudgedScales
 from montecarlo.claims.outcomes import CheckOutcome
 from montecarlo.estimation.estimates import POINTWISE
@@ -24,6 +25,8 @@ from montecarlo.results.folder import write_json
 TABLE, RECORD = "observation.csv", "observation.json"
 #: Where weights or outputs were given.
 SCALES, ROW = "applied-scale.csv", "applied-row.csv"
+#: Where several steps of training were given.
+STEPS = "steps.csv"
 Record = dict[str, Any]
 
 
@@ -36,22 +39,30 @@ class Observed:
     run: Record  # run.json
     scales: pd.DataFrame  # applied-scale.csv, without lines where there is none
     row: pd.DataFrame  # applied-row.csv, likewise
+    steps: pd.DataFrame  # steps.csv, likewise
 
 
 def write_observation(
-    observation: Observation, judged: JudgedScales, row: pd.DataFrame, folder: Path
+    observation: Observation,
+    judged: JudgedScales,
+    row: pd.DataFrame,
+    folder: Path,
+    steps: Steps | None = None,
 ) -> None:
     """Write tables and record into an existing folder.
 
-    ``row`` is from `montecarlo.applied.heads.sample_row`.
+    ``row`` is from `montecarlo.applied.rows.sample_row`; ``steps`` are those of
+    training, if there are any.
     """
     tables = {TABLE: tidy(observation)}
     if judged.applied.heads:
         tables |= {SCALES: tidy_applied(judged.applied), ROW: row}
+    if steps is not None:
+        tables[STEPS] = steps.frame
     for name, table in tables.items():
         table.to_csv(folder / name, index=False, lineterminator="\n")
-    applied = record_applied(judged)
-    write_json(folder / RECORD, {**record_observation(observation), "applied": applied})
+    record = record_observation(observation) | {"applied": record_applied(judged)}
+    write_json(folder / RECORD, record | {"steps": record_steps(steps)})
 
 
 def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
@@ -59,11 +70,19 @@ def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
     kinds = {"layer": str, "head": str}
     table = pd.read_csv(folder / TABLE, dtype=kinds)
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    scales, row = (
+    more = (
         pd.read_csv(folder / name) if (folder / name).exists() else pd.DataFrame()
-        for name in (SCALES, ROW)
+        for name in (SCALES, ROW, STEPS)
     )
-    return Observed(table, record, dict(run), scales, row)
+    return Observed(table, record, dict(run), *more)
+
+
+def record_steps(steps: Steps | None) -> Record | None:
+    """Return what is said of steps of training, as data."""
+    if steps is None:
+        return None
+    warnings = {name: list(map(list, heads)) for name, heads in steps.warnings.items()}
+    return {"warnings": warnings, "hot": HOT, "frozen": FROZEN, "factor": FACTOR}
 
 
 def record_observation(observation: Observation) -> Record:

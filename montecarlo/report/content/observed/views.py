@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from montecarlo.applied.telling import NO
-from montecarlo.applied.usual import USUAL
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.observation.diagnosis import LEAST, STATES
@@ -16,6 +15,14 @@ from montecarlo.observation.evidence import label_here
 from montecarlo.observation.head_quantities import COMPARED, FACTORS, PARTS
 from montecarlo.observation.observing import ALL
 from montecarlo.report.content.observed.record import Observed
+from montecarlo.report.content.observed.scales import (
+    SYMBOLS,
+    ScaleLine,
+    StepLine,
+    count_heads,
+    scale_lines,
+    step_lines,
+)
 from montecarlo.report.content.tables.topics import TableCell
 from montecarlo.report.language.symbols import row_symbol
 
@@ -23,7 +30,6 @@ from montecarlo.report.language.symbols import row_symbol
 MOST_HEADS = 24
 #: Assumptions that a line of a head names.
 MOST_CAUSES = 3
-SYMBOLS = {one.name: one.symbol for one in USUAL}
 #: How an interpretation may come out in a head.
 OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
 
@@ -65,34 +71,6 @@ class InterpretationLine:
 
 
 @dataclass(frozen=True, slots=True)
-class ScaleLine:
-    """Heads that apply the same scale.
-
-    Attributes
-    ----------
-    places : list of (list of (int, int), list of (int, int))
-        Ranges of layers, and ranges of their heads, none for all of them.
-    finding : mapping
-        As it stands in the record.
-    divisor : TableCell or None
-        With half the interval as its error; None where no scale is told.
-    symbols : tuple of str
-        LaTeX of the usual divisors that it may be.
-    nearest : str
-        LaTeX of the nearest, where it is none of them.
-    ratio : float
-        Divisor over the nearest.
-    """
-
-    places: Sequence[tuple[list[tuple[int, int]], list[tuple[int, int]]]]
-    finding: Mapping[str, Any]
-    divisor: TableCell | None
-    symbols: tuple[str, ...]
-    nearest: str
-    ratio: float
-
-
-@dataclass(frozen=True, slots=True)
 class ObservedView:
     """Everything that the pages of an observation show."""
 
@@ -117,6 +95,8 @@ class ObservedView:
     scales: Sequence[ScaleLine]
     expected: str  # the divisor that is expected, as LaTeX; empty for a number
     wrong: int  # heads that divide by something else
+    steps: Sequence[StepLine]  # of training, in order; empty for one capture
+    warnings: Mapping[str, Sequence[str]]  # of what is said of heads over steps, which
 
     @property
     def n_heads(self) -> int:
@@ -163,53 +143,19 @@ def view_observation(observed: Observed) -> ObservedView:
         list(_compare(overall)),
         _interpretations(record),
         divisor.symbol if divisor else "",
-        _scale_lines(record),
+        scale_lines(record),
         SYMBOLS.get(record["applied"]["expected"], ""),
         sum(
             count_heads(one["places"])
             for one in record["applied"]["findings"]
             if one["answer"] == NO
         ),
+        step_lines(observed.steps),
+        {
+            name: [f"{layer}/{head}" for layer, head in heads]
+            for name, heads in (record["steps"] or {"warnings": {}})["warnings"].items()
+        },
     )
-
-
-def count_heads(places: Sequence[tuple[list[int], list[int]]]) -> int:
-    """Count heads in places of a finding."""
-    return sum(len(layers) * len(heads) for layers, heads in places)
-
-
-def _scale_lines(record: Mapping[str, Any]) -> list[ScaleLine]:
-    lines = []
-    size = record["d_k"], record["heads_per_layer"]
-    usual = {one.name: one for one in USUAL}
-    for one in record["applied"]["findings"]:
-        places = [
-            (
-                _ranges(layers),
-                [] if len(heads) == record["heads_per_layer"] else _ranges(heads),
-            )
-            for layers, heads in one["places"]
-        ]
-        divisor, nearest, ratio = None, "", math.nan
-        if one["divisor"] is not None:
-            divisor = TableCell(one["divisor"], one["half_width"])
-            if one["nearest"] and not one["within"]:
-                first = usual[one["nearest"][0]]
-                nearest, ratio = first.symbol, one["divisor"] / first.value(*size)
-        symbols = tuple(SYMBOLS[name] for name in one["within"])
-        lines.append(ScaleLine(places, one, divisor, symbols, nearest, ratio))
-    return lines
-
-
-def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of each run of neighbours."""
-    found: list[tuple[int, int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = found[-1][0], number
-        else:
-            found.append((number, number))
-    return found
 
 
 def _range(cells: Sequence[TableCell]) -> Range:

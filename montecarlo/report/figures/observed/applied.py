@@ -6,9 +6,10 @@ In: a line per head, and the points of a row with what was expected.
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator, NullLocator
 from pandas import DataFrame
 
+from montecarlo.applied.steps import FROZEN, HOT
 from montecarlo.report.content.observed.record import Observed
 from montecarlo.report.figures.drawing.palette import BLUE, INK, MUTED, VERMILLION
 from montecarlo.report.figures.drawing.panels import logarithmic, panels
@@ -129,6 +130,37 @@ def plot_row(axes: Axes, row: DataFrame) -> Axes:
     return axes
 
 
+def build_steps(steps: DataFrame, _: DataFrame) -> Figure | None:
+    """Build largest scores and entropies over the steps of training."""
+    figure, axes = panels(1, 2, 2.6)
+    shown = (
+        ("score_max", r"$\max\,|\lambda\, q\cdot k|$", HOT),
+        ("entropy_share", r"$H/\ln n$", FROZEN),
+    )
+    for one, (name, symbol, border) in zip(axes, shown, strict=True):
+        plot_steps(one, steps, name, border)
+        one.set_ylabel(symbol)
+        one.set_xlabel("$t$")
+    logarithmic(axes[0])
+    axes[1].set_ylim(0.0, 1.02)
+    return figure
+
+
+def plot_steps(axes: Axes, steps: DataFrame, name: str, border: float) -> Axes:
+    """Draw the smallest, the median and the largest head, and a border of practice."""
+    heads = steps.groupby("step")[name]
+    for values, colour in (
+        (heads.min(), MUTED),
+        (heads.max(), MUTED),
+        (heads.median(), INK),
+    ):
+        axes.plot(values.index, values, color=colour, marker="o", markersize=3.0)
+    axes.axhline(border, color=VERMILLION, linewidth=1.0, linestyle=DASHES)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    return axes
+
+
+STEP_FIGURES = {"steps": FigureSpec("steps", build_steps)}
 APPLIED_FIGURES = {
     spec.id: spec
     for spec in (

@@ -1,0 +1,110 @@
+"""What pages show of the scale that a model applies, and of steps of training."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from montecarlo.applied.usual import USUAL
+from montecarlo.report.content.tables.topics import TableCell
+
+#: LaTeX of usual divisors by their names.
+SYMBOLS = {one.name: one.symbol for one in USUAL}
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleLine:
+    """Heads that apply the same scale.
+
+    Attributes
+    ----------
+    places : list of (list of (int, int), list of (int, int))
+        Ranges of layers, and ranges of their heads, none for all of them.
+    finding : mapping
+        As it stands in the record.
+    divisor : TableCell or None
+        With half the interval as its error; None where no scale is told.
+    symbols : tuple of str
+        LaTeX of the usual divisors that it may be.
+    nearest : str
+        LaTeX of the nearest, where it is none of them.
+    ratio : float
+        Divisor over the nearest.
+    """
+
+    places: Sequence[tuple[list[tuple[int, int]], list[tuple[int, int]]]]
+    finding: Mapping[str, Any]
+    divisor: TableCell | None
+    symbols: tuple[str, ...]
+    nearest: str
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepLine:
+    """A step of training: the largest over heads, and medians over heads."""
+
+    step: int
+    score_max: float
+    score_variance: float
+    entropy_share: float
+    divisor: float | None  # None where no head's scale is told
+
+
+def step_lines(table: pd.DataFrame) -> list[StepLine]:
+    """Return a line per step, in order."""
+    lines = []
+    for step, heads in table.groupby("step", sort=True) if len(table) else ():
+        told = heads["implied_scale"].dropna()
+        lines.append(
+            StepLine(
+                int(str(step)),
+                float(heads["score_max"].max()),
+                float(heads["score_variance"].median()),
+                float(heads["entropy_share"].median()),
+                1.0 / float(told.median()) if told.gt(0.0).any() else None,
+            )
+        )
+    return lines
+
+
+def count_heads(places: Sequence[tuple[list[int], list[int]]]) -> int:
+    """Count heads in places of a finding."""
+    return sum(len(layers) * len(heads) for layers, heads in places)
+
+
+def scale_lines(record: Mapping[str, Any]) -> list[ScaleLine]:
+    """Return a line for heads that are alike."""
+    lines = []
+    size = record["d_k"], record["heads_per_layer"]
+    usual = {one.name: one for one in USUAL}
+    for one in record["applied"]["findings"]:
+        places = [
+            (
+                _ranges(layers),
+                [] if len(heads) == record["heads_per_layer"] else _ranges(heads),
+            )
+            for layers, heads in one["places"]
+        ]
+        divisor, nearest, ratio = None, "", math.nan
+        if one["divisor"] is not None:
+            divisor = TableCell(one["divisor"], one["half_width"])
+            if one["nearest"] and not one["within"]:
+                first = usual[one["nearest"][0]]
+                nearest, ratio = first.symbol, one["divisor"] / first.value(*size)
+        symbols = tuple(SYMBOLS[name] for name in one["within"])
+        lines.append(ScaleLine(places, one, divisor, symbols, nearest, ratio))
+    return lines
+
+
+def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of neighbours."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
