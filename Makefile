@@ -1,7 +1,7 @@
-.PHONY: help test slow lint report messages readme baselines
+.PHONY: help test slow capture-tests lint report messages readme baselines
 
 help: ## List the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 test: ## Run the quick tests
 	python -m pytest
@@ -11,6 +11,9 @@ slow: ## Run the slow tests
 
 lint: ## Check style and types
 	ruff check . && ruff format --check . && mypy --strict
+
+capture-tests: ## Test capture on the torch and transformers that are installed
+	MONTECARLO_REQUIRE_TORCH=1 python -m pytest -m "slow or not slow" tests/capturing
 
 report: ## Write the report to output/
 	python -m montecarlo report --output output
