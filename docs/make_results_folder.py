@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
+from montecarlo.applied.heads import COLUMNS as APPLIED_COLUMNS
+from montecarlo.applied.steps import COLUMNS as STEP_COLUMNS
 from montecarlo.observation.observing import COLUMNS as OBSERVED_COLUMNS
 from montecarlo.report.content.record import ReportRecord
 from montecarlo.results.columns import CurveLine, MeasurementLine
@@ -26,6 +28,12 @@ FILES: dict[str, tuple[type[Struct], ...]] = {
     "curves.csv": (CurveLine,),
     "claims.json": (ReportRecord,),
     "timing.json": (Timing,),
+}
+#: Columns of tables without a type, by the mark that they replace.
+COLUMNS = {
+    "OBSERVED": OBSERVED_COLUMNS,
+    "APPLIED": APPLIED_COLUMNS,
+    "STEP": STEP_COLUMNS,
 }
 TOPS = {kind for kinds in FILES.values() for kind in kinds}
 HERE = Path(__file__).parent
@@ -138,8 +146,9 @@ def page() -> str:
     """Return the page: words that are written here, and a table for each type."""
     text = (HERE / "results-folder.in.md").read_text(encoding="utf-8")
     text = text.replace("@SCHEMA@", str(SCHEMA))
-    columns = ", ".join(f"`{name}`" for name in OBSERVED_COLUMNS)
-    text = text.replace("@OBSERVED_COLUMNS@", columns)
+    for mark, columns in COLUMNS.items():
+        names = ", ".join(f"`{name}`" for name in columns)
+        text = text.replace(f"@{mark}_COLUMNS@", names)
     told: set[type] = set()
     for name, kinds in FILES.items():
         whole = [name == "claims.json"] * len(kinds)

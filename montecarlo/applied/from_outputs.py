@@ -60,6 +60,13 @@ FORMS: dict[str, Callable[[Array, OutputBlock], Terms]] = {
     "cap": _cap,
     "sink": _plain,  # with one more key, of value 0, whose logit is a parameter
 }
+#: How large the further parameters of a form are, for the steps of a search.
+SIZES: dict[str, tuple[float, ...]] = {
+    "plain": (),
+    "distance": (0.01,),
+    "cap": (1.0,),
+    "sink": (1.0,),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +202,7 @@ def _fit(task: Task, form: str, scale: float | None = None) -> Fit:
         partial(task.left, form),
         min(starts, key=lambda one: float(np.square(trial.left(form, one)).sum())),
         partial(task.slopes, form),
-        x_scale="jac",
+        x_scale=np.array([1.0 / task.spread, *SIZES[form]]),
         xtol=1e-14,
         ftol=1e-14,
         gtol=1e-14,

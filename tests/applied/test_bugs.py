@@ -11,18 +11,18 @@ from montecarlo.observation.opening import open_arrays
 
 SEQUENCES, LAYERS, HEADS, TOKENS, D_K = 2, 2, 8, 40, 32
 ROOT = D_K**0.5
-#: The divisor of each, what it is called, and what it hints at.  In the trackers of
-#: perceiver-io (9), mlc-llm (3426), SKaiNET (880), tt-metal (56789), mobius (548),
-#: transformers (31891), vit-pytorch (65) and maxtext (3138).
+#: Of each: what scores are divided by, what was meant, what the former is called, and
+#: what it hints at.  In the trackers of perceiver-io (9), mlc-llm (3426), SKaiNET (880),
+#: tt-metal (56789), mobius (548), transformers (31891), vit-pytorch (65), maxtext (3138).
 BUGS = {
-    "multiplied": (1.0 / ROOT, "inverse_sqrt", "multiplied"),
-    "not scaled": (1.0, "none", "missing"),
-    "scale 0": (np.inf, None, None),
-    "heads for width": (HEADS**0.5, "sqrt_heads", "heads"),
-    "a square missing": (1.59 * ROOT, None, None),
-    "224 for 256": (ROOT * (224 / 256) ** 0.5, None, None),
-    "all heads' width": ((HEADS * D_K) ** 0.5, "sqrt_width", "width"),
-    "twice": (float(D_K), "linear", "twice"),
+    "multiplied": (1.0 / ROOT, ROOT, "inverse_sqrt", "multiplied"),
+    "not scaled": (1.0, ROOT, "none", "missing"),
+    "scale 0": (np.inf, ROOT, None, None),
+    "heads for width": (HEADS**0.5, ROOT, "sqrt_heads", "heads"),
+    "a square missing": (ROOT, ROOT / 1.59, "sqrt", None),
+    "224 for 256": (ROOT * (224 / 256) ** 0.5, ROOT, None, None),
+    "all heads' width": ((HEADS * D_K) ** 0.5, ROOT, "sqrt_width", "width"),
+    "twice": (float(D_K), ROOT, "linear", "twice"),
 }
 FORMATS = ("float32", "bfloat16", "float16")
 
@@ -53,9 +53,9 @@ def applied(divisor, number_format, source):
 @pytest.mark.parametrize("bug", BUGS)
 def test_each_is_found_and_named(bug, number_format, source):
     """In every head the divisor is told, and what it looks like; the answer is no."""
-    divisor, name, hint = BUGS[bug]
+    divisor, meant, name, hint = BUGS[bug]
     found = applied(divisor, number_format, source)
-    expected = expected_divisor("sqrt", D_K, HEADS)
+    expected = expected_divisor(meant, D_K, HEADS)
     assert answer_all(found, expected) == NO
     assert len(found.heads) == LAYERS * HEADS
     for head in found.heads:
