@@ -12,8 +12,9 @@ from montecarlo.observation.opening import open_arrays
 SEQUENCES, LAYERS, HEADS, TOKENS, D_K = 2, 2, 8, 40, 32
 ROOT = D_K**0.5
 #: Of each: what scores are divided by, what was meant, what the former is called, and
-#: what it hints at.  In the trackers of perceiver-io (9), mlc-llm (3426), SKaiNET (880),
-#: tt-metal (56789), mobius (548), transformers (31891), vit-pytorch (65), maxtext (3138).
+#: what it hints at.  In the trackers of perceiver-io (9), mlc-llm (3426), SKaiNET
+#: (880), tt-metal (56789), mobius (548), transformers (31891), vit-pytorch (65) and
+#: maxtext (3138).
 BUGS = {
     "multiplied": (1.0 / ROOT, ROOT, "inverse_sqrt", "multiplied"),
     "not scaled": (1.0, ROOT, "none", "missing"),
