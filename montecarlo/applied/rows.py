@@ -15,7 +15,9 @@ from montecarlo.observation.model import Head, HeadRows, Model
 
 #: Pairs of a head that a fit takes, sequences, and rows of each at most; rows in all at
 #: least, where there are so many.
-MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**18, 32, 64, 16
+MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**17, 32, 64, 16
+#: Outputs cost a search, and each row has many.
+MOST_PAIRS_OF_OUTPUTS = 2**15
 #: Keys of the row that is shown at most.
 MOST_POINTS = 256
 
@@ -104,7 +106,7 @@ def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
             found.made["outputs"],
             shift=found.shift,
         )
-        for found in _read(model, head)
+        for found in _read(model, head, MOST_PAIRS_OF_OUTPUTS)
     ]
 
 
@@ -149,14 +151,14 @@ def _scores(found: HeadRows) -> Array:
     return scores
 
 
-def _read(model: Model, head: Head) -> Iterator[HeadRows]:
+def _read(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[HeadRows]:
     """Read rows at even distances, from sequences at even distances.
 
     Every row is read with all of its keys.
     """
     n = len(model.sequences)
     chosen = range(0, n, -(-n // MOST_SEQUENCES))
-    room = MOST_PAIRS // (len(chosen) * model.most_tokens)
+    room = most // (len(chosen) * model.most_tokens)
     n_rows = min(max(room, -(-FEWEST_ROWS // len(chosen))), MOST_ROWS)
     for sequence in chosen:
         yield model.read_rows(head, sequence, n_rows)

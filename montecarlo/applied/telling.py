@@ -40,6 +40,11 @@ class Finding:
     hints: tuple[str, ...]
 
     @property
+    def is_plain(self) -> bool:
+        """Whether nothing is in their scores beside a scale, and no weight is lost."""
+        return self.first.form == "plain" and self.first.sums in {"", "one"}
+
+    @property
     def first(self) -> AppliedHead:
         """One of them, for what they have in common."""
         return self.heads[0]
@@ -99,7 +104,7 @@ def answer_all(applied: Applied, expected: Expected, rtol: float = RTOL) -> str:
 
 
 def find(applied: Applied, expected: Expected, rtol: float = RTOL) -> list[Finding]:
-    """Return what is said of the heads: what was not expected first, then in order."""
+    """Return what is said of the heads: what was not expected first, nothing last."""
     groups: dict[tuple[object, ...], list[AppliedHead]] = {}
     for one in applied.heads:
         groups.setdefault(_kind(one, answer_head(one, expected, rtol)), []).append(one)
@@ -113,7 +118,7 @@ def find(applied: Applied, expected: Expected, rtol: float = RTOL) -> list[Findi
                 hints = hints_at(1.0 / alike[0].scale, expected.value, *size)
             found.append(Finding(tuple(alike), answer, size, hints))
     order = (NO, UNTOLD, YES)
-    return sorted(found, key=lambda one: order.index(one.answer))
+    return sorted(found, key=lambda one: (order.index(one.answer), one.is_plain))
 
 
 def _kind(one: AppliedHead, answer: str) -> tuple[object, ...]:

@@ -134,7 +134,7 @@ def test_the_command_fails_for_what_is_named(files, tmp_path, capsys, state, sta
     """With a table, a figure and a section of the report on the last step."""
     options = ["--steps", "--fail-on", state, "--lang", "en", "--output"]
     assert main([*map(str, files), *options, str(tmp_path / "o")]) == status
-    assert "over training, growing (layer/head): 1/2" in capsys.readouterr().out
+    assert "over training, growing (layer, head): (1, 2)" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "o" / "steps.csv")
     assert list(table["step"].unique()) == [100, 200, 400, 1000, 2000]
     record = json.loads((tmp_path / "o" / "observation.json").read_text())

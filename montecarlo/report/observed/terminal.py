@@ -34,7 +34,7 @@ def print_observed(
     for name, heads in view.warnings.items():
         if heads:
             few = " ".join(heads[:MOST_LINES]) + " ..." * (len(heads) > MOST_LINES)
-            print_lines(f"over training, {name} (layer/head): {few}")
+            print_lines(f"over training, {name} (layer, head): {few}")
     console = open_console(sys.stdout, highlight=False)
     headings = ("layer", "head", "Var(q.k)", "within rows", "divided", "right divisor")
     rows = []

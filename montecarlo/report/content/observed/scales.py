@@ -44,7 +44,7 @@ class ScaleLine:
 
 @dataclass(frozen=True, slots=True)
 class StepLine:
-    """A step of training: the largest over heads, and medians over heads."""
+    """A step of training: what is worst over heads, and the median divisor."""
 
     step: int
     score_max: float
@@ -58,13 +58,14 @@ def step_lines(table: pd.DataFrame) -> list[StepLine]:
     lines = []
     for step, heads in table.groupby("step", sort=True) if len(table) else ():
         told = heads["implied_scale"].dropna()
+        middle = float(told.quantile(interpolation="higher")) if len(told) else 0.0
         lines.append(
             StepLine(
                 int(str(step)),
                 float(heads["score_max"].max()),
-                float(heads["score_variance"].median()),
-                float(heads["entropy_share"].median()),
-                1.0 / float(told.median()) if told.gt(0.0).any() else None,
+                float(heads["score_variance"].max()),
+                float(heads["entropy_share"].min()),
+                1.0 / middle if middle > 0.0 else None,
             )
         )
     return lines

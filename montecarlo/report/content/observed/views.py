@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from montecarlo.applied.telling import NO
+from montecarlo.applied.telling import NO, UNTOLD, YES
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.observation.diagnosis import LEAST, STATES
@@ -94,7 +94,7 @@ class ObservedView:
     #: What is said of the applied scale, heads that are alike together.
     scales: Sequence[ScaleLine]
     expected: str  # the divisor that is expected, as LaTeX; empty for a number
-    wrong: int  # heads that divide by something else
+    answers: Mapping[str, int]  # heads that divide by it, do not, or cannot be told
     steps: Sequence[StepLine]  # of training, in order; empty for one capture
     warnings: Mapping[str, Sequence[str]]  # of what is said of heads over steps, which
 
@@ -145,14 +145,17 @@ def view_observation(observed: Observed) -> ObservedView:
         divisor.symbol if divisor else "",
         scale_lines(record),
         SYMBOLS.get(record["applied"]["expected"], ""),
-        sum(
-            count_heads(one["places"])
-            for one in record["applied"]["findings"]
-            if one["answer"] == NO
-        ),
+        {
+            answer: sum(
+                count_heads(one["places"])
+                for one in record["applied"]["findings"]
+                if one["answer"] == answer
+            )
+            for answer in (YES, NO, UNTOLD)
+        },
         step_lines(observed.steps),
         {
-            name: [f"{layer}/{head}" for layer, head in heads]
+            name: [f"({layer}, {head})" for layer, head in heads]
             for name, heads in (record["steps"] or {"warnings": {}})["warnings"].items()
         },
     )
