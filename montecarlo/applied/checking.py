@@ -1,5 +1,6 @@
 """For tests of others: that a model divides by what it should, and as another does."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,9 +102,9 @@ class Comparison:
     ----------
     frame : DataFrame
         One row per head and quantity: ``layer``, ``head``, ``quantity``, ``port``,
-        ``reference``, ``difference``; q, k and outputs by the norm of their difference
-        over the reference's, attention weights by the largest difference, the rest as
-        a part of the reference's value.
+        ``reference``, ``difference``; arrays by the norm of their difference over the
+        reference's, the rest as a part of the reference's value; infinite where a scale
+        is told of one of them alone.
     rtol : float
     first : Series or None
         The first line, in the order in which a model computes, that differs by more.
@@ -187,7 +188,7 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]
                     f"port must have the reference's tokens in layer {head.layer}, "
                     f"head {head.head}: {name} of shape {b.shape}, got {a.shape}"
                 )
-            found.setdefault(name, []).append(_apart(name, a, b))
+            found.setdefault(name, []).append(_apart(a, b))
         variances = [float((r.queries @ r.keys.T).var()) for r in (mine, other)]
         found.setdefault("score_variance", []).append(_ratio(*variances))
         if "weights" in shared:
@@ -206,19 +207,16 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]
     ]
 
 
-def _apart(name: str, port: Array, reference: Array) -> tuple[float, float, float]:
-    """Return the sizes of two arrays, and how far they are apart."""
-    if name == "weights":
-        return (
-            float(port.max()),
-            float(reference.max()),
-            float(np.abs(port - reference).max()),
-        )
+def _apart(port: Array, reference: Array) -> tuple[float, float, float]:
+    """Return the norms of two arrays, and how far they are apart."""
     sizes = [float(np.linalg.norm(one)) for one in (port, reference, port - reference)]
     return sizes[0], sizes[1], sizes[2] / sizes[1] if sizes[1] else sizes[2]
 
 
 def _ratio(port: float, reference: float) -> tuple[float, float, float]:
+    """Return two numbers and how far they are apart: infinitely if one is not told."""
+    if math.isnan(port) != math.isnan(reference):
+        return port, reference, math.inf
     away = port - reference
     return port, reference, away / abs(reference) if reference else away
 

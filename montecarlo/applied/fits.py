@@ -7,7 +7,7 @@ clearly is taken; where it leaves more than rounding does, none is.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,19 @@ from montecarlo.estimation.intervals import Interval, t_quantile
 
 #: A later form is believed if it leaves less than this part of what an earlier leaves.
 CLEARLY = 0.8
+#: And if its further parameters explain so many times what they would by chance.
+BEYOND_CHANCE = 25.0
+#: Forms that may be mistaken for each other where little bends.
+SIMPLE = ("plain", "distance", "cap")
 #: What may be left, as a part of what the form explains: sums in a narrower format,
 #: such as a graphics card's, leave more than the rounding of what was captured.
 MOST_LEFT = 0.01
 #: What rounding leaves at most, in multiples of one operation's part; that of scores is
 #: not believed to be more than this part of what is explained.
 MOST_ROUNDING, MOST_OF_SCORES = 3.0, 0.05
+#: Scores that differ by less than this part of their size are the same: sums of
+#: products were rounded.
+LEAST_SPREAD = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +47,24 @@ class Fit:
     n_rows : int
     left : float
         Root mean square of what the form leaves, per degree of freedom.
+    n_free : int
+        Degrees of freedom that it leaves.
     rounding : float
         What rounding of the numbers at hand leaves at most.
     explained : float
-        Root mean square of what the form explains.
+        Root mean square of what the scores explain, beside the rest of the form.
     spread : float
         Standard deviation of the scores within rows: λ matters as a multiple of it.
     parameter : float
         Of the form: the slope of a bias, the cap; NaN for those without.
+    direct : float
+        The part of ``rounding`` that is not that of scores.
+
+    Notes
+    -----
+    The interval is of errors that look like noise.  That the scores of a model were
+    rounded before softmax moves a scale a little more than it says, by about a
+    thousandth in bfloat16.
     """
 
     form: str
@@ -55,10 +72,12 @@ class Fit:
     std_error: float
     n_rows: int
     left: float
+    n_free: int
     rounding: float
     explained: float
     spread: float
     parameter: float = math.nan
+    direct: float = 0.0
 
     @property
     def is_exact(self) -> bool:
@@ -77,8 +96,10 @@ class Fit:
         return Interval(self.scale - half, self.scale + half)
 
 
-def bound_rounding(unit: float, own: float, scores: float, explained: float) -> float:
-    """Return what rounding leaves at most.
+def bound_rounding(
+    unit: float, own: float, scores: float, explained: float
+) -> tuple[float, float]:
+    """Return what rounding leaves at most, and the part of it that is not of scores.
 
     Parameters
     ----------
@@ -93,16 +114,38 @@ def bound_rounding(unit: float, own: float, scores: float, explained: float) -> 
     """
     direct = MOST_ROUNDING * unit * own
     by_scores = min(MOST_ROUNDING * unit * scores, MOST_OF_SCORES * explained)
-    return math.hypot(direct, by_scores)
+    return math.hypot(direct, by_scores), direct
 
 
 def choose(fits: Iterable[Fit]) -> Fit:
-    """Return the first fit that no later one beats clearly."""
-    first, *later = fits
-    for one in later:
-        if one.left < CLEARLY * first.left:
+    """Return the first fit that no later one beats clearly.
+
+    Its interval holds the scales of simple forms that leave hardly more, where so much
+    is left that rounding of the scores has to be called upon: any of them may be the
+    model's.
+    """
+    found = list(fits)
+    first = found[0]
+    for one in found[1:]:
+        if is_better(one, first):
             first = one
-    return first
+    if first.left <= first.direct or first.form not in SIMPLE:
+        return first
+    others = [
+        abs(one.scale - first.scale)
+        for one in found
+        if one.form in SIMPLE and one.left <= first.left / CLEARLY
+    ]
+    return replace(first, std_error=math.hypot(first.std_error, max(others, default=0)))
+
+
+def is_better(one: Fit, first: Fit) -> bool:
+    """Tell whether a form explains clearly more than a simpler one."""
+    if not one.left < CLEARLY * first.left:
+        return False
+    more = first.n_free - one.n_free
+    gain = first.left**2 * first.n_free - one.left**2 * one.n_free
+    return gain >= BEYOND_CHANCE * one.left**2 * max(more, 1)
 
 
 def error_of(

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
-from montecarlo.applied.fits import Fit, bound_rounding, choose, error_of
+from montecarlo.applied.fits import (
+    LEAST_SPREAD,
+    Fit,
+    bound_rounding,
+    choose,
+    error_of,
+)
 from montecarlo.applied.rows import OutputBlock, format_of, unit_of
 from montecarlo.attention.softmax import Array
 
@@ -155,7 +161,8 @@ def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
     """
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
-    if not spread > 0.0 or not math.isfinite(spread):
+    size = max(float(np.sqrt(np.square(b.scores).mean())) for b in blocks)
+    if not LEAST_SPREAD * size < spread < math.inf:
         return None
     unit = unit_of(format_of([block.outputs for block in blocks]))
     masks = [
@@ -236,14 +243,21 @@ def _describe(task: Task, form: str, parameters: Array) -> Fit:
     parameter = float(parameters[-1]) if others.size else math.nan
     if form == "cap":
         parameter = abs(parameters[0]) * math.exp(min(parameter, MOST_LOG))
+    rounding, direct = bound_rounding(task.unit, own, by_scores, explained)
+    if form != "plain":  # what a bias explains says nothing of the scale
+        alone = float(np.sqrt(np.square(parameters[0] * direction).mean()))
+        explained = min(explained, alone)
+    free = max(len(left) - len(parameters), 1)
     return Fit(
         form,
         float(parameters[0]),
         math.hypot(error, 2.0**-50 * (abs(parameters[0]) + 1.0 / task.spread)),
         n_rows,
-        math.sqrt(float(np.square(left).sum()) / max(len(left) - len(parameters), 1)),
-        bound_rounding(task.unit, own, by_scores, explained),
+        math.sqrt(float(np.square(left).sum()) / free),
+        free,
+        rounding,
         float(explained),
         task.spread,
         parameter,
+        direct,
     )

@@ -7,24 +7,26 @@ eaten up is left out, and so are those that are 0.
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
-from montecarlo.applied.fits import Fit, bound_rounding, choose, error_of
-from montecarlo.applied.rows import WeightBlock, format_of, spacing_of, unit_of
+from montecarlo.applied.fits import (
+    LEAST_SPREAD,
+    Fit,
+    bound_rounding,
+    choose,
+    error_of,
+)
+from montecarlo.applied.pairs import Labels, Pairs, gather_pairs
+from montecarlo.applied.rows import WeightBlock
 from montecarlo.attention.softmax import Array
 
-#: Weights that are fewer times the least number of their format are left out.
-FEWEST_STEPS = 32
-#: What float64 leaves of logarithms and their sums, at least.
-LEAST_UNIT = 2.0**-48
 #: Degrees of freedom that a form has to leave, at least and as a part of its own.
 FEWEST_LEFT, PART_LEFT = 20, 0.5
+#: Pairs at least, beyond one a row: with fewer any numbers have a scale.
+FEWEST_PAIRS = 4
 #: Caps that are tried, in standard deviations of the scores, before the best is
 #: refined.
 CAPS = np.geomspace(0.5, 200.0, 24)
@@ -32,90 +34,19 @@ CAPS = np.geomspace(0.5, 200.0, 24)
 STEPS = 12
 #: What a sum of squares is counted as at least, so that it can be divided by.
 LEAST_SQUARE = 1e-300
-Labels = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs of a head's rows whose weight can be used, one after the other.
-
-    Attributes
-    ----------
-    scores, logs, weights : ndarray, shape (n,)
-        Score, logarithm of the attention weight, and what it counts.
-    rows, offsets, keys, places : ndarray of int, shape (n,)
-        Of each pair: its row; the key's place less the query's; the key, of which each
-        sequence has its own; the two places, the same in all sequences.
-    unit : float
-        What rounding moves an attention weight by, as a part of it.
-    """
-
-    scores: Array
-    logs: Array
-    weights: Array
-    rows: Labels
-    offsets: Labels
-    keys: Labels
-    places: Labels
-    unit: float
-
-    @cached_property
-    def totals(self) -> Array:
-        """Sum of what counts in each row."""
-        return np.asarray(np.bincount(self.rows, self.weights), dtype=np.float64)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows with at least one pair."""
-        return int(np.count_nonzero(self.totals))
-
-    def within(self, values: Array) -> Array:
-        """Return values less their mean over the row."""
-        with np.errstate(invalid="ignore"):
-            means = np.bincount(self.rows, self.weights * values) / self.totals
-        found: Array = values - means[self.rows]
-        return found
-
-    def square(self, values: Array) -> float:
-        """Return the weighted sum of squares."""
-        return float((self.weights * values * values).sum())
-
-
-def gather_pairs(blocks: Sequence[WeightBlock]) -> Pairs:
-    """Return the pairs of blocks whose attention weight can be used."""
-    number_format = format_of([block.weights for block in blocks])
-    unit = max(unit_of(number_format), LEAST_UNIT)
-    least = spacing_of(number_format)
-    longest = max(block.scores.shape[1] for block in blocks)
-    reals: list[tuple[Array, ...]] = []
-    labels: list[tuple[Labels, ...]] = []
-    n_rows = n_keys = 0
-    for block in blocks:
-        row, key = np.nonzero(block.weights >= FEWEST_STEPS * least)
-        p = block.weights[row, key]
-        counts = unit**2 / (unit**2 + (least / p) ** 2 / 4.0)  # a half step beside it
-        reals.append((block.scores[row, key], np.log(p), counts))
-        places = block.places[row] * longest + key
-        labels.append((row + n_rows, block.offsets[row, key], key + n_keys, places))
-        n_rows, n_keys = n_rows + len(block.weights), n_keys + block.weights.shape[1]
-    scores, logs, weights = (
-        np.concatenate(parts) for parts in zip(*reals, strict=True)
-    )
-    rows, offsets, keys, pairs = (
-        np.concatenate(parts) for parts in zip(*labels, strict=True)
-    )
-    return Pairs(scores, logs, weights, rows, offsets, keys, pairs, unit)
 
 
 def fit_weights(blocks: Sequence[WeightBlock]) -> Fit | None:
     """Fit the applied scale to attention weights; None where nothing can be told."""
     pairs = gather_pairs(blocks)
-    if len(pairs.scores) - pairs.n_rows < 2:
+    if len(pairs.scores) - pairs.n_rows < FEWEST_PAIRS:
         return None
-    spread = pairs.square(pairs.within(pairs.scores)) / pairs.weights.sum()
-    if not spread > 0.0 or not math.isfinite(spread):
+    count = pairs.weights.sum()
+    spread = math.sqrt(pairs.square(pairs.within(pairs.scores)) / count)
+    size = math.sqrt(pairs.square(pairs.scores) / count)
+    if not LEAST_SPREAD * size < spread < math.inf:
         return None
-    return choose(_fits(pairs, math.sqrt(spread)))
+    return choose(_fits(pairs, spread))
 
 
 def _fits(pairs: Pairs, spread: float) -> Iterator[Fit]:
@@ -123,11 +54,11 @@ def _fits(pairs: Pairs, spread: float) -> Iterator[Fit]:
 
     Those with many constants are not asked once no more is left than rounding leaves.
     """
-    found = [
-        _regress(pairs, "plain", [], spread),
-        _regress(pairs, "distance", [np.abs(pairs.offsets).astype(float)], spread),
-        _fit_cap(pairs, spread),
-    ]
+    found = [_regress(pairs, "plain", [], spread)]
+    if _is_enough(pairs, pairs.n_rows + 2):
+        distance = np.abs(pairs.offsets).astype(float)
+        found.append(_regress(pairs, "distance", [distance], spread))
+        found.append(_fit_cap(pairs, spread))
     yield from found
     groups = {"offset": pairs.offsets, "key": pairs.keys, "pair": pairs.places}
     for form, labels in groups.items():
@@ -142,7 +73,7 @@ def _fits(pairs: Pairs, spread: float) -> Iterator[Fit]:
 
 def _is_enough(pairs: Pairs, n_parameters: int) -> bool:
     left = len(pairs.scores) - n_parameters
-    return left >= max(FEWEST_LEFT, PART_LEFT * n_parameters)
+    return left >= max(FEWEST_LEFT, PART_LEFT * (n_parameters - pairs.n_rows))
 
 
 def _make_fit(  # noqa: PLR0913, PLR0917 - what a form's own way of fitting found
@@ -154,27 +85,33 @@ def _make_fit(  # noqa: PLR0913, PLR0917 - what a form's own way of fitting foun
     n_parameters: int,
     spread: float,
     parameter: float = math.nan,
+    explained: Array | None = None,
 ) -> Fit:
     free = max(len(left) - pairs.n_rows - n_parameters, 1)
     squares = pairs.square(left) * len(left) / pairs.weights.sum()
-    explained = pairs.within(pairs.logs) - left
     error = error_of(direction, left, pairs.rows, pairs.weights)
     # numbers that agree to the last bit still come from sums in float64
     floor = 2.0**-50 * (abs(scale) + 1.0 / spread)
     part, sizes = (
         math.sqrt(pairs.square(values) / pairs.weights.sum())
-        for values in (explained, scale * pairs.scores)
+        for values in (
+            scale * direction if explained is None else explained,
+            scale * pairs.scores,
+        )
     )
+    rounding, direct = bound_rounding(pairs.unit, 1.0, sizes, part)
     return Fit(
         form,
         scale,
         math.hypot(error, floor),
         pairs.n_rows,
         math.sqrt(squares / free),
-        bound_rounding(pairs.unit, 1.0, sizes, part),
+        free,
+        rounding,
         part,
         spread,
         parameter,
+        direct,
     )
 
 
@@ -200,9 +137,8 @@ def _regress(pairs: Pairs, form: str, columns: list[Array], spread: float) -> Fi
     slope = math.nan
     if others:
         rest = logs - scale * scores
-        slope = float(
-            (pairs.weights * others[0] * rest).sum() / pairs.square(others[0]) or 0.0
-        )
+        square = max(pairs.square(others[0]), LEAST_SQUARE)
+        slope = float((pairs.weights * others[0] * rest).sum() / square)
     return _make_fit(
         pairs, form, scale, direction, left, 1 + len(others), spread, slope
     )
@@ -267,7 +203,9 @@ def _fit_cap(pairs: Pairs, spread: float) -> Fit:
     other = cap / t * column + bend(t, cap)
     share = product(column, other) / max(pairs.square(other), LEAST_SQUARE)
     direction = column - share * other
-    return _make_fit(pairs, "cap", cap / t, direction, left, 2, spread, abs(cap))
+    return _make_fit(
+        pairs, "cap", cap / t, direction, left, 2, spread, abs(cap), logs - left
+    )
 
 
 def _fit_rows(pairs: Pairs, spread: float) -> Fit:

@@ -48,10 +48,13 @@ COLUMNS = (
     "parameter",
     "mask",
     "row_sum",
+    "rows_left_out",
     "left",
 )
 #: Scaled scores that differ by less are all the same, whatever the format.
 UNIFORM = 1e-9
+#: A scale that may not be more than this part of the smallest usual one, 1 / d_k, is 0.
+SMALLEST = 0.1
 #: What rounding to float32 moves a number by, as a part of it.
 FLOAT32 = 2.0**-24
 Progress = Callable[[int], object]
@@ -83,6 +86,8 @@ class AppliedHead:
         if none is, the nearest.
     ratio : float
         The divisor over the first of these; NaN without.
+    left_out : int
+        Rows of padding among those that were read.
     """
 
     head: Head
@@ -96,6 +101,7 @@ class AppliedHead:
     unit: float
     usual: tuple[Usual, ...] = ()
     ratio: float = math.nan
+    left_out: int = 0
 
     @property
     def form(self) -> str:
@@ -203,12 +209,14 @@ def apply_model(model: Model, progress: Progress = lambda done: None) -> Applied
 
 def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
     """Tell the applied scale of one head."""
-    mask, window, row_sum, sums = "", 0, math.nan, ""
-    fit: Fit | None
+    mask, window, row_sum, sums, left_out = "", 0, math.nan, "", 0
+    fit: Fit | None = None
+    unit = 0.0
     if source == "weights":
-        weighted = read_weights(model, head)
-        unit = unit_of(format_of([block.weights for block in weighted]))
-        fit = fit_weights(weighted)
+        weighted, left_out = read_weights(model, head)
+        if weighted:
+            unit = unit_of(format_of([block.weights for block in weighted]))
+            fit = fit_weights(weighted)
         if fit is not None:
             hidden = find_hidden(weighted, fit)
             mask, window = hidden.mask, hidden.window
@@ -218,8 +226,10 @@ def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
         unit = unit_of(format_of([block.outputs for block in blocks]))
         made = fit_outputs(blocks)
         fit, mask = (None, "") if made is None else made
-    outcome = _outcome(fit, unit)
-    applied = AppliedHead(head, source, outcome, fit, mask, window, row_sum, sums, unit)
+    outcome = _outcome(fit, unit, model.d_k)
+    applied = AppliedHead(
+        head, source, outcome, fit, mask, window, row_sum, sums, unit, left_out=left_out
+    )
     if outcome != "scale":
         return applied
     size = model.d_k, len(model.head_labels)
@@ -228,15 +238,17 @@ def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
     return replace(applied, usual=usual, ratio=ratio)
 
 
-def _outcome(fit: Fit | None, unit: float) -> str:
+def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
     """Say what a fit tells."""
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval
-    farthest = max(abs(low), abs(high)) * fit.spread
-    # differences of scores that rounding alone makes: what else is told is nothing
-    if farthest <= 2.0 * unit + UNIFORM:
+    signal = abs(fit.scale) * fit.spread
+    is_small = signal <= unit + UNIFORM
+    if (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k:
         return "uniform"
+    if is_small:  # rounding alone makes such differences, and biases what is told
+        return "no_information"
     if not fit.holds:
         return "no_fit"
     if fit.form == "row":
@@ -279,5 +291,6 @@ def describe(one: AppliedHead) -> dict[str, object]:
         "parameter": one.fit.parameter if one.fit and one.form else math.nan,
         "mask": one.mask,
         "row_sum": one.row_sum,
+        "rows_left_out": one.left_out,
         "left": one.fit.left if one.fit is not None else math.nan,
     }

@@ -12,6 +12,8 @@ from montecarlo.attention.softmax import Array
 
 #: How far a row's weights may add up to something else than 1, in roundings.
 MOST_ROUNDINGS = 4.0
+#: And at least: numbers that were written with few digits do not add up to 1 either.
+LEAST_LOST = 2e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ def find_hidden(blocks: Sequence[WeightBlock], fit: Fit) -> Hidden:
     mask, window = _name_mask(blocks, hidden)
     weights = [block.weights for block in blocks]
     sums = np.concatenate([p.sum(axis=1) for p in weights])
-    allowed = MOST_ROUNDINGS * max(unit_of(format_of(weights)), 2.0**-48)
+    allowed = max(MOST_ROUNDINGS * unit_of(format_of(weights)), LEAST_LOST)
     found = "one"
     if np.median(np.abs(sums - 1.0)) > allowed:
         found = "less" if (sums < 1.0 + allowed).all() else "other"

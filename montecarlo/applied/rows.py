@@ -18,6 +18,8 @@ from montecarlo.observation.model import Head, HeadRows, Model
 MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**17, 32, 64, 16
 #: Outputs cost a search, and each row has many.
 MOST_PAIRS_OF_OUTPUTS = 2**15
+#: Rows that may be even for the others to count: beyond, the head is.
+MOST_EVEN = 0.5
 #: Keys of the row that is shown at most.
 MOST_POINTS = 256
 
@@ -80,8 +82,16 @@ class OutputBlock(Block):
         )
 
 
-def read_weights(model: Model, head: Head) -> list[WeightBlock]:
-    """Read rows of a head with their attention weights."""
+def read_weights(model: Model, head: Head) -> tuple[list[WeightBlock], int]:
+    """Read rows of a head with their attention weights.
+
+    Returns
+    -------
+    list of WeightBlock, int
+        Without rows of padding, of which so many are left out: those that are all 0;
+        and, where they are few, those whose weights are the same although scores are
+        not, as where all keys were hidden by a large number.
+    """
     blocks = []
     for found in _read(model, head):
         weights = found.made["weights"]
@@ -93,7 +103,32 @@ def read_weights(model: Model, head: Head) -> list[WeightBlock]:
         blocks.append(
             WeightBlock(_scores(found), found.places, weights, shift=found.shift)
         )
-    return blocks
+    unit = unit_of(format_of([block.weights for block in blocks]))
+    empty = [~block.weights.any(axis=1) for block in blocks]
+    even = [_are_even(block, unit) for block in blocks]
+    n_rows = sum(len(one) for one in even)
+    if sum(int(one.sum()) for one in even) > MOST_EVEN * n_rows:
+        even = [np.zeros_like(one) for one in even]
+    kept = [~(e | z) for e, z in zip(even, empty, strict=True)]
+    filled = [
+        WeightBlock(b.scores[k], b.places[k], b.weights[k], shift=b.shift)
+        for b, k in zip(blocks, kept, strict=True)
+        if k.any()
+    ]
+    return filled, n_rows - sum(int(k.sum()) for k in kept)
+
+
+def _are_even(block: WeightBlock, unit: float) -> NDArray[np.bool_]:
+    """Tell which rows have the same weight for keys whose scores differ."""
+    seen = block.weights > 0.0
+    count = seen.sum(axis=1)
+    least = np.where(seen, block.weights, np.inf).min(axis=1)
+    most = block.weights.max(axis=1)
+    differ = np.ptp(block.scores, axis=1) > 0.0
+    found: NDArray[np.bool_] = (
+        (count > 1) & differ & (most - least <= 2.0 * max(unit, 2.0**-48) * most)
+    )
+    return found
 
 
 def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
@@ -110,17 +145,30 @@ def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
     ]
 
 
-def read_rows(model: Model, head: Head) -> Iterator[tuple[Array, Array | None]]:
-    """Yield scores of rows, those of later keys -inf where a model is causal.
+def read_rows(
+    model: Model, head: Head, mask: str
+) -> Iterator[tuple[Array, Array | None]]:
+    """Yield scores of rows, those of keys that a mask hides -inf.
 
-    With them the attention weights, None where there are none.
+    With them the attention weights, None where there are none.  Rows without a weight
+    are left out.  ``mask`` is one of `montecarlo.applied.hidden.Hidden`; of those that
+    are not causal, what has no weight is hidden.
     """
     for found in _read(model, head):
-        scores = _scores(found)
-        if model.causal:
-            keys = np.arange(scores.shape[1])
+        scores, weights = _scores(found), found.made.get("weights")
+        keys = np.arange(scores.shape[1])
+        if model.causal or mask == "causal":
             scores = np.where(keys <= found.places[:, None], scores, -np.inf)
-        yield scores, found.made.get("weights")
+        elif mask == "causal_start":
+            places = found.places[:, None] - found.shift
+            scores = np.where(keys <= places, scores, -np.inf)
+        elif weights is not None and mask != "none":
+            scores = np.where(weights > 0.0, scores, -np.inf)
+        if weights is not None:
+            kept = weights.any(axis=1)
+            scores, weights = scores[kept], weights[kept]
+        if len(scores):
+            yield scores, weights
 
 
 def sample_row(model: Model, head: Head) -> pd.DataFrame:
@@ -134,7 +182,7 @@ def sample_row(model: Model, head: Head) -> pd.DataFrame:
     """
     found: list[pd.DataFrame] = []
     if model.source == "weights":
-        for block in read_weights(model, head)[:1]:
+        for block in read_weights(model, head)[0][:1]:
             seen = block.weights > 0.0
             row = int(np.flatnonzero(seen.sum(axis=1) == seen.sum(axis=1).max())[-1])
             keys = np.flatnonzero(seen[row])[-MOST_POINTS:]

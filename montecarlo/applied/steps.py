@@ -65,26 +65,25 @@ def describe_step(
     told they are divided by ``divisor``.
     """
     scales = {one.head: one.scale for one in applied.heads}
+    masks = {one.head: one.mask for one in applied.heads}
     lines: list[tuple[object, ...]] = []
     for head in model.heads():
         scale = scales.get(head, np.nan)
         used = scale if np.isfinite(scale) else 1.0 / divisor
         largest, variances, entropies, most = 0.0, [], [], []
-        for scores, weights in read_rows(model, head):
-            seen: NDArray[np.bool_] = np.isfinite(scores)
-            if weights is not None:
-                seen = weights > 0.0
-            scaled = used * scores
-            largest = max(largest, float(np.abs(scaled[seen]).max()))
+        for scores, weights in read_rows(model, head, masks.get(head, "")):
+            seen = np.isfinite(scores)
+            scaled = np.where(seen, used * np.where(seen, scores, 0.0), 0.0)
+            largest = max(largest, float(np.abs(scaled).max()))
             p = _softmax(scaled, seen) if weights is None else weights
             count = seen.sum(axis=1)
             several = count > 1
-            means = np.where(seen, scaled, 0.0).sum(axis=1) / count
+            means = scaled.sum(axis=1) / np.maximum(count, 1)
             away = np.where(seen, scaled - means[:, None], 0.0)
             variances.append((away**2).sum(axis=1)[several] / (count[several] - 1))
             entropies.append(_entropy(p)[several])
             most.append(np.log(count[several]))
-        entropy = np.concatenate(entropies)
+        entropy = np.concatenate(entropies) if entropies else np.empty(0)
         lines.append(
             (
                 step,

@@ -100,8 +100,17 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
 def divisors_within(
     low: float, high: float, d_k: int, n_heads: int
 ) -> tuple[Usual, ...]:
-    """Return the usual divisors between two borders."""
-    return tuple(one for one in USUAL if low <= one.value(d_k, n_heads) <= high)
+    """Return the usual divisors between two borders.
+
+    Where d_k or the number of heads is 1, what differs by powers of it is the same.
+    """
+    return tuple(
+        one
+        for one in USUAL
+        if low <= one.value(d_k, n_heads) <= high
+        and not (n_heads == 1 and one.head_power)
+        and not (d_k == 1 and one.power)
+    )
 
 
 def hints_at(

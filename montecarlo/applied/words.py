@@ -19,18 +19,18 @@ HINTS = {
 }
 #: What is said where no scale is told.
 OUTCOMES = {
-    "uniform": "every key counts the same: the scale is 0",
+    "uniform": "every key that is not hidden counts the same: the scale is 0",
     "by_row": "each row has a scale of its own: one that grows with the number of "
     "keys, or queries that are normalised after the capture?",
-    "no_fit": "no scale fits: scores are changed otherwise after q and k were captured "
-    "(rotary embeddings, normalisation, a mask or a bias that is not seen)",
+    "no_fit": "no scale fits: the weights are not of these queries and keys (another "
+    "sequence or head, or before rotary embeddings), or something unknown is added",
     "no_information": "nothing can be told: too few weights that differ",
 }
 FORMS = {
     "plain": "",
-    "distance": "a bias of {parameter:.4g} per position between query and key (ALiBi)",
-    "cap": "scores capped at {parameter:.4g} by tanh",
-    "sink": "a sink that takes part of the weight",
+    "distance": "a bias of {parameter:.4g} per position of distance (linear, as ALiBi)",
+    "cap": "scaled scores capped at {parameter:.4g} by tanh",
+    "sink": "a sink outside these keys takes part of the weight",
     "offset": "a bias by the distance of key and query",
     "key": "a bias of each key",
     "pair": "a bias of each pair of positions",
@@ -48,7 +48,8 @@ MASKS = {
     "other": "zeros that are no common mask",
 }
 SUMS = {
-    "less": "weights of a row add up to {row_sum:.3g} on average: a sink?",
+    "less": "weights of a row add up to {row_sum:.3g} on average: a sink outside these "
+    "keys, keys cut off, or a factor?",
     "other": "weights of a row add up to {row_sum:.3g} on average: dropout?",
 }
 
