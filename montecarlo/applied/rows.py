@@ -18,6 +18,8 @@ from montecarlo.observation.model import Head, HeadRows, Model
 MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**17, 32, 64, 16
 #: Outputs cost a search, and each row has many.
 MOST_PAIRS_OF_OUTPUTS = 2**15
+#: Masks of which what is hidden is read from the zeros of weights.
+PARTIAL = ("window", "keys", "causal_keys", "other")
 #: Rows that may be even for the others to count: beyond, the head is.
 MOST_EVEN = 0.5
 #: Keys of the row that is shown at most.
@@ -151,18 +153,20 @@ def read_rows(
     """Yield scores of rows, those of keys that a mask hides -inf.
 
     With them the attention weights, None where there are none.  Rows without a weight
-    are left out.  ``mask`` is one of `montecarlo.applied.hidden.Hidden`; of those that
-    are not causal, what has no weight is hidden.
+    are left out.  ``mask`` is one of `montecarlo.applied.hidden.Hidden`.
     """
     for found in _read(model, head):
         scores, weights = _scores(found), found.made.get("weights")
-        keys = np.arange(scores.shape[1])
-        if model.causal or mask == "causal":
-            scores = np.where(keys <= found.places[:, None], scores, -np.inf)
+        later = np.arange(scores.shape[1]) > found.places[:, None]
+        is_causal = model.causal or mask == "causal"
+        if weights is not None and not mask:  # nothing was told, and zeros may be small
+            is_causal = is_causal or not weights[later].any()
+        if is_causal:
+            scores = np.where(later, -np.inf, scores)
         elif mask == "causal_start":
             places = found.places[:, None] - found.shift
-            scores = np.where(keys <= places, scores, -np.inf)
-        elif weights is not None and mask != "none":
+            scores = np.where(np.arange(scores.shape[1]) > places, -np.inf, scores)
+        elif weights is not None and mask in PARTIAL:
             scores = np.where(weights > 0.0, scores, -np.inf)
         if weights is not None:
             kept = weights.any(axis=1)

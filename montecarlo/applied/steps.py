@@ -4,6 +4,7 @@ Captures in the order of training in; per head and step the largest score after 
 scale, the variance within rows, the entropy and the scale itself out.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -70,7 +71,7 @@ def describe_step(
     for head in model.heads():
         scale = scales.get(head, np.nan)
         used = scale if np.isfinite(scale) else 1.0 / divisor
-        largest, variances, entropies, most = 0.0, [], [], []
+        largest, variances, entropies, shares = 0.0, [], [], []
         for scores, weights in read_rows(model, head, masks.get(head, "")):
             seen = np.isfinite(scores)
             scaled = np.where(seen, used * np.where(seen, scores, 0.0), 0.0)
@@ -82,8 +83,7 @@ def describe_step(
             away = np.where(seen, scaled - means[:, None], 0.0)
             variances.append((away**2).sum(axis=1)[several] / (count[several] - 1))
             entropies.append(_entropy(p)[several])
-            most.append(np.log(count[several]))
-        entropy = np.concatenate(entropies) if entropies else np.empty(0)
+            shares.append(entropies[-1] / np.log(count[several]))
         lines.append(
             (
                 step,
@@ -92,12 +92,18 @@ def describe_step(
                 head.head,
                 scale,
                 largest,
-                float(np.concatenate(variances).mean()),
-                float(entropy.mean()),
-                float((entropy / np.concatenate(most)).mean()),
+                _mean(variances),
+                _mean(entropies),
+                _mean(shares),
             )
         )
     return lines
+
+
+def _mean(parts: Sequence[Array]) -> float:
+    """Return the mean of all values, NaN where there is none."""
+    values = np.concatenate(parts) if parts else np.empty(0)
+    return float(values.mean()) if values.size else math.nan
 
 
 def _softmax(scaled: Array, seen: NDArray[np.bool_]) -> Array:
