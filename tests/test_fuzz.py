@@ -238,6 +238,11 @@ def array_seeds(folder):
     yield folder / "plain.npz", []
     np.savez_compressed(folder / "packed.npz", q=q, k=k)
     yield folder / "packed.npz", []
+    weights = np.full((2, 1, 2, 3, 3), 1 / 3, dtype=np.float32)
+    np.savez(folder / "weights.npz", q=q, k=k, weights=weights)
+    yield folder / "weights.npz", ["--expect", "sqrt"]
+    np.savez(folder / "outputs.npz", q=q, k=k, v=k, outputs=q)
+    yield folder / "outputs.npz", ["--expect", "sqrt"]
     header = {
         f"{layer}.{side}": {
             "dtype": "F32",

@@ -22,6 +22,8 @@ MOST_PAIRS_OF_OUTPUTS = 2**15
 PARTIAL = ("window", "keys", "causal_keys", "other")
 #: Rows that may be even for the others to count: beyond, the head is.
 MOST_EVEN = 0.5
+#: Numbers beyond this have squares that float64 cannot hold with others beside them.
+LARGEST = 1e100
 #: Keys of the row that is shown at most.
 MOST_POINTS = 256
 
@@ -102,6 +104,7 @@ def read_weights(model: Model, head: Head) -> tuple[list[WeightBlock], int]:
                 f"weights must be at least 0, got {weights.min():g} in layer "
                 f"{head.layer}, head {head.head}"
             )
+        _require_size("weights must be", weights)
         blocks.append(
             WeightBlock(_scores(found), found.places, weights, shift=found.shift)
         )
@@ -135,16 +138,15 @@ def _are_even(block: WeightBlock, unit: float) -> NDArray[np.bool_]:
 
 def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
     """Read rows of a head with their outputs."""
-    return [
-        OutputBlock(
-            _scores(found),
-            found.places,
-            found.made["v"],
-            found.made["outputs"],
-            shift=found.shift,
+    blocks = []
+    for found in _read(model, head, MOST_PAIRS_OF_OUTPUTS):
+        v, outputs = found.made["v"], found.made["outputs"]
+        for name, values in (("v", v), ("outputs", outputs)):
+            _require_size(f"{name} must have entries", values)
+        blocks.append(
+            OutputBlock(_scores(found), found.places, v, outputs, shift=found.shift)
         )
-        for found in _read(model, head, MOST_PAIRS_OF_OUTPUTS)
-    ]
+    return blocks
 
 
 def read_rows(
@@ -200,7 +202,14 @@ def sample_row(model: Model, head: Head) -> pd.DataFrame:
 def _scores(found: HeadRows) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):
         scores: Array = found.queries @ found.keys.T
+    _require_size("q and k must have scores", scores)
     return scores
+
+
+def _require_size(told: str, values: Array) -> None:
+    """Refuse numbers whose squares float64 cannot hold."""
+    if not (np.abs(values) < LARGEST).all():
+        raise InputError(f"{told} smaller than {LARGEST:g}, got larger ones")
 
 
 def _read(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[HeadRows]:

@@ -37,6 +37,12 @@ def capture(
     ------
     Captured
 
+    Notes
+    -----
+    What a model multiplies and puts through softmax by itself is not seen, nor what
+    runs compiled, nor the fast path of ``torch.nn.MultiheadAttention`` in evaluation
+    without gradients.  transformers is seen if it was imported before.
+
     Raises
     ------
     InputError
