@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.intervals import Interval, t_quantile
+from montecarlo.estimation.intervals import Interval
 
 #: A later form is believed if it leaves less than this part of what an earlier leaves.
 CLEARLY = 0.8
@@ -44,7 +45,8 @@ class Fit:
         λ: what scores are multiplied by.
     std_error : float
         Of it, over rows.
-    n_rows : int
+    n_rows : float
+        Rows that it is worth.
     left : float
         Root mean square of what the form leaves, per degree of freedom.
     n_free : int
@@ -70,7 +72,7 @@ class Fit:
     form: str
     scale: float
     std_error: float
-    n_rows: int
+    n_rows: float
     left: float
     n_free: int
     rounding: float
@@ -92,7 +94,7 @@ class Fit:
     @property
     def interval(self) -> Interval:
         """Student's 95 % interval of the scale over rows."""
-        half = t_quantile(POINTWISE, max(self.n_rows, 2)) * self.std_error
+        half = -float(stdtrit(max(self.n_rows - 1.0, 1.0), POINTWISE)) * self.std_error
         return Interval(self.scale - half, self.scale + half)
 
 
@@ -150,7 +152,7 @@ def is_better(one: Fit, first: Fit) -> bool:
 
 def error_of(
     direction: Array, left: Array, rows: NDArray[np.intp], weights: Array
-) -> float:
+) -> tuple[float, float]:
     """Return the standard error of a coefficient, by leaving each row out.
 
     Parameters
@@ -163,10 +165,18 @@ def error_of(
     weights : ndarray, shape (n,)
         Of the squares that were made least.
 
+    Returns
+    -------
+    float, float
+        The error, and how many rows of equal influence it is worth: fewer than there
+        are where some count much more than others.
+
     Notes
     -----
     Errors within a row may depend on each other.  A row's influence is divided by one
-    less its leverage, as the jackknife over rows does for a single coefficient.
+    less its leverage, as the jackknife over rows does for a single coefficient.  The
+    second is what Satterthwaite's formula makes of influences in proportion to
+    leverages.
     """
     squares = np.bincount(rows, weights * direction * direction)
     slopes = np.bincount(rows, weights * direction * left)
@@ -175,5 +185,6 @@ def error_of(
         influence = np.where(squares > 0.0, slopes / (total - squares), 0.0)
     n_rows = np.count_nonzero(squares)
     if n_rows < 2:
-        return math.inf
-    return float(np.sqrt(np.square(influence).sum() * (n_rows - 1) / n_rows))
+        return math.inf, 1.0
+    error = float(np.sqrt(np.square(influence).sum() * (n_rows - 1) / n_rows))
+    return error, float(total**2 / np.square(squares).sum())

@@ -226,7 +226,7 @@ def _describe(task: Task, form: str, parameters: Array) -> Fit:
         direction = direction - others @ np.linalg.lstsq(others, direction)[0]
     n_rows = sum(len(block.places) for block in task.blocks)
     rows = np.repeat(np.arange(n_rows), task.blocks[0].outputs.shape[1])
-    error = error_of(direction, left, rows, np.ones(len(left)))
+    error, worth = error_of(direction, left, rows, np.ones(len(left)))
     sums = np.zeros(3)  # of squares: what rounding moves, scores too, what is explained
     for block in task.blocks:
         made = make_outputs(form, parameters, block, task.mask)
@@ -252,7 +252,7 @@ def _describe(task: Task, form: str, parameters: Array) -> Fit:
         form,
         float(parameters[0]),
         math.hypot(error, 2.0**-50 * (abs(parameters[0]) + 1.0 / task.spread)),
-        n_rows,
+        worth,
         math.sqrt(float(np.square(left).sum()) / free),
         free,
         rounding,

@@ -89,7 +89,7 @@ def _make_fit(  # noqa: PLR0913, PLR0917 - what a form's own way of fitting foun
 ) -> Fit:
     free = max(len(left) - pairs.n_rows - n_parameters, 1)
     squares = pairs.square(left) * len(left) / pairs.weights.sum()
-    error = error_of(direction, left, pairs.rows, pairs.weights)
+    error, n_rows = error_of(direction, left, pairs.rows, pairs.weights)
     # numbers that agree to the last bit still come from sums in float64
     floor = 2.0**-50 * (abs(scale) + 1.0 / spread)
     part, sizes = (
@@ -104,7 +104,7 @@ def _make_fit(  # noqa: PLR0913, PLR0917 - what a form's own way of fitting foun
         form,
         scale,
         math.hypot(error, floor),
-        pairs.n_rows,
+        n_rows,
         math.sqrt(squares / free),
         free,
         rounding,
