@@ -125,7 +125,8 @@ def plot_row(axes: Axes, row: DataFrame) -> Axes:
             line = height + slope * (ends - middle)
             axes.plot(ends, line, color=colour, linestyle=dashes, linewidth=1.4)
     axes.plot(scores, logs, color=INK, marker="o", markersize=3.0, linestyle="none")
-    room = 0.08 * max(float(np.ptp(logs)), 1e-3)
+    room = 0.08 * max(float(np.ptp(logs)), 1.0)  # even rows are no noise enlarged
+    axes.ticklabel_format(useOffset=False)
     axes.set_ylim(logs.min() - room, logs.max() + room)
     return axes
 
