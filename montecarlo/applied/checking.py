@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from montecarlo.applied.heads import apply_head, apply_model
-from montecarlo.applied.telling import RTOL, YES, judge_applied
+from montecarlo.applied.telling import RTOL, YES, judge_applied, require_rtol
 from montecarlo.applied.usual import EXPECTED, expected_divisor
 from montecarlo.applied.words import say_answer, say_findings
 from montecarlo.attention.softmax import Array
@@ -81,8 +81,7 @@ def assert_attention_scale(
         If what was captured, or an option, is not usable.
     """
     __tracebackhide__ = True
-    if not 0.0 < rtol < 1.0:
-        raise InputError(f"rtol must be a number between 0 and 1, got {rtol!r}")
+    require_rtol(rtol)
     with TemporaryDirectory() as scratch:
         model = _open(captured, Path(scratch))
         applied = apply_model(model)
@@ -150,6 +149,7 @@ def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
     InputError
         If they differ in sizes, or one is not usable.
     """
+    require_rtol(rtol)
     with TemporaryDirectory() as first, TemporaryDirectory() as second:
         ours, theirs = _open(port, Path(first)), _open(reference, Path(second))
         for name in ("layers", "head_labels", "d_k"):

@@ -19,7 +19,8 @@ from montecarlo.estimation.intervals import Interval
 
 #: A later form is believed if it leaves less than this part of what an earlier leaves.
 CLEARLY = 0.8
-#: And if its further parameters explain so many times what they would by chance.
+#: And if its further parameters explain so many times what they would by chance: with
+#: 20 degrees of freedom or more a single one does once in 10,000 heads at most.
 BEYOND_CHANCE = 25.0
 #: Forms that may be mistaken for each other where little bends.
 SIMPLE = ("plain", "distance", "cap")
@@ -29,6 +30,9 @@ MOST_LEFT = 0.01
 #: What rounding leaves at most, in multiples of one operation's part; that of scores is
 #: not believed to be more than this part of what is explained.
 MOST_ROUNDING, MOST_OF_SCORES = 3.0, 0.05
+#: Degrees of freedom that a further form has to leave; and numbers beyond a constant of
+#: each row without which any have a scale.
+FEWEST_LEFT, FEWEST_NUMBERS = 20, 4
 #: Scores that differ by less than this part of their size are the same: sums of
 #: products were rounded.
 LEAST_SPREAD = 1e-6
@@ -65,8 +69,8 @@ class Fit:
     Notes
     -----
     The interval is of errors that look like noise.  That the scores of a model were
-    rounded before softmax moves a scale a little more than it says, by about a
-    thousandth in bfloat16.
+    rounded before softmax may move a scale by more than it says: in bfloat16 by less
+    than a thousandth where it was tried.
     """
 
     form: str

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from montecarlo.applied.fits import (
+    FEWEST_LEFT,
+    FEWEST_NUMBERS,
     LEAST_SPREAD,
     Fit,
     bound_rounding,
@@ -162,7 +164,8 @@ def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
     variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
     spread = math.sqrt(math.fsum(variances) / len(variances))
     size = max(float(np.sqrt(np.square(b.scores).mean())) for b in blocks)
-    if not LEAST_SPREAD * size < spread < math.inf:
+    count = sum(block.outputs.size for block in blocks)
+    if not LEAST_SPREAD * size < spread < math.inf or count < FEWEST_NUMBERS:
         return None
     unit = unit_of(format_of([block.outputs for block in blocks]))
     masks = [
@@ -184,6 +187,8 @@ def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
 def _fits(task: Task, plain: Fit) -> Iterator[Fit]:
     """Yield the fits of all forms, the simplest first."""
     yield plain
+    if plain.n_free <= FEWEST_LEFT:
+        return
     for form in list(FORMS)[1:]:
         yield _fit(task, form, plain.scale if plain.holds else None)
 

@@ -13,6 +13,8 @@ from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
 from montecarlo.applied.fits import (
+    FEWEST_LEFT,
+    FEWEST_NUMBERS,
     LEAST_SPREAD,
     Fit,
     bound_rounding,
@@ -23,10 +25,8 @@ from montecarlo.applied.pairs import Labels, Pairs, gather_pairs
 from montecarlo.applied.rows import WeightBlock
 from montecarlo.attention.softmax import Array
 
-#: Degrees of freedom that a form has to leave, at least and as a part of its own.
-FEWEST_LEFT, PART_LEFT = 20, 0.5
-#: Pairs at least, beyond one a row: with fewer any numbers have a scale.
-FEWEST_PAIRS = 4
+#: Degrees of freedom that a form has to leave, as a part of its own.
+PART_LEFT = 0.5
 #: Caps that are tried, in standard deviations of the scores, before the best is
 #: refined.
 CAPS = np.geomspace(0.5, 200.0, 24)
@@ -39,7 +39,7 @@ LEAST_SQUARE = 1e-300
 def fit_weights(blocks: Sequence[WeightBlock]) -> Fit | None:
     """Fit the applied scale to attention weights; None where nothing can be told."""
     pairs = gather_pairs(blocks)
-    if len(pairs.scores) - pairs.n_rows < FEWEST_PAIRS:
+    if len(pairs.scores) - pairs.n_rows < FEWEST_NUMBERS:
         return None
     count = pairs.weights.sum()
     spread = math.sqrt(pairs.square(pairs.within(pairs.scores)) / count)

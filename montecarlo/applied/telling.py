@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from montecarlo.applied.heads import Applied, AppliedHead
 from montecarlo.applied.usual import EXPECTED, Expected, Usual, hints_at
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.errors import InputError
 
 #: To "does it divide by what I think?", and how it is said.
 YES, NO, UNTOLD = "yes", "no", "cannot_be_told"
@@ -71,6 +72,13 @@ class Finding:
         )
 
     @property
+    def ratio(self) -> float:
+        """Divisor over the nearest usual one; NaN where none is told."""
+        if not self.first.usual:
+            return math.nan
+        return self.divisor / self.first.usual[0].value(*self.size)
+
+    @property
     def places(self) -> list[tuple[list[int], list[int]]]:
         """Layers with the heads they have in common, in their order."""
         by_layer: dict[int, list[int]] = {}
@@ -80,6 +88,24 @@ class Finding:
         for layer, heads in by_layer.items():
             grouped.setdefault(tuple(heads), []).append(layer)
         return [(layers, list(heads)) for heads, layers in grouped.items()]
+
+
+def ranges_of(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the first and the last of each run of neighbours."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
+
+
+def require_rtol(rtol: float) -> float:
+    """Return how far a divisor may be off, as a part of it."""
+    if not 0.0 < rtol < 1.0:
+        raise InputError(f"rtol must be a number between 0 and 1, got {rtol!r}")
+    return rtol
 
 
 def answer_head(one: AppliedHead, expected: Expected, rtol: float = RTOL) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from montecarlo.applied.heads import Applied
-from montecarlo.applied.telling import NO, UNTOLD, YES, Finding
+from montecarlo.applied.telling import NO, UNTOLD, YES, Finding, ranges_of
 from montecarlo.applied.usual import Expected
 
 #: Findings that the terminal lists.
@@ -99,15 +99,11 @@ def say_places(found: Finding, n_heads: int) -> str:
 
 def say_numbers(numbers: Sequence[int]) -> str:
     """Write ascending numbers, neighbours as ranges."""
-    ranges: list[list[int]] = []
-    for number in numbers:
-        if ranges and number == ranges[-1][-1] + 1:
-            ranges[-1].append(number)
-        else:
-            ranges.append([number])
     return ", ".join(
-        f"{one[0]}-{one[-1]}" if len(one) > 2 else ", ".join(map(str, one))
-        for one in ranges
+        f"{first}-{last}"
+        if last > first + 1
+        else ", ".join(map(str, range(first, last + 1)))
+        for first, last in ranges_of(numbers)
     )
 
 
@@ -129,8 +125,7 @@ def say_finding(found: Finding, expected: Expected) -> str:
             for usual in within
         )
     elif one.usual:
-        ratio = divisor / one.usual[0].value(*found.size)
-        told += f", {ratio:.3g} times {one.usual[0].text}"
+        told += f", {found.ratio:.3g} times {one.usual[0].text}"
     parameter = one.fit.parameter if one.fit is not None else 0.0
     more = [
         FORMS[one.form].format(parameter=parameter),

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, importing, run
 from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
 
-#: How far off a divisor may be; also `montecarlo.applied.telling.RTOL`.
-RTOL = 0.01
+#: As `montecarlo.applied.telling` has it, which help does not wait for.
+RTOL = "0.01"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -74,9 +74,9 @@ def build_parser() -> argparse.ArgumentParser:
         "what is judged",
         {
             "--rtol": option(
-                f"how far off what is expected may be, as a part (default: {RTOL})",
+                "how far off what is expected may be, as a part (default: 0.01)",
                 "R",
-                default=str(RTOL),
+                default=RTOL,
             ),
             "--divisor": option(
                 "what pages divide by (default: what is told, else sqrt)", "C"
@@ -97,12 +97,13 @@ def build_parser() -> argparse.ArgumentParser:
 def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     """Observe the files, and write the report."""
     with importing("observe"):
+        from montecarlo.applied.telling import NO, UNTOLD
         from montecarlo.report.observed.command import observe_files
 
     told = observe_files(arguments, typed)
-    if told.failing or told.answer == "no":
+    if told.failing or told.answer == NO:
         return FAILING
-    return NOT_REACHED if told.answer == "cannot_be_told" else DONE
+    return NOT_REACHED if told.answer == UNTOLD else DONE
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -187,15 +187,19 @@ def _keys_beside(q: Side, k: Side) -> Callable[[tuple[int, ...]], tuple[int, ...
     return lambda key: (*key[:place], numbers[key[place]], *key[place + 1 :])
 
 
+def _require_agreement(one: Side, other: Side, axes: Sequence[str]) -> None:
+    for axis in axes:
+        if one.labels(axis) != other.labels(axis):
+            raise InputError(
+                f"{one.name} and {other.name} must agree along the axis {axis!r}, got "
+                f"{one.size(axis)} and {other.size(axis)}"
+            )
+
+
 def _require_fit(source: Source, *, causal: bool) -> None:
     """Make sure that queries and keys of a source fit each other."""
     q, k = source.queries, source.keys
-    for axis in ("sequence", "layer", "d"):
-        if q.labels(axis) != k.labels(axis):
-            raise InputError(
-                f"q and k must agree along the axis {axis!r}, got {q.size(axis)} "
-                f"and {k.size(axis)}"
-            )
+    _require_agreement(q, k, ("sequence", "layer", "d"))
     heads, key_heads = q.size("head"), k.size("head")
     if key_heads > heads or heads % key_heads:
         raise InputError(
@@ -224,12 +228,7 @@ def _require_made(source: Source) -> None:
     q, k = source.queries, source.keys
     for name, side in source.made.items():
         owner = k if name == "v" else q
-        for axis in ("sequence", "layer", "head"):
-            if side.labels(axis) != owner.labels(axis):
-                raise InputError(
-                    f"{name} must agree with {owner.name} along the axis {axis!r}, got "
-                    f"{side.size(axis)} and {owner.size(axis)}"
-                )
+        _require_agreement(owner, side, ("sequence", "layer", "head"))
     beside = _keys_beside(q, k)
     for key, tensor in q.tensors.items():
         tokens = tensor.shape[q.axes.index("token")]

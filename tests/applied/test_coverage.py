@@ -10,9 +10,8 @@ from montecarlo.applied.from_weights import fit_weights
 HEADS = 2000
 SCALE, TOKENS, D_K = 0.23, 32, 16
 #: Bounds of a share of 0.95 among so many, four of its standard deviations of 0.0049
-#: away, and what few rows cost: Student's t is not exact for errors that depend on the
-#: size of scores.  Beyond: 1 in 10,000.
-LEAST, MOST = 0.925, 0.975
+#: away: beyond them once in 10,000 times.
+LEAST, MOST = 0.930, 0.970
 
 
 @pytest.mark.slow

@@ -131,8 +131,7 @@ def test_two_weights_of_a_row_tell_the_same(make_head, number_format):
 def test_rows_without_information(make_head):
     """One-hot rows, and scores that are all the same, tell nothing."""
     made = make_head(np.random.default_rng(11), "float16", 500.0)
-    fit = fit_weights(made.weights)
-    assert fit is None or not np.isfinite(fit.std_error) or fit.std_error > 0.0
+    assert fit_weights(made.weights) is None
     flat = make_head(np.random.default_rng(11), "float32", 1.0, size=0.0)
     assert fit_weights(flat.weights) is None
     assert fit_outputs(flat.outputs) is None
@@ -143,7 +142,7 @@ MASKS = {
     "causal": (lambda i, j: j <= i, 0),
     "window": (lambda i, j: (j <= i) & (i - j < 8), 8),
     "keys": (lambda i, j: (j < 40) | (i < 0), 0),
-    "causal_keys": (lambda i, j: (j <= i) & (j >= 5) | (j == i), 0),
+    "causal_keys": (lambda i, j: (j <= i) & ((j < 20) | (j > 24)), 0),
     "other": (lambda i, j: ((i + 2 * j) % 5 > 0) | (i == j), 0),
 }
 
@@ -156,10 +155,7 @@ def test_masks_are_named(make_head, number_format, name):
     made = make_head(np.random.default_rng(12), number_format, SCALE, seen=seen)
     fit = fit_weights(made.weights)
     hidden = find_hidden(made.weights, fit)
-    if name == "causal_keys":  # a query that sees a hidden key of its own
-        assert hidden.mask in {"causal_keys", "other"}
-    else:
-        assert (hidden.mask, hidden.window) == (name, window)
+    assert (hidden.mask, hidden.window) == (name, window)
     assert hidden.sums == "one"
     require_scale(fit, number_format)
 

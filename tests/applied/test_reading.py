@@ -169,7 +169,10 @@ def bad_arrays():
     yield {"q": q, "k": k, "weights": missing}, told
     yield {"q": q, "k": k, "weights": given["weights"][..., :-1]}, "must have 24 along"
     yield {"q": q, "k": k, "weights": given["weights"][..., :-1, :]}, "must have 24 alo"
-    yield {"q": q, "k": k, "weights": given["weights"][:, :1]}, "agree with q along"
+    yield (
+        {"q": q, "k": k, "weights": given["weights"][:, :1]},
+        "agree along the axis 'layer'",
+    )
     yield {"q": q, "k": k, "weights": given["weights"][0]}, "must have the axes"
     yield {"q": q, "k": k, "weights": np.ones(SHAPE, int)}, "floating-point numbers"
     yield (

@@ -6,8 +6,10 @@ import pytest
 from montecarlo import assert_attention_scale, compare
 from montecarlo.applied.heads import applied_scale, apply_model
 from montecarlo.applied.steps import describe_step, judge_steps
+from montecarlo.applied.telling import RTOL
 from montecarlo.applied.usual import divisors_within
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.cli import observe
 from montecarlo.observation.opening import open_arrays
 
 AXES = ("sequence", "token", "d")
@@ -174,3 +176,18 @@ def test_a_value_is_named_once():
         "sqrt",
         "sqrt_heads",
     ]
+
+
+@pytest.mark.parametrize("tokens", [2, 3])
+def test_few_outputs_have_no_scale_by_chance(tokens):
+    """Of outputs that belong to nothing none is told, however few there are."""
+    for seed in range(20):
+        q, k, _ = draw((1, tokens, 8), seed)
+        v, outputs = np.random.default_rng((8, seed)).normal(size=(2, 1, tokens, 2))
+        found = told(q, k, v=v, outputs=outputs)
+        assert found["outcome"] in {"no_fit", "no_information"}
+
+
+def test_the_command_s_tolerance_is_the_library_s():
+    """It stands twice, so that help need not import what tells scales."""
+    assert float(observe.RTOL) == RTOL

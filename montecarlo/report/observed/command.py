@@ -18,6 +18,7 @@ from montecarlo.applied.telling import (
     JudgedScales,
     implied_divisor,
     judge_applied,
+    require_rtol,
 )
 from montecarlo.applied.usual import EXPECTED, expected_divisor
 from montecarlo.errors import InputError
@@ -153,12 +154,9 @@ def first_head(judged: JudgedScales, model: Model) -> Head:
 def parse_rtol(typed: str) -> float:
     """Return how far a divisor may be off, as a part of it."""
     try:
-        rtol = float(typed)
+        return require_rtol(float(typed))
     except ValueError:
-        rtol = math.nan
-    if not 0.0 < rtol < 1.0:
-        raise InputError(f"rtol must be a number between 0 and 1, got {typed!r}")
-    return rtol
+        return require_rtol(math.nan)
 
 
 def run_record(

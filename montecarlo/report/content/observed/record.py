@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from montecarlo.applied.heads import describe, tidy_applied
-from montecarlo.applied.steps import FACTOR, FROZEN, HOT, Steps
+from montecarlo.applied.steps import FACTOR, FROZEN, HOT, TREND, Steps
 from montecarlo.applied.telling import Finding, JudgedScales
 from montecarlo.claims.outcomes import CheckOutcome
 from montecarlo.estimation.estimates import POINTWISE
@@ -82,7 +82,8 @@ def record_steps(steps: Steps | None) -> Record | None:
     if steps is None:
         return None
     warnings = {name: list(map(list, heads)) for name, heads in steps.warnings.items()}
-    return {"warnings": warnings, "hot": HOT, "frozen": FROZEN, "factor": FACTOR}
+    borders = {"hot": HOT, "frozen": FROZEN, "trend": TREND, "factor": FACTOR}
+    return {"warnings": warnings, **borders}
 
 
 def record_observation(observation: Observation) -> Record:
@@ -143,6 +144,7 @@ def _finding(found: Finding) -> Record:
         "half_width": found.half_width if told else None,
         "within": [usual.name for usual in found.within],
         "nearest": [usual.name for usual in found.first.usual],
+        "ratio": _finite(found.ratio),
         "hints": list(found.hints),
         "form": found.first.form,
         "parameter": _plain(describe(found.first))["parameter"],

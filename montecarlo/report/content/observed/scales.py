@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from montecarlo.applied.telling import ranges_of
 from montecarlo.applied.usual import USUAL
 from montecarlo.report.content.tables.topics import TableCell
 
@@ -79,13 +80,11 @@ def count_heads(places: Sequence[tuple[list[int], list[int]]]) -> int:
 def scale_lines(record: Mapping[str, Any]) -> list[ScaleLine]:
     """Return a line for heads that are alike."""
     lines = []
-    size = record["d_k"], record["heads_per_layer"]
-    usual = {one.name: one for one in USUAL}
     for one in record["applied"]["findings"]:
         places = [
             (
-                _ranges(layers),
-                [] if len(heads) == record["heads_per_layer"] else _ranges(heads),
+                ranges_of(layers),
+                [] if len(heads) == record["heads_per_layer"] else ranges_of(heads),
             )
             for layers, heads in one["places"]
         ]
@@ -93,19 +92,7 @@ def scale_lines(record: Mapping[str, Any]) -> list[ScaleLine]:
         if one["divisor"] is not None:
             divisor = TableCell(one["divisor"], one["half_width"])
             if one["nearest"] and not one["within"]:
-                first = usual[one["nearest"][0]]
-                nearest, ratio = first.symbol, one["divisor"] / first.value(*size)
+                nearest, ratio = SYMBOLS[one["nearest"][0]], one["ratio"]
         symbols = tuple(SYMBOLS[name] for name in one["within"])
         lines.append(ScaleLine(places, one, divisor, symbols, nearest, ratio))
     return lines
-
-
-def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the first and the last of each run of neighbours."""
-    found: list[tuple[int, int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = found[-1][0], number
-        else:
-            found.append((number, number))
-    return found
