@@ -7,11 +7,22 @@
 >>> point.quantity, point.n_replicates
 ('entropy', 128)
 
-`grid` measures over lists of sizes, quantities and divisors; `judge` takes claims of
-your own, `observe` queries and keys of your own model.  `applied_scale` tells what a
-model divides by, `capture` records it from torch and transformers, and
-`assert_attention_scale` and `compare` are for tests of it.  They are imported when they
-are first asked for.
+Ask
+    `measure`: one quantity at one place, to the error you want; `grid`: over lists of
+    sizes, quantities and divisors, as a DataFrame, which `figure` draws.  A divisor is
+    a name, a number or a formula: ``"sqrt"``, ``13.5``, ``"2*d_k^0.6"``,
+    ``"sqrt(d_k*ln(n))"``.  `distribution` names entries of your own.
+
+Judge
+    `judge`: claims of your own, from a file or a dict, by the report's rule.
+
+Look at a model
+    `observe`: queries and keys, head by head.  `applied_scale`: what scores are really
+    divided by; `capture` records it from torch and transformers;
+    `assert_attention_scale` and `compare` are for tests.
+
+``python -m montecarlo --list`` says what can be asked for.  Each is imported when it is
+first asked for.
 
 The folders read as a pipeline: ``attention`` (arrays in, arrays out), ``sampling`` (the
 only one that draws), ``theory`` (exact values), ``estimation``, ``results``,
@@ -26,6 +37,8 @@ if TYPE_CHECKING:
     from montecarlo.applied.heads import applied_scale
     from montecarlo.capturing import capture
     from montecarlo.observation import observe
+    from montecarlo.report.figures.sweep import figure
+    from montecarlo.sampling.own_distribution import distribution
     from montecarlo.study.measurement import grid, measure
     from montecarlo.study.own_claims import judge
 
@@ -34,6 +47,8 @@ __all__ = [
     "assert_attention_scale",
     "capture",
     "compare",
+    "distribution",
+    "figure",
     "grid",
     "judge",
     "measure",
@@ -46,6 +61,8 @@ _LIBRARY = {
     "assert_attention_scale": "montecarlo.applied.checking",
     "capture": "montecarlo.capturing",
     "compare": "montecarlo.applied.checking",
+    "distribution": "montecarlo.sampling.own_distribution",
+    "figure": "montecarlo.report.figures.sweep",
     "grid": "montecarlo.study.measurement",
     "judge": "montecarlo.study.own_claims",
     "measure": "montecarlo.study.measurement",

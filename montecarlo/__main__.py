@@ -36,6 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name == "--version":
         print_lines(f"montecarlo {montecarlo.__version__}")
         return DONE
+    if name == "--list":
+        name, rest = "report", typed
     try:
         look_up("command", name, COMMANDS)
     except InputError as error:
@@ -53,7 +55,9 @@ def list_commands() -> str:
             "",
             *lines,
             "",
-            "python -m montecarlo COMMAND --help says more; --version prints that.",
+            "python -m montecarlo COMMAND --help says more;",
+            "python -m montecarlo --list [KIND] [--lang de] what can be asked for;",
+            "--version prints that.",
         ]
     )
 

@@ -29,6 +29,7 @@ from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
 )
+from montecarlo.report.figures.judging.cases import CASES
 from montecarlo.report.formats import FORMATS, read_format
 from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.formulas import math_ml
@@ -191,7 +192,7 @@ def test_every_figure_has_one_place(own):
     """On the two pages of a report together, and on that of own claims."""
     orders = [place_figures(own=own, on_report=page) for page in {True, own}]
     placed = [one for order in orders for ids in order.values() for one in ids]
-    assert sorted(placed) == sorted(FIGURES)
+    assert sorted(placed) == sorted([*FIGURES, *[CASES.id] * own])
 
 
 def test_sources_name_sentences_that_are_there():

@@ -84,6 +84,7 @@ def test_the_nearest_tests_come_first():
     assert found == [*nearest, "tests/report", *mutations.PIPELINE]
 
 
+@pytest.mark.slow
 def test_an_error_is_seen_by_the_test_that_mirrors_its_module(checkout):
     """A test that sees any change of a file, and not what it does, is left out."""
     clean = mutations.behave([HALVED.file], checkout, jobs=1)
@@ -102,6 +103,7 @@ def test_what_no_test_sees_the_study_may_see(checkout):
     assert look(harmless, checkout, clean, 60.0).seen_by is None
 
 
+@pytest.mark.slow
 def test_a_checkout_whose_tests_fail_says_nothing(checkout):
     """Where tests fail anyhow, nothing can be told from their failing."""
     (checkout / HALVED.file).write_text("def half(x):\n    return 2 * x\n")

@@ -182,9 +182,8 @@ def find_worse(monkeypatch, name, grid, seed):
     return worsened(clean, verdicts_of(grid, seed))
 
 
-@pytest.mark.parametrize(
-    "name", ["variance", pytest.param("trace-without-s2", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["variance", "trace-without-s2"])
 def test_mistake_is_noticed_by_a_small_study(monkeypatch, name):
     """A part of the quick study notices a mistake in a distribution and one in the
     Jacobian.

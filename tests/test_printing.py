@@ -142,6 +142,7 @@ def test_a_sign_that_a_stream_lacks_is_spelled(monkeypatch):
     assert stream.buffer.getvalue() == b"1 +- 2 * \\u4e2d\n"
 
 
+@pytest.mark.slow
 def test_a_home_is_expanded_before_anything_is_made(tmp_path, monkeypatch, capfd):
     """``~`` in a configuration: all is written there, and nothing to a folder ``~``."""
     home, here = tmp_path / "home", tmp_path / "here"

@@ -1,7 +1,7 @@
 """For tests of others: that a model divides by what it should, and as another does."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,9 +38,9 @@ class Captured(Protocol):
 Source = Captured | Mapping[str, ArrayLike] | str | Path
 
 
-def _open(source: Source, scratch: Path) -> Model:
+def _open(source: Source, scratch: Path, axes: Sequence[str] | None = None) -> Model:
     if isinstance(source, str | Path):
-        return open_files([Path(source)], scratch)
+        return open_files([Path(source)], scratch, axes=axes)
     if isinstance(source, Mapping):
         known = ("q", "k", "weights", "v", "outputs")
         if unknown := [name for name in source if name not in known]:
@@ -52,13 +52,18 @@ def _open(source: Source, scratch: Path) -> Model:
         made = (source.get(name) for name in ("weights", "v", "outputs"))
         weights, v, outputs = made
         return open_arrays(
-            source["q"], source["k"], weights=weights, v=v, outputs=outputs
+            source["q"], source["k"], axes, weights=weights, v=v, outputs=outputs
         )
+    if axes is not None:
+        raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
     return source.model()
 
 
 def assert_attention_scale(
-    captured: Source, expect: str | float = EXPECTED, rtol: float = RTOL
+    captured: Source,
+    expect: str | float = EXPECTED,
+    rtol: float = RTOL,
+    axes: Sequence[str] | None = None,
 ) -> None:
     """Make sure that every head divides its scores by what is expected.
 
@@ -72,6 +77,8 @@ def assert_attention_scale(
         The divisor: a name, such as ``sqrt``, or a number.
     rtol : float
         How far it may be off, as a part of it.
+    axes : sequence of str, optional
+        Of arrays, as for `montecarlo.observe`: ``("head", "token", "d")``.
 
     Raises
     ------
@@ -83,7 +90,7 @@ def assert_attention_scale(
     __tracebackhide__ = True
     require_rtol(rtol)
     with TemporaryDirectory() as scratch:
-        model = _open(captured, Path(scratch))
+        model = _open(captured, Path(scratch), axes)
         applied = apply_model(model)
     expected = expected_divisor(expect, applied.d_k, applied.n_heads)
     judged = judge_applied(applied, expected, rtol)

@@ -5,8 +5,8 @@ One table; a new one is one entry.
 
 from dataclasses import dataclass
 
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.errors import InputError
-from montecarlo.names import look_up
 
 #: What is expected where nothing else is said.
 EXPECTED = "sqrt"
@@ -77,18 +77,25 @@ class Expected:
 
 
 def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
-    """Return the divisor that is expected: a name of `USUAL`, or a number.
+    """Return the divisor that is expected: a name of `USUAL`, a number or a formula.
 
     Raises
     ------
     InputError
         If it is neither, or no divisor.
     """
+    names = {one.name: one for one in USUAL}
+    if str(typed) in names:
+        return Expected(str(typed), names[str(typed)].value(d_k, n_heads))
     try:
-        value = float(typed)
-    except (ValueError, TypeError):
-        usual = look_up("expect", str(typed), {one.name: one for one in USUAL})
-        return Expected(usual.name, usual.value(d_k, n_heads))
+        divisor = parse_divisor(str(typed))
+    except InputError as error:
+        raise InputError(
+            f"expect must be one of {', '.join(names)}, or a divisor: {error}"
+        ) from None
+    if divisor.name in names:
+        return Expected(divisor.name, names[divisor.name].value(d_k, n_heads))
+    value = divisor.value(d_k)
     if not SMALLEST <= value <= LARGEST:
         raise InputError(
             f"expect must be a number between {SMALLEST:g} and {LARGEST:g}, got "

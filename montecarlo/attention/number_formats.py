@@ -243,6 +243,8 @@ class FormatQuantity:
         Moments of the entries that its interval needs: none, it is bounded.
     indicator : bool
         Whether it is 0 or 1.
+    words : str
+        What it is, in English: a message, to be translated.
     """
 
     name: str
@@ -250,18 +252,36 @@ class FormatQuantity:
     evaluate: Callable[[Array, Array], Array]
     moments: float = 0.0
     indicator: bool = False
+    words: str = ""
 
 
 FORMAT_QUANTITIES = {
     quantity.name: quantity
     for quantity in (
         FormatQuantity(
-            "format_overflow", r"P_{\infty}", lambda w, e: overflows(w), indicator=True
+            "format_overflow",
+            r"P_{\infty}",
+            lambda w, e: overflows(w),
+            indicator=True,
+            words="share of rows whose weights overflow in a number format",
         ),
-        FormatQuantity("format_zero_share", "P_0", lambda w, e: zero_share(w)),
         FormatQuantity(
-            "format_distinct_share", r"n_{\ne}/n", lambda w, e: distinct_share(w)
+            "format_zero_share",
+            "P_0",
+            lambda w, e: zero_share(w),
+            words="share of the weights that a number format makes zero",
         ),
-        FormatQuantity("format_error", r"\delta", weight_error),
+        FormatQuantity(
+            "format_distinct_share",
+            r"n_{\ne}/n",
+            lambda w, e: distinct_share(w),
+            words="number of different weights of a row as a part of its keys",
+        ),
+        FormatQuantity(
+            "format_error",
+            r"\delta",
+            weight_error,
+            words="half the sum of the absolute errors of the weights of a row",
+        ),
     )
 }

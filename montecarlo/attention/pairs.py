@@ -40,6 +40,8 @@ class PairQuantity:
         Whether it has a value under each divisor, or one for all.
     interval_scale : Scale or None
         Where its interval is made, if not as it is.
+    words : str
+        What it is, in English: a message, to be translated.
     """
 
     name: str
@@ -49,6 +51,7 @@ class PairQuantity:
     moments: float
     divided: bool = True
     interval_scale: "Scale | None" = None
+    words: str = ""
 
 
 class Scale(NamedTuple):
@@ -108,6 +111,7 @@ PAIR_QUANTITIES = {
             0,
             6.0,
             divided=False,
+            words="variance of the entries of a query",
         ),
         PairQuantity(
             "entry_variance_k",
@@ -116,14 +120,32 @@ PAIR_QUANTITIES = {
             0,
             6.0,
             divided=False,
+            words="variance of the entries of a key",
         ),
         PairQuantity(
-            "score_mean", r"\operatorname{E}(q\cdot k)", lambda m, d: m["s"], 1, 3.0
+            "score_mean",
+            r"\operatorname{E}(q\cdot k)",
+            lambda m, d: m["s"],
+            1,
+            3.0,
+            words="mean of the scores, products of a query and a key",
         ),
         PairQuantity(
-            "score_variance", r"\operatorname{Var}(q\cdot k)", score_variance, 2, 6.0
+            "score_variance",
+            r"\operatorname{Var}(q\cdot k)",
+            score_variance,
+            2,
+            6.0,
+            words="variance of the scores over all pairs",
         ),
-        PairQuantity("score_std", r"\operatorname{sd}(q\cdot k)", _score_std, 1, 6.0),
+        PairQuantity(
+            "score_std",
+            r"\operatorname{sd}(q\cdot k)",
+            _score_std,
+            1,
+            6.0,
+            words="standard deviation of the scores over all pairs",
+        ),
         PairQuantity(
             "score_variance_ratio",
             r"\frac{\operatorname{Var}(q\cdot k)}"
@@ -132,6 +154,7 @@ PAIR_QUANTITIES = {
             0,
             6.0,
             divided=False,
+            words="variance of the scores over what the variances of the entries give",
         ),
         PairQuantity(
             "score_abs",
@@ -139,6 +162,7 @@ PAIR_QUANTITIES = {
             lambda m, d: m["abs"],
             1,
             3.0,
+            words="mean absolute score",
         ),
         PairQuantity(
             "score_excess_kurtosis",
@@ -148,6 +172,7 @@ PAIR_QUANTITIES = {
             12.0,
             divided=False,
             interval_scale=RECIPROCAL,
+            words="excess kurtosis of the scores: how heavy their tails are",
         ),
         PairQuantity(
             "score_distribution_gap",
@@ -156,6 +181,8 @@ PAIR_QUANTITIES = {
             0,
             0.0,
             divided=False,
+            words="distance of the scores' distribution from the normal one, "
+            "at one point",
         ),
     )
 }

@@ -60,6 +60,8 @@ class RowQuantity:
         The indicator of the rows that it is a quantity of; empty: all rows.
     under : tuple of str
         The divisors that it is measured under; empty: all.
+    words : str
+        What it is, in English: a message, to be translated.
     """
 
     name: str
@@ -74,6 +76,7 @@ class RowQuantity:
     indicator: bool = False
     given: str = ""
     under: tuple[str, ...] = ()
+    words: str = ""
 
     @property
     def has_quantile_ratio(self) -> bool:
@@ -109,7 +112,10 @@ def _saturation(name: str, threshold: float) -> RowQuantity:
         return found
 
     symbol = rf"\mathbb{{1}}[{_at_least(threshold)}]"
-    return RowQuantity(name, symbol, evaluate, moments=SHARES, indicator=True)
+    words = f"share of rows with ${_at_least(threshold)}$"
+    return RowQuantity(
+        name, symbol, evaluate, moments=SHARES, indicator=True, words=words
+    )
 
 
 def _among_saturated(quantity: RowQuantity, given: str) -> RowQuantity:
@@ -122,6 +128,7 @@ def _among_saturated(quantity: RowQuantity, given: str) -> RowQuantity:
         grid=quantity.grid,
         given=given,
         under=("none",),
+        words=f"{quantity.words}, of rows with ${_at_least(SATURATED[given])}$ alone",
     )
 
 
@@ -136,6 +143,7 @@ _TRACE = RowQuantity(
     SKEWED,
     grid=DEEP,
     compared=True,
+    words="trace of the softmax Jacobian",
 )
 _FROBENIUS = RowQuantity(
     "jacobian_frobenius",
@@ -144,6 +152,7 @@ _FROBENIUS = RowQuantity(
     SKEWED,
     grid=DEEP,
     compared=True,
+    words="Frobenius norm of the softmax Jacobian",
 )
 _QUERY = RowQuantity(
     "gradient_query",
@@ -152,22 +161,44 @@ _QUERY = RowQuantity(
     SKEWED,
     grid=DEEP,
     compared=True,
+    words="norm of the gradient by the query",
 )
 
 ROW_QUANTITIES = {
     quantity.name: quantity
     for quantity in (
-        RowQuantity("score_row_variance", r"S^2", _row_variance),
-        RowQuantity("score_max", r"s_{\max}", lambda b: b.sums.largest),
+        RowQuantity(
+            "score_row_variance",
+            r"S^2",
+            _row_variance,
+            words="variance of the scores within a row",
+        ),
+        RowQuantity(
+            "score_max",
+            r"s_{\max}",
+            lambda b: b.sums.largest,
+            words="largest score of a row",
+        ),
         RowQuantity(
             "weight_max",
             r"p_{\max}",
             lambda b: softmax.weight_max(b.sums),
             SKEWED,
             grid=FINE,
+            words="largest weight of a row",
         ),
-        RowQuantity("log_partition", r"\ln Z", lambda b: softmax.log_partition(b.sums)),
-        RowQuantity("entropy", "H", lambda b: b.entropy),
+        RowQuantity(
+            "log_partition",
+            r"\ln Z",
+            lambda b: softmax.log_partition(b.sums),
+            words="logarithm of the sum of exponentials of a row",
+        ),
+        RowQuantity(
+            "entropy",
+            "H",
+            lambda b: b.entropy,
+            words="entropy of a row of weights, in nats",
+        ),
         RowQuantity(
             "effective_keys",
             "e^H",
@@ -175,11 +206,13 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=FINE,
             compared=True,
+            words="effective keys of a row: over how many it spreads",
         ),
         RowQuantity(
             "inverse_participation",
             r"\sum p^2",
             lambda b: softmax.inverse_participation(b.sums),
+            words="sum of the squared weights of a row",
         ),
         _TRACE,
         _FROBENIUS,
@@ -187,6 +220,7 @@ ROW_QUANTITIES = {
             "jacobian_frobenius_squared",
             r"\lVert J\rVert_F^2",
             lambda b: gradients.jacobian_frobenius_squared(b.sums),
+            words="squared Frobenius norm of the softmax Jacobian",
         ),
         RowQuantity(
             "jacobian_spectral",
@@ -195,6 +229,7 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=DEEP,
             compared=True,
+            words="spectral norm of the softmax Jacobian",
         ),
         RowQuantity(
             "gradient_scores",
@@ -203,12 +238,14 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=DEEP,
             compared=True,
+            words="norm of the gradient by the scores before they are divided",
         ),
         _QUERY,
         RowQuantity(
             "gradient_query_squared",
             r"\lVert \lambda K^{\top} J v\rVert^2",
             lambda b: b.gradient_query**2,
+            words="squared norm of the gradient by the query",
         ),
         RowQuantity(
             "element_gradient",
@@ -216,6 +253,7 @@ ROW_QUANTITIES = {
             lambda b: gradients.element_gradient(b.elements),
             SKEWED,
             grid=DEEP,
+            words="derivative of a weight by its own score",
         ),
         RowQuantity(
             "planted_weight",
@@ -225,6 +263,7 @@ ROW_QUANTITIES = {
             grid=FINE,
             compared=True,
             planted=True,
+            words="weight of the key that matches the query",
         ),
         RowQuantity(
             "planted_rank_first",
@@ -233,12 +272,14 @@ ROW_QUANTITIES = {
             indicator=True,
             compared=True,
             planted=True,
+            words="share of rows whose matching key has the largest weight",
         ),
         RowQuantity(
             "entropy_identity",
             r"H - \ln Z + \sigma^2 \operatorname{tr} J",
             _entropy_identity,
             gaussian_keys=True,
+            words="what is left of an identity, for Gaussian keys zero in the mean",
         ),
         *(_saturation(name, threshold) for name, threshold in SATURATED.items()),
         *(

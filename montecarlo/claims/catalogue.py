@@ -1,5 +1,7 @@
 """Reading a catalogue from TOML and validating it, with errors that name the place."""
 
+import difflib
+import re
 import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
@@ -9,7 +11,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from montecarlo.claims.checks import Relation
+from montecarlo.attention.divisors import name_divisor
+from montecarlo.claims.checks import Check, Domain, Level, Relation, Threshold
 from montecarlo.claims.facts import FACTS, KINDS
 from montecarlo.claims.rules import (
     CatalogueError,
@@ -21,14 +24,16 @@ from montecarlo.claims.schema import (
     SHARE,
     Catalogue,
     Claim,
+    Interpretation,
     ModelSize,
     RecordEntry,
     SelfCheck,
+    Source,
     TextEntry,
     Topic,
 )
 from montecarlo.claims.sentence_rules import validate_sentence
-from montecarlo.claims.sentences import Passage
+from montecarlo.claims.sentences import Passage, Sentence
 from montecarlo.claims.yardsticks import put_numbers
 from montecarlo.errors import InputError
 from montecarlo.names import look_up
@@ -143,7 +148,7 @@ def _entries(
         named = entry.get(key) if isinstance(entry, dict) else None
         label = repr(named) if isinstance(named, str) else f"number {number}"
         try:
-            yield msgspec.convert(put_numbers(entry), kind, strict=True)
+            yield msgspec.convert(_named(put_numbers(entry)), kind, strict=True)
         except InputError as error:
             raise CatalogueError(f"{name}: {table} {label}: {error}") from None
         except msgspec.ValidationError as error:
@@ -153,12 +158,41 @@ def _entries(
     _unique([entry[key] for entry in entries], f"{name}: {table}.{key}")
 
 
+def _named(value: Any) -> Any:  # noqa: ANN401 - what TOML holds
+    """Return what a file holds, with each divisor called as it is in tables."""
+    if isinstance(value, list):
+        return [_named(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        field: name_divisor(str(one))
+        if field == "divisor" and isinstance(one, str | int | float)
+        else _named(one)
+        for field, one in value.items()
+    }
+
+
 def _choices(message: str) -> str:
     """Name what a field may be, where a message says only what it is not."""
+    if unknown := _UNKNOWN_FIELD.match(message):
+        near = difflib.get_close_matches(unknown[1], sorted(_FIELDS), n=1)
+        return f". Did you mean {near[0]!r}?" if near else ""
     for field, names in (("topic", get_args(Topic)), ("relation", get_args(Relation))):
         if message.startswith("Invalid enum value") and message.endswith(f"{field}`"):
             return f"; there are {', '.join(names)}"
     return ""
+
+
+_UNKNOWN_FIELD = re.compile(r"Object contains unknown field `(\w+)`")
+#: Every field that something in a catalogue may have.
+_FIELDS = {
+    field
+    for kind in (
+        *(TextEntry, Claim, Source, Sentence, Interpretation, Check, Domain, Level),
+        *(Threshold, SelfCheck, ModelSize),
+    )
+    for field in kind.__struct_fields__
+}
 
 
 def _unique(values: list[str], where: str) -> None:

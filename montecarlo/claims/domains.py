@@ -7,6 +7,7 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import Check
 from montecarlo.claims.recorded import RECORDED
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.replicates import format_combinations, row_quantities
@@ -70,7 +71,7 @@ def _contains(check: Check, point: DesignPoint) -> bool:
     return n_keys is None or domain.n_keys[0] <= n_keys <= domain.n_keys[1]
 
 
-def lacks(check: Check, point: DesignPoint) -> str:
+def lacks(check: Check | RowKey, point: DesignPoint) -> str:
     """Tell why a point has no row of a check's quantity; empty where it has one."""
     if check.quantity in FORMAT_QUANTITIES:
         computed = {(f.name, way) for f, way in format_combinations(point)}

@@ -81,6 +81,8 @@ class RecordedQuantity:
         What stands between two divisors that are compared, replicate by replicate.
     exact : bool
         Whether the estimates have no error, and take no share of the error rate.
+    words : str
+        What it is, in English: a message, to be translated; empty with the symbol.
     """
 
     find: Callable[[Catalogue, Check], Mapping[Located, Estimate]]
@@ -91,3 +93,4 @@ class RecordedQuantity:
     parts: tuple[str, ...] = ()
     sign: str = "/"
     exact: bool = False
+    words: str = ""

@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from montecarlo.attention.divisors import DIVISORS, pairs_of
+from montecarlo.attention.divisors import parse_divisor, split_pairs
 from montecarlo.attention.number_formats import (
     FORMAT_QUANTITIES,
     NUMBER_FORMATS,
     SOFTMAXES,
 )
-from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.pairs import PAIR_QUANTITIES, PairQuantity
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
 from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.recorded import RECORDED
@@ -99,7 +99,7 @@ def validate_check(check: Check, where: str) -> None:
         shown = {name: known for name, known in RECORDED.items() if known.symbol}
         look_up("quantity", check.quantity, {**QUANTITIES, **shown})
     with name_place(where, "divisor"):
-        look_up("divisor", check.divisor, {name: name for name in _divisors(check)})
+        _require_divisor(check)
     allowed = {name: name for name in _summaries(check)}
     with name_place(where, "summary"):
         look_up("summary", check.summary, allowed)
@@ -259,18 +259,25 @@ def _validate_levels(check: Check, where: str) -> None:
             )
 
 
-def _divisors(check: Check) -> tuple[str, ...]:
-    """Name the divisors under which the table has rows of a check's quantity."""
-    if check.quantity in RECORDED:
-        return RECORDED[check.quantity].divisors
-    pair = PAIR_QUANTITIES.get(check.quantity)
-    if pair is not None:
-        return tuple(DIVISORS) if pair.divided else ("none",)
-    if check.quantity in FORMAT_QUANTITIES:
-        return tuple(DIVISORS)
-    quantity = ROW_QUANTITIES[check.quantity]
-    pairs = pairs_of(tuple(DIVISORS)) if quantity.compared else ()
-    return (*quantity.divisors(tuple(DIVISORS)), *pairs)
+def _require_divisor(check: Check) -> None:
+    """Require a divisor under which a check's quantity is measured."""
+    name, quantity = check.divisor, check.quantity
+    if quantity in RECORDED:
+        look_up("divisor", name, dict.fromkeys(RECORDED[quantity].divisors))
+        return
+    one = QUANTITIES[quantity]
+    _, ratios = split_pairs([name])
+    if ratios and not getattr(one, "compared", False):
+        raise InputError(f"must be one divisor for {quantity}, got {name!r}")
+    if isinstance(one, RowQuantity) and not ratios and not one.divisors((name,)):
+        raise InputError(f"must be {one.under[0]!r} for {quantity}, got {name!r}")
+    if isinstance(one, PairQuantity):
+        if not one.divided and name != "none":
+            raise InputError(f"must be 'none' for {quantity}, got {name!r}")
+        if parse_divisor(name).needs_keys:
+            raise InputError(
+                f"must not depend on n for {quantity}, which has no keys, got {name!r}"
+            )
 
 
 def _summaries(check: Check) -> tuple[str, ...]:

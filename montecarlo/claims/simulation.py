@@ -246,5 +246,5 @@ def region_in(
     """
     exact = None
     if check.expected == "reference":
-        exact = reference(points[0], row_key(check))
+        exact = _exact_row(points[0], row_key(check), reference)
     return region_of(check, case.d_k, case.n_keys, exact)

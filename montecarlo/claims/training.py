@@ -171,6 +171,7 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
     divisors: tuple[str, ...] = (*DIVISORS, *PAIRS),
     estimate: Callable[[Array, Array], Estimate] = median_estimate,
     summary: str = "median",
+    words: str,
 ) -> RecordedQuantity:
     return RecordedQuantity(
         partial(compare, measure, against, join, estimate),
@@ -180,33 +181,64 @@ def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
         INITIALISATIONS,
         OPTIMISERS,
         "/" if join is _divide else "-",
+        words=words,
     )
 
 
 _steps = partial(at_rate, "steps")
 QUANTITIES = {
-    "training_steps": _quantity("T", _steps),
+    "training_steps": _quantity(
+        "T", _steps, words="steps until a task is learned, at the best learning rate"
+    ),
     "training_steps_same_rate": _quantity(
-        r"T_{\eta(\sqrt{d_k})}", at_rate_compared, divisors=PAIRS
+        r"T_{\eta(\sqrt{d_k})}",
+        at_rate_compared,
+        divisors=PAIRS,
+        words="steps until a task is learned, at the best rate of the square root",
     ),
     "training_learned": _quantity(
-        r"1_{T<\infty}", _steps, divisors=DIVISORS, estimate=_learned, summary="mean"
+        r"1_{T<\infty}",
+        _steps,
+        divisors=DIVISORS,
+        estimate=_learned,
+        summary="mean",
+        words="share of the seeds by which a task is learned",
     ),
-    "training_rates": _quantity("N_{\\eta}", count_rates),
+    "training_rates": _quantity(
+        "N_{\\eta}",
+        count_rates,
+        words="number of learning rates by which a task is learned",
+    ),
     "training_growth": _quantity(
-        r"\frac{T(d_k)}{T(d_{\min})}", _steps, against=at_smallest, divisors=DIVISORS
+        r"\frac{T(d_k)}{T(d_{\min})}",
+        _steps,
+        against=at_smallest,
+        divisors=DIVISORS,
+        words="steps until a task is learned over those at the smallest $d_k$",
     ),
     "training_loss_gap": _quantity(
-        "L", partial(at_rate, "final_loss"), join=_subtract, divisors=PAIRS
+        "L",
+        partial(at_rate, "final_loss"),
+        join=_subtract,
+        divisors=PAIRS,
+        words="loss at the end less that of another divisor",
     ),
-    "training_gradient": _quantity(r"\lVert g_0\rVert", partial(at_rate, "gradient")),
+    "training_gradient": _quantity(
+        r"\lVert g_0\rVert",
+        partial(at_rate, "gradient"),
+        words="norm of the gradient at the first step",
+    ),
     "training_update_slope": RecordedQuantity(
         relate_updates,
         r"\frac{\mathrm{d}\ln\lVert\Delta W\rVert}{\mathrm{d}\ln\lVert g\rVert}",
         "median",
         parts=OPTIMISERS,
+        words="log-log slope of the size of updates by that of gradients",
     ),
     "training_rescaled": RecordedQuantity(
-        find_rescaled, r"\max\lvert\Delta W\rvert", exact=True
+        find_rescaled,
+        r"\max\lvert\Delta W\rvert",
+        exact=True,
+        words="largest difference between updates by a divisor and by a rescaled start",
     ),
 }

@@ -56,11 +56,12 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     with importing("figures"):
         from montecarlo.report.command import run_report
         from montecarlo.report.documentation import figure_maker, print_paths
+        from montecarlo.report.language.catalogues import SOURCE, read_language
+        from montecarlo.report.listing import print_list
         from montecarlo.report.rerendering import render_again
-        from montecarlo.report.terminal import print_list
 
     if arguments.list:
-        print_list("figures")
+        print_list("figures", read_language(SOURCE))
         return DONE
     make = figure_maker(arguments)
     draw = run_report if arguments.source is None else render_again

@@ -1,4 +1,4 @@
-"""``python -m montecarlo judge FILE.toml``: judge claims of one's own.
+"""``python -m montecarlo judge FILE.toml ...``: judge claims of one's own.
 
 Exit status: 0 all was judged and no verdict is one named by ``--fail-on``; 1 one is; 2
 usage or input; 3 the run could not finish; 4 something that a claim speaks of could not
@@ -19,20 +19,21 @@ def build_parser() -> argparse.ArgumentParser:
         "judge",
         "Judge claims of your own by measurement, for use in CI and, with --output, "
         "for readers in several languages.",
-        "FILE.toml ",
+        "FILE.toml [FILE.toml ...] ",
     )
     parser.add(
         FIRST,
         {
             "file": option(
-                "claims, in the format of docs/own-claim.toml; texts in one or "
-                "several languages",
+                "claims, in the format of docs/own-claim.toml; each of several files "
+                "has an error rate, and a folder in DIR, of its own",
                 "FILE.toml",
+                nargs="+",
             ),
             "--fail-on": option(
                 "end with status 1 if one of these verdicts comes out, or "
                 "self-check, a check of the simulator itself is refuted; none: "
-                "never (default: refuted,inconclusive,self-check)"
+                "never (default: refuted,conditional,inconclusive,self-check)"
             ),
             "--output": option("folder to write pages and data to (default: none)"),
             "--lang": {},

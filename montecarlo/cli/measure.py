@@ -1,13 +1,13 @@
 """``python -m montecarlo measure``: one number, with its interval and exact value.
 
-Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 70 a bug; 130
-interrupted.
+Exit status: 0 measured; 2 usage or input; 3 the run could not finish; 4 measured, but
+not to the wanted error; 70 a bug; 130 interrupted, with the estimate so far.
 """
 
 import argparse
 from collections.abc import Sequence
 
-from montecarlo.cli.exits import DONE, importing, run
+from montecarlo.cli.exits import DONE, complain, importing, run
 from montecarlo.cli.options import (
     FIRST,
     OTHER,
@@ -29,12 +29,15 @@ def build_parser() -> argparse.ArgumentParser:
         FIRST,
         {
             "--quantity": option(
-                "what to measure: python -m montecarlo report --list quantities", "NAME"
+                "what to measure: python -m montecarlo --list quantities", "NAME"
             ),
             "--d-k": option("length of a query (default: 64)", "N", default="64"),
             "--keys": option("keys of a row; left out for quantities of pairs", "N"),
             "--divisor": option(
-                "none (default), sqrt, none/sqrt, ...", "NAME", default="none"
+                "none (default), sqrt, 13.5, 'd_k^0.6', 'sqrt(d_k*ln(n))', or the "
+                "ratio of two, none/sqrt",
+                "NAME",
+                default="none",
             ),
             "--distribution": option(
                 "distribution of q and k (default: gaussian)",
@@ -73,9 +76,15 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         SAMPLING,
         {
-            "--relative-error": option("wanted (default: 0.01)", "X", default="0.01"),
-            "--most": option("replicates at most (default: 131072)", "N"),
+            "--relative-error": option(
+                "wanted standard error, as a part of the estimate (default: 0.01)", "X"
+            ),
+            "--absolute-error": option("wanted standard error, instead", "X"),
+            "--most": option(
+                "replicates at most (default: 131072, and what a minute samples)", "N"
+            ),
             "--seed": {"default": "1"},
+            "--jobs": {"help": "workers (default: 1)", "default": "1"},
             "--replicates": option(
                 "only sample the replicates A to B - 1, as a report does; for "
                 "looking into one that failed",
@@ -121,10 +130,10 @@ def _require_acting(
         )
 
 
-def work(arguments: argparse.Namespace, _typed: Sequence[str]) -> int:
+def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     """Measure what was asked for, and print it."""
     with importing("measure"):
-        from montecarlo.cli.points import answer, answer_row, format_point
+        from montecarlo.cli.points import answer, answer_row, format_answer
         from montecarlo.cli.replay import replay
         from montecarlo.estimation.failures import OVERFLOW
 
@@ -132,10 +141,11 @@ def work(arguments: argparse.Namespace, _typed: Sequence[str]) -> int:
     if arguments.replicates is not None:
         print_lines(replay(arguments))
         return DONE
-    ask = answer if arguments.row is None else answer_row
-    point, seconds = ask(arguments)
-    print_lines(format_point(point, seconds, as_json=arguments.json))
-    return DONE
+    found = (answer if arguments.row is None else answer_row)(arguments)
+    print_lines(format_answer(found, typed, as_json=arguments.json))
+    if found.told:
+        complain("measure", found.told, found.status)
+    return found.status
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -86,6 +86,7 @@ class Parser(argparse.ArgumentParser):
             epilog=f"{epilog}  Names in a list have commas between them; an option "
             "given again adds to its list.".lstrip(),
             add_help=False,
+            allow_abbrev=False,  # --n would be taken for --number-format
         )
 
     def add(self, heading: str, options: dict[str, dict[str, Any]]) -> None:

@@ -4,9 +4,10 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pandas as pd
@@ -14,7 +15,6 @@ import pandas as pd
 from montecarlo.calibration.card import Counted, count_rate, read_card
 from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, InterpretationOutcome
 from montecarlo.claims.record import ClaimsRecord
-from montecarlo.claims.verdicts import Verdict
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.errors import InputError
 from montecarlo.execution.executors import make_executor
@@ -30,11 +30,12 @@ from montecarlo.report.command import write_report
 from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.report.options import Target, choose_languages, configure
+from montecarlo.study.judged import say_case
 from montecarlo.study.own_claims import find_unjudged, most_seconds, own_study
-from montecarlo.study.running import run_study
+from montecarlo.study.running import Study, run_study
 
 #: What ``--fail-on`` names by default.
-DEFAULT = ("refuted", "inconclusive", "self-check")
+DEFAULT = ("refuted", "conditional", "inconclusive", "self-check")
 #: From this length on, a run of powers of two is printed by its ends.
 SHORTENED = 4
 #: Seconds from which on the cost is told before sampling.
@@ -42,63 +43,117 @@ LONG = 120.0
 
 
 def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, int]:
-    """Judge a file; returns what to print and the exit status."""
-    outcomes = {name: name for name in (*[v.value for v in Verdict], *FAIL_ON)}
+    """Judge each file by itself; returns what to print and the exit status.
+
+    All files are read before anything is sampled.
+    """
+    outcomes = {name: name for name in FAIL_ON}
     fail_on = set(look_up_all("fail-on", arguments.fail_on or DEFAULT, outcomes))
     error_rate = parse_decimal("error-rate", arguments.error_rate)
     if not 0.0 < error_rate < 0.5:
         raise InputError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
     seed, jobs = parse_seed(arguments.seed), parse_jobs(arguments.jobs)
-    executor = arguments.executor
-    configure({"seed": seed, "jobs": jobs, "executor": executor})
+    configure({"seed": seed, "jobs": jobs, "executor": arguments.executor})
     folder = None
     if arguments.output is not None:
         folder = parse_folder("output", arguments.output)
-    catalogue, content = read_own_claims(Path(arguments.file))
-    study = own_study(
-        catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
-    )
+    elif arguments.lang is not None:
+        raise InputError(f"--lang must stand with --output, got {arguments.lang[0]!r}")
+    files = [Path(name) for name in arguments.file]
+    several = len(files) > 1
+    asked = []
+    for file in files:
+        catalogue, content = read_own_claims(file)
+        study = own_study(
+            catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
+        )
+        target = None
+        if folder is not None:
+            languages = choose_languages(arguments.lang or ("all",))
+            own = folder / file.stem if several else folder
+            target = Target(own, languages, typed, jobs, arguments.executor)
+        asked.append((file, study, target, content))
+    if folder is not None and len({file.stem for file in files}) < len(files):
+        raise InputError("files must have different names for --output")
+    blocks, records, statuses = [], [], []
+    for file, study, target, content in asked:
+        judged, measurements, open_ends = _judge(study, target, content, arguments)
+        status = _status(judged, fail_on, open_ends)
+        statuses.append(status)
+        named = {"file": str(file)} if several else {}
+        records.append(named | _record(study, judged))
+        text = "\n".join(_tell(study, judged, measurements, target))
+        blocks.append(f"{file}\n{text}" if several else text)
+    worst = max(statuses, key=(DONE, NOT_REACHED, FAILING).index)
+    if arguments.json:
+        return json.dumps({"files": records} if several else records[0]), worst
+    return "\n\n".join(blocks), worst
+
+
+def _judge(
+    study: Study,
+    target: Target | None,
+    content: bytes,
+    arguments: argparse.Namespace,
+) -> tuple[ClaimsRecord, pd.DataFrame, list[str]]:
+    """Sample and judge one file, and write its report; tells what is left open."""
     if (seconds := most_seconds(study)) > LONG:
         limit = f"up to about {seconds:.0f} s on one core"
         print_lines(f"judge: the ranges of these claims take {limit}", sys.stderr)
     open_ends = list(find_unjudged(study))
     for line in open_ends:
         print_lines(f"judge: {line}", sys.stderr)
-    if folder is not None:
-        languages = choose_languages(arguments.lang or ("all",))
-        target = Target(folder, languages, typed, jobs, executor)
+    if target is not None:
         written, _ = write_report(study, target, own_file=content)
-        measurements: pd.DataFrame = written.measurements
-        judged: ClaimsRecord = written.claims
-    elif arguments.lang is not None:
-        raise InputError(f"--lang must stand with --output, got {arguments.lang[0]!r}")
-    else:
-        with make_executor(jobs, executor) as workers:
-            results = run_study(study, workers)
-        measurements, judged = results.measurements, results.claims
+        return written.claims, written.measurements, open_ends
+    jobs = parse_jobs(arguments.jobs)
+    with make_executor(jobs, arguments.executor) as workers:
+        results = run_study(study, workers)
+    return results.claims, results.measurements, open_ends
+
+
+def _status(
+    judged: ClaimsRecord, fail_on: Collection[str], open_ends: Sequence[str]
+) -> int:
+    """Return the exit status of one file."""
     failing = any(one.verdict in fail_on for one in judged.claims)
     if failed := judged.failed_self_checks():
         print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
         failing = failing or "self-check" in fail_on
-    status = FAILING if failing else NOT_REACHED if open_ends else DONE
-    simultaneous_error, card = judged.simultaneous_error, read_card()
-    worth = None if card is None else count_rate(card, simultaneous_error)
-    if arguments.json:
-        record = {
-            "error_rate": error_rate,
-            "simultaneous_error": simultaneous_error,
-            "error_rate_counted": None if worth is None else asdict(worth),
-            "seed": seed,
-            "claims": msgspec.to_builtins(judged.claims),
-        }
-        return json.dumps(record), status
+    if failing:
+        return FAILING
+    return NOT_REACHED if open_ends else DONE
+
+
+def _worth(judged: ClaimsRecord) -> Counted | None:
+    card = read_card()
+    return None if card is None else count_rate(card, judged.simultaneous_error)
+
+
+def _record(study: Study, judged: ClaimsRecord) -> dict[str, Any]:
+    """Return what one file comes to, for JSON."""
+    worth = _worth(judged)
+    return {
+        "error_rate": study.error_rate,
+        "simultaneous_error": judged.simultaneous_error,
+        "error_rate_counted": None if worth is None else asdict(worth),
+        "seed": study.seed,
+        "claims": msgspec.to_builtins(judged.claims),
+    }
+
+
+def _tell(
+    study: Study,
+    judged: ClaimsRecord,
+    measurements: pd.DataFrame,
+    target: Target | None,
+) -> list[str]:
+    """Return what one file comes to, in lines; verdicts are what stays in sight."""
+    lines = [] if target is None else [str(target.output / "index.html")]
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
-    lines = [line for claim in judged.claims for line in _lines(claim, d_k)]
+    lines += [line for claim in judged.claims for line in _lines(claim, d_k)]
     lines += [f"{one.verdict:<14} {one.id} (self-check)" for one in judged.self_checks]
-    lines += _error_rate(error_rate, worth)
-    if folder is not None:
-        lines.append(str(folder / "index.html"))
-    return "\n".join(lines), status
+    return [*lines, *_error_rate(study.error_rate, _worth(judged))]
 
 
 def _error_rate(nominal: float, worth: Counted | None) -> list[str]:
@@ -175,25 +230,10 @@ def _tell_worst(one: InterpretationOutcome) -> list[str]:
     for outcome in ("refuted", "inconclusive", "supported"):
         found = [c for c in cases if c.outcome == outcome and c.estimate is not None]
         if found:
-            return [_case_and_numbers(min(found, key=_size))]
+            where, measured, claimed = say_case(min(found, key=_size))
+            return [f"{where}: {measured}, claimed {claimed}"]
     return []
 
 
 def _size(case: CaseOutcome) -> tuple[int, int]:
     return (case.d_k_range or (0, 0))[1], case.n_keys or 0
-
-
-def _case_and_numbers(case: CaseOutcome) -> str:
-    low, high = case.d_k_range or (0, 0)
-    place = [case.context or case.distribution]
-    place += [f"d_k = {low}" if low == high else f"d_k = {low} to {high}"]
-    place += [] if case.n_keys is None else [f"n = {case.n_keys}"]
-    error = "" if case.std_error is None else f" ± {case.std_error:.2g}"
-    least, most = case.region_low, case.region_high
-    if least is None:
-        region = f"at most {most:.4g}"
-    elif most is None:
-        region = f"at least {least:.4g}"
-    else:
-        region = f"{least:.4g} to {most:.4g}"
-    return f"{', '.join(place)}: {case.estimate:.4g}{error}, claimed {region}"

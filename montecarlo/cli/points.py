@@ -1,26 +1,42 @@
-"""From the arguments of ``python -m montecarlo measure`` to a point and its lines."""
+"""From the arguments of ``python -m montecarlo measure`` to an answer and its lines."""
 
 import argparse
 import json
 import math
+import shlex
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
+from montecarlo.attention.divisors import name_divisor
+from montecarlo.calibration.card import read_card
+from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
-from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.names import parse_decimal, parse_seed, parse_whole, parse_within
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.execution.executors import make_executor
+from montecarlo.names import (
+    PROJECT,
+    parse_decimal,
+    parse_jobs,
+    parse_seed,
+    parse_whole,
+    parse_within,
+)
 from montecarlo.results.columns import MEASUREMENTS, validate_table
-from montecarlo.sampling.affordable import require_affordable, require_soon
+from montecarlo.sampling.affordable import require_soon, say_time
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.grid import MOST_REPLICATES
-from montecarlo.study.measurement import FIRST, MOST, Measurement, measure
+from montecarlo.study.measured import Measurement
+from montecarlo.study.measurement import ask, measure
+from montecarlo.study.precise_rows import FIRST, RELATIVE_ERROR, Effort, PreciseRows
+from montecarlo.study.progress import progress_bar
 from montecarlo.study.run_record import read_report_run
 
 #: Columns of a row that hold names, which `measure` calls as the table does.
@@ -30,46 +46,131 @@ NAMES = (
 )
 
 
-def answer(arguments: argparse.Namespace) -> tuple[Measurement, float]:
-    """Measure what the options ask for; returns the point and the seconds it took."""
+class Answer(NamedTuple):
+    """What was measured, and how it ended.
+
+    Attributes
+    ----------
+    measured : Measurement
+    seconds : float
+    status : int
+        The exit status.
+    told : str
+        What is to be said of it; empty where all is as it was asked for.
+    """
+
+    measured: Measurement
+    seconds: float
+    status: int = DONE
+    told: str = ""
+
+
+def answer(arguments: argparse.Namespace) -> Answer:
+    """Measure what the options ask for, as far as it can be had."""
     if arguments.quantity is None:
         raise InputError("--quantity must be given, or --row")
     started = time.perf_counter()
-    distributions = (
+    rows = _rows(arguments)
+    (point,) = rows.asked
+    seconds = replicate_seconds(point, len(rows.divisors))
+    require_soon("--most", rows.budgets[point].first, seconds)
+    interrupted = False
+    try:
+        with (
+            make_executor(parse_jobs(arguments.jobs)) as workers,
+            progress_bar(len(rows.divisors), quiet=False) as advance,
+        ):
+            rows.sample(workers, advance)
+    except KeyboardInterrupt:
+        if not rows.rows():
+            raise
+        interrupted = True
+    (measured,) = rows.rows()
+    took = time.perf_counter() - started
+    if interrupted:
+        told = f"interrupted: the estimate of {measured.n_replicates} replicates"
+        return Answer(measured, took, INTERRUPTED, told)
+    (needed,) = rows.shortfalls()
+    if needed == 0.0:
+        return Answer(measured, took)
+    if rows.is_stuck(point, *rows.asked[point]):
+        told = (
+            f"the wanted error was not reached: four times the replicates left "
+            f"{measured.std_error:.2g} nearly as it was, for a quantile is read from "
+            "bins"
+        )
+    else:
+        told = _tell_shortfall(measured, rows.effort, needed, seconds)
+    return Answer(measured, took, NOT_REACHED, told)
+
+
+def _rows(arguments: argparse.Namespace) -> PreciseRows:
+    """Return the row that is asked for, to be sampled."""
+    key = RowKey(
+        name_divisor(arguments.divisor),
+        arguments.quantity,
+        arguments.summary or "",
+        arguments.number_format,
+        arguments.softmax,
+    )
+    asked = ask(
         arguments.distribution_q or arguments.distribution,
         arguments.distribution_k or arguments.distribution,
+        parse_whole("d-k", arguments.d_k),
+        None if arguments.keys is None else parse_whole("keys", arguments.keys),
+        arguments.dependence,
+        arguments.initialisation,
+        key,
     )
-    d_k = parse_whole("d-k", arguments.d_k)
-    keys = None if arguments.keys is None else parse_whole("keys", arguments.keys)
-    most = MOST
+    relative, absolute = arguments.relative_error, arguments.absolute_error
+    if relative is not None and absolute is not None:
+        raise InputError(
+            f"--absolute-error must stand without --relative-error, got {absolute!r}"
+        )
+    most = None
     if arguments.most is not None:
         most = parse_within("most", arguments.most, LEAST, MOST_REPLICATES)
-    point = parse_point(
-        *distributions, d_k, keys, arguments.dependence, arguments.initialisation
+    effort = Effort(
+        parse_seed(arguments.seed),
+        RELATIVE_ERROR
+        if relative is None
+        else parse_decimal("relative-error", relative),
+        None if absolute is None else parse_decimal("absolute-error", absolute),
+        FIRST,
+        most,
     )
-    n_divisors = len(set(arguments.divisor.split("/")))
-    require_affordable(point, n_divisors)
-    first = min(FIRST, most)
-    require_soon("--most", first, replicate_seconds(point, n_divisors))
-    measured = measure(
-        *distributions,
-        d_k,
-        keys,
-        quantity=arguments.quantity,
-        divisor=arguments.divisor,
-        summary=arguments.summary,
-        number_format=arguments.number_format,
-        softmax=arguments.softmax,
-        dependence=arguments.dependence,
-        initialisation=arguments.initialisation,
-        seed=parse_seed(arguments.seed),
-        relative_error=parse_decimal("relative-error", arguments.relative_error),
-        most=most,
-    )
-    return measured, time.perf_counter() - started
+    return PreciseRows(asked, effort)
 
 
-def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
+def _tell_shortfall(
+    measured: Measurement, effort: Effort, needed: float, seconds: float
+) -> str:
+    """Say that the wanted error was not reached, and what would do."""
+    if math.isnan(needed):
+        return f"the wanted error was not reached: no interval {_why(measured)}"
+    if math.isinf(needed):
+        return (
+            "the wanted error was not reached: no error is a part of an estimate of 0; "
+            "its interval is known, and --absolute-error says how small it is to be"
+        )
+    wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
+    limit = "--most sets the limit"
+    if needed > MOST_REPLICATES:
+        limit = f"no more than {MOST_REPLICATES} can be had"
+    return (
+        f"the wanted error was not reached: {measured.std_error:.2g} where "
+        f"{wanted:.2g} was wanted, which takes about {needed:.2g} replicates, "
+        f"{say_time(needed * seconds)} on one core; {limit}"
+    )
+
+
+def _why(measured: Measurement) -> str:
+    if math.isnan(measured.ci_low):
+        return "without the moments that it needs"
+    return f"after {measured.n_replicates} replicates, of which few make the variance"
+
+
+def answer_row(arguments: argparse.Namespace) -> Answer:
     """Measure a row of a report again, with its seed and replicates, and time it."""
     started = time.perf_counter()
     folder = Path(arguments.source)
@@ -95,48 +196,49 @@ def answer_row(arguments: argparse.Namespace) -> tuple[Measurement, float]:
         first=replicates,
         most=replicates,
     )
-    return measured, time.perf_counter() - started
+    return Answer(measured, time.perf_counter() - started)
 
 
-def format_point(measured: Measurement, seconds: float, *, as_json: bool) -> str:
-    """Return what was measured as text: one JSON object, or a few lines."""
-    if as_json:
-        record = {
-            name: None
-            if isinstance(value, float) and not math.isfinite(value)
-            else value
-            for name, value in asdict(measured).items()
-        }
-        return json.dumps({**record, "seconds": round(seconds, 3)})
-    lines = [
-        f"{measured.quantity} ({measured.summary}), divisor {measured.divisor}",
-        f"estimate   {measured.estimate:.8g}{_error(measured)}",
-        f"95 %       {_interval(measured)}",
-    ]
-    if measured.reference is not None:
-        z = math.nan
-        if measured.std_error > 0.0:
-            z = (measured.estimate - measured.reference) / measured.std_error
-        distance = "" if math.isnan(z) else f" (z = {z:+.2f})"
-        lines.append(f"exact      {measured.reference:.8g}{distance}")
-    lines.append(
-        f"replicates {measured.n_replicates}, {seconds:.1f} s, {measured.row_id}"
+def format_answer(found: Answer, typed: Sequence[str], *, as_json: bool) -> str:
+    """Return what was measured as text: one JSON object, or a few lines.
+
+    The last line is what to type to get the same digits again, if there are such.
+    """
+    if not as_json:
+        again = f"montecarlo {version(PROJECT)}: measure {shlex.join(typed)}"
+        lines = [f"{found.measured}, {found.seconds:.1f} s"]
+        lines += [f"{'counted':<12}{line}" for line in _counted(found.measured)]
+        if found.status != INTERRUPTED:  # whose replicates nobody has again
+            lines.append(f"{'again':<12}{again}")
+        return "\n".join(lines)
+    record = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in asdict(found.measured).items()
+    }
+    reached = found.status == DONE
+    return json.dumps(
+        {**record, "seconds": round(found.seconds, 3), "reached": reached}
     )
-    return "\n".join(lines)
 
 
-def _interval(measured: Measurement) -> str:
-    """Return the interval, or why there is none."""
-    if math.isnan(measured.ci_low):
-        return "none: the distribution lacks the moments that it needs"
-    if math.isinf(measured.ci_low) and math.isinf(measured.ci_high):
-        return (
-            "none: nearly all of the variance comes from fewer than "
-            f"{FEWEST_BEHIND_A_MEAN} replicates"
-        )
-    return f"[{measured.ci_low:.8g}, {measured.ci_high:.8g}]"
+def _counted(measured: Measurement) -> Iterator[str]:
+    """Tell how often 95 % intervals of such rows held the truth, where it was counted.
 
-
-def _error(measured: Measurement) -> str:
-    """Return the standard error, nothing where there is none."""
-    return "" if math.isnan(measured.std_error) else f" ± {measured.std_error:.2g}"
+    Of other divisors, sizes and distributions, those of the report card.
+    """
+    card = read_card()
+    if card is None or math.isnan(measured.ci_low):
+        return
+    rates = card.rates
+    rows = rates[
+        rates["judged"]
+        & rates["quantity"].eq(measured.quantity)
+        & rates["summary"].eq(measured.summary)
+    ]
+    if rows.empty:
+        return
+    held = 100.0 * rows["covered"] / rows["draws"]
+    yield (
+        f"such intervals held the truth in {held.min():.1f} to {held.max():.1f} % of "
+        f"draws, in {len(rows)} combinations of the calibration"
+    )

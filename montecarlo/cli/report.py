@@ -29,14 +29,17 @@ def build_parser() -> argparse.ArgumentParser:
             "--lang": {},
             "--only": option("claims, and what they need", **NAMES),
             "--output": {},
-            "--from": option("render these results again, and sample nothing"),
+            "--from": option(
+                "render these results again, all or those of --only, and sample nothing"
+            ),
             "--format": option(
                 f"{DEFAULT} (default), {', '.join(FORMATS[1:])}", **NAMES
             ),
             "--list": option(
-                "print distributions, claims, figures, languages, quantities or "
-                "presets, and stop",
+                "print what can be asked for, as quantities; alone, what can be listed",
                 "KIND",
+                nargs="?",
+                const="kinds",
             ),
         },
     )
@@ -65,6 +68,13 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add(
         "texts and checks",
         {
+            "--flavour": option(
+                "of Markdown: kramdown (default), mkdocs, myst or github", "NAME"
+            ),
+            "--front-matter": option(
+                "of Markdown: title, lang, generated, translated, KEY=VALUE; or none",
+                **NAMES,
+            ),
             "--text": option(
                 "an author's file (UTF-8), whose sentences its erratum quotes; "
                 "repeatable",
@@ -72,8 +82,9 @@ def build_parser() -> argparse.ArgumentParser:
                 action="append",
             ),
             "--fail-on": option(
-                "end with status 1 if this comes out: self-check, a check of the "
-                "simulator itself is refuted; none (default)"
+                "end with status 1 if one of these comes out: a verdict such as "
+                "refuted, or self-check, a check of the simulator itself is refuted; "
+                "none (default)"
             ),
         },
     )
@@ -92,14 +103,19 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     with importing("report"):
         from montecarlo.report.command import report_maker, run_report
         from montecarlo.report.failing import failing_outcome
+        from montecarlo.report.language.catalogues import SOURCE, read_language
+        from montecarlo.report.listing import print_list
+        from montecarlo.report.options import choose_languages
         from montecarlo.report.rerendering import render_again
-        from montecarlo.report.terminal import print_list
 
     if arguments.list is not None:
-        print_list(arguments.list)
+        (code, *_) = choose_languages(arguments.lang or (SOURCE,))
+        print_list(arguments.list, read_language(code))
         return DONE
     is_failing = failing_outcome(arguments.fail_on or ())
-    make = report_maker(arguments.format, arguments.text)
+    make = report_maker(
+        arguments.format, arguments.text, arguments.flavour, arguments.front_matter
+    )
     write = run_report if arguments.source is None else render_again
     findings = write(arguments, typed, make)
     return FAILING if is_failing(findings) else DONE

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from montecarlo.attention.divisors import DIVISORS, pairs_of
+from montecarlo.attention.divisors import pairs_of, parse_divisor
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES, compared_rows
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
@@ -54,29 +54,43 @@ class RowKey(NamedTuple):
     softmax: str = "shifted"
 
 
-def row_keys(point: DesignPoint, divisors: tuple[str, ...]) -> Iterator[RowKey]:
-    """Name every row that a point gives, in the order of the table."""
+def row_keys(
+    point: DesignPoint, divisors: tuple[str, ...], ratios: tuple[str, ...] = ()
+) -> Iterator[RowKey]:
+    """Name every row that a point gives, in the order of the table.
+
+    Parameters
+    ----------
+    point : DesignPoint
+    divisors : tuple of str
+        Those that are sampled.
+    ratios : tuple of str
+        Pairs of them beside those with the baseline, such as ``none/linear``.
+    """
     if not point.has_rows:
+        of_pairs = [name for name in divisors if not parse_divisor(name).needs_keys]
         for pair_quantity in PAIR_QUANTITIES.values():
-            used = divisors if pair_quantity.divided else ("none",)
-            for divisor in used:
+            for divisor in of_pairs if pair_quantity.divided else ("none",):
                 yield RowKey(divisor, pair_quantity.name, "value")
         return
+    ratios = tuple(dict.fromkeys((*pairs_of(divisors), *ratios)))
     for name in row_quantities(point):
-        yield from _keys_of(ROW_QUANTITIES[name], divisors)
+        yield from _keys_of(ROW_QUANTITIES[name], divisors, ratios)
     for number_format, softmax in format_combinations(point):
         for name in FORMAT_QUANTITIES:
             for divisor in divisors:
                 yield RowKey(divisor, name, "mean", number_format.name, softmax)
 
 
-def _keys_of(quantity: RowQuantity, divisors: tuple[str, ...]) -> Iterator[RowKey]:
+def _keys_of(
+    quantity: RowQuantity, divisors: tuple[str, ...], ratios: tuple[str, ...]
+) -> Iterator[RowKey]:
     """Name the rows of one quantity."""
     for divisor in quantity.divisors(divisors):
         for summary in summaries_of(quantity):
             yield RowKey(divisor, quantity.name, summary)
     if quantity.compared:
-        for pair in pairs_of(divisors):
+        for pair in ratios:
             yield RowKey(pair, quantity.name, "mean")
             if quantity.has_quantile_ratio:
                 yield RowKey(pair, quantity.name, QUANTILE_RATIO)
@@ -104,11 +118,14 @@ class Summaries:
     samples : Samples
     divisors : tuple of str
         Those that were sampled.
+    ratios : tuple of str
+        As for `row_keys`.
     """
 
     point: DesignPoint
     samples: Samples
     divisors: tuple[str, ...]
+    ratios: tuple[str, ...] = ()
     _made: dict[RowKey, Estimate] = field(default_factory=dict)
     _distributions: dict[tuple[str, str], RowDistribution] = field(default_factory=dict)
 
@@ -152,7 +169,7 @@ class Summaries:
         def function(means: Array) -> Array:
             return quantity.evaluate(dict(zip(PAIR_MEANS, means, strict=True)), d_k)
 
-        divisor = DIVISORS[key.divisor].value(d_k)
+        divisor = parse_divisor(key.divisor).value(d_k)
         raw = jackknife(self.samples.means.T, function, quantity.interval_scale)
         return raw.times(divisor**-quantity.degree) if quantity.divided else raw
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.checks import Check, Domain, Level, region_of
@@ -65,7 +65,7 @@ class HeadCheck:
     def _value(self, found: Stacks, d_k: int) -> Array:
         if not self.sums:
             power = PAIRS[self.check.quantity]
-            divisor = DIVISORS[self.check.divisor].value(d_k)
+            divisor = parse_divisor(self.check.divisor).value(d_k)
             return found[self.check.quantity] / divisor**power
         values = [found[one.name] for one in self.sums]
         if len(values) == 1:
@@ -172,7 +172,7 @@ def head_check(check: Check, d_k: int) -> HeadCheck | None:  # noqa: PLR0911 - o
         RowSum(
             _name(check.quantity, divisor, power, below, domain.n_keys),
             check.quantity,
-            DIVISORS[divisor].value(d_k),
+            parse_divisor(divisor).value(d_k),
             power,
             below,
             (float(domain.n_keys[0]), float(domain.n_keys[1])),

@@ -14,13 +14,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import InterpretationOutcome, Located
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.names import look_up
 from montecarlo.observation.diagnosis import Diagnosis, diagnose
 from montecarlo.observation.evidence import (
     Heads,
@@ -128,6 +127,14 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
         One row per head and quantity, and for ``all`` heads their mean.  Standard
         errors and 95 % intervals are over sequences, NaN with fewer than five.
 
+    Notes
+    -----
+    What stands under a plain name, such as ``entropy``, is a mean over rows under
+    ``divisor``; ``effective_keys(sqrt)`` is one that a claim needs, under the divisor
+    and over the rows (those with so many keys) that the claim speaks of.  Rows that
+    see a single key, as the first causal one does, are left out: they have nothing to
+    choose.  Of long sequences some rows are drawn.
+
     Raises
     ------
     InputError
@@ -141,11 +148,8 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
 
 
 def divisor_value(divisor: str | float, d_k: int) -> float:
-    """Return what a model divides by: a number, or a divisor by its name."""
-    try:
-        value = float(divisor)
-    except (ValueError, TypeError):
-        return look_up("divisor", str(divisor), DIVISORS).value(d_k)
+    """Return what a model divides by: a number, or a divisor by its name or formula."""
+    value = parse_divisor(str(divisor)).value(d_k)
     if not SMALLEST <= value <= LARGEST:
         raise InputError(
             f"divisor must be a number between {SMALLEST:g} and {LARGEST:g}, got "

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.schema import Catalogue
+from montecarlo.errors import InputError
 from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.execution.workers import Workers
-from montecarlo.names import look_up
+from montecarlo.names import NONE, look_up
 from montecarlo.report.content.findings import Results, gather, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.content.texts.author_texts import (
@@ -20,15 +21,18 @@ from montecarlo.report.content.texts.author_texts import (
     require_erratum,
 )
 from montecarlo.report.content.views import Findings
-from montecarlo.report.formats import DEFAULT, FORMATS
-from montecarlo.report.language.catalogues import read_language
+from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
+from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.language.messages import require_complete
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.making import import_all, make_report
 from montecarlo.report.options import Target, read_options
-from montecarlo.report.terminal import print_outcome, progress_bar
+from montecarlo.report.render.contents import KRAMDOWN, Post
+from montecarlo.report.render.flavours import FLAVOURS, front_matter
+from montecarlo.report.terminal import print_outcome
 from montecarlo.results.journal import JournaledStore
 from montecarlo.results.publishing import publishing
+from montecarlo.study.progress import progress_bar
 from montecarlo.study.recording import recipe, write_results
 from montecarlo.study.running import Study, require_replicates, run_study
 
@@ -40,7 +44,10 @@ Show = Callable[[Findings, Sequence[Path]], None]
 
 
 def report_maker(
-    asked: Sequence[str] | None, texts: Sequence[str] | None = None
+    asked: Sequence[str] | None,
+    texts: Sequence[str] | None = None,
+    flavour: str | None = None,
+    front: Sequence[str] | None = None,
 ) -> Make:
     """Return what writes a report in the formats that were asked for, or as pages.
 
@@ -50,6 +57,10 @@ def report_maker(
         Names of formats.
     texts : sequence of str or None
         ``KEY=FILE``: authors' files, which errata quote.
+    flavour : str or None
+        Of Markdown.
+    front : sequence of str or None
+        Keys of front matter; the one key ``none``: no front matter.
 
     Raises
     ------
@@ -59,6 +70,7 @@ def report_maker(
     for name in asked or ():
         look_up("format", name, dict.fromkeys(FORMATS))
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
+    post = _read_post(flavour, front, formats)
     authors = read_author_texts(texts)
 
     def make(
@@ -68,9 +80,25 @@ def report_maker(
         folder: Path,
         executor: Executor | None,
     ) -> None:
-        make_report(results, catalogue, languages, folder, formats, executor, authors)
+        make_report(
+            results, catalogue, languages, folder, formats, executor, authors, post
+        )
 
     return make
+
+
+def _read_post(
+    flavour: str | None, front: Sequence[str] | None, formats: Sequence[str]
+) -> Post:
+    """Return how posts are written; refused where there are none."""
+    for name, given in (("flavour", flavour), ("front-matter", front)):
+        if given is not None and MARKDOWN not in formats:
+            raise InputError(f"--{name} must stand with --format markdown, got {given}")
+    if flavour is not None:
+        look_up("flavour", flavour, FLAVOURS)
+    keys = None if front is None else tuple(key for key in front if key != NONE)
+    front_matter(SOURCE, "", keys or ())
+    return Post(flavour or KRAMDOWN.flavour, keys)
 
 
 def run_report(

@@ -9,6 +9,8 @@ from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 
+from bs4.element import Tag
+
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import look_up, parse_whole
@@ -23,6 +25,7 @@ from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.pages import render_captions
+from montecarlo.report.render.reproduce import canonical_command
 from montecarlo.results.folder import write_text
 
 LEAST_DPI, MOST_DPI = 50, 1200
@@ -102,7 +105,7 @@ def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:
 
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
-    """Return captions, legends in words and alternative texts as Markdown."""
+    """Return captions, legends in words, alternative texts and what to cite."""
     tree = read_html(render_captions(contents, language))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
     heading = tree.find("h1")
@@ -112,6 +115,10 @@ def captions(contents: Contents, drawn: dict[str, str], language: Language) -> s
         del figure["id"]
         blocks.append(f"## {name}\n")
         blocks.append(to_markdown(figure, {"#": file}.__getitem__))
+    cite = tree.find(id="cite")
+    if isinstance(cite, Tag):
+        command = canonical_command(contents.findings.run)
+        blocks.append(f"{to_markdown(cite)}\n~~~\n{command}\n~~~\n")
     return "\n".join(blocks)
 
 

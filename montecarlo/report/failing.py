@@ -1,13 +1,21 @@
 """What gives a report, which is written all the same, the status of a failure."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.names import look_up_all
 from montecarlo.report.content.views import Findings
 
-#: What ``--fail-on`` of a report names.
+
+def _has_verdict(verdict: Verdict, findings: Findings) -> bool:
+    return any(claim.verdict == verdict for claim in findings.claims)
+
+
+#: What ``--fail-on`` of a report names: a verdict, or what is wrong with the simulator.
 FAIL_ON: dict[str, Callable[[Findings], bool]] = {
-    "self-check": lambda findings: bool(findings.record.failed_self_checks())
+    "self-check": lambda findings: bool(findings.record.failed_self_checks()),
+    **{verdict.value: partial(_has_verdict, verdict) for verdict in Verdict},
 }
 
 

@@ -14,7 +14,13 @@ from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.formats import DEFAULT, FORMATS, read_format
 from montecarlo.report.language.catalogues import read_language
-from montecarlo.report.render.contents import Contents, Render, gather_contents
+from montecarlo.report.render.contents import (
+    KRAMDOWN,
+    Contents,
+    Post,
+    Render,
+    gather_contents,
+)
 from montecarlo.results.folder import write_text
 
 
@@ -26,6 +32,7 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     formats: Sequence[str] = (DEFAULT,),
     executor: Executor | None = None,
     authors: Mapping[str, AuthorText] | None = None,
+    post: Post = KRAMDOWN,
 ) -> None:
     """Write the figures and the report in some languages into a folder.
 
@@ -46,10 +53,19 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
         does.
     authors : mapping, optional
         Key of a text to its author's file, which its erratum quotes.
+    post : Post
+        How Markdown is written.
     """
     spread = partial(_each, executor)
     contents = gather_contents(
-        results, catalogue, languages, FIGURES, folder, spread=spread, authors=authors
+        results,
+        catalogue,
+        languages,
+        FIGURES,
+        folder,
+        spread=spread,
+        authors=authors,
+        post=post,
     )
     for name in formats:
         files, renders, codes = zip(*read_format(name)(contents), strict=True)

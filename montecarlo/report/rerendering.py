@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
@@ -28,7 +30,7 @@ from montecarlo.study.run_record import DATA_FILES, read_report_run
 _ADDED = ("program", "schema", "sha256", "digest")
 #: Flags that mean nothing where nothing is sampled.
 _OF_SAMPLING = (
-    *("seed", "preset", "only", "jobs", "executor", "config"),
+    *("seed", "preset", "jobs", "executor", "config"),
     *("max_seconds", "replicates_from", "fresh"),
 )
 
@@ -69,6 +71,10 @@ def render_again(
     record = {name: value for name, value in run.items() if name not in _ADDED}
     catalogue = _judged_by(record, source)
     judged = catalogue.only(record["only"]) if record["only"] else catalogue
+    chosen = None
+    if arguments.only:  # of passages nothing is left out: they are as true as before
+        passages = {"passage": judged.passage}
+        chosen = replace(judged.only(tuple(arguments.only)), **passages)
     languages = choose_languages(arguments.lang or record["languages"])
     in_errata = () if "own_claims" in record else languages
     require_erratum(getattr(arguments, "text", None), in_errata)
@@ -81,9 +87,14 @@ def render_again(
         edition.record = {**record, "languages": list(languages)}
         results = read_results(edition.folder, edition.record)
         require_catalogue(results.claims, judged)
+        if chosen is not None:
+            results, catalogue = results.only(chosen), chosen
         with make_executor(kind=PROCESSES) as executor:
             edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
             make(results, catalogue, languages, edition.folder, executor)
+        if "figures" in arguments:  # they are quoted, the data stay where they are
+            for name in held:
+                (edition.folder / name).unlink()
         edition.note_time("rendering")
     findings = gather(results, catalogue)
     if not arguments.quiet:
@@ -93,7 +104,9 @@ def render_again(
 
 def _writes_less(arguments: argparse.Namespace) -> bool:
     """Tell whether something else than all pages of the report is asked for."""
-    return "figures" in arguments or bool(arguments.lang or arguments.format)
+    return "figures" in arguments or bool(
+        arguments.lang or arguments.format or arguments.only
+    )
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:

@@ -42,7 +42,7 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
     divisor: Annotated[str, about("what scores are divided by, or two to be compared")]
     number_format: Annotated[str, about("what scores and weights are kept in")]
     softmax: Annotated[str, about("`shifted` by the largest score, or `naive`")]
-    quantity: Annotated[str, about("what is measured (`report --list quantities`)")]
+    quantity: Annotated[str, about("what is measured (`--list quantities`)")]
     summary: Annotated[str, about("`value` of pairs; mean or quantile over rows")]
     estimate: Annotated[
         float | None, about("the estimate; empty: undefined", "the quantity's")

@@ -97,7 +97,7 @@ def _rows(
     summaries: Summaries, reference: Lookup
 ) -> Iterator[tuple[str | int | float | None, ...]]:
     point = summaries.point
-    for key in row_keys(point, summaries.divisors):
+    for key in row_keys(point, summaries.divisors, summaries.ratios):
         estimate = summaries.estimate(key)
         low, high = estimate.interval(POINTWISE)
         exact = reference(point, key)

@@ -65,7 +65,7 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
     named = ", ".join(f"{name}={size}" for name, size in sizes.items() if size)
     raise InputError(
         f"sizes must take at most {_memory(MOST_BYTES)} and {MOST_SECONDS:.0f} s a "
-        f"replicate, got {named}: about {_memory(needed)} and {_time(seconds)}"
+        f"replicate, got {named}: about {_memory(needed)} and {say_time(seconds)}"
     )
 
 
@@ -86,8 +86,8 @@ def require_soon(option: str, number: int, seconds: float) -> None:
     """
     if (needed := number * seconds) > MOST_ASKED_SECONDS:
         raise InputError(
-            f"{option} must take at most {_time(MOST_ASKED_SECONDS)} on one core, got "
-            f"{number} replicates: about {_time(needed)}"
+            f"{option} must take at most {say_time(MOST_ASKED_SECONDS)} on one core, "
+            f"got {number} replicates: about {say_time(needed)}"
         )
 
 
@@ -95,15 +95,19 @@ def _memory(needed: float) -> str:
     return f"{needed / GIBIBYTE:.3g} GiB"
 
 
-def _time(seconds: float) -> str:
+def say_time(seconds: float) -> str:
     """Return seconds in a unit that says something.
 
     Examples
     --------
-    >>> _time(90.0), _time(7200.0), _time(1e9)
-    ('90 s', '2 h', '32 years')
+    >>> say_time(90.0), say_time(7200.0), say_time(700_000.0), say_time(1e9)
+    ('90 s', '2 h', '8.1 days', '32 years')
     """
-    for unit, name in ((31_557_600.0, "years"), (3600.0, "h")):
-        if seconds >= unit:
+    for least, unit, name in (
+        (31_557_600.0, 31_557_600.0, "years"),
+        (345_600.0, 86_400.0, "days"),
+        (3600.0, 3600.0, "h"),
+    ):
+        if seconds >= least:
             return f"{seconds / unit:.2g} {name}"
     return f"{seconds:.3g} s"

@@ -51,9 +51,12 @@ class Distribution:
     symbol: str = field(default="", compare=False, repr=False)
     words: str = field(default="", compare=False, repr=False)
 
-    def __reduce__(self) -> tuple[Callable[[str], "Distribution"], tuple[str]]:
-        """Travel to workers by name: what draws is found there."""
-        return parse_distribution, (self.name,)
+    def __reduce__(self) -> tuple[Callable[..., "Distribution"], tuple[object, ...]]:
+        """Travel to workers by name: what draws is found there; one's own, whole."""
+        if self.family not in OWN:
+            return parse_distribution, (self.name,)
+        numbers = self.kurtosis, self.moments, self.mean, self.std
+        return Distribution, (self.name, self.draw, *numbers, self.symbol, self.words)
 
     @property
     def family(self) -> str:
@@ -209,6 +212,11 @@ DISTRIBUTIONS = {
     )
 }
 
+#: Distributions of somebody's own, from `distribution`, for as long as Python runs.
+OWN: dict[str, Distribution] = {}
+
+#: What else the Gaussian is called.
+_CALLED = re.compile(r"^\s*(?:normal|Gaussian|Normal)\b")
 _NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
 _SHIFTED = re.compile(rf"(\w+)\((mean|std)=({_NUMBER})(?:,(mean|std)=({_NUMBER}))?\)")
 
@@ -222,9 +230,10 @@ def parse_distribution(name: str) -> Distribution:
         A key of `DISTRIBUTIONS`, or one followed by ``(mean=…)``, ``(std=…)`` or
         ``(mean=…,std=…)``.
     """
+    name = _CALLED.sub("gaussian", name)
     match = _SHIFTED.fullmatch(name.replace(" ", ""))
     if match is None:
-        return look_up("distribution", name, DISTRIBUTIONS)
+        return look_up("distribution", name, {**DISTRIBUTIONS, **OWN})
     family, *rest = match.groups()
     given = {rest[0]: float(rest[1])}
     if rest[2] is not None:
@@ -240,7 +249,7 @@ def parse_distribution(name: str) -> Distribution:
             f"distribution must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, "
             f"got {name!r}"
         )
-    distribution = look_up("distribution", family, DISTRIBUTIONS)
+    distribution = look_up("distribution", family, {**DISTRIBUTIONS, **OWN})
     changed = [
         f"{key}={value!r}"
         for key, value, default in (("mean", mean, 0.0), ("std", std, 1.0))

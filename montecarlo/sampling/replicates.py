@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.grids import LogGrid
 from montecarlo.attention.number_formats import (
     FORMAT_QUANTITIES,
@@ -174,7 +174,8 @@ def row_values(
     """
     means: list[Array] = []
     counted = []
-    values_of = [DIVISORS[name].value(point.d_k) for name in divisors]
+    n_keys = point.n_keys
+    values_of = [parse_divisor(name).value(point.d_k, n_keys) for name in divisors]
     ranks = [rank - 1 for rank in RANKS if rank <= point.shape[1]]
     quantities = [ROW_QUANTITIES[name] for name in row_quantities(point)]
     blocks = row_blocks(point, seed, indices, values_of)

@@ -8,10 +8,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import DIVISORS, parse_divisor
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
-from montecarlo.names import look_up
 from montecarlo.sampling.affordable import require_affordable, require_affordable_tail
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.dependence import INDEPENDENT
@@ -132,8 +131,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             If a distribution or divisor is not known, a range is off, there is no
             point, or one takes more than can be had.
         """
-        for divisor in self.divisors:
-            look_up("divisor", divisor, DIVISORS)
+        self._require_named_divisors()
         distributions = [parse_distribution(name).name for name in self.distributions]
         for first, most in (
             (self.first, self.most),
@@ -179,6 +177,12 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
                 c.d_k,
             ),
         )
+
+    def _require_named_divisors(self) -> None:
+        """Rows are found by the names of divisors, so each has one name."""
+        for name in self.divisors:
+            if (known := parse_divisor(name).name) != name:
+                raise InputError(f"divisors must be called {known!r}, got {name!r}")
 
     def budgets(self) -> dict[DesignPoint, Budget]:
         """Return the budget of every point."""

@@ -16,6 +16,7 @@ from typing import Any, get_args
 import msgspec
 from threadpoolctl import threadpool_limits
 
+from montecarlo.attention.divisors import split_pairs
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue
@@ -32,6 +33,7 @@ from montecarlo.sampling.affordable import require_affordable
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.grid import Block, Dimension, Grid, Keys
+from montecarlo.study.judged import Judged
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.running import Study, exact_value, needed_budgets, run_study
 
@@ -101,11 +103,13 @@ def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
     checks = [
         (where, check) for where, check in checks if check.quantity not in RECORDED
     ]
+    asked = [check.divisor for _, check in checks]
+    divisors, _ = split_pairs([*grid.divisors, *asked])
+    grid = msgspec.structs.replace(grid, tails=(), divisors=divisors)
     for where, check in checks:
         _require_sizes(check, where)
         with name_place(where, "domain"):
             _require_places(check, len(grid.divisors))
-    grid = msgspec.structs.replace(grid, tails=())
     while True:
         points = grid.points()
         formats = {point.name: point.formats for point in points}
@@ -132,7 +136,7 @@ def judge(
     seed: int = 1,
     error_rate: float = 0.01,
     executor: Executor | None = None,
-) -> dict[str, Any]:
+) -> Judged:
     """Judge claims of one's own.
 
     Parameters
@@ -147,9 +151,10 @@ def judge(
 
     Returns
     -------
-    dict
-        What claims.json says, among it ``claims`` with ``id`` and ``verdict`` each;
-        and ``not_judged``, why what they ask cannot be judged, a line each.
+    Judged
+        What claims.json says, as a dict: ``claims`` with ``id`` and ``verdict`` each,
+        and ``not_judged``, why what they ask cannot be judged, a line each.  Its
+        ``frame()`` is a table.
 
     Raises
     ------
@@ -165,8 +170,7 @@ def judge(
         else:
             with ThreadPoolExecutor(1) as one:
                 results = run_study(study, one)
-    judged: dict[str, Any] = msgspec.to_builtins(results.claims)
-    return {**judged, "not_judged": not_judged}
+    return Judged(results.claims, not_judged)
 
 
 def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:

@@ -10,11 +10,12 @@ import msgspec
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
+from montecarlo.attention.divisors import split_pairs
 from montecarlo.claims.error_rates import ErrorRates, split_error_rate
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import ClaimOutcome, Judgement
 from montecarlo.claims.record import ClaimsRecord
-from montecarlo.claims.recorded import Recorded
+from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation, cases_of
 from montecarlo.claims.thresholds import threshold_curves
@@ -140,7 +141,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     rates = error_rates_of(study)
     alpha = rates.simultaneous_error
     most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
-    store, cache = store or SampleStore(), _Cache(divisors)
+    store, cache = store or SampleStore(), _Cache(divisors, ratios_of(study))
     recorded = Recorded(study.catalogue, Simulation(most, divisors, exact_value))
 
     def judge(simulation: Simulation) -> Judgement:
@@ -218,6 +219,14 @@ def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
     return {c: budget for c, budget in budgets.items() if c in needed}
 
 
+def ratios_of(study: Study) -> tuple[str, ...]:
+    """Return the pairs of sampled divisors that checks compare quantities by."""
+    checks = study.catalogue.checks()
+    asked = {check.divisor: 0 for check in checks if check.quantity not in RECORDED}
+    sampled = {*study.grid.divisors}
+    return tuple(one for one in split_pairs(asked)[1] if {*one.split("/")} <= sampled)
+
+
 def require_replicates(study: Study) -> None:
     """See that the numbers of replicates that a study names are those of its grid.
 
@@ -265,13 +274,14 @@ class _Cache:
     """Estimates of a point, made anew only when replicates were added."""
 
     divisors: tuple[str, ...]
+    ratios: tuple[str, ...]
     made: dict[DesignPoint, Summaries] = field(default_factory=dict)
 
     def summaries(self, store: SampleStore, point: DesignPoint) -> Summaries:
         have = self.made.get(point)
         n = store.n_replicates(point)
         if have is None or have.samples.n_replicates != n:
-            have = Summaries(point, store.samples(point), self.divisors)
+            have = Summaries(point, store.samples(point), self.divisors, self.ratios)
             self.made[point] = have
         return have
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
@@ -65,26 +65,45 @@ def reference(
         A name in `montecarlo.attention.quantities.QUANTITIES`.
     point : DesignPoint
     divisor : str
-        A name in `montecarlo.attention.divisors.DIVISORS`, or of a pair of them.
+        As `montecarlo.attention.divisors.name_divisor` names it.
     summary : str
         ``mean``, ``value``, ``median``, ``q10`` or ``q90``.
 
     Returns
     -------
     Reference or None
-        None where no exact value is known: for quantiles, ratios of divisors,
-        quantities that are not in `REFERENCES`, and distributions that it has no answer
-        for.
+        None where no exact value is known: for quantiles, quantities that are not in
+        `REFERENCES`, and distributions that it has no answer for.
+
+    Notes
+    -----
+    A ratio of divisors is one of expectations, as its estimate is.
     """
     if summary not in SUMMARIES or quantity not in REFERENCES:
         return None
-    return REFERENCES[quantity](point, divisor)
+    parts = [REFERENCES[quantity](point, one) for one in divisor.split("/")]
+    over, under = parts[0], parts[-1]
+    if len(parts) == 1 or over is None or under is None:
+        return over if len(parts) == 1 else None
+    if not over.value or not under.value:
+        return None
+    ratio = over.value / under.value
+    error = over.error / abs(over.value) + under.error / abs(under.value)
+    return Reference(ratio, error * abs(ratio))
 
 
-def divisor_value(divisor: str, d_k: int) -> float | None:
-    """Return the number that scores are divided by, None for an unknown divisor."""
-    rule = DIVISORS.get(divisor)
-    return None if rule is None else float(rule.factor * d_k**rule.power)
+def divisor_value(divisor: str, point: DesignPoint) -> float | None:
+    """Return the number that scores are divided by, None for a pair of divisors."""
+    if "/" in divisor:
+        return None
+    rule = parse_divisor(divisor)
+    found = float(rule.factor * point.d_k**rule.power)
+    if not rule.needs_keys:
+        return found
+    if point.n_keys is None:
+        return None
+    log_keys = math.log(point.n_keys)
+    return found * math.exp(rule.n_power * log_keys) * float(log_keys**rule.log_power)
 
 
 def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
@@ -94,7 +113,7 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
     -----
     Queries must have mean 0.  A mean of the keys shifts a row by q·m_k, of mean 0.
     """
-    number = divisor_value(divisor, point.d_k)
+    number = divisor_value(divisor, point)
     q, k = point.distribution_q, point.distribution_k
     if number is None or not point.has_rows or not point.is_independent:
         return None
@@ -138,7 +157,7 @@ def _score_variance(point: DesignPoint, divisor: str) -> Reference | None:
     tokens and weights.  Matching Gaussian pairs: d (1 + rho²); of other distributions,
     with copied entries, d (1 + rho (kurtosis - 1) - rho²).
     """
-    number = divisor_value(divisor, point.d_k)
+    number = divisor_value(divisor, point)
     if number is None:
         return None
     initialisation = point.initialisation
@@ -167,7 +186,7 @@ def _closed(form: ClosedForm, degree: int, rounding: float = ROUNDING) -> Find:
     """Refer to a closed form; a divisor c turns it into itself over c**degree."""
 
     def find(point: DesignPoint, divisor: str) -> Reference | None:
-        number = divisor_value(divisor, point.d_k) if degree else 1.0
+        number = divisor_value(divisor, point) if degree else 1.0
         if number is None or not point.is_independent:
             return None
         raw = form(point.distribution_q, point.distribution_k, point.d_k)
@@ -204,7 +223,7 @@ def _entropy_identity(point: DesignPoint, divisor: str) -> Reference | None:
 
     Gaussian integration by parts given q; any distribution of q, any n.
     """
-    known = divisor in DIVISORS and point.has_rows
+    known = "/" not in divisor and point.has_rows
     gaussian = point.distribution_k == DISTRIBUTIONS["gaussian"]
     if not known or not gaussian or not point.is_independent:
         return None
@@ -223,7 +242,7 @@ def _distribution_gap(point: DesignPoint, divisor: str) -> Reference | None:
 
 def _score_max(point: DesignPoint, divisor: str) -> Reference | None:
     """Refer to the largest score of a row: E|q| times that of n normal ones."""
-    number = divisor_value(divisor, point.d_k)
+    number = divisor_value(divisor, point)
     q, k = point.distribution_q, point.distribution_k
     known = point.has_rows and point.is_independent
     if number is None or not known or q.mean or k.mean:

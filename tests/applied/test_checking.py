@@ -1,5 +1,7 @@
 """For tests of others: what passes, what fails, and what is said of it."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,19 @@ def test_other_sizes_are_refused():
     shorter["weights"] = shorter["weights"][..., :20]
     with pytest.raises(InputError, match="must have the reference's tokens"):
         compare(shorter, reference)
+
+
+def test_axes_of_arrays_can_be_named():
+    """Arrays of a head have no sequences or layers, and say so."""
+    rng = np.random.default_rng(4)
+    q, k = rng.normal(size=(2, 3, 24, 8))
+    scores = q @ k.swapaxes(-1, -2) / math.sqrt(8)
+    weights = np.exp(scores) / np.exp(scores).sum(axis=-1, keepdims=True)
+    arrays = {"q": q, "k": k, "weights": weights}
+    axes = ("head", "token", "d")
+    for expect in ("sqrt", "sqrt(d_k)", "d_k^0.5", math.sqrt(8), "8^0.5"):
+        assert_attention_scale(arrays, expect, axes=axes)
+    with pytest.raises(AssertionError, match="no"):
+        assert_attention_scale(arrays, "1.07*sqrt(d_k)", axes=axes)
+    with pytest.raises(InputError, match=r"expect must be one of .*divisor must"):
+        assert_attention_scale(arrays, "root", axes=axes)

@@ -255,8 +255,8 @@ def test_json_and_table(tmp_path, capsys, written):
     ("options", "message"),
     [
         (["--expect", "root"], "expect must be one of"),
-        (["--expect", "-1"], "expect must be a number between"),
-        (["--expect", "nan"], "expect must be a number between"),
+        (["--expect", "-1"], "expect must be"),
+        (["--expect", "nan"], "expect must be"),
         (["--rtol", "0"], "rtol must be a number between 0 and 1"),
         (["--rtol", "some"], "rtol must be a number between 0 and 1"),
     ],

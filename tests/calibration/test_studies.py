@@ -62,6 +62,7 @@ def test_error_rates_see_the_same_draws():
     assert (loose.high[there] <= strict.high[there]).all()
 
 
+@pytest.mark.slow
 def test_studies_are_kept(tmp_path, monkeypatch):
     """A study that the folder has is read, not drawn."""
     monkeypatch.setattr("montecarlo.calibration.studies.quick_grid", lambda: GRID)

@@ -149,10 +149,10 @@ OVERFLOW = {"quantity": "format_overflow", "summary": "mean"}
 SLOPE = {"relation": "slope_between"}
 WRONG_CHECKS += [
     ({**EFFECTIVE, "summary": "meen"}, "summary", "Did you mean 'mean'?"),
-    ({**EFFECTIVE, "divisor": "none/sqr"}, "divisor", "Did you mean 'none/sqrt'?"),
+    ({**EFFECTIVE, "divisor": "none/sqr"}, "divisor", "Did you mean 'sqrt'?"),
     ({**EFFECTIVE, "divisor": "none/sqrt", "summary": "median"}, "summary", "spread"),
     ({**EFFECTIVE, "divisor": "none/sqrt/linear"}, "divisor", "none/sqrt/linear"),
-    ({**EFFECTIVE, "divisor": "sqrt/none"}, "divisor", "sqrt/none"),
+    ({**EFFECTIVE, "divisor": "sqrt/sqrt"}, "divisor", "sqrt/sqrt"),
     ({**EFFECTIVE, "divisor": "/"}, "divisor", "none"),
     ({**EFFECTIVE, "quantity": "entropy", "divisor": "none/sqrt"}, "divisor", "none"),
     ({**SLOPE, "low": {"d_k_power": 1.0}}, "low.d_k_power", "must be 0"),

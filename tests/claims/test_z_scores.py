@@ -73,6 +73,7 @@ def test_right_studies_pass(seed):
     assert {"gaussian", "rademacher", "uniform", "gaussian(std=2.0)"} <= set(names)
 
 
+@pytest.mark.slow
 def test_repeated_streams_are_seen(monkeypatch):
     """Replicates that repeat after 64 make the errors of 256 too small by half."""
 

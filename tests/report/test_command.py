@@ -17,14 +17,21 @@ import html5lib
 import pytest
 
 import montecarlo.report.command as report_command
+from montecarlo.__main__ import main as program
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import CatalogueError, read_catalogue
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.names import PROJECT
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
-from montecarlo.report.language.catalogues import LANGUAGES
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.listing import KINDS
 from montecarlo.results.folder import (
     JOURNAL,
     STAGING,
@@ -35,6 +42,8 @@ from montecarlo.results.folder import (
 )
 from montecarlo.results.sealing import seal
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.sampling.initialisations import WEIGHT_KINDS
+from montecarlo.study.measured import SUMMARIES, plain_words
 from montecarlo.study.presets import PRESETS
 
 GRID = """
@@ -401,6 +410,7 @@ def test_failure_while_rendering_leaves_the_old_report(
 # --- Rendering again ----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rendering_again_gives_the_same_bytes(run, finished, tmp_path):
     """The same results give the same pages and figures, without sampling; workers draw
     them.
@@ -414,6 +424,7 @@ def test_rendering_again_gives_the_same_bytes(run, finished, tmp_path):
     assert "de.html" in contents(again)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_rendering_in_place_loses_nothing(run, finished, tmp_path):
     """Where it is, all of a report is rendered; less of it goes to another folder."""
@@ -428,6 +439,7 @@ def test_rendering_in_place_loses_nothing(run, finished, tmp_path):
     assert contents(place) == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_rendering_in_one_language(run, finished, tmp_path):
     """In fewer languages there are no links to the others."""
@@ -440,6 +452,44 @@ def test_rendering_in_one_language(run, finished, tmp_path):
     assert 'href="de.html"' not in (place / "en.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("drawn_here")
+def test_some_claims_are_rendered_again(run, finished, tmp_path):
+    """A selection has its claims and the short answer, no errata, and all of the data;
+    its verdicts alone can fail it.
+    """
+    chosen = ["--from", finished, "--only", "linear-variance,works-in-training"]
+    output = tmp_path / "some"
+    status, *_ = run(*chosen, "--output", output, "--lang", "en", "--quiet")
+    assert status == 0
+    page = html5lib.parse(
+        (output / "en.html").read_bytes(), namespaceHTMLElements=False
+    )
+    ids = {e.get("id") for e in page.iter("article")}
+    assert ids == {"claim-linear-variance", "claim-works-in-training"}
+    assert not list(output.glob("erratum*"))
+    for name in ("measurements.csv", "claims.json"):
+        assert (output / name).read_bytes() == (finished / name).read_bytes()
+    verdicts = {
+        claim["id"]: claim["verdict"]
+        for claim in json.loads((finished / "claims.json").read_bytes())["claims"]
+    }
+    mine = {verdicts["linear-variance"], verdicts["works-in-training"]}
+    for verdict in (min(mine), min({*verdicts.values()} - mine)):
+        typed = [*chosen, "--output", output, "--lang", "en", "--quiet"]
+        status, *_ = run(*typed, "--fail-on", verdict)
+        assert status == (1 if verdict in mine else 0)
+
+
+def test_a_selection_takes_no_page_away(refused, finished):
+    """Into its own folder it would lose the other claims; unknown ones are refused."""
+    only = ["--from", finished, "--only"]
+    line = refused(*only, "linear-variance", "--output", finished)
+    assert "loses what is not written anew" in line
+    assert "Did you mean 'linear-variance'" in refused(*only, "linear-varianc")
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_rendering_in_other_formats(run, finished, tmp_path):
     """Asked for by name, formats stand beside each other, and pages are not written."""
@@ -461,6 +511,7 @@ def test_unknown_format_is_refused(refused, finished):
     assert "'markdown'" in refused("--from", finished, "--format", "markdwon")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_author_file_reaches_errata_alone(run, finished, tmp_path):
     """With a file of the author's nothing but errata, and their hashes, are others."""
@@ -575,7 +626,6 @@ def test_record_that_is_none_is_refused(refused, copied, text):
     [
         ["--seed", "2"],
         ["--preset", "quick"],
-        ["--only", "unscaled-one-hot"],
         ["--jobs", "2"],
         ["--executor", "threads"],
         ["--config", "study.toml"],
@@ -632,6 +682,13 @@ def test_folder_without_results_is_refused(refused, tmp_path):
         ("languages", [name for _, name in LANGUAGES.values()]),
         ("quantities", ["score_variance", "jacobian_frobenius", "effective_keys"]),
         ("presets", list(PRESETS)),
+        ("divisors", [*DIVISORS, "2*d_k^0.6"]),
+        ("dependences", ["pairs(0.5)", "planted(0.5)"]),
+        ("initialisations", list(WEIGHT_KINDS)),
+        ("summaries", [*SUMMARIES, "value"]),
+        ("formats", list(NUMBER_FORMATS)),
+        ("figures", list(FIGURES)),
+        ("kinds", [kind for kind in KINDS if kind != "kinds"]),
     ],
 )
 def test_lists_name_everything(run, kind, names):
@@ -644,11 +701,33 @@ def test_lists_name_everything(run, kind, names):
         assert any(name in line for line in lines), name
 
 
+def test_a_list_alone_says_what_there_is(run, capsys):
+    """`--list` without a kind, of the command and of the program, lists the kinds."""
+    alone = run("--list")
+    assert alone == run("--list", "kinds")
+    assert program(["--list"]) == 0
+    assert capsys.readouterr().out == alone[1]
+
+
+@pytest.mark.parametrize("code", list(LANGUAGES))
+def test_quantities_are_listed_in_words(run, code):
+    """Every quantity that can be asked for stands there in words of the language."""
+    _, printed, _ = run("--list", "quantities", "--lang", code)
+    language = read_language(code)
+    text = " ".join(printed.split())
+    for name, known in {**QUANTITIES, **RECORDED}.items():
+        assert bool(known.words) == bool(known.symbol), name
+        if known.words:
+            first = plain_words(language.translate(known.words)).split(" ")[0]
+            assert f"{name} {first}" in text
+
+
 def test_version_is_printed(run):
     """The version is that of the package."""
     assert run("--version") == (0, f"montecarlo {version(PROJECT)}\n", "")
 
 
+@pytest.mark.slow
 def test_run_prints_claims_and_paths(run, config, tmp_path):
     """At the end stand every claim with its verdict, and every file written."""
     output = tmp_path / "output"
@@ -665,6 +744,7 @@ def test_run_prints_claims_and_paths(run, config, tmp_path):
     assert contents(output).keys() >= {"en.html", "index.html", "run.json"}
 
 
+@pytest.mark.slow
 def test_progress_is_shown_to_a_terminal_only(run, config, tmp_path, monkeypatch):
     """The bar is for who looks on: it would show on a terminal, unless told not to."""
     arguments = [*config(), "--output", tmp_path / "output"]
@@ -720,12 +800,13 @@ def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, statu
     assert main(typed) == status
 
 
-@pytest.mark.parametrize("name", ["", "selfcheck", "refuted"])
+@pytest.mark.parametrize("name", ["", "selfcheck", "refute"])
 def test_unknown_outcome_is_refused(refused, config, name):
     """`--fail-on` names an outcome that there is."""
     assert "fail-on must" in refused(*config(), "--fail-on", name)
 
 
+@pytest.mark.slow
 def test_process_ends_with_the_status(tmp_path):
     """As a process: status, one line on standard error, nothing on standard output."""
     for arguments, expected in (
@@ -744,6 +825,7 @@ def test_process_ends_with_the_status(tmp_path):
 # --- What is asked for --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_flags_go_before_the_file(run, config, tmp_path):
     """A flag beats the file, the file beats the defaults; the record says what held."""
     output = tmp_path / "flags"
@@ -781,6 +863,7 @@ def test_preset_flag_goes_before_the_grid_of_the_file(config, monkeypatch, run):
 ONLY = GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]").replace("[4]", "[16]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("claims", "topic"),
     [
@@ -814,6 +897,7 @@ def test_only_some_claims(run, config, tmp_path, claims, topic):
     assert f"--only {','.join(claims)}" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more", ["seed = 20251120", 'error_rate = 0.05\nonly = ["linear-variance"]']
 )
@@ -841,6 +925,7 @@ def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, mor
 # --- The same bytes -----------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_workers_change_no_byte(run, config, finished, tmp_path):
     """Two workers write what one writes, every file but that of the times."""
     other = tmp_path / "other"

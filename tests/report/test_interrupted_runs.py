@@ -135,6 +135,7 @@ def test_damaged_journal_is_refused(run, interrupted):
     assert run("--fresh") == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_folder_in_use(run, tmp_path):
     """Two runs in one folder: the second is refused, whether it samples or renders."""
@@ -153,6 +154,7 @@ def test_folder_in_use(run, tmp_path):
     assert main(again) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_rendering_again_leaves_the_journal(run, interrupted, tmp_path):
     """An interrupted run can still go on after other results were rendered there."""

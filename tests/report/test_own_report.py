@@ -9,9 +9,12 @@ from montecarlo.claims.checks import Level
 from montecarlo.report.content.tables.topics import audit_rows
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.captions.facts import figure_facts
+from montecarlo.report.figures.drawing.panels import house_style
+from montecarlo.report.figures.judging.cases import CASES, case_rows, drawn_checks
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.symbols import decimal, level_formula
 from montecarlo.report.render.reproduce import canonical_command
+from tests.report.conftest import CODES
 
 
 def words(element):
@@ -185,3 +188,48 @@ def test_bound_of_any_size_is_a_formula(value, latex):
     """A bound is written as a reader would, not as Python does."""
     assert decimal(value) == latex
     assert level_formula(Level(value)) == latex
+
+
+def test_own_claims_have_a_picture(own_report):
+    """Each case of a single size is drawn once, with its interval and what is claimed;
+    the caption says which panel is which check.
+    """
+    claims = own_report.results.claims.claims
+    rows = case_rows(claims)
+    cases = [
+        case
+        for _, check in drawn_checks(claims)
+        for case in check.cases
+        if case.estimate is not None
+    ]
+    assert len(rows) == len(cases) > 2
+    assert rows.estimate.tolist() == [case.estimate for case in cases]
+    with house_style("x"):
+        figure = CASES.build(rows, rows)
+    points = sum(
+        len(bar[0].get_xdata()) for axes in figure.axes for bar in axes.containers
+    )
+    assert points == len(cases)
+    for axes, (_, check) in zip(figure.axes, drawn_checks(claims), strict=True):
+        low, high = axes.get_ylim()
+        assert all(
+            low <= case.estimate <= high for case in check.cases if case.estimate
+        )
+    for code in CODES:
+        page = own_report.page(code)
+        picture = page.by_id["figure-cases"]
+        assert len(picture.findall(".//ol/li")) == len(figure.axes)
+        assert picture.find(".//b").text.strip()
+    assert CASES.build(rows.iloc[:0], rows) is None
+
+
+def test_slopes_have_no_panel(own_report):
+    """What is along d_k has no single place, and eight panels are the most."""
+    (first, *_) = own_report.results.claims.claims
+    change = msgspec.structs.replace
+    (one, *_) = first.interpretations
+    (check, *_) = one.checks
+    along = change(check, relation="slope_between", low=1.0, expected=None)
+    for checks, panels in (((along,), 0), ((check,) * 20, 8)):
+        changed = change(first, interpretations=(change(one, checks=checks),))
+        assert len(drawn_checks([changed])) == panels

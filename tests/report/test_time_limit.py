@@ -104,6 +104,7 @@ def test_same_replicates_same_bytes(limited, tmp_path):
     assert contents(again) == contents(limited)
 
 
+@pytest.mark.slow
 def test_report_that_had_time_is_made_again_as_well(limited, tmp_path):
     """Of a report that stopped by itself too; it says nothing of a limit."""
     config = str(limited.parent / "study.toml")

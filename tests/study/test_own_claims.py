@@ -9,9 +9,11 @@ from typing import get_args
 import pytest
 
 import montecarlo.report.command as report_command
+from montecarlo import judge
 from montecarlo.claims.checks import Domain, Limiting, Relation
 from montecarlo.claims.schema import Quantifier, Topic
 from montecarlo.claims.sentences import Spoken
+from montecarlo.cli import own_claims
 from montecarlo.cli.judge import main
 from montecarlo.cli.report import main as report_main
 from montecarlo.execution.executors import make_executor
@@ -24,6 +26,8 @@ from montecarlo.results.folder import (
 )
 from montecarlo.results.reading import read_run
 from montecarlo.results.sealing import seal
+from montecarlo.sampling.design_points import parse_point
+from montecarlo.theory.references import reference
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own-claim.toml"
 CLAIM = """
@@ -208,12 +212,12 @@ def copied(finished, tmp_path):
 
 def test_report_is_that_of_the_report_command(finished):
     """Pages in the languages asked for, data, and the user's file; no erratum and, as
-    each claim is about one size, no figure but the judge's report card.
+    each claim is about one size, no figure but that of its cases and the report card.
     """
     assert set(contents(finished)) == {
         *("index.html", "de.html", "es.html", "claims.toml", "run.json"),
         *("measurements.csv", "curves.csv", "claims.json"),
-        "figures/report-card.svg",
+        *("figures/cases.svg", "figures/report-card.svg"),
     }
     record = read_run(finished)
     assert (record["languages"], record["only"]) == (["de", "es"], [])
@@ -221,7 +225,7 @@ def test_report_is_that_of_the_report_command(finished):
     assert not (finished / STAGING).exists()
     page = (finished / "de.html").read_text(encoding="utf-8")
     assert "Mit Köpfen der Größe" in page
-    assert page.count("<img") == 1
+    assert page.count("<img") == 2
     assert "(auf Englisch)" in page  # the other claim is in one language
 
 
@@ -236,8 +240,57 @@ def test_status_and_lines_are_the_same_with_a_report(json_too, tmp_path, capsys)
     assert main([*arguments, "--output", str(output), "--lang", "en"]) == 1
     printed = capsys.readouterr().out
     index = f"{output / 'index.html'}\n"
-    assert printed == alone + ("" if json_too else index)
+    assert printed == ("" if json_too else index) + alone
     assert output.joinpath("index.html").exists()
+
+
+def test_several_files_are_judged_by_themselves(tmp_path, capsys):
+    """Each has its name, error rate and folder; the worst status is that of all, and a
+    mistake in the last is found before the first is sampled.
+    """
+    good = write(tmp_path / "good.toml")
+    bad = write(tmp_path / "bad.toml", expected="20.0")
+    output = tmp_path / "both"
+    assert main([good, "--json", "--jobs", "1"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    typed = [good, bad, "--jobs", "1"]
+    assert main([*typed, "--output", str(output), "--lang", "en"]) == 1
+    text = capsys.readouterr().out
+    for file in (good, bad):
+        folder = output / Path(file).stem
+        assert f"{file}\n{folder / 'index.html'}\n" in text
+        assert (folder / "en.html").exists()
+    assert main([*typed, "--json"]) == 1
+    first, second = json.loads(capsys.readouterr().out)["files"]
+    assert first == {"file": good, **alone}
+    assert second["claims"][0]["verdict"] == "refuted"
+    broken = tmp_path / "broken.toml"
+    broken.write_text("[[claim]]\nide = 1\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_claims, "run_study", forbidden)
+        assert main([good, str(broken)]) == 2
+    assert "broken.toml" in capsys.readouterr().err
+
+
+def test_files_of_one_name_have_no_folders(tmp_path, capsys):
+    """Two reports cannot lie in one folder."""
+    (tmp_path / "more").mkdir()
+    files = [write(tmp_path / "a.toml"), write(tmp_path / "more" / "a.toml")]
+    assert main([*files, "--output", str(tmp_path / "o")]) == 2
+    assert "different names" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("relatoin", "relation"), ("divsor", "divisor"), ("quantiti", "quantity")],
+)
+def test_a_field_that_is_misspelt_is_told(tmp_path, capsys, typed, meant):
+    """The nearest field that there is stands in the message."""
+    path = Path(write(tmp_path / "claim.toml"))
+    line = f'{typed} = "x"\n'
+    path.write_text(path.read_text().replace("relation =", f"{line}relation =", 1))
+    assert main([str(path)]) == 2
+    assert f"Did you mean {meant!r}?" in capsys.readouterr().err
 
 
 def test_report_is_rendered_again(finished, tmp_path):
@@ -331,3 +384,66 @@ def test_page_tells_how_to_judge_again(copied, monkeypatch):
     for name in ("measurements.csv", "claims.json", "claims.toml"):
         again = copied / arguments[-1] / name
         assert again.read_bytes() == (copied / name).read_bytes()
+
+
+def test_verdicts_are_a_table():
+    """Each case of each check has its line: what was measured, and what was claimed."""
+    found = judge(Path(__file__).parents[2] / "docs" / "own-claim.toml")
+    cases = [
+        (claim["id"], case["outcome"])
+        for claim in found["claims"]
+        for interpretation in claim["interpretations"]
+        for check in interpretation["checks"]
+        for case in check["cases"]
+    ]
+    table = found.frame()
+    assert list(zip(table.claim, table.outcome, strict=True)) == cases
+    for line in table.itertuples():
+        value = float(line.measured.partition(" ")[0])
+        kind, _, bound = line.claimed.rpartition(" ")
+        if kind in {"at least", "at most"}:
+            above = value >= float(bound)
+            assert (kind == "at least") == (above == (line.outcome == "supported"))
+    assert "<table" in (page := found._repr_html_())
+    assert all(claim in page for claim, _ in cases)
+
+
+def test_a_limit_is_told_in_words(tmp_path, capsys):
+    """A check of a limit has no region; theory decides it, and both tables say so."""
+    path = tmp_path / "limit.toml"
+    path.write_text(
+        '[[claim]]\nid = "limit"\ntopic = "weights"\nstatement = "It ends at zero."\n'
+        '[[claim.interpretation]]\nid = "one"\nquantifier = "limit"\n'
+        '[[claim.interpretation.check]]\nquantity = "entropy"\n'
+        'relation = "tends_to"\nto = "zero"\n'
+        'domain = { d_k = [4, 16], n_keys = [8, 8], distributions = ["gaussian"] }\n'
+    )
+    assert main([str(path), "--fail-on", "none"]) in {0, 4}
+    assert "which theory decides" in capsys.readouterr().out
+    assert "which theory decides" in judge(path).frame().claimed.iloc[0]
+
+
+def test_a_ratio_is_held_against_that_of_two_expectations():
+    """Of divisors of one's own, too; the exact value is written with the case."""
+    check = {
+        "quantity": "jacobian_trace",
+        "divisor": "d_k^0.6/sqrt",
+        "relation": "equals",
+        "expected": "reference",
+        "tolerance": 0.05,
+        "domain": {"d_k": [16, 16], "n_keys": [32, 32], "distributions": ["gaussian"]},
+    }
+    claim = {
+        "id": "ratio",
+        "topic": "gradients",
+        "statement": "It is what theory says.",
+        "interpretation": [{"id": "one", "label": "It is.", "check": [check]}],
+    }
+    found = judge({"claim": [claim]})
+    assert found["not_judged"] == []
+    (judged,) = found["claims"]
+    assert judged["verdict"] == "supported"
+    (case,) = judged["interpretations"][0]["checks"][0]["cases"]
+    point = parse_point("gaussian", "gaussian", 16, 32)
+    exact = reference("jacobian_trace", point, "d_k^0.6/sqrt", "mean")
+    assert case["exact"] == pytest.approx(exact.value, rel=1e-12)

@@ -91,6 +91,7 @@ def run_report(tmp_path, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_failing_point_is_told_and_replayed(monkeypatch, tmp_path, run_report, capsys):
     """A planted bug: the report ends with its traceback; its command, alone, fails at
     the same replicates; with the error gone, the run goes on where it was.

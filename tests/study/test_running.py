@@ -265,6 +265,7 @@ def test_claims_point_at_rows_of_the_table(plain):
     assert set(named) <= known
 
 
+@pytest.mark.slow
 def test_record_says_nothing_of_how_it_ran(workers, plain, tmp_path):
     """What goes to run.json is the same whatever the workers and batches were."""
     records = []

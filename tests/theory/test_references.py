@@ -88,7 +88,8 @@ def test_divisors_are_the_definitions(d_k):
     }
     assert set(expected) == set(DIVISORS)
     for name, value in expected.items():
-        assert math.isclose(divisor_value(name, d_k), value, rel_tol=1e-15)
+        point = parse_point("gaussian", "gaussian", d_k)
+        assert math.isclose(divisor_value(name, point), value, rel_tol=1e-15)
 
 
 def test_theory_never_asks_attention():
@@ -172,7 +173,6 @@ def test_entropy_identity_is_zero_for_standard_gaussian_keys():
     ("distribution_q", "distribution_k", "n_keys", "divisor", "summary"),
     [
         ("gaussian", "gaussian", 8, "sqrt", "median"),
-        ("gaussian", "gaussian", 8, "none/sqrt", "mean"),
         ("gaussian", "gaussian", None, "sqrt", "mean"),
         ("uniform", "gaussian", 8, "sqrt", "mean"),
         ("gaussian", "rademacher", 8, "sqrt", "mean"),
@@ -185,9 +185,7 @@ def test_entropy_identity_is_zero_for_standard_gaussian_keys():
 def test_no_row_reference_where_none_is_known(
     distribution_q, distribution_k, n_keys, divisor, summary
 ):
-    """Other distributions, quantiles, ratios of divisors and pairs have no value over
-    rows.
-    """
+    """Other distributions, quantiles and pairs have no value over rows."""
     point = parse_point(distribution_q, distribution_k, 4, n_keys)
     for name in ROW_NAMES:
         assert reference(name, point, divisor, summary) is None
@@ -197,10 +195,25 @@ def test_no_reference_for_what_theory_does_not_know():
     """Quantities outside the table and unknown kurtoses give None."""
     point = parse_point("gaussian", "gaussian", 4, 8)
     assert reference("gradient_query", point, "sqrt", "mean") is None
-    assert reference("score_variance", point, "none/sqrt", "value") is None
+    assert reference("gradient_query", point, "none/sqrt", "mean") is None
     heavy = parse_point("student_t3", "gaussian", 4)
     assert reference("score_excess_kurtosis", heavy, "none", "value") is None
     assert reference("score_variance", heavy, "none", "value") is not None
+
+
+def test_a_ratio_is_that_of_two_expectations():
+    """The variance by two divisors, by hand; rows, by their own references."""
+    point = parse_point("gaussian", "gaussian", 16, 8)
+    found = reference("score_row_variance", point, "none/sqrt", "mean")
+    assert math.isclose(found.value, 16.0, rel_tol=1e-14)
+    over, under = (
+        reference("jacobian_trace", point, one, "mean") for one in ("13.5", "ln(n)")
+    )
+    found = reference("jacobian_trace", point, "13.5/ln(n)", "mean")
+    assert math.isclose(found.value, over.value / under.value, rel_tol=1e-14)
+    assert found.error >= over.error / under.value
+    identity = reference("entropy_identity", point, "none/sqrt", "mean")
+    assert identity is None  # 0 over 0
 
 
 def test_references_are_plain_floats():

@@ -5,11 +5,12 @@ verdicts, numbers and their rows come from the results and nowhere else.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pandas as pd
 
 from montecarlo.claims.catalogue import read_catalogue
@@ -48,6 +49,14 @@ class Results:
     curves: pd.DataFrame
     claims: ReportRecord  # what claims.json holds
     run: dict[str, Any]  # what run.json holds
+    selected: bool = False  # whether claims that were judged are left out
+
+    def only(self, catalogue: Catalogue) -> "Results":
+        """Return them with the claims of a catalogue alone."""
+        chosen = {claim.id for claim in catalogue.claim}
+        claims = tuple(one for one in self.claims.claims if one.id in chosen)
+        kept = msgspec.structs.replace(self.claims, claims=claims)
+        return replace(self, claims=kept, selected=True)
 
 
 def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: What is written where nothing else is asked for.
 DEFAULT = "html"
+#: The one that has flavours.
+MARKDOWN = "markdown"
 #: Their names; nothing of them is imported before it is asked for.
 FORMATS = (DEFAULT, *(m.name for m in iter_modules(__path__) if m.name != DEFAULT))
 

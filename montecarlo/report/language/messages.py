@@ -3,8 +3,8 @@
 ``python -m montecarlo.report.language.messages`` brings the catalogues up to date.
 
 Messages stand in the templates, as ``_("…")`` and ``plain("…")``, in the modules of
-figures, as ``message("…")``, in the catalogue of claims, and in the table of
-distributions.
+figures, as ``message("…")``, in the catalogue of claims, and in the tables of
+distributions and quantities.
 """
 
 import sys
@@ -17,7 +17,9 @@ from babel.messages.extract import extract_python
 from babel.messages.pofile import read_po, write_po
 from jinja2.ext import babel_extract
 
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.recorded import RECORDED
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
@@ -51,6 +53,8 @@ def source_messages() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     in_catalogue = [(str(words), place) for words, place in read_catalogue().words()]
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
+    known = {**QUANTITIES, **RECORDED}.values()
+    named += [(one.words, "a quantity") for one in known if one.words]
     in_package = (*_in_templates(), *_in_figures())
     for message, place in (*in_package, *named, *in_catalogue):
         places = found.setdefault(message, [])

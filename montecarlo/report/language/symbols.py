@@ -1,6 +1,6 @@
 """Symbols: quantities, summaries, divisors and checks as LaTeX, the same everywhere."""
 
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.number_formats import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES
@@ -18,7 +18,7 @@ _SCORE = r"q\cdot k"
 
 def divisor_symbol(divisor: str) -> str:
     """Return what scores are divided by, as LaTeX."""
-    return DIVISORS[divisor].symbol
+    return parse_divisor(divisor).symbol
 
 
 def row_symbol(quantity: str, summary: str, divisor: str) -> str:

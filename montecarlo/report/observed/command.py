@@ -43,9 +43,9 @@ from montecarlo.report.observed.stepping import (
 )
 from montecarlo.report.observed.terminal import print_observed
 from montecarlo.report.options import choose_languages
-from montecarlo.report.terminal import open_bar
 from montecarlo.results.ownership import file_hash
 from montecarlo.results.publishing import publishing
+from montecarlo.study.progress import open_bar
 
 
 def read_files(typed: Sequence[str]) -> tuple[Path, ...]:

@@ -13,7 +13,8 @@ from montecarlo.applied.words import (
 )
 from montecarlo.printing import print_lines, printable
 from montecarlo.report.content.observed.views import ObservedView
-from montecarlo.report.terminal import make_table, open_console
+from montecarlo.report.terminal import make_table
+from montecarlo.study.progress import open_console
 
 #: Heads that the terminal lists.
 MOST_LINES = 12

@@ -20,10 +20,32 @@ from montecarlo.report.content.views import ClaimView, Findings, InterpretationV
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
 from montecarlo.report.figures.captions.legends import Legend, read_legends
+from montecarlo.report.figures.judging.cases import CASES, case_rows, drawn_checks
 from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.report.language.catalogues import Language
+from montecarlo.report.language.own_words import Shown
+from montecarlo.report.language.symbols import check_formula
 from montecarlo.report.render.embedding import Figure, Spread, draw_figures
 from montecarlo.report.render.numbering import Numbers, number_all
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """How posts are written.
+
+    Attributes
+    ----------
+    flavour : str
+        A name in `montecarlo.report.render.flavours.FLAVOURS`.
+    front_matter : tuple of str or None
+        Keys, as ``KEY`` or ``KEY=VALUE``; None: those of the flavour.
+    """
+
+    flavour: str = "kramdown"
+    front_matter: tuple[str, ...] | None = None
+
+
+KRAMDOWN = Post()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +64,7 @@ class Contents:
     threshold_panels: Sequence[tuple[ClaimView, InterpretationView]]
     explorer: Explorer | None  # values to try
     languages: Sequence[str]  # codes of the pages that are written together
+    post: Post  # how Markdown is written
 
     @property
     def numbers(self) -> Numbers:
@@ -66,6 +89,15 @@ class Contents:
         topics = {claim.outcome.topic for claim in findings.claims}
         return number_all(set(self.figures), tables, topics, own=findings.own)
 
+    @property
+    def case_panels(self) -> list[tuple[Shown, str]]:
+        """What the panels of the figure of own claims show: sentence and formula."""
+        statements = {one.outcome.id: one.statement for one in self.findings.claims}
+        return [
+            (statements[name], check_formula(check))
+            for name, check in drawn_checks(self.findings.record.claims)
+        ]
+
 
 #: Renders a file of contents in a language.
 Render = Callable[[Contents, Language], str]
@@ -82,12 +114,13 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     *,
     spread: Spread = map,
     authors: Mapping[str, AuthorText] | None = None,
+    post: Post = KRAMDOWN,
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
 
     Parameters
     ----------
-    results, catalogue, languages, authors
+    results, catalogue, languages, authors, post
         As for `montecarlo.report.making.make_report`.
     names : iterable of str
         Keys of `FIGURES`: those to draw.
@@ -100,10 +133,20 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     facts = figure_facts(*tables)
     specs = {name: FIGURES[name] for name in names if name in facts}
     findings = gather(results, catalogue)
+    errata: Sequence[Erratum] = []
+    # one of some claims would say that the others hold, and of a few sizes that what
+    # holds at others fails
+    if not results.selected and results.run["preset"] != "quick":
+        errata = make_errata(findings, catalogue, languages, authors)
+    figures = draw_figures(specs, tables, folder, spread)
+    if findings.own:
+        cases = (case_rows(findings.record.claims), tables[1])
+        figures = {**draw_figures({CASES.id: CASES}, cases, folder, spread), **figures}
+        facts = {CASES.id: {}, **facts}
     return Contents(
         findings,
-        make_errata(findings, catalogue, languages, authors),
-        draw_figures(specs, tables, folder, spread),
+        errata,
+        figures,
         topic_tables(results.measurements),
         facts,
         audit_rows(results.measurements),
@@ -112,4 +155,5 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         threshold_panels(results.curves, findings),
         read_explorer(*tables),
         languages,
+        post,
     )

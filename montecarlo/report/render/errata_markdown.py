@@ -1,7 +1,7 @@
 r"""An erratum as Markdown that its author pastes: formulas as the text writes them.
 
 In: the erratum's page.  Out: the same words as Markdown, each formula between the
-signs of that text's own Markdown.
+signs of that text's own Markdown; in another flavour than kramdown, as it writes them.
 """
 
 import re
@@ -10,7 +10,8 @@ from functools import partial
 
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.language.catalogues import Language
-from montecarlo.report.render.contents import Contents, File
+from montecarlo.report.render.contents import KRAMDOWN, Contents, File
+from montecarlo.report.render.flavours import FLAVOURS, front_matter
 from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.pages import render_erratum
 
@@ -41,7 +42,25 @@ def _render_erratum(
 ) -> str:
     """Return the erratum of a text as Markdown."""
     page = render_erratum(contents, language, erratum, quotable=True)
-    return erratum_markdown(erratum.key, page, link)
+    front = ""
+    if contents.post.front_matter:  # what is pasted has none, if it is not asked for
+        heading = read_html(page).find("h1")
+        title = "" if heading is None else heading.get_text().strip()
+        front = front_matter(language.code, title, contents.post.front_matter)
+    return front + _erratum_text(contents, language, erratum.key, page, link)
+
+
+def _erratum_text(
+    contents: Contents,
+    language: Language,
+    key: str,
+    page: str,
+    link: Callable[[str], str],
+) -> str:
+    if contents.post.flavour == KRAMDOWN.flavour:  # as the texts are written
+        return erratum_markdown(key, page, link)
+    flavour = FLAVOURS[contents.post.flavour]
+    return to_markdown(read_html(page), link, flavour, language.code)
 
 
 def erratum_markdown(key: str, page: str, link: Callable[[str], str] = str) -> str:

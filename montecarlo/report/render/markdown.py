@@ -1,4 +1,4 @@
-"""Markdown from a page: the same words and numbers, for sites that kramdown renders.
+"""Markdown from a page: the same words and numbers, for static sites.
 
 In: HTML of our own templates, with the LaTeX of each formula.  Out: Markdown as
 kramdown reads it, formulas between double dollars, which it hands to MathJax.
@@ -8,6 +8,7 @@ Nothing in it can be taken for a tag of Liquid, which sites run over posts first
 import re
 from collections.abc import Callable
 from itertools import groupby
+from typing import ClassVar
 
 from bs4 import BeautifulSoup
 from bs4.builder import HTMLTreeBuilder
@@ -67,36 +68,87 @@ def _is_block(element: PageElement) -> bool:
     return isinstance(element, Tag) and element.name in _BLOCKS
 
 
-def to_markdown(element: Tag, link: Callable[[str], str] = str) -> str:
-    """Return an element as Markdown; ``link`` says what becomes of addresses."""
-    return _Converter(link).convert_soup(element).strip("\n") + "\n"
+def to_markdown(
+    element: Tag,
+    link: Callable[[str], str] = str,
+    flavour: "type[Kramdown] | None" = None,
+    code: str = "",
+) -> str:
+    """Return an element as Markdown, by default kramdown's.
+
+    Parameters
+    ----------
+    element : Tag
+    link : callable
+        What becomes of addresses.
+    flavour : type, optional
+    code : str
+        Of the language, for flavours whose names of places are those of a whole site.
+    """
+    return (flavour or Kramdown)(link, code).convert_soup(element).strip("\n") + "\n"
 
 
-class _Converter(MarkdownConverter):
+class Kramdown(MarkdownConverter):
     """Gives kramdown what it reads; methods get an element and the text made of it.
 
     Where markdownify's own way is right for kramdown, there is no method.
+
+    Attributes
+    ----------
+    titled : bool
+        Whether a page has its title as a heading, not in its front matter alone.
+    front_matter : tuple of str
+        What stands before the page, if nothing else is asked for.
     """
 
-    def __init__(self, link: Callable[[str], str]) -> None:
+    titled: ClassVar[bool] = False
+    front_matter: ClassVar[tuple[str, ...]] = ("layout=post", "title", "lang")
+
+    def __init__(self, link: Callable[[str], str], code: str = "") -> None:
         # wrap: a paragraph is one line, however long
         super().__init__(
             bullets="-", strip=["em"], sup_symbol="<sup>", wrap=True, wrap_width=None
         )
-        self.link = link
+        self.link, self.code = link, code
 
     def escape(self, text: str, _: object = None) -> str:
         """Return text that Markdown, Liquid and MathJax leave as it is."""
         text = _SIGNS.sub(r"\\\1", text.replace("&", "&amp;")).replace("$", "&#36;")
         return re.sub(r"\{(?=[{%:])", "&#123;", text)
 
-    def convert_p(self, _el: Tag, text: str, **_: object) -> str:
-        line = _START.sub(r"\1\\", text.strip())
+    def convert_p(self, el: Tag, text: str, **_: object) -> str:
+        line = text.strip()
+        formula = el.find("math")
+        if formula is not None and _is_alone(formula, el):
+            line = self.write_block_formula(_latex(formula))
+        else:
+            line = self.begin(line)
         return f"\n\n{line}\n\n" if line else ""
 
+    def begin(self, line: str) -> str:
+        """Return a paragraph that is no list, heading or definition."""
+        return _START.sub(r"\1\\", line)
+
+    def write_formula(self, latex: str) -> str:
+        """Return a formula within a line."""
+        return f"$${latex}$$"
+
+    #: A formula that stands alone: kramdown sees that itself.
+    write_block_formula = write_formula
+
+    def name_heading(self, heading: str, name: str) -> str:
+        """Return a heading that links can name."""
+        return f"{heading} {{#{name}}}"
+
+    def name_block(self, block: str, name: str) -> str:
+        """Return a table or a picture that links can name."""
+        return f"{block}\n{{: #{name}}}"
+
     def convert_hN(self, n: int, el: Tag, text: str, *_: object) -> str:  # noqa: N802
-        anchor = f" {{#{el['id']}}}" if "id" in el.attrs else ""
-        return f"\n\n{'#' * n} {text.strip()}{anchor}\n\n"
+        heading = f"{'#' * n} {text.strip()}"
+        if "id" in el.attrs:
+            heading = self.name_heading(heading, str(el["id"]))
+        return f"\n\n{heading}\n\n"
 
     def convert_ul(self, el: Tag, text: str, **_: object) -> str:
         """Keep a list and the one right before it from becoming one, by a comment."""
@@ -112,18 +164,25 @@ class _Converter(MarkdownConverter):
         """Make a picture of a file; its address is that of the figure's id."""
         figure = el.find_parent("figure") or el
         address = self.link(f"#{figure.get('id', '')}")
-        return f"![{self.escape(str(el['alt']))}]({address}){_name(figure)}"
+        return self._name(f"![{self.escape(str(el['alt']))}]({address})", figure)
 
     def convert_caption(self, _el: Tag, text: str, **_: object) -> str:
         return f"**{text.strip()}**\n\n"
 
     def convert_table(self, el: Tag, text: str, **_: object) -> str:
-        return f"\n\n{text.strip()}{_name(el)}\n\n"
+        return f"\n\n{self._name(text.strip(), el)}\n\n"
+
+    def _name(self, written: str, block: Tag) -> str:
+        return (
+            self.name_block(written, str(block["id"]))
+            if "id" in block.attrs
+            else written
+        )
 
     def convert_details(self, _el: Tag, text: str, **_: object) -> str:
         return f'\n\n<details markdown="1">{text.rstrip()}\n\n</details>\n\n'
 
-    def convert_summary(self, _el: Tag, text: str, **_: object) -> str:
+    def convert_summary(self, el: Tag, text: str, **_: object) -> str:  # noqa: ARG002
         return f'\n<summary markdown="span">{text.strip()}</summary>\n\n'
 
     def convert_pre(self, el: Tag, _text: str, **_: object) -> str:
@@ -135,12 +194,7 @@ class _Converter(MarkdownConverter):
         return f"<code>{code}</code>"
 
     def convert_math(self, el: Tag, _text: str, **_: object) -> str:
-        """Write LaTeX without what a table or Liquid would take."""
-        latex = (el.find("annotation") or el).get_text().strip()
-        latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
-        # two braces are as good with a space between them
-        latex = _LIQUID.sub("{ ", latex).replace("}}", "} }").replace("%}", "% }")
-        return f"$${latex}$$"
+        return self.write_formula(_latex(el))
 
     def convert_a(self, el: Tag, text: str, **_: object) -> str:
         return f"[{text}]({self.link(str(el.get('href', '')))})"
@@ -157,6 +211,14 @@ class _Converter(MarkdownConverter):
         return "<br>"
 
 
-def _name(block: Tag) -> str:
-    """Return the line behind a block that gives it its id."""
-    return f"\n{{: #{block['id']}}}" if "id" in block.attrs else ""
+def _latex(formula: Tag) -> str:
+    """Return LaTeX without what a table or Liquid would take."""
+    latex = (formula.find("annotation") or formula).get_text().strip()
+    latex = latex.replace(r"\|", r"\Vert ").replace("|", r"\vert ")
+    # two braces are as good with a space between them
+    return _LIQUID.sub("{ ", latex).replace("}}", "} }").replace("%}", "% }")
+
+
+def _is_alone(formula: Tag, paragraph: Tag) -> bool:
+    """Tell whether nothing stands beside a formula in its paragraph."""
+    return paragraph.get_text().strip() == formula.get_text().strip()

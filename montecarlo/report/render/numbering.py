@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.specs import SECTIONS
+from montecarlo.report.figures.judging.cases import CASES
 
 #: Sections in their order, each with what stands there.
 Order = Mapping[str, tuple[str, ...]]
@@ -38,6 +39,8 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
     A user's ``own`` claims have one page, which is both.
     """
     shown = [spec for spec in FIGURES.values() if own or spec.on_report == on_report]
+    if own:
+        shown.insert(0, CASES)
     return {
         section: tuple(
             spec.id

@@ -26,6 +26,7 @@ from montecarlo.report.figures.drawing.palette import (
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
 )
+from montecarlo.report.figures.judging.cases import CASES
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.language.templates import read_template
 from montecarlo.report.render.contents import Contents
@@ -108,6 +109,7 @@ def render(
         "script": read_template("report.js") if template in _SCRIPTED else "",
         "evidence": "",
         "numbers": contents.numbers,
+        "case_panels": contents.case_panels if contents.findings.own else (),
         "shown": set(),
         "card": record.report_card,
         "trained": record.trained_model,
@@ -162,7 +164,7 @@ def _environment() -> Environment:
         "arms": ARMS,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
-        "figure_specs": FIGURES,
+        "figure_specs": {**FIGURES, CASES.id: CASES},
         "formats": NUMBER_FORMATS,
         "looks": FORMAT_LOOKS | DIVISOR_LOOKS | ARM_LOOKS | DISTRIBUTION_LOOKS,
         "numbers_in_words": numbers_in_words,

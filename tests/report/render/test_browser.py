@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGES = ("en", "de", "zh", "ja", "es", "index", "erratum-de", "own_report/ja")
 PAGES += tuple(f"evidence-{code}" for code in ("en", "de", "zh", "ja", "es"))
@@ -198,7 +198,6 @@ def test_no_line_begins_with_what_closes_a_formula(visit, report, code):
     assert found.page.evaluate(LOST) != []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_whole_page_is_accessible(visited, scheme):
     """No rule of axe is broken anywhere on a page, with all of its details open."""

@@ -7,7 +7,7 @@ import pytest
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.messages import require_complete, source_messages
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Where the focus is: the element's name and id, and whether it can be seen.
 FOCUS = """() => {

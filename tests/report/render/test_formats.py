@@ -51,6 +51,7 @@ def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
         assert workers.drawn == len(drawn) + len(list(tmp_path.glob("*.*")))
 
 
+@pytest.mark.slow
 def test_formats_are_the_same_whoever_makes_them(report, tmp_path):
     """Posts and fragments too, in every language, by real processes."""
     arguments = report.results, report.catalogue, ["de", "zh"]

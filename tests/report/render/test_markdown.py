@@ -2,15 +2,16 @@
 
 import json
 import re
+from pathlib import Path
 
 import html5lib
 import jinja2
 import msgspec
 import pytest
 
-from montecarlo.report.formats.markdown import front_matter
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.making import make_report
+from montecarlo.report.render.flavours import front_matter
 from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.style import nest, stylesheet
 from tests.report.conftest import CODES
@@ -80,7 +81,7 @@ def test_post_is_fit_for_a_static_site(written, report, code):
     text = (written / f"report-{code}.md").read_text(encoding="utf-8")
     _, front, body = text.split("---\n", 2)
     keys = [line.partition(":")[0] for line in front.splitlines()]
-    assert " ".join(keys) == "audio generated lang layout title translated type"
+    assert keys == ["layout", "title", "lang"]
     assert f"lang: {code}\n" in front
     (title,) = re.findall(r'^title: "([^"]+)"$', front, re.MULTILINE)
     assert title == report.page(code).root.findtext("head/title")
@@ -117,9 +118,17 @@ def test_post_says_what_the_page_says(written, report, code):
 
 def test_title_cannot_end_early():
     """A double quote in a title becomes a single one."""
-    assert "title: \"a 'b' c\"\n" in front_matter("en", 'a "b" c')
-    assert "translated: false" in front_matter("en", "x")
-    assert "translated: true" in front_matter("de", "x")
+    assert "title: \"a 'b' c\"\n" in front_matter("en", 'a "b" c', ["title"])
+
+
+def test_front_matter_is_what_is_asked_for():
+    """Keys in their order, those that are known with our values; none, if none is."""
+    keys = ["type=note", "translated", "lang"]
+    assert front_matter("de", "x", keys) == (
+        "---\ntype: note\ntranslated: true\nlang: de\n---\n\n"
+    )
+    assert "translated: false" in front_matter("en", "x", keys)
+    assert front_matter("de", "x", []) == ""
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -259,6 +268,7 @@ def test_findings_say_what_the_record_says(written, report):
     assert "python -m montecarlo report" in found["command"]
 
 
+@pytest.mark.slow
 def test_own_claims_are_written_in_every_format(own_report, tmp_path):
     """A user's own texts come through, in all formats, without a tag of Liquid."""
     formats = ("markdown", "fragment", "json")
@@ -271,3 +281,39 @@ def test_own_claims_are_written_in_every_format(own_report, tmp_path):
     found = json.loads((tmp_path / "findings.json").read_text(encoding="utf-8"))
     assert found["languages"] == ["de", "ja"]
     assert all(claim["statement"] for claim in found["claims"])
+
+
+INCLUDE = Path(__file__).parents[3] / "docs" / "jekyll" / "claim.html"
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_post_quotes_a_claim(liquid, written, report, code):
+    """The include puts sentence, finding, figure and source into a post."""
+    data = json.loads((written / f"quotations-{code}.json").read_bytes())
+    page = report.page(code)
+    assert set(data["claims"]) == {claim["id"] for claim in report.claims["claims"]}
+    values = {"site": {"data": {f"quotations-{code}": data}}}
+    asked = {"claim": "linear-variance", "lang": code, "figure": "variance"}
+    made = liquid(INCLUDE.read_text(encoding="utf-8"), {**values, "include": asked})
+    root = html5lib.parse(made, namespaceHTMLElements=False)
+    (article,) = (
+        e for e in page.root.iter("article") if e.get("id") == "claim-linear-variance"
+    )
+    (found,) = (e for e in article.iter("p") if e.get("class") == "finding")
+    text = "".join(root.itertext())
+    for number in found.iter("data"):
+        assert (number.text or "").strip() in text
+    (image,) = root.iter("img")
+    assert image.get("src") == "/figures/variance.svg"
+    assert image.get("alt") == data["figures"]["variance"]["alternative"]
+    (cite,) = root.iter("cite")
+    assert "python -m montecarlo report" in cite.text
+    verdicts = {claim["id"]: claim["verdict"] for claim in report.claims["claims"]}
+    (outer,) = (e for e in root.iter("figure"))
+    assert outer.get("data-verdict") == verdicts["linear-variance"]
+    plain = liquid(
+        INCLUDE.read_text(encoding="utf-8"),
+        {**values, "include": {"claim": "linear-variance", "lang": code}},
+    )
+    assert "<img" not in plain
+    assert "<blockquote>" in plain

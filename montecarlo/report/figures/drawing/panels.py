@@ -50,17 +50,21 @@ def house_style(salt: str) -> Iterator[None]:
         yield
 
 
-def panels(rows: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
+def panels(
+    rows: int, columns: int, height: float, kind: type[Figure] = Figure
+) -> tuple[Figure, list[Axes]]:
     """Return an empty figure and its panels, row by row of some inches each."""
-    figure = Figure(figsize=(WIDTH, rows * height + 0.35), layout="constrained")
+    figure = kind(figsize=(WIDTH, rows * height + 0.35), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False)
     return figure, list(axes.flat)
 
 
-def panels_for(count: int, columns: int, height: float) -> tuple[Figure, list[Axes]]:
+def panels_for(
+    count: int, columns: int, height: float, kind: type[Figure] = Figure
+) -> tuple[Figure, list[Axes]]:
     """Return panels for so many items: at most so many columns, none left empty."""
     columns = min(columns, count)
-    figure, axes = panels(-(-count // columns), columns, height)
+    figure, axes = panels(-(-count // columns), columns, height, kind)
     for spare in axes[count:]:
         spare.remove()
     return figure, axes[:count]
@@ -247,7 +251,22 @@ def legend_below(figure: Figure, keys: Sequence[Artist], **style: float) -> None
     figure.legend(handles=keys, loc="outside lower center", ncols=len(keys), **style)
 
 
+#: What mathtext lacks, and what it has for it.
+_SPELLED = {
+    r"\lVert": r"\|",
+    r"\rVert": r"\|",
+    r"\lvert": "|",
+    r"\rvert": "|",
+    r"\mathbb{1}": "1",
+    r"\ge": r"\geq",
+    r"\left(": "(",
+    r"\right)": ")",
+}
+
+
 def symbol_of(quantity: str) -> str:
     """Return a quantity's symbol in the part of LaTeX that mathtext knows."""
     symbol = QUANTITIES[quantity].symbol
-    return symbol.replace(r"\lVert", r"\|").replace(r"\rVert", r"\|")
+    for known, spelled in _SPELLED.items():
+        symbol = symbol.replace(known, spelled)
+    return symbol

@@ -1,0 +1,204 @@
+"""A figure of a question of one's own: what `montecarlo.grid` found, over a size."""
+
+from collections.abc import Iterator
+from io import BytesIO
+from itertools import cycle
+from textwrap import fill
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import ScalarFormatter
+from pandas import DataFrame, Series, isna
+
+from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.errors import InputError
+from montecarlo.names import look_up
+from montecarlo.report.figures.drawing.palette import (
+    BLUE,
+    GREEN,
+    INK,
+    MUTED,
+    OCHRE,
+    PURPLE,
+    SIGNS,
+    VERMILLION,
+    Look,
+)
+from montecarlo.report.figures.drawing.panels import (
+    house_style,
+    key_of,
+    line_key,
+    logarithmic,
+    panels_for,
+    plot_estimates,
+    powers_of_two,
+    symbol_of,
+)
+from montecarlo.study.measured import SUMMARIES, plain_words
+
+#: What may stand on the x axis, and what else may tell series apart.
+SIZES = ("d_k", "n_keys")
+VARIED = (
+    *("divisor", "distribution_q", "distribution_k", "dependence", "initialisation"),
+    *("number_format", "softmax", *SIZES),
+)
+#: What else a frame holds.
+COLUMNS = ("quantity", "summary", "estimate", "ci_low", "ci_high", "reference")
+#: From these ratios of ends on, an axis is logarithmic.
+WIDE, TALL = 8.0, 30.0
+#: Series of a panel that marks and colours tell apart.
+MOST_SERIES = len(SIGNS)
+COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK)
+#: Characters of a title across a figure.
+TITLE_WIDTH = 80
+LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
+#: What stands before a value that does not say whose it is.
+_PLAIN = {"distribution_q": "q ", "distribution_k": "k "}
+
+
+class Picture(Figure):
+    """A figure that a notebook shows, whichever its backend."""
+
+    def _repr_png_(self) -> bytes:
+        content = BytesIO()
+        self.savefig(content, format="png", dpi=120)
+        return content.getvalue()
+
+
+def figure(frame: DataFrame, x: str | None = None) -> Figure:
+    """Draw estimates with their 95 % intervals and exact values over d_k or n.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `montecarlo.grid`, or rows of measurements.csv; a panel for each quantity
+        and summary, a series for each of what else differs.
+    x : {"d_k", "n_keys"}, optional
+        By default the one with more values.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        ``figure(frame).savefig("sweep.svg")`` writes it.
+
+    Raises
+    ------
+    InputError
+        If there is nothing to draw, or are too many series for a panel.
+
+    Examples
+    --------
+    >>> from montecarlo import figure, grid
+    >>> frame = grid(d_k=[4, 16], n_keys=[8], quantity=["entropy"], most=64)
+    >>> len(figure(frame).axes)
+    1
+    """
+    lacking = {*COLUMNS, *VARIED} - {*frame.columns}
+    if lacking or frame.empty:
+        raise InputError(
+            "frame must hold rows as grid returns them, got "
+            f"{f'none of {min(lacking)!r}' if lacking else 'no row'}"
+        )
+    for name in frame["quantity"].unique():
+        look_up("quantity", str(name), QUANTITIES)
+    if x not in {None, *SIZES}:
+        raise InputError(f"x must be 'd_k' or 'n_keys', got {x!r}")
+    x = x or max(SIZES, key=lambda size: frame[size].nunique())
+    varied = frame[[name for name in VARIED if name != x]].nunique().gt(1)
+    names = list(varied.index[varied])
+    labels = frame.apply(lambda row: ", ".join(_labels(row, names)), axis=1)
+    if labels.nunique() > MOST_SERIES:
+        raise InputError(
+            f"frame must have at most {MOST_SERIES} series, got {labels.nunique()}: "
+            f"by {', '.join(names)}"
+        )
+    table = frame.assign(label=labels)
+    looks = dict(_looks(table, names[:1]))
+    parts = list(table.groupby(["quantity", "summary"], sort=False))
+    columns = min(2, len(parts))
+    with house_style("sweep"):
+        drawn, axes = panels_for(len(parts), columns, 2.7, Picture)
+        for one, ((quantity, summary), rows) in zip(axes, parts, strict=True):
+            _plot(one, rows, x, looks)
+            title = _title(str(quantity), str(summary))
+            one.set_title(fill(title, TITLE_WIDTH // columns), fontsize="small")
+            one.set_ylabel(f"${symbol_of(str(quantity))}$")
+            one.set_xlabel(LABELS[x])
+        keys = list(_keys(frame, looks, named=bool(names)))
+        if keys:
+            in_a_line = 2 if len(names) > 1 else 3
+            _make_room(drawn, -(-len(keys) // in_a_line))
+            drawn.legend(
+                handles=keys,
+                loc="outside lower center",
+                ncols=min(in_a_line, len(keys)),
+                fontsize="small",
+            )
+    return drawn
+
+
+def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
+    for label, look in looks.items():
+        series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
+        series = series.astype({x: float})
+        known = series[series["reference"].notna()]
+        axes.plot(
+            known[x], known["reference"].astype(float), color=MUTED, linewidth=1.0
+        )
+        plot_estimates(axes, series[series["ci_low"].notna()], look, x)
+    sizes = rows[x].dropna().astype(float)
+    if sizes.max() >= WIDE * sizes.min():
+        powers_of_two(axes, sizes, 2)
+    values = rows["estimate"].astype(float)
+    if values.min() > 0.0 and values.max() >= TALL * values.min():
+        logarithmic(axes)
+    else:
+        axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
+
+
+def _make_room(drawn: Figure, lines: int) -> None:
+    """Let a figure grow by the lines of its legend."""
+    width, height = drawn.get_size_inches()
+    drawn.set_size_inches(width, height + 0.24 * lines)
+
+
+def _looks(table: DataFrame, coloured: list[str]) -> Iterator[tuple[str, Look]]:
+    """Yield how each series looks: coloured by what is named first, with marks."""
+    firsts = table[coloured[0]] if coloured else table["label"]
+    colours = dict(zip(dict.fromkeys(firsts), cycle(COLOURS), strict=False))
+    first_of = dict(zip(table["label"], firsts, strict=True))
+    for marker, (label, first) in zip(SIGNS, first_of.items(), strict=False):
+        yield label, Look(colours[first], marker, size=4.5)
+
+
+def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
+    """Say what tells a series from the others."""
+    for name in names:
+        value = row[name]
+        if isna(value):  # pairs have no keys
+            continue
+        if name == "divisor":
+            parts = [parse_divisor(part).symbol for part in str(value).split("/")]
+            told = [f"$c = {part}$" for part in parts]
+            yield " over ".join(told)
+        elif name in SIZES:
+            yield f"{LABELS[name]} = {int(value)}"
+        else:
+            yield f"{_PLAIN.get(name, '')}{value}"
+
+
+def _keys(frame: DataFrame, looks: dict[str, Look], *, named: bool) -> Iterator[Line2D]:
+    for label, look in looks.items() if named else ():
+        key = key_of(look)
+        key.set_label(label)
+        yield key
+    if frame["reference"].notna().any():
+        yield line_key("-", "exact", MUTED)
+
+
+def _title(quantity: str, summary: str) -> str:
+    told = plain_words(QUANTITIES[quantity].words)
+    return told if summary in {"mean", "value"} else f"{told}, {SUMMARIES[summary]}"

@@ -1,0 +1,168 @@
+"""One row as an answer: its numbers, and how they are said."""
+
+import html
+import math
+import re
+from dataclasses import dataclass
+
+from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
+
+#: What the summaries of rows are called.
+SUMMARIES = {
+    "mean": "mean over rows",
+    "median": "median over rows",
+    "q10": "10 % quantile over rows",
+    "q90": "90 % quantile over rows",
+    "spread": "90 % quantile over 10 % quantile",
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Measurement:
+    """One row of the table: the columns of measurements.csv.
+
+    Printed, it says of what it is, with as many digits as its error supports.
+    """
+
+    distribution_q: str
+    distribution_k: str
+    dependence: str
+    initialisation: str
+    d_k: int
+    n_queries: int
+    n_keys: int | None
+    divisor: str
+    number_format: str
+    softmax: str
+    quantity: str
+    summary: str
+    estimate: float
+    std_error: float
+    ci_low: float
+    ci_high: float
+    n_replicates: int
+    reference: float | None
+    reference_error: float | None
+    row_id: str
+
+    def __str__(self) -> str:
+        """Say of what it is, the estimate, its interval and the exact value."""
+        told = [f"{name:<10}  {value}" for name, value in self.lines()]
+        return "\n".join([self.heading, f"  {self.point}", *told])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Show the same as a table, in a notebook."""
+        rows = "".join(
+            f"<tr><th scope=row>{html.escape(name)}</th>"
+            f"<td>{html.escape(value)}</td></tr>"
+            for name, value in self.lines()
+        )
+        heading, point = html.escape(self.heading), html.escape(self.point)
+        return f"<table><caption>{heading}<br>{point}</caption>{rows}</table>"
+
+    @property
+    def heading(self) -> str:
+        """What is measured, in words."""
+        told = [plain_words(QUANTITIES[self.quantity].words)]
+        told += [SUMMARIES[one] for one in (self.summary,) if one in SUMMARIES]
+        return f"{'; '.join(told)} ({self.quantity})"
+
+    @property
+    def point(self) -> str:
+        """Its design point and its divisor, in words."""
+        entries = f"{self.distribution_q} entries"
+        if self.distribution_q != self.distribution_k:
+            entries = f"q {self.distribution_q}, k {self.distribution_k}"
+        told = [entries]
+        if self.dependence != "none":
+            told.append(f"dependence {self.dependence}")
+        if self.initialisation:
+            told.append(self.initialisation)
+        told.append(f"d_k = {self.d_k}")
+        if self.n_keys is not None:
+            told.append(f"n = {self.n_keys}")
+        if self.number_format != "float64":
+            told.append(f"weights in {self.number_format}, softmax {self.softmax}")
+        return ", ".join([*told, self._divided()])
+
+    def _divided(self) -> str:
+        """Say what scores are divided by, and what that is here."""
+        if getattr(QUANTITIES[self.quantity], "divided", True) is False:
+            return "the same by any divisor"
+        parts = []
+        for name in self.divisor.split("/"):
+            divisor = parse_divisor(name)
+            shown = divisor.text
+            value = f"{divisor.value(self.d_k, self.n_keys):.6g}"
+            parts.append(shown if shown == value else f"({shown} = {value})")
+        if len(parts) == 2:
+            return f"scores / {parts[0]} over scores / {parts[1]}"
+        return "undivided scores" if parts == ["1"] else f"scores / {parts[0]}"
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return names and values: estimate, interval, exact value, replicates."""
+        error = self.std_error
+        estimate = round_to(self.estimate, error)
+        if error > 0.0:
+            estimate += f" ± {round_to(error, error)}"
+        found = [("estimate", estimate), ("95 %", self._interval())]
+        if self.reference is not None:
+            exact = round_to(self.reference, error / 100.0)
+            rounding = 1e-12 * abs(self.estimate) + (self.reference_error or 0.0)
+            if error > 10.0 * rounding:
+                exact += f" (z = {(self.estimate - self.reference) / error:+.2f})"
+            found.append(("exact", exact))
+        return [*found, ("replicates", str(self.n_replicates))]
+
+    def _interval(self) -> str:
+        """Return the interval, or why there is none."""
+        if math.isnan(self.ci_low):
+            return "none: the distribution lacks the moments that it needs"
+        if math.isinf(self.ci_low) and math.isinf(self.ci_high):
+            return (
+                "none: nearly all of the variance comes from fewer than "
+                f"{FEWEST_BEHIND_A_MEAN} replicates"
+            )
+        low, high = (
+            round_to(one, self.std_error) for one in (self.ci_low, self.ci_high)
+        )
+        return f"[{low}, {high}]"
+
+
+def round_to(value: float, error: float) -> str:
+    """Write a number down to the second digit of an error.
+
+    Parameters
+    ----------
+    value, error : float
+        Without an error, or with one of 0, eight digits are written.
+
+    Examples
+    --------
+    >>> round_to(7.4166726, 0.00027), round_to(123456.0, 4321.0), round_to(2e-20, 1e-22)
+    ('7.41667', '123500', '2.000e-20')
+    """
+    if not math.isfinite(value) or not error > 0.0 or not math.isfinite(error):
+        return f"{value:.8g}"
+    last = math.floor(math.log10(error)) - 1
+    first = math.floor(math.log10(abs(value))) if value else last
+    if -5 <= first < 9 or not value:
+        if last < -15:
+            return f"{value:.8g}"
+        return f"{round(value, -last):.{max(0, -last)}f}"
+    return f"{value:.{max(0, min(first - last, 15))}e}"
+
+
+def plain_words(message: str) -> str:
+    r"""Return a message with its formulas as they are typed.
+
+    Examples
+    --------
+    >>> plain_words(r"share of rows with $p_{\max} \ge 0.9$")
+    'share of rows with p_max >= 0.9'
+    """
+    return re.sub(r"[${}]|\\(?=max)", "", message).replace(r"\ge", ">=")

@@ -1,0 +1,288 @@
+"""Markdown for other sites: each flavour is read by its own tool, nothing is lost."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import html5lib
+import pytest
+from markdown_it import MarkdownIt
+
+from montecarlo.errors import InputError
+from montecarlo.report.command import report_maker
+from montecarlo.report.making import make_report
+from montecarlo.report.render.contents import Post
+from montecarlo.report.render.flavours import FLAVOURS
+from montecarlo.report.render.markdown import read_html, to_markdown
+from tests.report.conftest import CODES
+
+#: Set where missing tools must not pass unnoticed.
+REQUIRED = "MONTECARLO_REQUIRE_DOCUMENTS"
+OTHERS = [name for name in FLAVOURS if name != "kramdown"]
+MKDOCS = """site_name: posts
+theme: {name: mkdocs}
+markdown_extensions:
+  - tables
+  - attr_list
+  - def_list
+  - md_in_html
+  - pymdownx.arithmatex: {generic: true}
+validation: {anchors: warn, unrecognized_links: warn, absolute_links: warn}
+"""
+SPHINX = """project = "posts"
+extensions = ["myst_parser"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+"""
+
+
+def piece(text, flavour):
+    """Convert a piece of HTML."""
+    return to_markdown(read_html(text), str, FLAVOURS[flavour], "es").strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        (
+            "<p>a <math><mi>n</mi></math></p>",
+            {"mkdocs": "a $n$", "myst": "a $n$", "github": "a $`n`$"},
+        ),
+        (
+            "<p><math><mi>n</mi></math></p>",
+            {
+                "mkdocs": "$$\nn\n$$",
+                "myst": "$$\nn\n$$",
+                "github": "```math\nn\n```",
+            },
+        ),
+        (
+            '<h2 id="x">t</h2>',
+            {
+                "mkdocs": "## t { #x }",
+                "myst": "(es-x)=\n## t",
+                "github": '<a id="x"></a>\n\n## t',
+            },
+        ),
+        (
+            '<p><a href="#x">y</a> <a href="report-de.md#x">z</a></p>',
+            {
+                "mkdocs": "[y](#x) [z](report-de.md#x)",
+                "myst": "[y](#es-x) [z](#de-x)",
+                "github": "[y](#x) [z](report-de.md#x)",
+            },
+        ),
+        (
+            "<ul><li>a<ol><li>b</li></ol></li></ul>",
+            {
+                "mkdocs": "-   a\n\n    1.  b",
+                "myst": "- a\n\n  1. b",
+                "github": "- a\n\n  1. b",
+            },
+        ),
+        (
+            "<dl><dt>a</dt><dd>b</dd></dl>",
+            {"mkdocs": "a\n:   b", "myst": "a\n:   b", "github": "**a**\n\nb"},
+        ),
+        (
+            "<details><summary>a &amp; <b>b</b></summary><p>c</p></details>",
+            {
+                "mkdocs": '<details markdown="1">\n<summary markdown="span">a &amp; b',
+                "myst": "<details>\n<summary>a &amp; b</summary>\n\nc\n\n</details>",
+                "github": "<details>\n<summary>a &amp; b</summary>\n\nc\n\n</details>",
+            },
+        ),
+    ],
+)
+def test_piece_is_written_as_its_tool_reads_it(text, written):
+    """Formulas, names of places, lists, definitions and what is folded."""
+    for flavour, wanted in written.items():
+        assert piece(text, flavour).startswith(wanted), flavour
+
+
+SIGNS = "a *b* _c_ [d] e|f `g` <h> ~i~ #j $k$ {l} \\m & n"
+
+
+@pytest.mark.parametrize("flavour", OTHERS)
+@pytest.mark.parametrize("start", ["", "- ", "+ ", "12. ", ": ", "= ", "# ", "> "])
+def test_signs_arrive_as_they_were(flavour, start):
+    """What begins something in Markdown is text again where it is text."""
+    text = start + SIGNS
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    written = piece(f"<p>{escaped}</p>", flavour)
+    shown = html5lib.parse(MarkdownIt().render(written), namespaceHTMLElements=False)
+    assert "".join(shown.itertext()).strip() == text
+    assert [e.tag for e in shown.find("body").iter()] == ["body", "p"]
+
+
+@pytest.fixture(scope="module")
+def posts(report, tmp_path_factory):
+    """Return a function that writes the posts of a flavour, once."""
+    made = {}
+
+    def write(flavour):
+        if flavour not in made:
+            folder = tmp_path_factory.mktemp(flavour)
+            with report.keep_figures():
+                make_report(
+                    report.results,
+                    report.catalogue,
+                    CODES,
+                    folder,
+                    ("markdown",),
+                    post=Post(flavour),
+                )
+            for kind in ("*.csv", "*.json"):  # what posts link to
+                for path in report.folder.glob(kind):
+                    shutil.copy(path, folder)
+            made[flavour] = folder
+        return made[flavour]
+
+    return write
+
+
+def counts(root):
+    """Count what a page has of each kind."""
+    return {tag: len(list(root.iter(tag))) for tag in ("table", "tr", "img", "details")}
+
+
+def on_page(report, code):
+    """Count the same on the report's page, without what needs a script."""
+    root = report.page(code).root
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if "script-only" in (child.get("class") or ""):
+                parent.remove(child)
+    return counts(root)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", CODES)
+def test_github_reads_all_of_it(posts, report, code):
+    """As CommonMark with tables: pictures, folds, and the end of every link."""
+    text = (posts("github") / f"report-{code}.md").read_text(encoding="utf-8")
+    reader = MarkdownIt("commonmark", {"html": True}).enable("table")
+    root = html5lib.parse(reader.render(text), namespaceHTMLElements=False)
+    assert counts(root) == on_page(report, code)
+    names = {e.get("id") for e in root.iter() if e.get("id")}
+    ends = [a.get("href", "") for a in root.iter("a")]
+    assert all(end[1:] in names for end in ends if end.startswith("#"))
+    # the backticks of a formula are a piece of code to the reader of tables
+    formulas = re.findall(r"\$`[^`]+`\$", text)
+    assert len(formulas) > 100
+    assert sum(1 for _ in root.iter("code")) >= len(formulas)
+
+
+@pytest.fixture(scope="module")
+def tools():
+    """Require MkDocs and Sphinx; skipped, or failed if required, without them."""
+    needed = ("mkdocs", "pymdownx", "sphinx", "myst_parser")
+    if not all(map(importlib.util.find_spec, needed)):
+        end = pytest.fail if os.environ.get(REQUIRED) else pytest.skip
+        end(f"{', '.join(needed)} are not all installed")
+
+
+def build(command, folder):
+    """Run a tool, which has to end without a word; returns what it built, by file."""
+    done = subprocess.run(  # noqa: S603 - our own command
+        [sys.executable, "-m", *command],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.returncode == 0
+    return {
+        path.relative_to(folder / "site"): html5lib.parse(
+            path.read_text(encoding="utf-8"), namespaceHTMLElements=False
+        )
+        for path in (folder / "site").rglob("*.html")
+    }
+
+
+def formulas(root, kind):
+    """Return what is between the signs of formulas of a built page."""
+    return [
+        "".join(e.itertext()).strip()
+        for e in root.iter()
+        if kind in (e.get("class") or "").split()
+    ]
+
+
+def main_of(root):
+    """Return the part of a built page that is ours."""
+    return next(e for e in root.iter() if e.get("role") == "main")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tools")
+def test_mkdocs_builds_the_posts(posts, report, tmp_path):
+    """Without a warning, anchors among them, and with all that the pages have."""
+    (tmp_path / "mkdocs.yml").write_text(MKDOCS)
+    (tmp_path / "docs").symlink_to(posts("mkdocs"))
+    (posts("mkdocs") / "index.md").write_text("# Posts\n")
+    pages = build(["mkdocs", "build", "--strict", "--quiet"], tmp_path)
+    for path, root in pages.items():
+        if match := re.match(r"report-(\w\w)", str(path)):
+            main = main_of(root)
+            assert counts(main) == on_page(report, match[1])
+            assert len(formulas(main, "arithmatex")) > 100
+            words = "".join(main.itertext())
+            assert not re.search(r"\*\*|\]\(|\{ ?#|(?<!\\)\$|&#", words)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tools")
+def test_sphinx_builds_the_posts(posts, report, tmp_path):
+    """Without a warning, targets among them, and with all that the pages have."""
+    folder = posts("myst")
+    (folder / "conf.py").write_text(SPHINX)
+    names = "\n".join(sorted(path.stem for path in folder.glob("*-*.md")))
+    (folder / "index.md").write_text(f"# Posts\n\n```{{toctree}}\n{names}\n```\n")
+    (tmp_path / "docs").symlink_to(folder)
+    options = ["--quiet", "--fail-on-warning", "-b", "html"]
+    pages = build(["sphinx", *options, "docs", "site"], tmp_path)
+    for path, root in pages.items():
+        if match := re.match(r"report-(\w\w)", str(path)):
+            main = main_of(root)
+            assert counts(main) == on_page(report, match[1])
+            assert len(formulas(main, "math")) > 100
+            words = "".join(main.itertext())
+            assert not re.search(r"\*\*|\]\(|\)=|(?<!\\)\$|&#", words)
+
+
+@pytest.mark.slow
+def test_errata_have_front_matter_if_it_is_asked_for(report, tmp_path):
+    """What is pasted has none; a post of its own has the keys that were named."""
+    for keys, first in ((None, "#"), (("layout=post", "title"), "---")):
+        post = Post("kramdown", keys)
+        with report.keep_figures():
+            make_report(
+                report.results,
+                report.catalogue,
+                ("de",),
+                tmp_path,
+                ("markdown",),
+                post=post,
+            )
+        text = (tmp_path / "erratum-de.md").read_text(encoding="utf-8")
+        assert text.startswith(first)
+        assert ("layout: post" in text) == (keys is not None)
+
+
+@pytest.mark.parametrize(
+    ("formats", "flavour", "front", "message"),
+    [
+        (["html"], "mkdocs", None, "--flavour must stand with --format markdown"),
+        (None, None, ["title"], "--front-matter must stand with --format markdown"),
+        (["markdown"], "mkdoc", None, "Did you mean 'mkdocs'"),
+        (["markdown"], None, ["titel"], "Did you mean 'title'"),
+    ],
+)
+def test_what_is_no_flavour_is_refused(formats, flavour, front, message):
+    """One line, before anything is sampled."""
+    with pytest.raises(InputError, match=message):
+        report_maker(formats, None, flavour, front)

@@ -1,0 +1,125 @@
+"""The action for others' CI runs as a shell would; the citation is of this version."""
+
+import os
+import subprocess
+import sys
+import tomllib
+import venv
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import montecarlo
+
+HERE = Path(__file__).parents[1]
+ACTION = yaml.safe_load((HERE / "action.yml").read_text(encoding="utf-8"))
+WORKFLOW = yaml.safe_load((HERE / "docs" / "workflow.yml").read_text(encoding="utf-8"))
+DEFAULTS = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
+
+
+def value(expression, inputs):
+    """Return what GitHub puts in the place of an expression of a step's environment."""
+    name = expression.removeprefix("${{ ").removesuffix(" }}")
+    if name == "github.action_path":
+        return str(HERE)
+    kind, _, name = name.partition(".")
+    assert kind == "inputs"
+    return inputs[name]
+
+
+def run_step(name, tmp_path, python=sys.executable, **given):
+    """Run one step as a shell would; returns its status, or None if it is left out."""
+    (step,) = (one for one in ACTION["runs"]["steps"] if one["name"] == name)
+    assert step["shell"] == "bash"
+    inputs = DEFAULTS | given
+    if condition := step.get("if"):
+        left, _, right = condition.partition(" != ")
+        assert right == "''"
+        if not inputs[left.removeprefix("inputs.")]:
+            return None
+    environment = {
+        **os.environ,
+        **{key: value(text, inputs) for key, text in step["env"].items()},
+        "RUNNER_TEMP": str(tmp_path / "runner"),
+        "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    (tmp_path / "runner").mkdir(exist_ok=True)
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+    done = subprocess.run(command, cwd=HERE, env=environment, check=False)  # noqa: S603
+    return done.returncode
+
+
+def model(path, divisor):
+    """Write queries, keys and weights of a head with a divisor."""
+    rng = np.random.default_rng(1)
+    q, k = rng.normal(size=(2, 1, 48, 16))
+    scores = q @ k.swapaxes(-1, -2) / divisor
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    np.savez(path, q=q, k=k, weights=weights)
+    return str(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fail_on", "status"), [("refuted", 1), ("inconclusive,self-check", 0)]
+)
+@pytest.mark.parametrize("before", ["", "{sound}\n"])
+def test_claims_fail_a_job_as_they_are_told_to(tmp_path, fail_on, status, before):
+    """The example has one refuted claim, also in a second line of files."""
+    sound = tmp_path / "sound.toml"
+    text = (HERE / "docs" / "own-claim.toml").read_text(encoding="utf-8")
+    second = text.index("[[claim]]", text.index("[[claim]]") + 1)
+    sound.write_text(text[:second], encoding="utf-8")
+    files = before.format(sound=sound) + "docs/own-claim.toml\n"
+    given = {"claims": files, "fail-on": fail_on}
+    assert run_step("judge", tmp_path, **given) == status
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("divisor", "status"), [(4.0, 0), (4.0 * 1.07, 1)])
+def test_a_model_with_another_scale_fails_a_job(tmp_path, divisor, status):
+    """1.07 times the root is no root, and the pages are there to be kept."""
+    file = model(tmp_path / "qk.npz", divisor)
+    assert run_step("observe", tmp_path, model=file, axes="head,token,d") == status
+    assert (tmp_path / "runner" / "montecarlo" / "index.html").exists()
+
+
+def test_what_is_not_asked_for_is_left_out(tmp_path):
+    """Without claims or a model a step does nothing, and cannot fail."""
+    assert run_step("judge", tmp_path) is None
+    assert run_step("observe", tmp_path) is None
+
+
+@pytest.mark.slow
+def test_the_action_installs_its_own_checkout(tmp_path):
+    """What is installed is this checkout: its commands and its version."""
+    venv.create(tmp_path / "env", with_pip=True)
+    python = tmp_path / "env" / "bin" / "python"
+    assert run_step("install", tmp_path, python) == 0
+    told = subprocess.run(  # noqa: S603 - the environment's own
+        [python, "-m", "montecarlo", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.split() == ["montecarlo", montecarlo.__version__]
+
+
+def test_the_example_uses_what_there_is():
+    """Each input that the workflow gives is one of the action's."""
+    (*_, last) = WORKFLOW["jobs"]["scaling"]["steps"]
+    assert set(last["with"]) <= set(ACTION["inputs"])
+    assert (HERE / last["with"]["claims"]).exists()
+
+
+def test_the_citation_is_of_this_version():
+    """Version, licence and name of the project are those of pyproject.toml."""
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((HERE / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == project["version"]
+    assert citation["license"] == project["license"]
+    assert citation["authors"] == project["authors"]
