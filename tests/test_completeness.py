@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES, NUMBER_FORMATS
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
+from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import SATURATED
 from montecarlo.claims.catalogue import read_catalogue

@@ -13,6 +13,7 @@ degrees of freedom is beyond that with probability 1e-9, and 20 numbers are look
 import csv
 import math
 from collections import defaultdict
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -21,6 +22,8 @@ import pytest
 import scipy.special
 import scipy.stats
 
+from montecarlo.attention.quantities import beyond_table
+from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling import row_blocks
@@ -268,6 +271,67 @@ def test_loop(name):
         found = estimates(point).estimate(key).value
         small = SINGLE if key.quantity in NEAR_ZERO else 1e-15
         assert found == pytest.approx(expected, rel=allowed(key), abs=small), key
+
+
+BEYOND = [
+    (name, summary)
+    for name, quantity in ROW_QUANTITIES.items()
+    for summary in ("median", "q99", "q0.5")
+    if beyond_table(name, summary) and not (quantity.planted or quantity.given)
+]
+
+
+@pytest.mark.parametrize(("name", "summary"), BEYOND)
+@pytest.mark.parametrize("divisor", ["none", "sqrt"])
+def test_quantiles_beyond_the_table(name, summary, divisor):
+    """Any quantile of a quantity of rows is that of the values that a loop finds, to
+    a bin of its grid; the others of the point are what they were.
+    """
+    point = replace(ROWS, formats=False, also=(("entropy", "q99"), (name, summary)))
+    key = RowKey(divisor, name, summary)
+    level = {"median": 0.5, "q99": 0.99, "q0.5": 0.005}[summary]
+    expected = quantile(row_values(ROWS, divisor)[name], level)
+    width = 10.0 ** (1.0 / (64 if name in WIDE else 512)) - 1.0
+
+    found = estimates(point)
+    assert key in set(row_keys(point, ("none", "sqrt")))
+    assert found.estimate(key).value == pytest.approx(expected, rel=width)
+    known = RowKey(divisor, "weight_max", "q90")
+    assert found.estimate(known).value == estimates(ROWS).estimate(known).value
+
+
+#: Quantities whose grid has wide bins.
+WIDE = {
+    "jacobian_trace",
+    "jacobian_frobenius",
+    "jacobian_frobenius_squared",
+    "jacobian_spectral",
+    "gradient_scores",
+    "gradient_query",
+    "gradient_query_squared",
+    "element_gradient",
+}
+
+
+def test_scores_that_overflow():
+    """The share of rows one of whose scores a format has no number for."""
+    asked = ("format_score_overflow", "mean")
+    point = parse_point(
+        "gaussian", "gaussian(std=3000.0)", 64, 24, formats=True, also=(asked,)
+    )
+    lost = []
+    for index in range(N):
+        q, k = draw_matrices(point, SEED, index)
+        lost += [
+            any(math.isinf(nearest(s, "float16")) for s in scores)
+            for scores in (q @ k.T)[:16].astype(np.float64).tolist()
+        ]
+
+    found = estimates(point).estimate(RowKey("none", *asked, "float16", "shifted"))
+    assert 0.1 < np.mean(lost) < 0.9
+    assert found.value == np.mean(lost)
+    wider = RowKey("none", *asked, "bfloat16", "naive")
+    assert estimates(point).estimate(wider).value == 0.0
 
 
 @pytest.mark.parametrize("name", ["entropy", "jacobian_trace", "gradient_query"])

@@ -1,15 +1,19 @@
 """Fixed logarithmic grids, on which row values are counted to get quantiles."""
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from montecarlo.attention.softmax import Array
 
+Bins = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
+
 
 @dataclass(frozen=True, slots=True)
 class LogGrid:
-    """A fixed grid, even in the logarithm, on which row values are counted.
+    """A fixed grid, even in the logarithm, on which values from 0 on are counted.
 
     Attributes
     ----------
@@ -23,12 +27,15 @@ class LogGrid:
     high: float
     per_decade: int
 
+    #: No value lies below it.
+    least: ClassVar[float] = 0.0
+
     @property
     def n_bins(self) -> int:
         """One bin for exact zero, then the grid."""
         return 1 + round((self.high - self.low) * self.per_decade)
 
-    def bins(self, values: Array) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
+    def bins(self, values: Array) -> Bins:
         """Return the bin of each value: 0 for exact zero, else 1 to n_bins - 1."""
         with np.errstate(divide="ignore"):
             place = (np.log10(values) - self.low) * self.per_decade
@@ -44,7 +51,41 @@ class LogGrid:
         return edges
 
 
+@dataclass(frozen=True, slots=True)
+class SignedGrid:
+    """A grid of sizes on either side of zero, for values that may be negative.
+
+    Attributes
+    ----------
+    sizes : LogGrid
+        Of absolute values.
+    """
+
+    sizes: LogGrid
+    least: ClassVar[float] = -math.inf
+
+    @property
+    def n_bins(self) -> int:
+        """The grid twice, and one bin for exact zero."""
+        return 2 * self.sizes.n_bins - 1
+
+    def bins(self, values: Array) -> Bins:
+        """Return the bin of each value: exact zero has the middle one."""
+        size = self.sizes.bins(np.abs(values))
+        signed = np.where(values < 0.0, -size, size)
+        return np.asarray(signed + (self.sizes.n_bins - 1))
+
+    def edges(self) -> Array:
+        """Return the upper edge of each bin, shape (n_bins,)."""
+        edges = self.sizes.edges()
+        return np.concatenate([-edges[-2::-1], edges])
+
+
 #: Weights and counts of keys: 0.45 % a bin.
 FINE = LogGrid(-7.0, 7.0, 512)
-#: Gradients, which reach far down: 3.7 % a bin.
+#: Gradients, which reach far down: 3.7 % a bin; and their squares.
 DEEP = LogGrid(-60.0, 4.0, 64)
+DEEPER = LogGrid(-120.0, 8.0, 64)
+#: Scores, and logarithms of sums of their exponentials: 0.45 % a bin.
+SIGNED = SignedGrid(FINE)
+Grid = LogGrid | SignedGrid

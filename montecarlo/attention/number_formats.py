@@ -146,10 +146,10 @@ def exponentials_in(
 ) -> Array:
     """Exponentiate rows of divided scores in a number format, as float64."""
     rounded = number_format.round
-    x = rounded(scores)
-    if shifted:
-        x = rounded(x - x.max(axis=-1, keepdims=True))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        x = rounded(scores)
+        if shifted:  # from an infinite score nothing is left
+            x = rounded(x - x.max(axis=-1, keepdims=True))
         return rounded(np.exp(x))
 
 
@@ -196,92 +196,3 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
         for softmax in SOFTMAXES
         if number_format.native or n_keys <= MOST_STEPS or softmax.endswith("_wide")
     ]
-
-
-def overflows(weights: Array) -> Array:
-    """Return 1 for rows that overflowed, else 0.
-
-    An overflowing exponential leaves a weight that is no finite number; an overflowing
-    sum leaves no weight above 0.
-    """
-    lost = ~np.isfinite(weights).all(axis=-1) | ~(weights > 0.0).any(axis=-1)
-    return np.asarray(lost, dtype=np.float64)
-
-
-def zero_share(weights: Array) -> Array:
-    """Return the share of weights that are exactly 0."""
-    share: Array = (weights == 0.0).mean(axis=-1)
-    return share
-
-
-def distinct_share(weights: Array) -> Array:
-    """Return the number of different weights in a row over the number of keys."""
-    finite = np.where(np.isfinite(weights), weights, 0.0)
-    ordered = np.sort(finite, axis=-1)
-    changes = (np.diff(ordered, axis=-1) != 0.0).sum(axis=-1)
-    share: Array = (changes + 1.0) / weights.shape[-1]
-    return share
-
-
-def weight_error(weights: Array, exact: Array) -> Array:
-    """Return half the sum of absolute errors of a row, 1 where the format overflows."""
-    error = 0.5 * np.abs(weights - exact).sum(axis=-1)
-    return np.where(np.isfinite(error), np.minimum(error, 1.0), 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class FormatQuantity:
-    """A function of one row of weights in a number format.
-
-    Attributes
-    ----------
-    name, symbol : str
-        The name in the tables; LaTeX.
-    evaluate : callable
-        (weights, exact weights), shape (..., n_keys) -> ndarray, shape (...).
-    moments : float
-        Moments of the entries that its interval needs: none, it is bounded.
-    indicator : bool
-        Whether it is 0 or 1.
-    words : str
-        What it is, in English: a message, to be translated.
-    """
-
-    name: str
-    symbol: str
-    evaluate: Callable[[Array, Array], Array]
-    moments: float = 0.0
-    indicator: bool = False
-    words: str = ""
-
-
-FORMAT_QUANTITIES = {
-    quantity.name: quantity
-    for quantity in (
-        FormatQuantity(
-            "format_overflow",
-            r"P_{\infty}",
-            lambda w, e: overflows(w),
-            indicator=True,
-            words="share of rows whose weights overflow in a number format",
-        ),
-        FormatQuantity(
-            "format_zero_share",
-            "P_0",
-            lambda w, e: zero_share(w),
-            words="share of the weights that a number format makes zero",
-        ),
-        FormatQuantity(
-            "format_distinct_share",
-            r"n_{\ne}/n",
-            lambda w, e: distinct_share(w),
-            words="number of different weights of a row as a part of its keys",
-        ),
-        FormatQuantity(
-            "format_error",
-            r"\delta",
-            weight_error,
-            words="half the sum of the absolute errors of the weights of a row",
-        ),
-    )
-}

@@ -9,16 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from montecarlo.attention import gradients, softmax
-from montecarlo.attention.grids import DEEP, FINE, LogGrid
+from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, Grid
+from montecarlo.attention.quantiles import QUANTILES
 from montecarlo.attention.row_block import RowBlock
 from montecarlo.attention.softmax import Array
 
 #: Moments of the entries that the intervals of rows need.  Weights are bounded, but
 #: near uniform they vary like squared scores, whose third powers make the skewness.
 SQUARES = 6.0
-#: Of shares: with a key that is far larger than the others, all rows of a replicate
-#: saturate together; with three moments such keys come too rarely for the number of
-#: replicates, and intervals were counted to miss up to six times as often as stated.
+#: Of shares: with a key far larger than the others, all rows of a replicate saturate
+#: together; with three moments such keys come too rarely, and intervals were counted to
+#: miss up to six times as often as stated.
 SHARES = 4.0
 #: Ranks at which sorted weights are kept.
 RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
@@ -28,8 +29,6 @@ SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 MEAN = ("mean",)
 SKEWED = ("mean", "median", "q10", "q90")
 TYPICAL = ("mean", "median")
-#: What part of the rows lies below each quantile.
-QUANTILES = {"q10": 0.1, "median": 0.5, "q90": 0.9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,8 @@ class RowQuantity:
         Which summaries over rows the table holds.
     moments : float
         Moments of the entries that its interval needs, see `SQUARES`.
-    grid : LogGrid or None
-        What quantiles are read from.
+    grid : LogGrid, SignedGrid or None
+        What quantiles are read from, if there are any.
     compared : bool
         Whether ratios between divisors are rows of the table.
     gaussian_keys : bool
@@ -69,7 +68,7 @@ class RowQuantity:
     evaluate: Callable[[RowBlock], Array]
     summaries: tuple[str, ...] = MEAN
     moments: float = SQUARES
-    grid: LogGrid | None = None
+    grid: Grid | None = None
     compared: bool = False
     gaussian_keys: bool = False
     planted: bool = False
@@ -77,6 +76,11 @@ class RowQuantity:
     given: str = ""
     under: tuple[str, ...] = ()
     words: str = ""
+
+    @property
+    def has_quantiles(self) -> bool:
+        """Whether the table has a quantile of it."""
+        return any(name in QUANTILES for name in self.summaries)
 
     @property
     def has_quantile_ratio(self) -> bool:
@@ -98,21 +102,19 @@ def _entropy_identity(block: RowBlock) -> Array:
     Gaussian integration by parts, given q: E Σ p x = s² E Σ p (1 - p), and
     H = ln Z - Σ p x.  Holds at every n and d_k, so it needs no table.
     """
-    sums = block.sums
-    scale = block.squared_norm / sums.divisor**2
-    residual = block.entropy - softmax.log_partition(sums)
-    return residual + scale * gradients.jacobian_trace(sums)
+    scale = block.squared_norm / block.sums.divisor**2
+    residual = block.entropy - softmax.log_partition(block.sums)
+    return residual + scale * gradients.jacobian_trace(block.sums)
 
 
 def _saturation(name: str, threshold: float) -> RowQuantity:
     """Make the indicator of rows whose largest weight is at least a threshold."""
 
     def evaluate(block: RowBlock) -> Array:
-        found: Array = (softmax.weight_max(block.sums) >= threshold).astype(np.float64)
-        return found
+        return np.asarray(softmax.weight_max(block.sums) >= threshold, np.float64)
 
-    symbol = rf"\mathbb{{1}}[{_at_least(threshold)}]"
-    words = f"share of rows with ${_at_least(threshold)}$"
+    holds = _at_least(threshold)
+    symbol, words = rf"\mathbb{{1}}[{holds}]", f"share of rows with ${holds}$"
     return RowQuantity(
         name, symbol, evaluate, moments=SHARES, indicator=True, words=words
     )
@@ -171,12 +173,14 @@ ROW_QUANTITIES = {
             "score_row_variance",
             r"S^2",
             _row_variance,
+            grid=FINE,
             words="variance of the scores within a row",
         ),
         RowQuantity(
             "score_max",
             r"s_{\max}",
             lambda b: b.sums.largest,
+            grid=SIGNED,
             words="largest score of a row",
         ),
         RowQuantity(
@@ -191,12 +195,14 @@ ROW_QUANTITIES = {
             "log_partition",
             r"\ln Z",
             lambda b: softmax.log_partition(b.sums),
+            grid=SIGNED,
             words="logarithm of the sum of exponentials of a row",
         ),
         RowQuantity(
             "entropy",
             "H",
             lambda b: b.entropy,
+            grid=FINE,
             words="entropy of a row of weights, in nats",
         ),
         RowQuantity(
@@ -212,6 +218,7 @@ ROW_QUANTITIES = {
             "inverse_participation",
             r"\sum p^2",
             lambda b: softmax.inverse_participation(b.sums),
+            grid=FINE,
             words="sum of the squared weights of a row",
         ),
         _TRACE,
@@ -220,6 +227,7 @@ ROW_QUANTITIES = {
             "jacobian_frobenius_squared",
             r"\lVert J\rVert_F^2",
             lambda b: gradients.jacobian_frobenius_squared(b.sums),
+            grid=DEEPER,
             words="squared Frobenius norm of the softmax Jacobian",
         ),
         RowQuantity(
@@ -245,6 +253,7 @@ ROW_QUANTITIES = {
             "gradient_query_squared",
             r"\lVert \lambda K^{\top} J v\rVert^2",
             lambda b: b.gradient_query**2,
+            grid=DEEPER,
             words="squared norm of the gradient by the query",
         ),
         RowQuantity(

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from montecarlo.attention.grids import LogGrid
+from montecarlo.attention.grids import Grid
+from montecarlo.attention.quantiles import QUANTILES
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.execution.work_folders import read_whole, save_whole
@@ -177,7 +178,7 @@ def read_or_draw(point: DesignPoint, seed: int, size: int, folder: Path | None) 
     return bank
 
 
-def grid_of(quantity: str) -> LogGrid:
+def grid_of(quantity: str) -> Grid:
     """Return the grid that the rows of a quantity are counted on."""
     grid = ROW_QUANTITIES[quantity].grid
     if grid is None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES, PairQuantity, Scale
+from montecarlo.attention.quantiles import QUANTILES
 from montecarlo.attention.quantities import is_indicator
-from montecarlo.attention.rows import QUANTILES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank, grid_of
 from montecarlo.calibration.counted_rows import (

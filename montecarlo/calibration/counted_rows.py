@@ -11,7 +11,7 @@ from functools import cache
 import numpy as np
 from scipy.special import betaincinv
 
-from montecarlo.attention.rows import QUANTILES
+from montecarlo.attention.quantiles import QUANTILES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank, Bins, grid_of
 from montecarlo.estimation.intervals import Moments, interval_ends, mean_moments

@@ -1,9 +1,12 @@
 """Which design points of a grid lie in the domain that a check speaks of."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import beyond_table
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import Check
 from montecarlo.claims.recorded import RECORDED
@@ -11,6 +14,8 @@ from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.replicates import format_combinations, row_quantities
+
+Budget = TypeVar("Budget")
 
 
 def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
@@ -38,6 +43,30 @@ def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
         ),
         key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
     )
+
+
+def ask_beyond_table(
+    budgets: Mapping[DesignPoint, Budget], checks: Iterable[Check]
+) -> dict[DesignPoint, Budget]:
+    """Have points tell what checks ask of them that the table of a report lacks.
+
+    Parameters
+    ----------
+    budgets : mapping
+        The points of a grid to anything.
+    checks : iterable of Check
+    """
+    also: dict[str, set[tuple[str, str]]] = {}
+    for check in checks:
+        if check.quantity in RECORDED:
+            continue
+        if asked := beyond_table(check.quantity, check.summary):
+            for point in points_of(check, budgets):
+                also.setdefault(point.name, set()).update(asked)
+    return {
+        replace(point, also=tuple(sorted(also.get(point.name, ())))): budget
+        for point, budget in budgets.items()
+    }
 
 
 def canonical_distributions(named: str) -> str:

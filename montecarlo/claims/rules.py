@@ -5,19 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from montecarlo.attention.divisors import parse_divisor, split_pairs
-from montecarlo.attention.number_formats import (
-    FORMAT_QUANTITIES,
-    NUMBER_FORMATS,
-    SOFTMAXES,
-)
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
+from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
 from montecarlo.attention.pairs import PAIR_QUANTITIES, PairQuantity
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES, beyond_table
 from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
 from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.errors import InputError
-from montecarlo.estimation.summaries import QUANTILE_RATIO, summaries_of
+from montecarlo.estimation.summaries import QUANTILE_RATIO, offered_summaries
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.initialisations import parse_initialisation
@@ -288,5 +285,7 @@ def _summaries(check: Check) -> tuple[str, ...]:
         return ("value",)
     if check.quantity in FORMAT_QUANTITIES:
         return ("mean",)
-    quantity = ROW_QUANTITIES[check.quantity]
-    return ("mean", QUANTILE_RATIO) if "/" in check.divisor else summaries_of(quantity)
+    if "/" in check.divisor:
+        return "mean", QUANTILE_RATIO
+    asked = [summary for _, summary in beyond_table(check.quantity, check.summary)]
+    return (*asked, *offered_summaries(ROW_QUANTITIES[check.quantity]))

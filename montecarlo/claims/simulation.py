@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.domains import points_of

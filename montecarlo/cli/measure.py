@@ -62,7 +62,9 @@ def build_parser() -> argparse.ArgumentParser:
             "--initialisation": option(
                 "init(kind=...,...), or nothing", "NAME", default=""
             ),
-            "--summary": option("mean, median, q10, q90, spread or value", "NAME"),
+            "--summary": option(
+                "mean (default), median, q99, q0.1, ..., spread", "NAME"
+            ),
             "--number-format": option(
                 "what weights are kept in, as float16 (default: float64)",
                 "NAME",

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from montecarlo.attention.grids import LogGrid
+from montecarlo.attention.grids import Grid
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import Estimate, half_width_error
 from montecarlo.estimation.intervals import Interval, Moments, interval_ends
@@ -27,7 +27,7 @@ class RowDistribution:
     Attributes
     ----------
     edges : ndarray, shape (n_bins,)
-        Upper edge of each bin; the first is 0.
+        Upper edge of each bin.
     share : ndarray, shape (n_bins,)
         Estimated probability that a row's value is at most the edge.
     error : ndarray, shape (n_bins,)
@@ -37,6 +37,8 @@ class RowDistribution:
     n_replicates : int
     inside : slice
         The bins that hold rows, and one on either side: beyond, nothing changes.
+    least : float
+        No value lies below it.
     """
 
     edges: Array
@@ -45,6 +47,7 @@ class RowDistribution:
     skewness: Array
     n_replicates: int
     inside: slice
+    least: float = 0.0
     _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
     _bounds: dict[tuple[float, float], Interval] = field(
         default_factory=dict, repr=False
@@ -66,9 +69,7 @@ class RowDistribution:
         return self._bounds[level, error_rate]
 
 
-def row_distribution(
-    counts: Counts, grid: LogGrid, n_replicates: int
-) -> RowDistribution:
+def row_distribution(counts: Counts, grid: Grid, n_replicates: int) -> RowDistribution:
     """Build the distribution function from counts.
 
     Parameters
@@ -76,7 +77,7 @@ def row_distribution(
     counts : ndarray of int64, shape (3, n_bins) or (6, n_bins)
         As `montecarlo.sampling.replicates.count_bins` makes them, or `count_some` of
         values that only some rows have.
-    grid : LogGrid
+    grid : LogGrid or SignedGrid
     n_replicates : int
         Those that have a row with a value.
 
@@ -96,7 +97,9 @@ def row_distribution(
     # most of a grid is empty, and all is the same there as at the nearest bin inside
     nearest = np.arange(grid.n_bins).clip(inside.start, full) - inside.start
     share, error, skewness = (part[nearest] for part in found)
-    return RowDistribution(grid.edges(), share, error, skewness, n_replicates, inside)
+    return RowDistribution(
+        grid.edges(), share, error, skewness, n_replicates, inside, grid.least
+    )
 
 
 def shares(sums: Array, n_rows: float, n_replicates: int) -> Moments:
@@ -189,7 +192,7 @@ def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> I
     low, high = ends
     first, last = (_place(int(bin_of(end, level)), rows) for end in (high, low))
     return Interval(
-        float(rows.edges[first - 1]) if first > 1 else 0.0,
+        float(rows.edges[first - 1]) if first > 0 else rows.least,
         float(rows.edges[last]) if last < len(rows.edges) - 1 else math.inf,
     )
 
@@ -243,9 +246,9 @@ def bin_of(curves: Array, level: float) -> Bins:
 
 
 def _crossing(edges: Array, curve: Array, level: float) -> float:
-    """Return where a curve over the edges first reaches a level, even in the logarithm.
+    """Return where a curve over the edges first reaches a level.
 
-    Infinite where it never does.
+    Even in the logarithm, but around zero; infinite where it never does.
     """
     bin_ = int(bin_of(curve, level))
     if bin_ == len(curve):
@@ -254,4 +257,7 @@ def _crossing(edges: Array, curve: Array, level: float) -> float:
         return float(edges[bin_])
     below, above = curve[bin_ - 1], curve[bin_]
     part = float((level - below) / (above - below)) if above > below else 1.0
-    return float(edges[bin_ - 1] * (edges[bin_] / edges[bin_ - 1]) ** part)
+    low, high = float(edges[bin_ - 1]), float(edges[bin_])
+    if low * high <= 0.0:
+        return low + part * (high - low)
+    return float(low * (high / low) ** part)

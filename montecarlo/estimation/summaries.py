@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from montecarlo.attention.divisors import pairs_of, parse_divisor
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES, compared_rows
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
+from montecarlo.attention.number_formats import compared_rows
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
+from montecarlo.attention.quantiles import quantile_level
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES, RowQuantity
+from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import (
     Estimate,
@@ -35,6 +37,7 @@ from montecarlo.sampling.replicates import (
     count_columns,
     format_column,
     format_combinations,
+    format_quantities,
     mean_columns,
     row_quantities,
     rows_column,
@@ -42,6 +45,8 @@ from montecarlo.sampling.replicates import (
 
 #: The name, in tables, of the ratio q90 over q10: how far apart rows of a point lie.
 QUANTILE_RATIO = "spread"
+#: What stands in messages for the quantiles that no table has.
+ANY_QUANTILE = "q99 or any other percentage"
 
 
 class RowKey(NamedTuple):
@@ -75,9 +80,13 @@ def row_keys(
         return
     ratios = tuple(dict.fromkeys((*pairs_of(divisors), *ratios)))
     for name in row_quantities(point):
-        yield from _keys_of(ROW_QUANTITIES[name], divisors, ratios)
+        quantity = ROW_QUANTITIES[name]
+        yield from _keys_of(quantity, divisors, ratios)
+        for _, summary in (one for one in point.also if one[0] == name):
+            for divisor in quantity.divisors(divisors):
+                yield RowKey(divisor, name, summary)
     for number_format, softmax in format_combinations(point):
-        for name in FORMAT_QUANTITIES:
+        for name in format_quantities(point):
             for divisor in divisors:
                 yield RowKey(divisor, name, "mean", number_format.name, softmax)
 
@@ -100,6 +109,14 @@ def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
     """Name the summaries of a quantity of rows under one divisor."""
     ratio = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
     return (*quantity.summaries, *ratio)
+
+
+def offered_summaries(quantity: RowQuantity) -> tuple[str, ...]:
+    """Say which summaries of a quantity of rows can be asked for, for a message."""
+    listed = summaries_of(quantity)
+    if quantity.grid is None:
+        return listed
+    return (*dict.fromkeys((*listed, "median")), ANY_QUANTILE)
 
 
 def has_interval(point: DesignPoint, quantity: str) -> bool:
@@ -148,7 +165,7 @@ class Summaries:
         if key.summary == QUANTILE_RATIO:
             high, low = (self._quantile(key, name) for name in ("q90", "q10"))
             return product([(high, 1), (low, -1)])
-        if key.summary in QUANTILES:
+        if quantile_level(key.summary) is not None:
             return self._quantile(key, key.summary)
         return self._mean(key)
 
@@ -194,7 +211,7 @@ class Summaries:
         n_filled, n = filled.shape[-1], self.samples.n_replicates
         if n_filled < min(FEWEST_BEHIND_A_MEAN, n):
             return Estimate(math.nan, math.nan, n)
-        if key.summary in QUANTILES:
+        if quantile_level(key.summary) is not None:
             return self._quantile(key, key.summary, n_filled)
         return jackknife(filled, lambda means: means[0] / means[1])
 
@@ -209,7 +226,10 @@ class Summaries:
             self._distributions[wanted] = row_distribution(
                 counts, grid, n_replicates or self.samples.n_replicates
             )
-        return quantile_estimate(self._distributions[wanted], QUANTILES[summary])
+        level = quantile_level(summary)
+        if level is None:
+            raise LookupError(f"{summary} is no quantile")
+        return quantile_estimate(self._distributions[wanted], level)
 
     def _column(self, divisor: str, name: str) -> Array:
         columns = mean_columns(self.point, self.divisors)

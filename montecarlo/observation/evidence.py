@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.rows import QUANTILES
+from montecarlo.attention.quantiles import quantile_level
 from montecarlo.attention.softmax import Array
 from montecarlo.claims.checks import Check, Domain, Level, region_of
 from montecarlo.claims.evidence import Found
@@ -159,11 +159,12 @@ def head_check(check: Check, d_k: int) -> HeadCheck | None:  # noqa: PLR0911 - o
     if check.quantity not in ROW_FUNCTIONS:
         return None
     below = None
-    if check.summary in QUANTILES:
+    rank = quantile_level(check.summary)
+    if rank is not None:
         if "/" in check.divisor or np.isfinite(region).all():
             return None
         # a quantile is at least c where no more than its rank lies below c
-        rank, at_least = QUANTILES[check.summary], np.isfinite(region[0])
+        at_least = np.isfinite(region[0])
         below = region[0] if at_least else region[1]
         region = (-np.inf, rank) if at_least else (rank, np.inf)
     elif check.summary != "mean":

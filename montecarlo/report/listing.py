@@ -11,7 +11,7 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.estimation.summaries import summaries_of
+from montecarlo.estimation.summaries import offered_summaries
 from montecarlo.names import look_up
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language.catalogues import LANGUAGES, Language
@@ -95,7 +95,7 @@ def _summaries(quantity: str) -> tuple[str, ...]:
     if quantity in PAIR_QUANTITIES:
         return ("value",)
     known = ROW_QUANTITIES.get(quantity)
-    return ("mean",) if known is None else summaries_of(known)
+    return ("mean",) if known is None else offered_summaries(known)
 
 
 def _list_distributions(language: Language) -> Listing:
@@ -174,7 +174,11 @@ KINDS = {
         "what can be said of a quantity over rows",
         lambda _: (
             ("summary", "what it is"),
-            [*SUMMARIES.items(), ("value", "of quantities of pairs, the only one")],
+            [
+                *SUMMARIES.items(),
+                ("q99, q0.5, ...", "any other percentage, of every quantity of rows"),
+                ("value", "of quantities of pairs, the only one"),
+            ],
         ),
     ),
     "formats": Kind(

@@ -74,6 +74,9 @@ class DesignPoint:
     formats : bool
         Whether rows are also computed in number formats.  Not part of the name: the
         draws are the same.
+    also : tuple of (str, str)
+        Quantities of rows, and summaries of them, that are wanted beside those of the
+        table.  Not part of the name either.
     """
 
     distribution_q: Distribution
@@ -83,6 +86,7 @@ class DesignPoint:
     dependence: Dependence = INDEPENDENT
     initialisation: Initialisation | None = None
     formats: bool = False
+    also: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         _require_size("d_k", self.d_k, 1)
@@ -175,6 +179,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     initialisation: str = "",
     *,
     formats: bool = False,
+    also: tuple[tuple[str, str], ...] = (),
 ) -> DesignPoint:
     """Return the point that names stand for.
 
@@ -185,7 +190,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
     d_k : int
     n_keys : int, optional
         By default pairs.
-    formats : bool
+    formats, also
         As in `DesignPoint`.
 
     Raises
@@ -201,6 +206,7 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
         parse_dependence(dependence),
         parse_initialisation(initialisation),
         formats,
+        also,
     )
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.grids import LogGrid
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES, FormatRows
+from montecarlo.attention.grids import Grid
 from montecarlo.attention.number_formats import (
-    FORMAT_QUANTITIES,
     NUMBER_FORMATS,
     NumberFormat,
     combinations,
@@ -25,7 +25,7 @@ from montecarlo.attention.number_formats import (
 )
 from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.row_block import RowBlock
-from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
+from montecarlo.attention.rows import RANKS, ROW_QUANTITIES, RowQuantity
 from montecarlo.attention.softmax import Array, weights_by_rank
 from montecarlo.sampling.batches import Batch, Counts
 from montecarlo.sampling.design_points import DesignPoint
@@ -52,7 +52,7 @@ def mean_columns(
     formats = [
         format_column(quantity, number_format.name, softmax)
         for number_format, softmax in format_combinations(point)
-        for quantity in FORMAT_QUANTITIES
+        for quantity in format_quantities(point)
     ]
     return tuple(
         (divisor, name)
@@ -83,6 +83,14 @@ def format_combinations(point: DesignPoint) -> list[tuple[NumberFormat, str]]:
     return combinations(point.shape[1])
 
 
+def format_quantities(point: DesignPoint) -> tuple[str, ...]:
+    """Name the quantities of rows in number formats that a point is asked about."""
+    also = dict(point.also)
+    return tuple(
+        name for name, one in FORMAT_QUANTITIES.items() if one.tabled or name in also
+    )
+
+
 def format_column(quantity: str, number_format: str, softmax: str) -> str:
     """Name the column of a quantity in a number format."""
     return f"{quantity}@{number_format}@{softmax}"
@@ -103,7 +111,7 @@ def row_quantities(point: DesignPoint) -> tuple[str, ...]:
 
 def count_columns(
     point: DesignPoint, divisors: tuple[str, ...]
-) -> tuple[tuple[str, str, LogGrid], ...]:
+) -> tuple[tuple[str, str, Grid], ...]:
     """Name the histograms of `Batch.counts`: divisor, quantity and grid."""
     if not point.has_rows:
         return ()
@@ -111,9 +119,15 @@ def count_columns(
         (divisor, name, grid)
         for divisor in divisors
         for name in row_quantities(point)
-        if (grid := ROW_QUANTITIES[name].grid) is not None
+        if (grid := _counted_on(point, ROW_QUANTITIES[name])) is not None
         and ROW_QUANTITIES[name].divisors((divisor,))
     )
+
+
+def _counted_on(point: DesignPoint, quantity: RowQuantity) -> Grid | None:
+    """Return the grid of a quantity whose quantiles are wanted, None for others."""
+    wanted = quantity.has_quantiles or quantity.name in dict(point.also)
+    return quantity.grid if wanted else None
 
 
 def sample(
@@ -194,7 +208,7 @@ def row_values(
                 values = np.where(among == 1.0, values, np.nan)
             else:
                 means.append(values.mean(axis=-1))
-            if quantity.grid is not None:
+            if _counted_on(point, quantity) is not None:
                 counted.append(values)
         by_rank = weights_by_rank(block.elements)[..., ranks].mean(axis=1)
         means.extend(by_rank.T)
@@ -214,8 +228,9 @@ def _format_means(point: DesignPoint, block: RowBlock) -> Iterator[Array]:
         if before != (before := (number_format.name, shifted)):
             e = exponentials_in(divided, number_format, shifted=shifted)
         weights = weights_in(e, number_format, wide=softmax.endswith("_wide"))
-        for quantity in FORMAT_QUANTITIES.values():
-            yield quantity.evaluate(weights, exact).mean(axis=-1)
+        rows = FormatRows(weights, exact, divided, number_format)
+        for name in format_quantities(point):
+            yield FORMAT_QUANTITIES[name].evaluate(rows).mean(axis=-1)
 
 
 def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) -> Counts:
@@ -251,14 +266,14 @@ def count_bins(bins: np.ndarray[tuple[int, ...], np.dtype[Any]], n_bins: int) ->
     return counts
 
 
-def count_some(values: Array, grid: LogGrid) -> Counts:
+def count_some(values: Array, grid: Grid) -> Counts:
     """Count values that only some rows of each replicate have.
 
     Parameters
     ----------
     values : ndarray, shape (n_replicates, n_rows)
         NaN for the other rows; at most `MOST_CUBED` rows.
-    grid : LogGrid
+    grid : LogGrid or SignedGrid
 
     Returns
     -------

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from montecarlo.attention.divisors import parse_divisor
+from montecarlo.attention.quantiles import quantile_level
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 
@@ -17,6 +18,14 @@ SUMMARIES = {
     "q90": "90 % quantile over rows",
     "spread": "90 % quantile over 10 % quantile",
 }
+
+
+def summary_words(summary: str) -> str:
+    """Say what a summary of rows is; of pairs there is one only, which is nothing."""
+    level = quantile_level(summary)
+    if summary in SUMMARIES or level is None:
+        return SUMMARIES.get(summary, "")
+    return f"{summary.removeprefix('q')} % quantile over rows"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -68,7 +77,7 @@ class Measurement:
     def heading(self) -> str:
         """What is measured, in words."""
         told = [plain_words(QUANTITIES[self.quantity].words)]
-        told += [SUMMARIES[one] for one in (self.summary,) if one in SUMMARIES]
+        told += filter(None, [summary_words(self.summary)])
         return f"{'; '.join(told)} ({self.quantity})"
 
     @property

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from montecarlo.attention.divisors import name_divisor, split_pairs
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES, beyond_table
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import RowKey, row_keys
 from montecarlo.execution.executors import make_executor
@@ -128,6 +128,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
         If a name is not known, or keys are missing.
     """
     look_up("quantity", key.quantity, QUANTITIES)
+    key = key._replace(summary=key.summary or _summary_of(key.quantity))
     if n_keys is None and key.quantity not in PAIR_QUANTITIES:
         raise InputError(f"keys must be given for {key.quantity}, a quantity of rows")
     point = parse_point(
@@ -138,8 +139,9 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
         dependence,
         initialisation,
         formats=key.quantity in FORMAT_QUANTITIES,
+        also=beyond_table(key.quantity, key.summary),
     )
-    return {point: [key._replace(summary=key.summary or _summary_of(key.quantity))]}
+    return {point: [key]}
 
 
 def grid(  # noqa: PLR0913 - as `measure`
@@ -150,6 +152,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     n_keys: int | Sequence[int] = (),
     quantity: str | Sequence[str],
     divisor: str | float | Sequence[str | float] = "none",
+    summary: str | None = None,
     dependence: str = "none",
     initialisation: str = "",
     seed: int = 1,
@@ -175,6 +178,8 @@ def grid(  # noqa: PLR0913 - as `measure`
     divisor : str or float, or sequence of these
         As for `measure`.  What a point does not have is left out, like ratios of
         quantities of pairs.
+    summary : str, optional
+        ``median`` or ``q99``, for example; by default the mean, or ``value``.
     dependence, initialisation, seed, relative_error, absolute_error, first, most
         As for `measure`.
     jobs : int, optional
@@ -199,6 +204,10 @@ def grid(  # noqa: PLR0913 - as `measure`
         raise InputError("quantity must name at least one, got none")
     for name in quantities:
         look_up("quantity", name, QUANTITIES)
+
+    def summary_of(name: str) -> str:
+        return summary or _summary_of(name)
+
     named = list(dict.fromkeys(name_divisor(str(one)) for one in _several(divisor)))
     singles, ratios = split_pairs(named)
     both = distribution_q, distribution_k or distribution_q
@@ -210,15 +219,19 @@ def grid(  # noqa: PLR0913 - as `measure`
         if not names:
             continue
         formats = any(name in FORMAT_QUANTITIES for name in names)
-        point = parse_point(*both, d, n, dependence, initialisation, formats=formats)
+        also = tuple(chain(*(beyond_table(x, summary_of(x)) for x in names)))
+        point = parse_point(
+            *both, d, n, dependence, initialisation, formats=formats, also=also
+        )
         known = set(row_keys(point, singles, ratios))
-        keys = [RowKey(c, name, _summary_of(name)) for name in names for c in named]
+        keys = [RowKey(c, name, summary_of(name)) for name in names for c in named]
         asked[point] = [key for key in keys if key in known]
     found = {key.quantity for keys in asked.values() for key in keys}
     if missing := [name for name in quantities if name not in found]:
         raise InputError(
-            f"{missing[0]} must have a row at one of these points, with one of the "
-            f"divisors {', '.join(named)}; quantities of rows need n_keys"
+            f"{missing[0]} must have a row of the summary {summary_of(missing[0])} at "
+            f"one of these points, with one of the divisors {', '.join(named)}; "
+            "quantities of rows need n_keys"
         )
     effort = Effort(seed, relative_error, absolute_error, first, most)
     rows = PreciseRows(asked, effort)

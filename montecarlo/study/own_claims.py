@@ -17,7 +17,7 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check

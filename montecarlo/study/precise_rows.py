@@ -12,8 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor, split_pairs
 from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantiles import quantile_level
 from montecarlo.attention.quantities import is_indicator
-from montecarlo.attention.rows import QUANTILES
+from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.domains import lacks
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST, Budget, Plan, run
@@ -23,6 +24,7 @@ from montecarlo.estimation.summaries import (
     QUANTILE_RATIO,
     RowKey,
     Summaries,
+    offered_summaries,
     row_keys,
 )
 from montecarlo.execution.tasks import finish
@@ -49,8 +51,6 @@ HOPELESS = 2.0
 STUCK = 0.8
 #: Replicates without an interval from which on none is waited for.
 PATIENCE = 2**12
-#: Summaries that are read from a histogram.
-BINNED = {*QUANTILES, QUANTILE_RATIO}
 #: What a row is asked about, and which rows of which points.
 Asked = Mapping[DesignPoint, Sequence[RowKey]]
 
@@ -179,7 +179,8 @@ class PreciseRows:
         What remains is the width of a bin of the histogram that a quantile is of.
         """
         seen = self.errors.get((point, key), [])
-        return key.summary in BINNED and len(seen) > 2 and seen[-1] > STUCK * seen[-3]
+        binned = key.summary == QUANTILE_RATIO or quantile_level(key.summary)
+        return bool(binned) and len(seen) > 2 and seen[-1] > STUCK * seen[-3]
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:
         """Sample until every row is precise enough, or cannot be.
@@ -264,6 +265,9 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
     mine = [one for one in known if one.quantity == key.quantity]
     for name in ("divisor", "summary", "number_format", "softmax"):
         kinds = dict.fromkeys(getattr(one, name) for one in mine)
+        if name == "summary" and "/" not in key.divisor:
+            quantity = ROW_QUANTITIES.get(key.quantity)
+            kinds |= dict.fromkeys(offered_summaries(quantity) if quantity else ())
         look_up(f"{name} of {key.quantity}", getattr(key, name), kinds)
     kinds = dict.fromkeys(
         f"{k.divisor} {k.summary} {k.number_format} {k.softmax}" for k in mine

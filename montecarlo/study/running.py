@@ -11,6 +11,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
+from montecarlo.claims.domains import ask_beyond_table
 from montecarlo.claims.error_rates import ErrorRates, split_error_rate
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import ClaimOutcome, Judgement
@@ -205,7 +206,7 @@ def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
     Those of the grid; with some of the claims left out, those that the checks need.
     A user's self-checks are checks like the others, those of the five texts are not.
     """
-    budgets = study.grid.budgets()
+    budgets = ask_beyond_table(study.grid.budgets(), study.catalogue.checks())
     if study.whole_grid:
         return budgets
     catalogue = study.catalogue

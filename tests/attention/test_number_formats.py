@@ -13,17 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.attention.number_formats import (
+from montecarlo.attention.format_quantities import (
     FORMAT_QUANTITIES,
+    FormatRows,
+    distinct_share,
+    overflows,
+    weight_error,
+    zero_share,
+)
+from montecarlo.attention.number_formats import (
     MOST_STEPS,
     NUMBER_FORMATS,
     SOFTMAXES,
     combinations,
-    distinct_share,
-    overflows,
     softmax_in,
-    weight_error,
-    zero_share,
 )
 
 HALF, BRAIN, SINGLE, DOUBLE = (
@@ -276,8 +279,9 @@ NAN, INF = math.nan, math.inf
 def test_quantities_of_a_row(row, lost, zero, distinct, error):
     """Overflow, exact zeros, different weights and error of rows done by hand."""
     weights, exact = np.array([row]), np.array([[0.5, 0.25, 0.25, 0.0]])
+    rows = FormatRows(weights, exact, np.array([[0.0, -7e4, 1.0, 2.0]]), HALF)
     values = {
-        name: quantity.evaluate(weights, exact).tolist()
+        name: quantity.evaluate(rows).tolist()
         for name, quantity in FORMAT_QUANTITIES.items()
     }
     assert values == {
@@ -285,7 +289,18 @@ def test_quantities_of_a_row(row, lost, zero, distinct, error):
         "format_zero_share": [zero],
         "format_distinct_share": [distinct],
         "format_error": [error],
+        "format_score_overflow": [1.0],
     }
+
+
+@pytest.mark.parametrize(
+    ("score", "lost"), [(65519.9, 0.0), (-65520.0, 1.0), (65520.0, 1.0)]
+)
+def test_a_score_overflows_where_it_is_rounded_to_infinity(score, lost):
+    """Half a step beyond the largest number, on either side."""
+    none = np.zeros((1, 2))
+    rows = FormatRows(none, none, np.array([[0.0, score]]), HALF)
+    assert FORMAT_QUANTITIES["format_score_overflow"].evaluate(rows) == [lost]
 
 
 @pytest.mark.parametrize("softmax", SOFTMAXES)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.gradients import (
     differences_to_largest,
     element_gradient,
@@ -17,9 +18,9 @@ from montecarlo.attention.gradients import (
     gradient_scores,
     jacobian_times,
 )
-from montecarlo.attention.grids import DEEP, FINE, LogGrid
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.grids import DEEP, FINE, SIGNED, LogGrid
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
+from montecarlo.attention.quantiles import QUANTILES, quantile_level
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.row_block import (
     ELEMENT_ROWS,
@@ -27,7 +28,7 @@ from montecarlo.attention.row_block import (
     RowBlock,
     costly_rows,
 )
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.attention.softmax import matching_gaps, measure_gaps, softmax_rows
 
 #: Relative precision of sums over the exponentials of float32 scores.
@@ -91,9 +92,29 @@ def test_names_are_keys_and_unique():
 
 
 def test_quantiles_have_a_grid():
-    """A quantity has quantiles exactly if it has a grid to read them from."""
-    for quantity in ROW_QUANTITIES.values():
-        assert bool(set(quantity.summaries) & set(QUANTILES)) == bool(quantity.grid)
+    """Every quantity of rows has a grid to read quantiles from, but shares of rows and
+    an identity that is 0.
+    """
+    bare = {name for name, one in ROW_QUANTITIES.items() if one.grid is None}
+    shares = {name for name, one in ROW_QUANTITIES.items() if one.indicator}
+
+    assert bare == {*shares, "entropy_identity"}
+    assert not any(ROW_QUANTITIES[name].has_quantiles for name in bare)
+
+
+@pytest.mark.parametrize(
+    ("summary", "level"),
+    [
+        *QUANTILES.items(),
+        ("q99", 0.99),
+        ("q99.9", 0.999),
+        ("q0.5", 0.005),
+        *dict.fromkeys(("q50", "q010", "q9.90", "q0", "q100", "q", "mean")).items(),
+    ],
+)
+def test_names_of_quantiles(summary, level):
+    """A quantile is named by its percentage, each by one name."""
+    assert quantile_level(summary) == pytest.approx(level)
 
 
 @pytest.mark.parametrize("name", ROW_QUANTITIES)
@@ -348,6 +369,18 @@ def test_a_value_lies_between_the_edges_of_its_bin(grid, data):
 
     assert edges[place] * slack >= value
     assert value * slack >= (edges[place - 1] if place > 1 else 10.0**grid.low)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(value=st.floats(-1e6, 1e6).filter(lambda x: x == 0.0 or abs(x) > 1e-6))
+def test_a_signed_value_lies_between_the_edges_of_its_bin(value):
+    """Of a negative value too, and edges never fall."""
+    place, edges = int(SIGNED.bins(np.array(value))), SIGNED.edges()
+    slack = 1e-12 * abs(value)
+
+    assert edges.shape == (SIGNED.n_bins,)
+    assert (np.diff(edges) >= 0.0).all()
+    assert edges[place - 1] - slack <= value <= edges[place] + slack
 
 
 @pytest.mark.parametrize("grid", [FINE, DEEP])

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from montecarlo.attention.rows import QUANTILES, ROW_QUANTITIES
+from montecarlo.attention.quantiles import QUANTILES
+from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.calibration.bank import (
     DIVISORS,
     Bank,

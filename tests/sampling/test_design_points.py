@@ -61,7 +61,7 @@ def test_name_holds_all_that_is_sampled():
     for name in ("d_k", "n_keys"):
         assert {getattr(point, name) for point in points} == set(fields[name])
     there = {f.name for f in dataclasses.fields(BASE)} - {"design"} | {"n_keys"}
-    assert set(fields) | {"formats"} == there
+    assert set(fields) | {"formats", "also"} == there
 
 
 def test_number_formats_draw_nothing():

@@ -114,7 +114,10 @@ def test_budget_is_kept():
         ("--quantity entropyy --keys 8", "Did you mean 'entropy'"),
         ("--quantity entropy", "keys must be given for entropy"),
         ("--quantity score_variance --keys 8", "quantity of"),
-        ("--quantity entropy --keys 8 --summary median", "must be one of mean; got"),
+        (
+            "--quantity entropy --keys 8 --summary q50",
+            "must be one of mean, median, q99",
+        ),
         ("--quantity entropy --keys 8 --number-format f8", "must be one of float64"),
         ("--quantity entropy --keys 8 --most 0", "between 2 and 1048576, got 0"),
         ("--quantity entropy --keys 8 --most -4", "between 2 and 1048576, got -4"),

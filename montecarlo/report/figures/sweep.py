@@ -37,7 +37,7 @@ from montecarlo.report.figures.drawing.panels import (
     powers_of_two,
     symbol_of,
 )
-from montecarlo.study.measured import SUMMARIES, plain_words
+from montecarlo.study.measured import plain_words, summary_words
 
 #: What may stand on the x axis, and what else may tell series apart.
 SIZES = ("d_k", "n_keys")
@@ -201,4 +201,4 @@ def _keys(frame: DataFrame, looks: dict[str, Look], *, named: bool) -> Iterator[
 
 def _title(quantity: str, summary: str) -> str:
     told = plain_words(QUANTITIES[quantity].words)
-    return told if summary in {"mean", "value"} else f"{told}, {SUMMARIES[summary]}"
+    return told if summary in {"mean", "value"} else f"{told}, {summary_words(summary)}"

@@ -1,19 +1,20 @@
 """Symbols: quantities, summaries, divisors and checks as LaTeX, the same everywhere."""
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.number_formats import FORMAT_QUANTITIES
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantiles import quantile_level
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.recorded import RECORDED
 
-_SUMMARY = {
-    "mean": r"\operatorname{E}",
-    "median": r"Q_{0.5}",
-    "q10": r"Q_{0.1}",
-    "q90": r"Q_{0.9}",
-}
 _SCORE = r"q\cdot k"
+
+
+def summary_symbol(summary: str) -> str:
+    """Return the mean or a quantile as LaTeX."""
+    level = quantile_level(summary)
+    return r"\operatorname{E}" if level is None else rf"Q_{{{decimal(level)}}}"
 
 
 def divisor_symbol(divisor: str) -> str:
@@ -45,7 +46,7 @@ def row_symbol(quantity: str, summary: str, divisor: str) -> str:
     if summary == "spread":
         symbol = rf"\frac{{Q_{{0.9}}}}{{Q_{{0.1}}}}({symbol})"
     else:
-        symbol = rf"{_SUMMARY[summary]}\, {symbol}"
+        symbol = rf"{summary_symbol(summary)}\, {symbol}"
     return rf"{symbol}\;\;({{c={divisor_symbol(divisor)}}})"
 
 
@@ -60,7 +61,7 @@ def _recorded_symbol(quantity: str, summary: str, divisor: str) -> str:
     symbol = known.sign.join(compared) or known.symbol
     if summary == "value":
         return symbol
-    return rf"{_SUMMARY[summary]}\, {f'[{symbol}]' if compared[1:] else symbol}"
+    return rf"{summary_symbol(summary)}\, {f'[{symbol}]' if compared[1:] else symbol}"
 
 
 def _bracket(symbol: str) -> str:
