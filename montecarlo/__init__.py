@@ -16,6 +16,9 @@ Ask
 Judge
     `judge`: claims of your own, from a file or a dict, by the report's rule.
 
+Know
+    `expected_row`: what theory gives exactly of a row of up to a million keys.
+
 Look at a model
     `observe`: queries and keys, head by head.  `applied_scale`: what scores are really
     divided by; `capture` records it from torch and transformers;
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from montecarlo.sampling.own_distribution import distribution
     from montecarlo.study.measurement import grid, measure
     from montecarlo.study.own_claims import judge
+    from montecarlo.theory import expected_row
 
 __all__ = [
     "applied_scale",
@@ -48,6 +52,7 @@ __all__ = [
     "capture",
     "compare",
     "distribution",
+    "expected_row",
     "figure",
     "grid",
     "judge",
@@ -62,6 +67,7 @@ _LIBRARY = {
     "capture": "montecarlo.capturing",
     "compare": "montecarlo.applied.checking",
     "distribution": "montecarlo.sampling.own_distribution",
+    "expected_row": "montecarlo.theory",
     "figure": "montecarlo.report.figures.sweep",
     "grid": "montecarlo.study.measurement",
     "judge": "montecarlo.study.own_claims",

@@ -1,7 +1,9 @@
 """Options and markers of all tests; a browser where there is one."""
 
+import fcntl
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -57,3 +59,21 @@ def browser():
             skip_or_fail(f"no browser: {path} does not start: {error}")
         yield found
         found.close()
+
+
+@pytest.fixture(scope="session")
+def standard_report(tmp_path_factory):
+    """The folder of a standard report in English, made once for all workers."""
+    from montecarlo.cli.report import main  # noqa: PLC0415
+
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    folder = base / "standard"
+    with (base / "standard.lock").open("w") as lock, pytest.MonkeyPatch.context() as m:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        m.setattr(sys, "argv", ["report"])
+        if not (folder / "timing.json").exists():
+            given = ["--preset", "standard", "--lang", "en", "--seed", "1", "--quiet"]
+            assert main([*given, "--output", str(folder)]) == 0
+    return folder

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.cli.report import main
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.figures import FIGURES, render_svg
 
@@ -90,12 +89,10 @@ def test_replacing_the_table_keeps_the_rest():
 
 
 @pytest.mark.slow
-def test_table_and_figure_are_those_of_the_standard_report(tmp_path):
+def test_table_and_figure_are_those_of_the_standard_report(standard_report):
     """The standard preset at seed 1 gives the README's table and figure again."""
     script = load_script()
-    arguments = ["--lang", "en", "--seed", "1", "--output", str(tmp_path), "--quiet"]
-    assert main(arguments) == 0
-    results = read_results(tmp_path)
+    results = read_results(standard_report)
     table = script.verdict_table(gather(results, read_catalogue()))
     assert table in README
     fresh = render_svg(FIGURES["attention"], results.measurements, results.curves)

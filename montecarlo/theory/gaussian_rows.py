@@ -30,7 +30,7 @@ NARROW = 0.5
 #: Step in standard deviations: the trapezoidal rule is off by exp(-2 pi²/step²).
 NORMAL_STEP = 0.5
 #: Points of the u grid in one s: features have width s over sqrt(2 ln n).
-POINTS_IN_S = 20
+POINTS_IN_S = 40
 
 
 def expect_gaussian_row(std: float, n_keys: int) -> Expectations:

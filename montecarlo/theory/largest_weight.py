@@ -20,11 +20,11 @@ from montecarlo.theory.row_integrals import (
     log_complement,
 )
 
-#: Grid of ln t: the tail below LOWEST_T is less than 1e-12 of 1/n up to n = 2**17.
+#: Grid of ln t: the tail below LOWEST_T is less than 5e-12 of 1/n up to n = 2**20.
 LOWEST_T, STEP_T = -40.0, 0.2
 #: Step of the largest score in standard deviations; its distribution has width 1/sqrt(2
-#: ln n).
-STEP_G = 0.08
+#: ln n).  Errors come from twice the step, which has to do for 2**20 keys, too.
+STEP_G = 0.04
 #: Gauss-Legendre points between the largest score and one far below it: 200 of them
 #: change no value by more than 1e-13 (36 neither), so the errors leave this out.
 GAP_POINTS = 48

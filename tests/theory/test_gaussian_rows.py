@@ -191,12 +191,12 @@ def test_a_grid_that_is_too_coarse_owns_up(monkeypatch):
     }
     coarse = integrate_row(row_integrals.Profile(**thin), 256)
     largest = largest_profile(np.array([1.0]))
-    monkeypatch.setattr("montecarlo.theory.largest_weight.STEP_G", 0.08 * 5)
+    monkeypatch.setattr("montecarlo.theory.largest_weight.STEP_G", 0.04 * 10)
     thin_largest = dataclasses.replace(
         largest,
-        g=largest.g[::5],
-        log_psi=largest.log_psi[:, ::5],
-        log_below=largest.log_below[::5],
+        g=largest.g[::10],
+        log_psi=largest.log_psi[:, ::10],
+        log_below=largest.log_below[::10],
     )
     coarse_largest = integrate_largest(thin_largest, 256)
     values = [*coarse.values[0], *coarse_largest.values[0]]

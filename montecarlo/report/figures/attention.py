@@ -192,6 +192,7 @@ ATTENTION = FigureSpec(
         "%(second)s %% divided by √d_k. At d_k = %(d_k)s and n = %(n)s, %(share)s %% "
         "of unscaled rows are saturated."
     ),
+    named=("weight_max_percent_unscaled", "weight_max_percent_scaled"),
     fact=pick_attention,
     # of the rows shown: no errors, so one decimal
     constants={"first_error": 1.0, "second_error": 1.0},

@@ -69,5 +69,6 @@ AUDIT = FigureSpec(
         "The variance of the scaled scores after initialisation lies between %(first)s "
         "and %(second)s."
     ),
+    named=("scaled_score_variance_least", "scaled_score_variance_most"),
     fact=pick_variances,
 )

@@ -127,6 +127,7 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
         "The distribution function of a scaled score lies %(first)s above the normal "
         "one at d_k = %(low)s and %(second)s at d_k = %(d_k)s."
     ),
+    named=("distribution_gap_at_least_d_k", "distribution_gap_at_d_k"),
     fact=pick_gaps,
     series={"distributions": gap_rows},
 )

@@ -131,6 +131,7 @@ FORMATS = FigureSpec(
         "At d_k = %(d_k)s the exponential of an unscaled score overflows with "
         "probability %(first)s in %(half)s and %(second)s in %(single)s."
     ),
+    named=("overflow_probability_float16", "overflow_probability_float32"),
     fact=pick_overflows,
     constants={"half": "float16", "single": "float32"},
     series={"divisors": error_rows, "formats": tail_rows},

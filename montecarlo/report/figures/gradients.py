@@ -170,6 +170,7 @@ GRADIENTS = FigureSpec(
         "At d_k = %(d_k)s and n = %(n)s the Frobenius norm of the unscaled Jacobian is "
         "%(first)s on average, and %(second)s in the median."
     ),
+    named=("jacobian_frobenius_mean", "jacobian_frobenius_median"),
     fact=pick_gradients,
     series={"divisors": gradient_rows},
 )
@@ -187,5 +188,6 @@ GRADIENT_RATIO = FigureSpec(
         "At d_k = %(d_k)s and n = %(n)s the mean trace is %(first)s times, the mean "
         "gradient by the query %(second)s times as large unscaled as divided by √d_k."
     ),
+    named=("jacobian_trace_ratio", "gradient_query_ratio"),
     fact=pick_gradient_ratios,
 )

@@ -190,6 +190,7 @@ SATURATION = FigureSpec(
         "The largest weight of an unscaled row of n = %(n)s keys is %(first)s %% on "
         "average at d_k = %(low)s and %(second)s %% at d_k = %(d_k)s."
     ),
+    named=("weight_max_percent_at_least_d_k", "weight_max_percent_at_d_k"),
     fact=pick_saturations,
 )
 ENTROPY = FigureSpec(
@@ -207,5 +208,6 @@ ENTROPY = FigureSpec(
         "The entropy of an unscaled row of n = %(n)s keys is %(first)s %% of its "
         "largest possible value at d_k = %(low)s and %(second)s %% at d_k = %(d_k)s."
     ),
+    named=("entropy_percent_at_least_d_k", "entropy_percent_at_d_k"),
     fact=pick_entropies,
 )

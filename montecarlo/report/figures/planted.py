@@ -118,6 +118,7 @@ PLANTED = FigureSpec(
         "At d_k = %(d_k)s and a correlation of %(rho)s the planted key gets a weight "
         "of %(first)s divided by √d_k and of %(second)s divided by d_k."
     ),
+    named=("planted_weight_sqrt", "planted_weight_linear"),
     fact=pick_planted_weights,
     series={"divisors": planted_rows},
 )

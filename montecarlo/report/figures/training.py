@@ -257,6 +257,7 @@ TRAINING_LOSS = FigureSpec(
         "At d_k = %(d_k)s the median loss at the last step of gradient descent shown "
         "is %(first)s unscaled and %(second)s divided by √d_k."
     ),
+    named=("median_loss_unscaled", "median_loss_scaled"),
     fact=pick_losses,
     series={"arms": loss_rows},
 )
@@ -276,6 +277,7 @@ TRAINING_RATES = FigureSpec(
         "At d_k = %(d_k)s more than half of the seeds learn, with gradient descent, at "
         "%(first)s rates unscaled and at %(second)s divided by √d_k."
     ),
+    named=("rates_that_learn_unscaled", "rates_that_learn_scaled"),
     fact=pick_rates,
     series={"arms": rate_rows},
 )
@@ -295,6 +297,7 @@ TRAINING_STARTS = FigureSpec(
         "At d_k = %(d_k)s the norm of the first gradient is %(first)s unscaled and "
         "%(second)s divided by √d_k."
     ),
+    named=("first_gradient_norm_unscaled", "first_gradient_norm_scaled"),
     fact=pick_starts,
     series={"arms": start_rows},
 )

@@ -230,6 +230,7 @@ WEIGHTS_BY_RANK = FigureSpec(
         "At d_k = %(d_k)s the largest weight of a row is %(first)s on average unscaled "
         "and %(second)s divided by √d_k."
     ),
+    named=("weight_max_unscaled", "weight_max_scaled"),
     fact=pick_first_ranks,
     series={"divisors": rank_rows},
 )
@@ -248,6 +249,7 @@ EFFECTIVE_KEYS = FigureSpec(
         "At d_k = %(d_k)s and n = %(n)s a row uses %(first)s of its keys unscaled and "
         "%(second)s divided by √d_k."
     ),
+    named=("effective_keys_share_unscaled", "effective_keys_share_scaled"),
     fact=pick_effective_keys,
     series={"divisors": effective_key_rows},
 )
@@ -265,6 +267,7 @@ WEIGHT_MAX = FigureSpec(
         "At d_k = %(d_k)s and n = %(n)s the median of the largest weight is %(first)s "
         "unscaled and %(second)s divided by √d_k."
     ),
+    named=("weight_max_median_unscaled", "weight_max_median_scaled"),
     fact=pick_weight_max,
     series={"divisors": weight_max_rows},
 )

@@ -10,13 +10,15 @@ from typing import Any
 
 import msgspec
 
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.captions.facts import name_numbers
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OwnWords, Shown
 from montecarlo.report.render.contents import Contents, File
 from montecarlo.report.render.reproduce import canonical_command
 
 #: Version of its shape.
-SCHEMA = 3
+SCHEMA = 4
 #: Fields of views that hold texts.
 _WORDS = {"statement", "text", "label"}
 
@@ -75,6 +77,10 @@ def render_findings(contents: Contents, _: Language) -> str:
             place: record(passages) for place, passages in findings.passages.items()
         },
         "self_checks": record(findings.self_checks),
-        "figures": {name: dict(fact) for name, fact in contents.facts.items()},
+        "figures": {
+            name: name_numbers(FIGURES[name], fact)
+            for name, fact in contents.facts.items()
+            if name in FIGURES
+        },
     }
     return json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

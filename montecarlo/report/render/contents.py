@@ -131,8 +131,10 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     results = with_verdicts(results)
     tables = (results.measurements, results.curves)
     facts = figure_facts(*tables)
-    specs = {name: FIGURES[name] for name in names if name in facts}
     findings = gather(results, catalogue)
+    if findings.own:  # calibration is the report's to show: here a sentence tells it
+        facts.pop("report-card", None)
+    specs = {name: FIGURES[name] for name in names if name in facts}
     errata: Sequence[Erratum] = []
     # one of some claims would say that the others hold, and of a few sizes that what
     # holds at others fails

@@ -264,7 +264,14 @@ def test_findings_say_what_the_record_says(written, report):
     order = [c["verdict"] for c in found["claims"]]
     assert order == [c.verdict for c in report.contents.findings.by_weight()]
     assert sum(found["counts"].values()) == len(record)
-    assert found["figures"]["variance"] == report.facts["variance"]
+    fact, named = report.facts["variance"], found["figures"]["variance"]
+    assert named["score_variance_unscaled"] == fact["first"]
+    assert named["score_variance_scaled_error"] == fact["second_error"]
+    assert (named["d_k"], "n" in named) == (int(fact["d_k"]), False)
+    assert "score_max_asymptotic_error" not in found["figures"]["largest-score"]
+    names = {name for numbers in found["figures"].values() for name in numbers}
+    assert not {name for name in names if name.startswith(("first_e", "second"))}
+    assert "first" not in names
     assert "python -m montecarlo report" in found["command"]
 
 

@@ -30,6 +30,29 @@ def numbers_in_words(
     }
 
 
+def name_numbers(spec: FigureSpec, fact: Fact) -> dict[str, float | int]:
+    """Return the numbers of a fact under names that say what they are, for data.
+
+    A size is a whole number; one that a figure does not have is left out.
+    """
+    first, second = spec.named
+    names = {
+        "first": first,
+        "first_error": f"{first}_error",
+        "second": second,
+        "second_error": f"{second}_error",
+        "low": "least_d_k",
+        "share": "saturated_percent_unscaled",
+        "share_error": "saturated_percent_unscaled_error",
+    }
+    sizes = {name: int(fact[name]) for name in ("d_k", "n", "low") if fact.get(name)}
+    return {
+        names.get(name, name): sizes.get(name, fact[name])
+        for name in fact
+        if name not in ("d_k", "n", "low") or name in sizes
+    }
+
+
 def threshold_panels(
     curves: DataFrame, findings: Findings
 ) -> list[tuple[ClaimView, InterpretationView]]:

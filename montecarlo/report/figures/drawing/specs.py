@@ -58,6 +58,8 @@ class FigureSpec:
     fact : callable
         Returns the numbers that these name, or None without them; ``NAME_error`` says
         which digits of ``NAME`` are shown.
+    named : (str, str)
+        What ``first`` and ``second`` of its fact are, for data.
     constants : mapping
         What else they name: the same for all results.
     series : mapping
@@ -73,6 +75,7 @@ class FigureSpec:
     caption: str = ""
     alternative: str = ""
     fact: FactPicker = pick_nothing
+    named: tuple[str, str] = ("first", "second")
     constants: Mapping[str, float | str] = field(default_factory=dict)
     series: Mapping[str, RowPicker] = field(default_factory=dict)
 

@@ -148,6 +148,7 @@ REPORT_CARD = FigureSpec(
         "Of all judged distributions the worst misses %(first)s times as often as "
         "stated at the largest rate counted, and %(second)s times at the smallest."
     ),
+    named=("worst_ratio_at_largest_rate", "worst_ratio_at_smallest_rate"),
     fact=pick_rates,
     constants={"allowed": ALLOWED},
     series={"distributions": card_rows},

@@ -200,6 +200,7 @@ THRESHOLDS = FigureSpec(
         "At the thresholds used here the interpretation of panel a is supported in "
         "%(first)s and refuted in %(second)s of its cases."
     ),
+    named=("supported_share", "refuted_share"),
     fact=pick_shares,
 )
 Z_SCORES = FigureSpec(
@@ -217,5 +218,6 @@ Z_SCORES = FigureSpec(
         "The root mean square of all z-scores is %(first)s, the largest is %(second)s "
         "in absolute value."
     ),
+    named=("root_mean_square", "largest"),
     fact=pick_z_scores,
 )

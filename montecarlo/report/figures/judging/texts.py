@@ -94,6 +94,7 @@ TEXTS = FigureSpec(
         "The texts make %(first)s claims between them, each counted once for each "
         "text; %(second)s of these are refuted or hold under conditions only."
     ),
+    named=("claims_made", "claims_refuted_or_conditional"),
     fact=count_failing,
     series={"verdicts": text_rows},
 )

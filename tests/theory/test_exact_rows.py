@@ -1,0 +1,141 @@
+"""What anybody may ask of a row, against 30-digit quadrature that shares no code."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from montecarlo.errors import InputError
+from montecarlo.theory import expected_row
+from montecarlo.theory.row_integrals import ROW_NAMES
+from tests.theory.thirty_digits import NAMES, by_thirty_digits
+
+#: (n, s): E ln Z, E H, E Σp², E ‖J‖_F² and E p_max, by `by_thirty_digits`.
+THIRTY_DIGITS = {
+    (2, 1.0): (
+        "0.90266190772003",
+        "0.5395000616884",
+        "0.63683815396837",
+        "0.14810644834295",
+        "0.72521345442184",
+    ),
+    (16, 0.3): (
+        "2.8146553897253",
+        "2.7307679859765",
+        "0.067917736124536",
+        "0.062526251166678",
+        "0.10272574469223",
+    ),
+    (128, 8.0): (
+        "21.064055222651",
+        "0.657569851101",
+        "0.68114866606952",
+        "0.077316776729809",
+        "0.77039971896743",
+    ),
+    (4096, 2.0): (
+        "10.312130897053",
+        "6.350879104618",
+        "0.0096870518911935",
+        "0.008111663885985",
+        "0.056447686439043",
+    ),
+    (131072, 4.0): (
+        "19.614610121057",
+        "4.961309566094",
+        "0.084168715314794",
+        "0.037336446627024",
+        "0.20478054169207",
+    ),
+    (1000000, 1.0): (
+        "14.315509698827",
+        "13.315512417088",
+        "2.7182611069658e-6",
+        "2.718228326979e-6",
+        "8.115147013125e-5",
+    ),
+}
+#: What the public oracle promises, relatively; the printed digits are good to 1e-13.
+PROMISED, DIGITS = 1e-9, 1e-13
+
+
+@pytest.mark.parametrize("place", THIRTY_DIGITS)
+def test_thirty_values(place):
+    """Each within what is promised, and within the error that is told with it."""
+    n_keys, std = place
+    row = expected_row(n_keys, std=float(std))
+    for name, printed in zip(NAMES, THIRTY_DIGITS[place], strict=True):
+        expected, found = float(printed), row[name]
+        off = abs(found.value - expected)
+        assert off <= PROMISED * expected, name
+        assert off <= found.error + DIGITS * expected, name
+
+
+@pytest.mark.slow
+def test_printed_digits_are_those_of_the_quadrature():
+    """The quadrature, walked again at one place, gives what is printed."""
+    printed = THIRTY_DIGITS[16, 0.3]
+    found = by_thirty_digits(16, "0.3")
+    for name, value in zip(NAMES, printed, strict=True):
+        assert float(found[name]) == pytest.approx(float(value), rel=DIGITS)
+
+
+@pytest.mark.parametrize(
+    ("n_keys", "std"),
+    list(itertools.product((2, 1000, 131072, 2**20), (1e-6, 0.5, 3.0, 32.0, 4096.0))),
+)
+def test_errors_are_far_below_what_is_shown(n_keys, std):
+    """A billionth of each value, from 2 keys to a million, one-hot rows as well."""
+    row = expected_row(n_keys, std=std)
+    assert set(row) == set(ROW_NAMES)
+    assert all(0.0 < one.error <= PROMISED * abs(one.value) for one in row.values())
+
+
+@pytest.mark.parametrize("divisor", ["none", "sqrt", "2*d_k^0.6"])
+def test_a_query_is_averaged_over_its_length(divisor):
+    """With d_k in the place of a standard deviation: the same over |q| ~ chi, by an
+    adaptive quadrature.
+    """
+    number = {"none": 1.0, "sqrt": 4.0, "2*d_k^0.6": 2 * 16**0.6}[divisor]
+    found = expected_row(64, d_k=16, divisor=divisor)
+
+    for name in ("entropy", "weight_max"):
+
+        def weighed(length, name=name):
+            std = float(length / number)
+            return stats.chi.pdf(length, 16) * expected_row(64, std=std)[name].value
+
+        expected, _ = integrate.quad(weighed, 0.1, 12.0, epsrel=1e-10)
+        assert found[name].value == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_keys": 1, "std": 1.0}, "n_keys must lie between 2 and 1048576, got 1"),
+        ({"n_keys": 2**21, "std": 1.0}, "n_keys must lie between"),
+        ({"n_keys": True, "std": 1.0}, "n_keys must lie between"),
+        ({"n_keys": 8}, "one of std and d_k must be given, got None and None"),
+        ({"n_keys": 8, "std": 1.0, "d_k": 4}, "one of std and d_k must be given"),
+        ({"n_keys": 8, "std": 0.0}, "std must lie between 1e-06 and 4096, got 0.0"),
+        ({"n_keys": 8, "std": float("nan")}, "std must lie between"),
+        ({"n_keys": 8, "d_k": 0}, "d_k must be an integer of at least 1"),
+        ({"n_keys": 8, "d_k": 4, "divisor": "root"}, "divisor"),
+        ({"n_keys": 8, "d_k": 4, "divisor": "none/sqrt"}, "one divisor"),
+        ({"n_keys": 8, "d_k": 2**26, "divisor": "none"}, "at most 4096, got 8192"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(given, message):
+    """One line: name, requirement and what came."""
+    with pytest.raises(InputError, match=message):
+        expected_row(**given)
+
+
+def test_a_row_of_long_context_is_exact_in_all_six():
+    """Two of the six have closed relations to others: tr J to Σp², H to ln Z."""
+    row = {name: one.value for name, one in expected_row(131072, std=2.0).items()}
+    assert row["jacobian_trace"] == pytest.approx(1 - row["inverse_participation"])
+    stein = row["log_partition"] - 4.0 * row["jacobian_trace"]
+    assert row["entropy"] == pytest.approx(stein, rel=1e-11)
+    assert np.exp(row["entropy"]) < 131072
