@@ -17,9 +17,11 @@ def make_table(
     """Return a table without borders, its first columns set to the right."""
     table = Table(box=None, pad_edge=False)
     for number, heading in enumerate(headings):
-        # a phrase without spaces is wrapped, not cut
-        side = "right" if number < right else "left"
-        table.add_column(heading, justify=side, overflow="fold")
+        table.add_column(
+            heading,
+            justify="right" if number < right else "left",
+            overflow="fold",  # a phrase without spaces is wrapped, not cut
+        )
     for row in rows:
         table.add_row(*map(printable, row))
     return table
