@@ -15,7 +15,7 @@ from mpmath import mp, mpf
 
 DIGITS = 30
 #: Sums leave out what is below exp(-NATS).
-NATS = 40
+NATS = 55
 NAMES = (
     "log_partition",
     "entropy",
@@ -79,10 +79,10 @@ def leading_weight(n, s):
     total = mpf(0)
     low = -34 - mpmath.log(n)  # what is left out is 1e-15 of 1/n
     times = [low + i * step_u for i in range(int((4 - low) / step_u) + 1)]
-    for i in range(int(17 / step_g)):
+    for i in range(int(20 / step_g)):
         g = -8 + i * step_g
         top = n * mpmath.npdf(g)
-        if top * mpmath.ncdf(g) ** (n - 1) < mpf(10) ** -16:
+        if top * mpmath.ncdf(g) ** (n - 1) < mpf(10) ** -20:
             continue
         # rivals g - z/s with z from 0 to where they weigh nothing or are not there
         width = min(mpf(45), (g + 9) * s)
