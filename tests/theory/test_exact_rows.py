@@ -1,6 +1,9 @@
 """What anybody may ask of a row, against 30-digit quadrature that shares no code."""
 
+import csv
+import importlib.util
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -56,6 +59,7 @@ THIRTY_DIGITS = {
         "8.1151470165658e-5",
     ),
 }
+DOCS = Path(__file__).parents[2] / "docs"
 #: What the public oracle promises, relatively; the printed digits are good to 1e-13.
 PROMISED, DIGITS = 1e-9, 1e-13
 
@@ -139,3 +143,21 @@ def test_a_row_of_long_context_is_exact_in_all_six():
     stein = row["log_partition"] - 4.0 * row["jacobian_trace"]
     assert row["entropy"] == pytest.approx(stein, rel=1e-11)
     assert np.exp(row["entropy"]) < 131072
+
+
+def test_table_for_others_is_what_the_oracle_gives():
+    """Its places are those of the script, its six digits those of the oracle."""
+    path = DOCS / "make_exact_values.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    with (DOCS / script.TABLE).open(encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert tuple(table[0]) == script.COLUMNS
+    made = [line for place in script.places() for line in script.lines(place)]
+    for found, line in zip(table, made, strict=True):
+        value, error = (float(found[name]) for name in ("value", "error"))
+        assert all(found[name] == str(line[name]) for name in script.COLUMNS[:5])
+        # the last digit may be rounded to either side on another machine
+        assert value == pytest.approx(float(line["value"]), rel=1.1e-5)
+        assert 0.0 < error < 3e-8 * value
