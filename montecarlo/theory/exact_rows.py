@@ -11,31 +11,36 @@ error.  The table in docs/exact-values.csv is made of these.
 """
 
 import math
+from collections.abc import Callable
+
+import numpy as np
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.errors import InputError
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.theory.biased_rows import BIASED_NAMES, expect_biased_row
+from montecarlo.theory.causal_rows import mean_over_lengths
 from montecarlo.theory.gaussian_rows import expect_gaussian_row
-from montecarlo.theory.references import (
-    MOST_STD,
-    Reference,
-    divisor_value,
-    expect_row,
-)
-from montecarlo.theory.row_integrals import ROW_NAMES
+from montecarlo.theory.references import MOST_STD, Reference, divisor_value
+from montecarlo.theory.row_expectations import expect_gaussian_length
+from montecarlo.theory.row_integrals import ROW_NAMES, Expectations
 
 #: Keys of a row at most, a million and some: beyond, grids do not reach far enough.
 MOST_KEYS = 2**20
 #: Below this standard deviation a row is uniform to nine digits, and is not asked for.
 LEAST_STD = 1e-6
+#: Exponentials of scores this far from the others are out of reach.
+MOST_BIAS = 4096.0
 
 
-def expected_row(
+def expected_row(  # noqa: PLR0913 - what a row is
     n_keys: int,
     *,
     std: float | None = None,
     d_k: int | None = None,
     divisor: str | float = "sqrt",
+    bias: float = 0.0,
+    causal: bool = False,
 ) -> dict[str, Reference]:
     """Return the exact expectations over a row of softmax weights.
 
@@ -50,7 +55,14 @@ def expected_row(
         normal keys, divided; given the query their standard deviation is |q| over the
         divisor, and it is averaged over |q|.
     divisor : str or float
-        Only with ``d_k``: a name, a number or a formula, as `montecarlo.measure` has.
+        Only with ``d_k``: a name, a number or a formula, as `montecarlo.measure` has;
+        one with n is meant at ``n_keys``, under a causal mask as well.
+    bias : float
+        Only with ``std``: the mean of one of the scores, which a sink has, or a key
+        that is looked for; up to `MOST_BIAS` either way.
+    causal : bool
+        Whether to take the mean over the rows of a causal mask: the i-th has i keys,
+        and the one with the bias is in all of them.
 
     Returns
     -------
@@ -58,7 +70,8 @@ def expected_row(
         By name: ``log_partition`` (E ln Z), ``entropy`` (in nats),
         ``inverse_participation`` (E Σp²), ``jacobian_trace`` (E tr J),
         ``jacobian_frobenius_squared`` (E ‖J‖_F²) and ``weight_max`` (E p_max), each
-        with ``value`` and ``error``, how far numerics may have moved it.
+        with ``value`` and ``error``, how far numerics may have moved it.  With a bias
+        ``biased_weight``, that of the key that has it, in the place of the last.
 
     Raises
     ------
@@ -69,33 +82,60 @@ def expected_row(
     -----
     No approximation by large n or large d_k is made: for Gaussian keys the scores of a
     row are exactly normal given the query.  The integrals are those of
-    `montecarlo.theory.row_integrals` and `montecarlo.theory.largest_weight`.
+    `montecarlo.theory.row_integrals`, `largest_weight` and `biased_rows`.
 
     Examples
     --------
     >>> round(expected_row(1024, d_k=64, divisor="none")["weight_max"].value, 4)
     0.7048
+    >>> round(expected_row(1024, std=1.0, bias=7.43)["biased_weight"].value, 2)
+    0.5
     """
     if isinstance(n_keys, bool) or not 2 <= n_keys <= MOST_KEYS:
         raise InputError(f"n_keys must lie between 2 and {MOST_KEYS}, got {n_keys!r}")
     if (std is None) == (d_k is None):
         raise InputError(f"one of std and d_k must be given, got {std!r} and {d_k!r}")
-    if std is not None:
-        if not LEAST_STD <= std <= MOST_STD:
-            raise InputError(
-                f"std must lie between {LEAST_STD:g} and {MOST_STD:g}, got {std!r}"
-            )
-        found = expect_gaussian_row(float(std), n_keys)
+    if std is None:
+        expect = _of_queries(d_k or 0, n_keys, str(divisor))
+        if bias:
+            raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
     else:
-        point = parse_point("gaussian", "gaussian", d_k or 0, n_keys)
-        name = name_divisor(str(divisor))
-        known = expect_row(point, name)
-        if known is None:
-            spread = math.sqrt(point.d_k) / (divisor_value(name, point) or 1.0)
-            raise InputError(
-                f"sqrt(d_k) over one divisor must be at most {MOST_STD:g}, got "
-                f"{spread:g} for the divisor {name!r}"
-            )
-        found = known
+        expect = _of_scores(std, bias)
+    found = expect(float(n_keys))
+    if causal:
+        # a row of one key: Z is its exponential, whose mean logarithm is the bias
+        alone = np.array([bias, 0.0, 1.0, 0.0, 0.0, 1.0])
+        found = mean_over_lengths(expect, alone, n_keys)
+    names = BIASED_NAMES if bias else ROW_NAMES
     pairs = zip(found.values.tolist(), found.errors.tolist(), strict=True)
-    return dict(zip(ROW_NAMES, (Reference(*pair) for pair in pairs), strict=True))
+    return dict(zip(names, (Reference(*pair) for pair in pairs), strict=True))
+
+
+def _of_scores(std: float, bias: float) -> Callable[[float], Expectations]:
+    """Return the expectations as a function of n, for scores of their own."""
+    if not LEAST_STD <= std <= MOST_STD:
+        raise InputError(
+            f"std must lie between {LEAST_STD:g} and {MOST_STD:g}, got {std!r}"
+        )
+    if not -MOST_BIAS <= bias <= MOST_BIAS:
+        raise InputError(
+            f"bias must lie between {-MOST_BIAS:g} and {MOST_BIAS:g}, got {bias!r}"
+        )
+    if bias:
+        return lambda n: expect_biased_row(float(std), float(bias), n)
+    return lambda n: expect_gaussian_row(float(std), n)
+
+
+def _of_queries(d_k: int, n_keys: int, divisor: str) -> Callable[[float], Expectations]:
+    """Return the expectations as a function of n, for normal queries and keys."""
+    point = parse_point("gaussian", "gaussian", d_k, n_keys)
+    name = name_divisor(divisor)
+    number = divisor_value(name, point)
+    if number is None:
+        raise InputError(f"divisor must be one divisor, got {name!r}")
+    if (spread := math.sqrt(d_k) / number) > MOST_STD:
+        raise InputError(
+            f"sqrt(d_k) over the divisor must be at most {MOST_STD:g}, got {spread:g} "
+            f"for {name!r}"
+        )
+    return lambda n: expect_gaussian_length(d_k, n, 1.0 / number)

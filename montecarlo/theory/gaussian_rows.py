@@ -33,7 +33,7 @@ NORMAL_STEP = 0.5
 POINTS_IN_S = 40
 
 
-def expect_gaussian_row(std: float, n_keys: int) -> Expectations:
+def expect_gaussian_row(std: float, n_keys: float) -> Expectations:
     """Return the expectations over a row of n independent N(0, std²) scores.
 
     The standard deviation is positive, and there are at least two keys.
@@ -72,13 +72,31 @@ def gaussian_profile(stds: Array) -> Profile:
     Profile
         Shape (n_s, n_u), on a grid that suits all of them.
     """
+    u, stride = grid_of(stds)
+    return profile_at(stds, u, stride)
+
+
+def grid_of(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
+    """Return an even grid of u for scores N(0, s²), and for one N(bias, s²).
+
+    Returns
+    -------
+    u : ndarray, shape (n_u,)
+    stride : int
+        Its step, in `STEP`.
+    """
     widest = float(stds.max())
     stride = max(1, int(float(stds.min()) / (POINTS_IN_S * STEP)))
-    low = LOWEST - MOST_LOG_KEYS - REACH * widest
-    high = HIGHEST + REACH * widest
+    low = LOWEST - MOST_LOG_KEYS - REACH * widest - max(bias, 0.0)
+    high = HIGHEST + REACH * widest - min(bias, 0.0)
     n_u = math.ceil((high - low) / (stride * STEP)) + 1
     u: Array = low + stride * STEP * np.arange(n_u, dtype=np.float64)
-    if widest <= NARROW:
+    return u, stride
+
+
+def profile_at(stds: Array, u: Array, stride: int) -> Profile:
+    """Return the profiles of scores N(0, s²) on a grid that `grid_of` has, or moved."""
+    if float(stds.max()) <= NARROW:
         parts = _sum_over_normal(stds, u)
     else:
         parts = np.stack([_sum_over_kernel(float(s), u, stride) for s in stds], axis=1)

@@ -83,7 +83,7 @@ def largest_profile(stds: Array) -> LargestProfile:
     return LargestProfile(g, u, log_psi, log_complement(above))
 
 
-def integrate_largest(profile: LargestProfile, n_keys: int) -> Expectations:
+def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
     """Return the expected largest weight of a row of n scores.
 
     Returns

@@ -77,7 +77,7 @@ def _expect_row(std: float, n_keys: int) -> Expectations:
 
 
 @lru_cache(maxsize=1024)
-def expect_gaussian_length(d_k: int, n_keys: int, scale: float) -> Expectations:
+def expect_gaussian_length(d_k: int, n_keys: float, scale: float) -> Expectations:
     """Return the expectations over a row and a query of standard normal entries.
 
     Parameters
@@ -102,7 +102,9 @@ def expect_gaussian_length(d_k: int, n_keys: int, scale: float) -> Expectations:
     return Expectations(fine, errors + np.abs(fine - coarse))
 
 
-def _average(d_k: int, n_keys: int, scale: float, n_points: int) -> tuple[Array, Array]:
+def _average(
+    d_k: int, n_keys: float, scale: float, n_points: int
+) -> tuple[Array, Array]:
     """Average the panels over |q|; also the average of their errors."""
     centre = math.sqrt(d_k)
     low = max(0.0, centre - CHI_REACH) * scale
@@ -164,7 +166,7 @@ def _profiles(index: int) -> tuple[Profile, LargestProfile]:
 
 
 @lru_cache(maxsize=4096)
-def make_panel(index: int, n_keys: int) -> Panel:
+def make_panel(index: int, n_keys: float) -> Panel:
     """Interpolate the expectations over one range of standard deviations.
 
     Notes

@@ -66,7 +66,7 @@ class Expectations:
     errors: Array
 
 
-def integrate_row(profile: Profile, n_keys: int) -> Expectations:
+def integrate_row(profile: Profile, n_keys: float) -> Expectations:
     """Return the expectations over a row of n scores, all but the largest weight.
 
     Returns
@@ -104,7 +104,7 @@ def integrate_row(profile: Profile, n_keys: int) -> Expectations:
     return Expectations(values, errors)
 
 
-def _sums(profile: Profile, n_keys: int, stride: int) -> Array:
+def _sums(profile: Profile, n_keys: float, stride: int) -> Array:
     """Return the six integrals of `integrate_row` on every ``stride``-th point."""
     u, log_phi = profile.u[::stride], profile.log_phi[..., ::stride]
     a1, a2 = profile.a1[..., ::stride], profile.a2[..., ::stride]

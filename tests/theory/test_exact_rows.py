@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from montecarlo.errors import InputError
 from montecarlo.theory import expected_row
+from montecarlo.theory.biased_rows import BIASED_NAMES, expect_biased_row
 from montecarlo.theory.row_integrals import ROW_NAMES
 from tests.theory.thirty_digits import NAMES, by_thirty_digits
 
@@ -128,6 +129,8 @@ def test_a_query_is_averaged_over_its_length(divisor):
         ({"n_keys": 8, "d_k": 4, "divisor": "root"}, "divisor"),
         ({"n_keys": 8, "d_k": 4, "divisor": "none/sqrt"}, "one divisor"),
         ({"n_keys": 8, "d_k": 2**26, "divisor": "none"}, "at most 4096, got 8192"),
+        ({"n_keys": 8, "d_k": 4, "bias": 1.0}, "bias must be 0 where d_k is given"),
+        ({"n_keys": 8, "std": 1.0, "bias": 1e6}, "bias must lie between -4096 and"),
     ],
 )
 def test_what_cannot_be_asked_is_told(given, message):
@@ -161,3 +164,55 @@ def test_table_for_others_is_what_the_oracle_gives():
         # the last digit may be rounded to either side on another machine
         assert value == pytest.approx(float(line["value"]), rel=1.1e-5)
         assert 0.0 < error < 3e-8 * value
+
+
+@pytest.mark.parametrize("n_keys", [2, 3, 17, 1000])
+@pytest.mark.parametrize("std", [0.2, 4.0])
+def test_no_bias_is_the_row_without_one(n_keys, std):
+    """The integrals for one key that differs, where it does not, are the other ones."""
+    biased, usual = expect_biased_row(std, 0.0, n_keys), expected_row(n_keys, std=std)
+    for name, value in zip(BIASED_NAMES[:-1], biased.values, strict=False):
+        assert value == pytest.approx(usual[name].value, rel=1e-12)
+    assert biased.values[-1] == pytest.approx(1 / n_keys, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n_keys", "std", "bias"),
+    [(2, 1.0, 3.0), (3, 1.0, -2.0), (200, 0.3, 5.0), (1000, 2.0, 8.0)],
+)
+def test_a_biased_row_is_what_is_drawn(n_keys, std, bias):
+    """Six means within 6 standard errors: a false alarm once in 10 million runs."""
+    rng = np.random.default_rng(n_keys)
+    rows = 2_000_000 // max(n_keys, 50)
+    scores = std * rng.standard_normal((rows, n_keys))
+    scores[:, 0] += bias
+    log_z = special.logsumexp(scores, axis=1)
+    weights = special.softmax(scores, axis=1)
+    second, third = (weights**2).sum(axis=1), (weights**3).sum(axis=1)
+    drawn = {
+        "log_partition": log_z,
+        "entropy": log_z - (weights * scores).sum(axis=1),
+        "inverse_participation": second,
+        "jacobian_trace": 1.0 - second,
+        "jacobian_frobenius_squared": second - 2.0 * third + second**2,
+        "biased_weight": weights[:, 0],
+    }
+    exact = expected_row(n_keys, std=std, bias=bias)
+    for name, values in drawn.items():
+        error = values.std() / np.sqrt(rows)
+        assert abs(values.mean() - exact[name].value) < 6.0 * error, name
+
+
+@pytest.mark.parametrize(
+    "asked", [{"std": 1.0}, {"std": 8.0, "bias": 4.0}, {"d_k": 16, "divisor": "sqrt"}]
+)
+def test_a_causal_mask_is_the_mean_over_lengths(asked):
+    """Interpolated between few lengths, or every one of 300 asked for."""
+    found = expected_row(300, **asked, causal=True)
+    rows = [expected_row(n, **asked) for n in range(2, 301)]
+    alone = {"inverse_participation": 1.0, "weight_max": 1.0, "biased_weight": 1.0}
+    alone["log_partition"] = asked.get("bias", 0.0)
+    for name, one in found.items():
+        mean = (alone.get(name, 0.0) + sum(row[name].value for row in rows)) / 300
+        assert one.value == pytest.approx(mean, rel=1e-9)
+        assert 0.0 < one.error <= PROMISED * one.value
