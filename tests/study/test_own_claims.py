@@ -215,12 +215,12 @@ def copied(finished, tmp_path):
 
 def test_report_is_that_of_the_report_command(finished):
     """Pages in the languages asked for, data, and the user's file; no erratum and, as
-    each claim is about one size, no figure but that of its cases and the report card.
+    each claim is about one size, no figure but that of its cases.
     """
     assert set(contents(finished)) == {
         *("index.html", "de.html", "es.html", "claims.toml", "run.json"),
         *("measurements.csv", "curves.csv", "claims.json"),
-        *("figures/cases.svg", "figures/report-card.svg"),
+        "figures/cases.svg",
     }
     record = read_run(finished)
     assert (record["languages"], record["only"]) == (["de", "es"], [])
@@ -228,7 +228,7 @@ def test_report_is_that_of_the_report_command(finished):
     assert not (finished / STAGING).exists()
     page = (finished / "de.html").read_text(encoding="utf-8")
     assert "Mit Köpfen der Größe" in page
-    assert page.count("<img") == 2
+    assert page.count("<img") == 1
     assert "(auf Englisch)" in page  # the other claim is in one language
 
 

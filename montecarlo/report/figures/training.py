@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -51,19 +52,14 @@ HALF = 0.5
 Plot = Callable[[Axes, DataFrame, DataFrame], None]
 
 
-def loss_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the quantiles of the loss by step."""
-    return curves[curves["curve"].eq(LOSS_CURVE)]
+def _curve_rows(curve: str, _: DataFrame, curves: DataFrame) -> DataFrame:
+    return curves[curves["curve"].eq(curve)]
 
 
-def rate_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the median steps by rate, with the ends of their intervals."""
-    return curves[curves["curve"].eq(STEPS_CURVE)]
-
-
-def start_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the median steps by the first gradient, with the ends of intervals."""
-    return curves[curves["curve"].eq(START_CURVE)]
+#: Quantiles of the loss by step; median steps by rate, and by the first gradient.
+loss_rows, rate_rows, start_rows = (
+    partial(_curve_rows, one) for one in (LOSS_CURVE, STEPS_CURVE, START_CURVE)
+)
 
 
 def build_losses(measurements: DataFrame, curves: DataFrame) -> Figure | None:
