@@ -2,17 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import (
-    FixedLocator,
-    FuncFormatter,
-    LogLocator,
-    MaxNLocator,
-    NullLocator,
-)
 from pandas import DataFrame
 
 from montecarlo.report.content.training_curves import (
@@ -52,14 +45,19 @@ HALF = 0.5
 Plot = Callable[[Axes, DataFrame, DataFrame], None]
 
 
-def _curve_rows(curve: str, _: DataFrame, curves: DataFrame) -> DataFrame:
-    return curves[curves["curve"].eq(curve)]
+def loss_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
+    """Return the quantiles of the loss by step."""
+    return curves[curves["curve"].eq(LOSS_CURVE)]
 
 
-#: Quantiles of the loss by step; median steps by rate, and by the first gradient.
-loss_rows, rate_rows, start_rows = (
-    partial(_curve_rows, one) for one in (LOSS_CURVE, STEPS_CURVE, START_CURVE)
-)
+def rate_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
+    """Return the median steps by rate, with the ends of their intervals."""
+    return curves[curves["curve"].eq(STEPS_CURVE)]
+
+
+def start_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
+    """Return the median steps by the first gradient, with the ends of intervals."""
+    return curves[curves["curve"].eq(START_CURVE)]
 
 
 def build_losses(measurements: DataFrame, curves: DataFrame) -> Figure | None:
@@ -72,7 +70,7 @@ def _plot_losses(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
     level(axes, float(budget["estimate"].iloc[0]))
     plot_series(axes, table, "arm", LOOKS, _plot_loss)
     logarithmic(axes, LEAST_LOSS, MOST_LOSS)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
 
 
 def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
@@ -151,11 +149,11 @@ def _plot_steps(
 def _set_scales(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.xaxis.set_major_locator(LogLocator(numticks=4))
-    axes.yaxis.set_major_locator(FixedLocator(STEP_TICKS))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.xaxis.set_major_locator(ticker.LogLocator(numticks=4))
+    axes.yaxis.set_major_locator(ticker.FixedLocator(STEP_TICKS))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_locator(NullLocator())
+        axis.set_minor_locator(ticker.NullLocator())
 
 
 def _build(  # noqa: PLR0913 - what, in which panels, on which axes
