@@ -26,6 +26,7 @@ STAGES = (
     "training",
     "claims",
     "study",
+    "literature",
     "calibration",
     "observation",
     "applied",

@@ -24,6 +24,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
 from montecarlo.execution.executors import EXECUTORS, make_executor
+from montecarlo.literature.schema import read_literature
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
     DISTRIBUTION_LOOKS,
@@ -162,8 +163,8 @@ def test_a_format_is_whole(name):
 
     That they are written, by whomever, is the matter of `test_formats`.
     """
-    whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=SimpleNamespace())
-    whole.findings.own = False
+    findings = SimpleNamespace(own=False, record=SimpleNamespace(literature=()))
+    whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=findings)
     files = {one: list(read_format(one)(whole)) for one in FORMATS}
     assert {code for _, _, code in files[name]} in ({SOURCE}, set(LANGUAGES))
     assert all(callable(render) for _, render, _ in files[name])
@@ -190,9 +191,12 @@ def test_an_executor_is_whole(name):
 
 @pytest.mark.parametrize("own", [False, True])
 def test_every_figure_has_one_place(own):
-    """On the two pages of a report together, and on that of own claims."""
+    """On the two pages of a report together, or that of papers, and on that of own
+    claims.
+    """
     orders = [place_figures(own=own, on_report=page) for page in {True, own}]
     placed = [one for order in orders for ids in order.values() for one in ids]
+    placed += [one.figure for one in read_literature().question if one.figure]
     assert sorted(placed) == sorted([*FIGURES, *[CASES.id] * own])
 
 

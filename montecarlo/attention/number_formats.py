@@ -122,6 +122,22 @@ NUMBER_FORMATS = {
 }
 
 
+def _most_448(values: Array) -> Array:
+    """Round to e4m3, which has no number where its largest exponent would have 480."""
+    rounded = _short(4, -6, 9)(values)
+    return np.where(np.abs(rounded) > 448.0, np.copysign(np.inf, rounded), rounded)
+
+
+#: Formats of eight bits, in which weights are kept and nothing is added up: name to the
+#: rounding, as of the formats above.  e4m3 is the one without an infinity.
+FLOAT8: dict[str, Callable[[Array], Array]] = {
+    "e4m3": _most_448,
+    "e5m2": _short(3, -14, 16),
+}
+#: How each format rounds.
+ROUNDINGS = {name: one.round for name, one in NUMBER_FORMATS.items()} | FLOAT8
+
+
 def softmax_in(scores: Array, number_format: NumberFormat, softmax: str) -> Array:
     """Compute the weights of rows of divided scores in a number format.
 

@@ -98,7 +98,8 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         str | None,
         about(
             "which outcome's share; of miss rates, what is counted; of training, which "
-            "quantile, or `low` and `high` of an interval"
+            "quantile, or `low` and `high` of an interval; of papers, what is held, or "
+            "which law"
         ),
     ] = None
     n_replicates: Annotated[

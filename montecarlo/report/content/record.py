@@ -9,6 +9,9 @@ import pandas as pd
 
 from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.literature.curves import literature_curves
+from montecarlo.literature.outcomes import LiteratureOutcome
+from montecarlo.literature.record import read_outcome
 from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
@@ -44,6 +47,9 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     training: Annotated[
         TrainingView | None, about("what training says; null likewise")
     ] = None
+    literature: Annotated[
+        LiteratureOutcome | None, about("what papers say; null likewise")
+    ] = None
 
 
 def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
@@ -62,7 +68,7 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training and a trained model say, and other choices."""
+    """Put beside results what training, a trained model and papers say, and choices."""
     record = read_record()
     language = view_language(read_language())
     training = replace(view_training(record), language=language)
@@ -71,9 +77,10 @@ def with_studies(results: StudyResults) -> StudyResults:
         trained_model=view_trained(results.study.catalogue),
         sensitivity=read_sensitivity(),
         training=training,
+        literature=read_outcome(),
     )
-    curves = tabulate_curves(training_curves(training, record))
-    curves = pd.concat([results.curves, curves], ignore_index=True)
+    lines = (*training_curves(training, record), *literature_curves())
+    curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=claims)
 
 

@@ -13,6 +13,7 @@ from montecarlo.report.figures.formats import FORMATS
 from montecarlo.report.figures.gradients import GRADIENT_RATIO, GRADIENTS
 from montecarlo.report.figures.judging.card import REPORT_CARD
 from montecarlo.report.figures.judging.judgement import THRESHOLDS, Z_SCORES
+from montecarlo.report.figures.judging.papers import CONCENTRATION, SCALE_GROWTH
 from montecarlo.report.figures.judging.texts import TEXTS
 from montecarlo.report.figures.maps import ENTROPY, SATURATION
 from montecarlo.report.figures.planted import PLANTED
@@ -41,5 +42,6 @@ FIGURES = {
         *(GRADIENTS, GRADIENT_RATIO),
         *(FORMATS, TRAINING_LOSS, TRAINING_RATES, TRAINING_STARTS),
         *(Z_SCORES, REPORT_CARD),
+        *(SCALE_GROWTH, CONCENTRATION),
     )
 }

@@ -1,4 +1,4 @@
-"""Pages: report and evidence in each language, the errata, and the index."""
+"""Pages: report, evidence and papers in each language, the errata, and the index."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,10 +8,12 @@ from montecarlo.report.render.contents import Contents, File
 from montecarlo.report.render.errata_markdown import errata_files
 from montecarlo.report.render.pages import (
     evidence_name,
+    papers_name,
     render_erratum,
     render_evidence,
     render_index,
     render_page,
+    render_papers,
 )
 
 
@@ -21,6 +23,8 @@ def files(contents: Contents) -> Iterator[File]:
         yield f"{code}.html", render_page, code
         if not contents.findings.own:  # one page holds all of a user's claims
             yield evidence_name(code), render_evidence, code
+        if contents.findings.record.literature is not None:
+            yield papers_name(code), render_papers, code
     for erratum in contents.errata:
         render = partial(render_erratum, erratum=erratum)
         yield f"erratum-{erratum.key}.html", render, erratum.language

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.places import parse_place
+from montecarlo.report.content.tables.papers import view_literature
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.content.texts.sources import sayers_of
 from montecarlo.report.figures import FIGURES
@@ -61,6 +62,16 @@ def render_evidence(contents: Contents, language: Language) -> str:
     evidence = evidence_name(language.code)
     page = render("evidence.html.j2", contents, language, evidence=evidence)
     return _IMPLIED.sub("", page)
+
+
+def papers_name(code: str) -> str:
+    """Return the name of the file with what papers say, in a language."""
+    return f"papers-{code}.html"
+
+
+def render_papers(contents: Contents, language: Language) -> str:
+    """Render what papers say, in one language."""
+    return _IMPLIED.sub("", render("papers.html.j2", contents, language))
 
 
 def render_index(contents: Contents, language: Language) -> str:
@@ -115,6 +126,7 @@ def render(
         "trained": record.trained_model,
         "sensitivity": record.sensitivity,
         "training": record.training,
+        "questions": view_literature(record.literature) if record.literature else (),
         "command": canonical_command(contents.findings.run),
     }
     return render_template(template, language, **(known | values))

@@ -66,9 +66,12 @@ def pairs(catalogue):
 def is_filled(places):
     """Tell whether numbers are put into a message, so that % signs are doubled.
 
-    Those of templates and figures are, and the sentences of the catalogue of claims.
+    Those of templates and figures are, the sentences of the catalogue of claims, and
+    what was found of papers.
     """
-    sentence = re.compile(r"passage |claim [\w-]+, (?!interpretation )")
+    sentence = re.compile(
+        r"passage |claim [\w-]+, (?!interpretation )|statement [\w-]+, finding "
+    )
     return any(
         place.endswith((".j2", ".py")) or sentence.match(place) for place in places
     )

@@ -1,0 +1,27 @@
+"""Write montecarlo/literature/record.json: what papers say, drawn and judged.
+
+It takes some minutes.  Run it where literature.toml or a quantity of it was changed; a
+test fails until it was.
+"""
+
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import msgspec
+
+from montecarlo.literature.judging import judge_literature
+from montecarlo.literature.record import ERROR_RATE, RECORD, SEED
+
+FOLDER = Path(__file__).parents[1] / "montecarlo" / "literature"
+
+
+def main() -> None:
+    """Draw, judge and write."""
+    with ProcessPoolExecutor() as executor:
+        outcome = judge_literature(SEED, ERROR_RATE, executor)
+    content = msgspec.json.format(msgspec.json.encode(outcome), indent=1)
+    (FOLDER / RECORD).write_bytes(content + b"\n")
+
+
+if __name__ == "__main__":
+    main()

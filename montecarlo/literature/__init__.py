@@ -1,0 +1,1 @@
+"""What papers say of attention scaling: statements, models of scores, verdicts."""

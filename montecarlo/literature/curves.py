@@ -1,0 +1,63 @@
+"""The exact curves of the page of papers, as lines of curves.csv."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from montecarlo.literature.growth import std_that_holds
+from montecarlo.results.columns import CurveLine
+from montecarlo.theory.gaussian_rows import gaussian_profile
+from montecarlo.theory.row_integrals import ROW_NAMES, integrate_row
+
+#: The factor of the scores by n, over that at `FROM`; E Σp² by s over sqrt(2 ln n).
+GROWTH_CURVE, CONCENTRATION_CURVE = "scale_growth", "row_concentration"
+#: Keys that a rule of extension starts from, and those that curves go over.
+FROM = 4096
+GROWTH_KEYS = tuple(2**i for i in range(6, 21))
+CONCENTRATION_KEYS = (64, 1024, 16384, 131072, 1048576)
+#: Of s over sqrt(2 ln n).
+PLACES = tuple(np.geomspace(0.1, 8.0, 45).round(4).tolist())
+#: What is held while rows grow: its name, what it is, at what level.
+HELD = (
+    ("entropy-1", "entropy", 1.0),
+    ("entropy-3", "entropy", 3.0),
+    ("concentration-0.5", "concentration", 0.5),
+)
+#: Laws that papers have, and the limit where s is large.
+LAWS = ("logarithm", "root", "extension")
+LIMIT = "limit"
+
+
+def literature_curves() -> Iterator[CurveLine]:
+    """Yield all of them; exact, so without a standard error."""
+    for n_keys in GROWTH_KEYS:
+        ratio = math.log(n_keys) / math.log(FROM)
+        factors = {
+            name: std_that_holds(held, level, n_keys)
+            / std_that_holds(held, level, FROM)
+            for name, held, level in HELD
+        }
+        further = max(1.0, n_keys / FROM)
+        laws = (ratio, math.sqrt(ratio), (0.1 * math.log(further) + 1.0) ** 2)
+        for name, factor in (factors | dict(zip(LAWS, laws, strict=True))).items():
+            yield CurveLine(
+                curve=GROWTH_CURVE, outcome=name, x=float(n_keys), estimate=factor
+            )
+    place = ROW_NAMES.index("inverse_participation")
+    for n_keys in CONCENTRATION_KEYS:
+        critical = math.sqrt(2.0 * math.log(n_keys))
+        for x in PLACES:
+            row = integrate_row(gaussian_profile(np.array([x * critical])), n_keys)
+            yield CurveLine(
+                curve=CONCENTRATION_CURVE,
+                n_keys=n_keys,
+                outcome="exact",
+                x=x,
+                estimate=float(row.values[0, place]),
+            )
+    for x in PLACES:
+        if x > 1.0:
+            yield CurveLine(
+                curve=CONCENTRATION_CURVE, outcome=LIMIT, x=x, estimate=1.0 - 1.0 / x
+            )

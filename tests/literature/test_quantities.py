@@ -1,0 +1,214 @@
+"""Quantities of papers, each by a second way that shares no code with it."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, optimize, special, stats
+
+from montecarlo.attention.number_formats import FLOAT8
+from montecarlo.literature import growth, jacobian_bounds, low_precision
+from montecarlo.literature.correlation import exact_exponent, second_moment
+from montecarlo.literature.quantities import QUANTITIES, raised_weight
+from montecarlo.literature.score_rows import query_gradients
+from montecarlo.literature.settings import Setting
+from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.theory import expected_row
+
+#: Standard errors that two ways may differ by: once in 500 million times.
+FAR = 6.0
+
+
+@pytest.mark.parametrize(("n_keys", "factor"), [(10, None), (1000, None), (1000, 0.43)])
+def test_raised_weight_is_that_of_the_row(n_keys, factor):
+    """Softmax of the row itself: all -2, one 3, as in the paper."""
+    scores = np.full(n_keys, -2.0)
+    scores[-1] = 3.0
+    if factor is not None:
+        scores *= factor * math.log(n_keys)
+    found = raised_weight(Setting(n_keys=n_keys, gap=5.0, growth=factor))
+    assert found == pytest.approx(special.softmax(scores)[-1], rel=1e-12)
+
+
+@pytest.mark.parametrize("overlap", [0.2, 0.5, 0.8])
+def test_one_half_stays_at_the_critical_growth(overlap):
+    """n^γ of a token against n - 1 times n^(ργ): a weight of n/(2n - 1)."""
+    gap, gamma = 1.0 - overlap, 1.0 / (1.0 - overlap)
+    for n_keys in (10, 131072):
+        found = raised_weight(Setting(n_keys=n_keys, gap=gap, growth=gamma))
+        assert found == pytest.approx(n_keys / (2 * n_keys - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("holds", "level", "name"),
+    [("entropy", 2.0, "entropy"), ("concentration", 0.5, "inverse_participation")],
+)
+def test_scale_that_holds_does(holds, level, name):
+    """The public oracle gives the level back, and 30 of its values the same root."""
+    for n_keys in (64, 4096, 131072):
+        std = growth.std_that_holds(holds, level, n_keys)
+        assert expected_row(n_keys, std=std)[name].value == pytest.approx(level)
+
+
+def test_entropy_of_two_nats_is_held_where_it_was_found_before():
+    """s(n) for n = 64 to 16384, as found by another program to three digits."""
+    known = {64: 2.727, 256: 3.681, 1024: 4.483, 4096: 5.186, 16384: 5.818}
+    for n_keys, std in known.items():
+        found = growth.std_that_holds("entropy", 2.0, n_keys)
+        assert found == pytest.approx(std, abs=6e-4)
+
+
+def test_mean_exponent_is_the_mean_of_local_ones():
+    """Of ln ln n, by a quadrature of the local exponent."""
+    low, high = math.log(math.log(64)), math.log(math.log(4096))
+
+    def local(x):
+        return growth.local_exponent("entropy", 1.0, math.exp(math.exp(x)))
+
+    mean = integrate.quad(local, low, high, epsrel=1e-6)[0] / (high - low)
+    found = growth.mean_exponent("entropy", 1.0, 64, 4096)
+    assert found == pytest.approx(mean, rel=1e-4)
+
+
+@pytest.mark.parametrize("std", [1.0, 3.0])
+@pytest.mark.parametrize("name", ["e4m3", "e5m2", "float16"])
+def test_underflow_in_a_row_is_that_of_its_order_statistics(std, name):
+    """By the distribution of the largest of n, and of another key below it."""
+    n, gap = 16, low_precision.gap_of(Setting(number_format=name))
+
+    def largest(g):
+        return n * stats.norm.pdf(g) * stats.norm.cdf(g) ** (n - 1)
+
+    def share(g):  # of n - 1 keys, each N(0, 1) cut off at g
+        return (n - 1) / n * stats.norm.cdf(g - gap / std) / stats.norm.cdf(g)
+
+    expected, _ = integrate.quad(lambda g: largest(g) * share(g), -9, 9, limit=400)
+    found = low_precision.in_row(Setting(n_keys=n, std=std, number_format=name))
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-15)
+
+
+@pytest.mark.parametrize("gap", [2.0, 6.0])
+def test_underflow_behind_a_sink_is_that_of_a_difference(gap):
+    """P(x - m < Δ - 10 ln 2), by the density of m on a grid."""
+    m = np.linspace(-8.0, 8.0, 20001)
+    density = np.gradient(stats.norm.cdf(m) ** 4, m)
+    lost = stats.norm.cdf(gap + m - 10 * math.log(2.0))
+    expected = integrate.trapezoid(density * lost, m)
+    at = Setting(std=1.0, gap=gap, scale=1.0, number_format="e4m3")
+    assert low_precision.behind_sink(at) == pytest.approx(expected, rel=1e-5)
+
+
+def eight_bits(name):
+    """Every finite number of a format of eight bits, from its bits."""
+    exponent_bits, fraction_bits, bias = {"e4m3": (4, 3, 7), "e5m2": (5, 2, 15)}[name]
+    found = []
+    for exponent, fraction in itertools.product(
+        range(2**exponent_bits), range(2**fraction_bits)
+    ):
+        part = fraction / 2**fraction_bits
+        if name == "e5m2" and exponent == 31:
+            continue  # infinity and no numbers
+        if name == "e4m3" and (exponent, fraction) == (15, 7):
+            continue  # no number
+        if exponent == 0:
+            found.append(part * 2.0 ** (1 - bias))
+        else:
+            found.append((1.0 + part) * 2.0 ** (exponent - bias))
+    return np.array(found)
+
+
+@pytest.mark.parametrize("name", FLOAT8)
+def test_rounding_to_eight_bits_finds_the_nearest_number(name):
+    """Each number stays, ties go to an even fraction, and sign and zero are kept."""
+    numbers = eight_bits(name)
+    assert np.array_equal(FLOAT8[name](numbers.copy()), numbers)
+    assert np.array_equal(FLOAT8[name](-numbers), -numbers)
+    middles = 0.5 * (numbers[1:] + numbers[:-1])
+    even = np.where(np.arange(len(middles)) % 2 == 0, numbers[:-1], numbers[1:])
+    assert np.array_equal(FLOAT8[name](middles), even)
+    low = middles * (1 - 1e-9)
+    assert np.array_equal(FLOAT8[name](low), numbers[:-1])
+    step = numbers[-1] - numbers[-2]
+    beyond = FLOAT8[name](np.array([numbers[-1] + 0.51 * step]))
+    assert np.isinf(beyond).all()
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.3, 1.0])
+def test_second_moment_is_that_of_gaussian_pairs(correlation):
+    """E (Σ q_i k_i)² by moments of one pair: d Var + d² mean²."""
+    q, weight = np.polynomial.hermite_e.hermegauss(12)
+    weight = weight / weight.sum()
+    across = math.sqrt(1.0 - correlation**2)
+    product = q[:, None] * (correlation * q[:, None] + across * q[None, :])
+    joint = weight[:, None] * weight[None, :]
+    mean, square = (joint * product).sum(), (joint * product**2).sum()
+    for d_k in (1, 64):
+        expected = d_k * (square - mean**2) + (d_k * mean) ** 2
+        assert second_moment(d_k, correlation) == pytest.approx(expected, rel=1e-10)
+    at = Setting(from_d_k=64, d_k=256, correlation=0.0)
+    assert exact_exponent(at) == pytest.approx(0.5)
+
+
+def test_gradient_by_the_query_is_that_of_keys_that_are_drawn():
+    """Kᵀ (diag(p) - p pᵀ) v with all keys drawn; ratios within 6 standard errors."""
+    n_keys, d_k, rows = 24, 8, 20000
+    rng = np.random.default_rng(5)
+    found = []
+    for divisor in (1.0, math.sqrt(d_k)):
+        q = rng.standard_normal((rows, d_k))
+        keys = rng.standard_normal((rows, n_keys, d_k))
+        v = rng.standard_normal((rows, n_keys))
+        p = special.softmax(np.einsum("rnd,rd->rn", keys, q) / divisor, axis=1)
+        moved = p * v - p * (p * v).sum(axis=1, keepdims=True)
+        gradient = np.einsum("rnd,rn->rd", keys, moved) / divisor
+        squares = (gradient**2).sum(axis=1)
+        found.append((squares.mean(), squares.std() / math.sqrt(rows)))
+    (none, none_error), (sqrt, sqrt_error) = found
+    ratio = none / sqrt
+    error = ratio * math.hypot(none_error / none, sqrt_error / sqrt)
+    ours = query_gradients(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
+    assert abs(ours.value - ratio) < FAR * math.hypot(error, ours.std_error)
+
+
+def test_search_finds_what_a_fine_grid_finds():
+    """Of three weights: no spectral norm above one half, no entry above one quarter."""
+    steps = np.linspace(0.0, 1.0, 101)
+    norms, entries = [], []
+    for a, b in itertools.product(steps, steps):
+        if a + b <= 1.0:
+            p = np.array([a, b, 1.0 - a - b])
+            jacobian = np.diag(p) - np.outer(p, p)
+            norms.append(np.linalg.eigvalsh(jacobian)[-1])
+            entries.append(np.abs(jacobian).max())
+    at = Setting(n_keys=3)
+    assert jacobian_bounds.searched_norm(at) == pytest.approx(max(norms), abs=1e-6)
+    assert jacobian_bounds.searched_entry(at) == pytest.approx(max(entries), abs=1e-6)
+    assert jacobian_bounds.spectral_norm(at) == 0.5
+
+
+def test_search_has_right_slopes():
+    """What the search follows is the gradient of what it looks for."""
+    for search in (jacobian_bounds.lost_norm, jacobian_bounds.lost_entry):
+        scores = np.array([0.3, -0.7, 1.1, 0.2])
+        off = optimize.check_grad(
+            lambda x, s=search: s(x)[0], lambda x, s=search: s(x)[1], scores
+        )
+        assert off < 1e-6
+
+
+@pytest.mark.parametrize("name", ["mask-entropy", "mask-concentration"])
+def test_rows_of_a_mask_stand_for_all_of_them(name):
+    """Weighted as they are, drawn rows give the mean over every length."""
+    at = Setting(n_keys=200, std=1.0)
+    drawn = QUANTITIES[name].draw(ModelRows(2, name), at)
+    assert abs(drawn.value - QUANTITIES[name].exact(at)) < FAR * drawn.std_error
+
+
+def test_that_nothing_was_lost_is_no_certainty():
+    """No weight of the rows drawn became 0: the interval still has an upper end."""
+    at = Setting(n_keys=4096, std=1.0, number_format="float16")
+    found = low_precision.drawn_in_row(ModelRows(1, "none lost"), at)
+    low, high = found.interval(0.001)
+    assert found.value == 0.0
+    assert low <= 0.0 < high < 0.01
