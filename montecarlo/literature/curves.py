@@ -14,7 +14,7 @@ from montecarlo.theory.row_integrals import ROW_NAMES, integrate_row
 GROWTH_CURVE, CONCENTRATION_CURVE = "scale_growth", "row_concentration"
 #: Keys that a rule of extension starts from, and those that curves go over.
 FROM = 4096
-GROWTH_KEYS = tuple(2**i for i in range(6, 21))
+GROWTH_KEYS = tuple(2**i for i in range(6, 19))
 CONCENTRATION_KEYS = (64, 1024, 16384, 131072, 1048576)
 #: Of s over sqrt(2 ln n).
 PLACES = tuple(np.geomspace(0.1, 8.0, 45).round(4).tolist())

@@ -83,7 +83,7 @@ def build_concentration(_: DataFrame, curves: DataFrame) -> Figure | None:
     axes.set_xlabel(r"$s/\sqrt{2\,\ln n}$")
     axes.set_ylabel(r"$\mathrm{E}\,\Sigma\,p^2$")
     axes.set_ylim(0.0, 1.0)
-    keys_of_lines = [line_key(d, f"$n = {n}$", c) for n, (c, d) in lines.items()]
+    keys_of_lines = [line_key(d, f"$n = {n:.0f}$", c) for n, (c, d) in lines.items()]
     legend_above(figure, [*keys_of_lines, limit_key(r"$n \to \infty$")], columns=3)
     return figure
 
