@@ -9,8 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+from montecarlo.literature.curves import literature_curves
 from montecarlo.literature.judging import judge_literature
-from montecarlo.literature.record import ERROR_RATE, RECORD, SEED
+from montecarlo.literature.record import ERROR_RATE, RECORD, SEED, LiteratureRecord
 
 FOLDER = Path(__file__).parents[1] / "montecarlo" / "literature"
 
@@ -19,7 +20,8 @@ def main() -> None:
     """Draw, judge and write."""
     with ProcessPoolExecutor() as executor:
         outcome = judge_literature(SEED, ERROR_RATE, executor)
-    content = msgspec.json.format(msgspec.json.encode(outcome), indent=1)
+    record = LiteratureRecord(outcome, tuple(literature_curves()))
+    content = msgspec.json.format(msgspec.json.encode(record), indent=1)
     (FOLDER / RECORD).write_bytes(content + b"\n")
 
 

@@ -1,4 +1,4 @@
-"""The exact curves of the page of papers, as lines of curves.csv."""
+"""The exact curves of the page of papers."""
 
 import math
 from collections.abc import Iterator
@@ -6,12 +6,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from montecarlo.literature.growth import std_that_holds
-from montecarlo.results.columns import CurveLine
+from montecarlo.literature.record import (
+    CONCENTRATION_CURVE,
+    GROWTH_CURVE,
+    LIMIT,
+    CurvePoint,
+)
 from montecarlo.theory.gaussian_rows import gaussian_profile
 from montecarlo.theory.row_integrals import ROW_NAMES, integrate_row
 
-#: The factor of the scores by n, over that at `FROM`; E Σp² by s over sqrt(2 ln n).
-GROWTH_CURVE, CONCENTRATION_CURVE = "scale_growth", "row_concentration"
 #: Keys that a rule of extension starts from, and those that curves go over.
 FROM = 4096
 GROWTH_KEYS = tuple(2**i for i in range(6, 19))
@@ -24,13 +27,12 @@ HELD = (
     ("entropy-3", "entropy", 3.0),
     ("concentration-0.5", "concentration", 0.5),
 )
-#: Laws that papers have, and the limit where s is large.
+#: Laws that papers have.
 LAWS = ("logarithm", "root", "extension")
-LIMIT = "limit"
 
 
-def literature_curves() -> Iterator[CurveLine]:
-    """Yield all of them; exact, so without a standard error."""
+def literature_curves() -> Iterator[CurvePoint]:
+    """Yield all of them."""
     for n_keys in GROWTH_KEYS:
         ratio = math.log(n_keys) / math.log(FROM)
         factors = {
@@ -41,7 +43,7 @@ def literature_curves() -> Iterator[CurveLine]:
         further = max(1.0, n_keys / FROM)
         laws = (ratio, math.sqrt(ratio), (0.1 * math.log(further) + 1.0) ** 2)
         for name, factor in (factors | dict(zip(LAWS, laws, strict=True))).items():
-            yield CurveLine(
+            yield CurvePoint(
                 curve=GROWTH_CURVE, outcome=name, x=float(n_keys), estimate=factor
             )
     place = ROW_NAMES.index("inverse_participation")
@@ -49,7 +51,7 @@ def literature_curves() -> Iterator[CurveLine]:
         critical = math.sqrt(2.0 * math.log(n_keys))
         for x in PLACES:
             row = integrate_row(gaussian_profile(np.array([x * critical])), n_keys)
-            yield CurveLine(
+            yield CurvePoint(
                 curve=CONCENTRATION_CURVE,
                 n_keys=n_keys,
                 outcome="exact",
@@ -58,6 +60,6 @@ def literature_curves() -> Iterator[CurveLine]:
             )
     for x in PLACES:
         if x > 1.0:
-            yield CurveLine(
+            yield CurvePoint(
                 curve=CONCENTRATION_CURVE, outcome=LIMIT, x=x, estimate=1.0 - 1.0 / x
             )

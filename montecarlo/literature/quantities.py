@@ -23,15 +23,12 @@ class LiteratureQuantity:
 
     Attributes
     ----------
-    symbol : str
-        As LaTeX.
     exact : callable or None
         Setting -> value; None where theory has none.
     draw : callable or None
         (source of rows, setting) -> estimate; None where nothing is random.
     """
 
-    symbol: str
     exact: Callable[[Setting], float] | None = None
     draw: Callable[[ModelRows, Setting], Estimate] | None = None
 
@@ -74,10 +71,7 @@ def _changed(name: str, value: rows.RowValue, changed: str) -> LiteratureQuantit
         mean = rows.mean_over_mask if changed == "mask" else rows.mean_over_rows
         return mean(source, at, value).times(1.0 / usual)
 
-    symbols = {"entropy": "H", "inverse_participation": r"\sum p^2"}
-    below = rf"\operatorname{{E}} {symbols[name]}"
-    symbol = rf"\operatorname{{E}}_{{\text{{{changed}}}}} {symbols[name]} / {below}"
-    return LiteratureQuantity(symbol, _over_uniform(name, changed), draw)
+    return LiteratureQuantity(_over_uniform(name, changed), draw)
 
 
 def frozen_share(at: Setting) -> float:
@@ -137,51 +131,31 @@ def _draw_exponent(source: ModelRows, at: Setting) -> Estimate:
 
 
 QUANTITIES = {
-    "raised-weight": LiteratureQuantity("p_1", raised_weight),
+    "raised-weight": LiteratureQuantity(raised_weight),
     "noisy-weight": LiteratureQuantity(
-        r"\operatorname{E} p_1",
         _row("biased_weight"),
         partial(rows.mean_over_rows, value=rows.first_weight_of),
     ),
-    "growth-exponent": LiteratureQuantity(
-        r"\alpha: s \propto (\ln n)^\alpha", _exponent, _draw_exponent
-    ),
+    "growth-exponent": LiteratureQuantity(_exponent, _draw_exponent),
     # of so many keys that drawing would take a minute
-    "late-exponent": LiteratureQuantity(r"\alpha: s \propto (\ln n)^\alpha", _exponent),
-    "extension-factor": LiteratureQuantity(r"(0.1 \ln(n/n_0) + 1)^2", extension_factor),
-    "growth-factor": LiteratureQuantity(r"s(n)/s(n_0)", growth_factor),
-    "frozen-share": LiteratureQuantity(
-        r"\operatorname{E} \sum p^2 / (1 - \sqrt{2 \ln n}/s)",
-        frozen_share,
-        _draw_frozen_share,
-    ),
-    "beyond-critical": LiteratureQuantity(
-        r"\sqrt{d_k} / \sqrt{2 \ln n}", beyond_critical
-    ),
+    "late-exponent": LiteratureQuantity(_exponent),
+    "extension-factor": LiteratureQuantity(extension_factor),
+    "growth-factor": LiteratureQuantity(growth_factor),
+    "frozen-share": LiteratureQuantity(frozen_share, _draw_frozen_share),
+    "beyond-critical": LiteratureQuantity(beyond_critical),
     "concentration-ratio": LiteratureQuantity(
-        r"\operatorname{E} \|p\|^2 : \operatorname{E} \|p_{\sqrt{d_k}}\|^2",
         _unscaled_over_scaled("inverse_participation"),
         partial(rows.unscaled_over_scaled, value=rows.concentration_of),
     ),
     "jacobian-ratio": LiteratureQuantity(
-        r"\operatorname{E} \|J\|_F^2 : \operatorname{E} \|J_{\sqrt{d_k}}\|_F^2",
         _unscaled_over_scaled("jacobian_frobenius_squared"),
         partial(rows.unscaled_over_scaled, value=rows.frobenius_of),
     ),
-    "query-gradient-ratio": LiteratureQuantity(
-        r"\operatorname{E} |\partial o/\partial q|^2 : "
-        r"\operatorname{E} |\partial o_{\sqrt{d_k}}/\partial q|^2",
-        draw=rows.query_gradients,
-    ),
-    "small-jacobians": LiteratureQuantity(
-        r"\operatorname{P}(\|J\|_F^2 < \operatorname{E} \|J_{\sqrt{d_k}}\|_F^2)",
-        draw=rows.small_jacobians,
-    ),
-    "spectral-norm": LiteratureQuantity(r"\max \|J\|_2", jacobian_bounds.spectral_norm),
-    "searched-norm": LiteratureQuantity(r"\max \|J\|_2", jacobian_bounds.searched_norm),
-    "largest-entry": LiteratureQuantity(
-        r"\max |J_{ij}|", jacobian_bounds.searched_entry
-    ),
+    "query-gradient-ratio": LiteratureQuantity(draw=rows.query_gradients),
+    "small-jacobians": LiteratureQuantity(draw=rows.small_jacobians),
+    "spectral-norm": LiteratureQuantity(jacobian_bounds.spectral_norm),
+    "searched-norm": LiteratureQuantity(jacobian_bounds.searched_norm),
+    "largest-entry": LiteratureQuantity(jacobian_bounds.searched_entry),
     "mask-entropy": _changed("entropy", rows.entropy_of, "mask"),
     "mask-concentration": _changed(
         "inverse_participation", rows.concentration_of, "mask"
@@ -191,18 +165,10 @@ QUANTITIES = {
         "inverse_participation", rows.concentration_of, "sink"
     ),
     "sink-underflow": LiteratureQuantity(
-        r"\operatorname{P}(\hat p = 0)",
-        low_precision.behind_sink,
-        low_precision.drawn_behind_sink,
+        low_precision.behind_sink, low_precision.drawn_behind_sink
     ),
     "row-underflow": LiteratureQuantity(
-        r"\operatorname{P}(\hat p = 0)",
-        low_precision.in_row,
-        low_precision.drawn_in_row,
+        low_precision.in_row, low_precision.drawn_in_row
     ),
-    "score-exponent": LiteratureQuantity(
-        r"\beta: \sqrt{\operatorname{E} (q\cdot k)^2} \propto d_k^\beta",
-        exact_exponent,
-        drawn_exponent,
-    ),
+    "score-exponent": LiteratureQuantity(exact_exponent, drawn_exponent),
 }

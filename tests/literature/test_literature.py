@@ -8,10 +8,12 @@ import pytest
 
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.literature import judging
+from montecarlo.literature.curves import literature_curves
 from montecarlo.literature.judging import find_case, judge_statement
 from montecarlo.literature.quantities import QUANTITIES
-from montecarlo.literature.record import SEED, read_outcome
+from montecarlo.literature.record import SEED, read_literature_record
 from montecarlo.literature.schema import read_literature
+from montecarlo.literature.symbols import SYMBOLS
 
 LITERATURE = read_literature()
 STATEMENTS = {one.id: one for one in LITERATURE.statement}
@@ -20,7 +22,7 @@ STATEMENTS = {one.id: one for one in LITERATURE.statement}
 FAR = 6.0
 
 
-RECORD = {one.id: one for one in read_outcome().statements}
+RECORD = {one.id: one for one in read_literature_record().outcome.statements}
 #: Of so many keys that drawing again takes longer than a test may.
 MOST_KEYS = 4096
 
@@ -34,7 +36,7 @@ def test_file_fits_together():
     assert {one.question for one in LITERATURE.statement} == set(questions)
     assert {key for one in LITERATURE.statement for key in one.paper} == set(papers)
     asked = {check.quantity for one in LITERATURE.statement for check in one.check}
-    assert asked == set(QUANTITIES)
+    assert asked == set(QUANTITIES) == set(SYMBOLS)
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
@@ -150,3 +152,14 @@ def test_error_rate_is_spent_once(monkeypatch):
     )
     assert voting > 20
     assert set(asked) == {0.01 / voting}
+
+
+def test_curves_are_what_is_computed_again():
+    """Every point, to nine digits."""
+    record, again = read_literature_record().curves, list(literature_curves())
+    assert len(record) == len(again)
+    for one, other in zip(record, again, strict=True):
+        assert (one.curve, one.outcome, one.n_keys, one.x) == (
+            *(other.curve, other.outcome, other.n_keys, other.x),
+        )
+        assert one.estimate == pytest.approx(other.estimate, rel=1e-9)

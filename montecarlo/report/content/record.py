@@ -9,9 +9,8 @@ import pandas as pd
 
 from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
-from montecarlo.literature.curves import literature_curves
 from montecarlo.literature.outcomes import LiteratureOutcome
-from montecarlo.literature.record import read_outcome
+from montecarlo.literature.record import read_literature_record
 from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
@@ -72,14 +71,15 @@ def with_studies(results: StudyResults) -> StudyResults:
     record = read_record()
     language = view_language(read_language())
     training = replace(view_training(record), language=language)
+    papers = read_literature_record()
     claims = _with(
         results.claims,
         trained_model=view_trained(results.study.catalogue),
         sensitivity=read_sensitivity(),
         training=training,
-        literature=read_outcome(),
+        literature=papers.outcome,
     )
-    lines = (*training_curves(training, record), *literature_curves())
+    lines = (*training_curves(training, record), *papers.lines())
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=claims)
 

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.literature.outcomes import LiteratureOutcome, StatementCase
-from montecarlo.literature.quantities import QUANTITIES
 from montecarlo.literature.schema import (
     Finding,
     Paper,
     Statement,
     read_literature,
 )
+from montecarlo.literature.symbols import SYMBOLS
 from montecarlo.report.content.views import Said
 
 #: Sizes of a setting by their symbols, in the order in which they are named.
-SYMBOLS = {
+SIZES = {
     "from_keys": "n_0",
     "n_keys": "n",
     "from_d_k": "d_0",
@@ -93,7 +93,7 @@ def _view(
     tables: dict[str, list[CaseView]] = {}
     for cases in checks:
         for case in cases:
-            symbol = QUANTITIES[case.quantity].symbol
+            symbol = SYMBOLS[case.quantity]
             view = CaseView(tuple(_sizes(case)), case.at.number_format, case)
             tables.setdefault(symbol, []).append(view)
     return StatementView(
@@ -120,7 +120,7 @@ def _say(finding: Finding, checks: tuple[tuple[StatementCase, ...], ...]) -> Sai
 
 
 def _sizes(case: StatementCase) -> Iterator[tuple[str, float]]:
-    for name, symbol in SYMBOLS.items():
+    for name, symbol in SIZES.items():
         if (value := getattr(case.at, name)) is not None:
             yield symbol, value
     if case.at.holds and case.at.level is not None:
