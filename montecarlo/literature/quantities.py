@@ -109,11 +109,12 @@ def extension_factor(at: Setting) -> float:
 def growth_factor(at: Setting) -> float:
     """Return by what scores must grow so that rows stay as they are.
 
-    With nothing held it is that of one score above equal ones, a ratio of logarithms.
+    With nothing held it is that of one score above equal ones, which keeps a weight of
+    one half where its gap is ln(n - 1).
     """
     low, high = at.from_keys or 2, at.keys
     if not at.holds:
-        return math.log(high) / math.log(low)
+        return math.log(high - 1) / math.log(low - 1)
     first, last = (
         growth.std_that_holds(at.holds, at.level or 0.0, n) for n in (low, high)
     )
@@ -141,6 +142,10 @@ QUANTITIES = {
     "late-exponent": LiteratureQuantity(_exponent),
     "extension-factor": LiteratureQuantity(extension_factor),
     "growth-factor": LiteratureQuantity(growth_factor),
+    "row-concentration": LiteratureQuantity(
+        _row("inverse_participation"),
+        partial(rows.mean_over_rows, value=rows.concentration_of),
+    ),
     "frozen-share": LiteratureQuantity(frozen_share, _draw_frozen_share),
     "beyond-critical": LiteratureQuantity(beyond_critical),
     "concentration-ratio": LiteratureQuantity(

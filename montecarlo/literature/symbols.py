@@ -7,6 +7,7 @@ SYMBOLS = {
     "late-exponent": r"\alpha: s \propto (\ln n)^\alpha",
     "extension-factor": r"(0.1 \ln(n/n_0) + 1)^2",
     "growth-factor": r"s(n)/s(n_0)",
+    "row-concentration": r"\operatorname{E} \sum p^2",
     "frozen-share": r"\operatorname{E} \sum p^2 / (1 - \sqrt{2 \ln n}/s)",
     "beyond-critical": r"\sqrt{d_k} / \sqrt{2 \ln n}",
     "concentration-ratio": (

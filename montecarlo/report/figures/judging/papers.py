@@ -128,9 +128,9 @@ SCALE_GROWTH = FigureSpec(
     "how scores must grow with n so that rows stay as they are",
     caption=message(
         "By what independent normal scores must be multiplied, against $n = 4096$, so "
-        r"that the entropy $H$ of a row or $\operatorname{E}\sum p^2$ stays as it is "
-        r"(solid lines, exact), beside $\ln n$, $\sqrt{\ln n}$ and the rule of YaRN "
-        "(dashed)."
+        r"that the entropy $H$ of a row stays at $1$ or at $3$, or "
+        r"$\operatorname{E}\sum p^2$ at $0.5$ (solid lines, exact), beside $\ln n$, "
+        r"$\sqrt{\ln n}$ and the rule of YaRN, which begins at $4096$ (dashed)."
     ),
     alternative=message(
         "At n = %(n)s the factor that keeps the least entropy drawn is %(first)s, "
