@@ -5,6 +5,7 @@ colour, that rename the window, that turn the direction of writing.
 """
 
 import codecs
+import os
 import sys
 import unicodedata
 from typing import TextIO
@@ -32,8 +33,21 @@ def printable(text: object) -> str:
 
 
 def print_lines(text: object, stream: TextIO | None = None) -> None:
-    """Print a text as `printable` has it; by default on standard output."""
-    print(printable(text), file=stream, flush=True)
+    """Print a text as `printable` has it; by default on standard output.
+
+    Where who reads it has ended, as ``head`` does, there is nobody left to tell.
+    """
+    try:
+        print(printable(text), file=stream, flush=True)
+    except BrokenPipeError:
+        print_nowhere(stream or sys.stdout)
+
+
+def print_nowhere(stream: TextIO) -> None:
+    """Let a stream lead nowhere from now on, so that what remains is done as well."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def spell_out() -> None:

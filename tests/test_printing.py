@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from montecarlo.cli.report import main as report
 from montecarlo.printing import printable
 from montecarlo.report.terminal import open_console
 
+#: Two claims, one of them refuted.
+CLAIMS = Path(__file__).parents[1] / "docs" / "own-claim.toml"
 #: Red, the window's title, a link, the other direction, a C1 introducer, a bell.
 HOSTILE = "a\x1b[31mb\x1b]0;t\x07\u202etxt.exe\x9b2J\u2028\x00z"
 
@@ -175,3 +178,36 @@ def test_observing_writes_to_a_home(tmp_path, monkeypatch):
     assert observe(words) == 0
     assert (tmp_path / "home" / "o" / "run.json").exists()
     assert not (tmp_path / "~").exists()
+
+
+@pytest.mark.parametrize("lines", [1, 3])
+def test_a_reader_that_ends_changes_no_status(lines):
+    """Of two claims one is refuted: status 1, however much of it somebody reads."""
+    command = [sys.executable, "-m", "montecarlo", "judge", str(CLAIMS), "--jobs", "1"]
+    process = subprocess.Popen(  # noqa: S603
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    for _ in range(lines):
+        assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 1
+    process.stderr.close()
+
+
+def test_a_table_whose_reader_ends_is_no_error():
+    """Tables are printed by a library, which would end the process."""
+    code = (
+        "import sys; from montecarlo.study.progress import open_console\n"
+        "console = open_console(sys.stdout)\n"
+        "for _ in range(20000): console.print('a line')\n"
+        "sys.exit(7)"
+    )
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 7
+    process.stderr.close()

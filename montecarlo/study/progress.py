@@ -9,6 +9,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from montecarlo.printing import print_nowhere
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.running import Advance
@@ -17,10 +18,17 @@ from montecarlo.study.running import Advance
 PIPED_WIDTH = 160
 
 
+class _Console(Console):
+    """A console whose reader may end, as ``head`` does: the rest is printed nowhere."""
+
+    def on_broken_pipe(self) -> None:
+        print_nowhere(self.file)  # type: ignore[arg-type]
+
+
 def open_console(stream: TextIO, *, highlight: bool = True) -> Console:
     """Return a console that takes no text for markup."""
     width = None if stream.isatty() else PIPED_WIDTH
-    return Console(
+    return _Console(
         file=stream, width=width, markup=False, emoji=False, highlight=highlight
     )
 
