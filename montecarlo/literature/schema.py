@@ -26,7 +26,7 @@ class Paper(Struct, frozen=True, forbid_unknown_fields=True):
     authors: Text
     year: Annotated[int, Meta(ge=1980, le=2100)]
     title: Text
-    url: Annotated[str, Meta(pattern=r"^https://[!-~]+\Z", max_length=100)]
+    where: Annotated[str, Meta(pattern=r"^[!-~]+\Z", max_length=60)]
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True):

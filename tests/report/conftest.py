@@ -59,6 +59,7 @@ from montecarlo.report.render.pages import (
     render_evidence,
     render_index,
     render_page,
+    render_papers,
 )
 from montecarlo.results.folder import write_json, write_run
 from montecarlo.study.presets import Block, Grid
@@ -90,11 +91,12 @@ SMALL = Grid(
 )
 INDEX = "index"
 ERRATUM = "erratum-"
-EVIDENCE = "evidence-"
+EVIDENCE, PAPERS = "evidence-", "papers-"
 #: Three languages: with most texts of its own, with some, with next to none.
 OWN_PAGES = ("own_report/de", "own_report/ja", "own_report/zh", "own_report/index")
 OWN_CLAIMS = Path(__file__).with_name("own_claims.toml")
 EVIDENCE_PAGES = tuple(f"{EVIDENCE}{code}" for code in CODES)
+PAPERS_PAGES = tuple(f"{PAPERS}{code}" for code in CODES)
 OBSERVED_PAGES = (*(f"observed/{code}" for code in CODES), "observed/index")
 OBSERVED_PAGES += ("observed_few/en", "observed_few/zh")
 ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
@@ -274,6 +276,9 @@ class Report:
         if name.startswith(EVIDENCE):
             code = name.removeprefix(EVIDENCE)
             return render_evidence(self.contents, read_language(code)), code
+        if name.startswith(PAPERS):
+            code = name.removeprefix(PAPERS)
+            return render_papers(self.contents, read_language(code)), code
         if not name.startswith(ERRATUM):
             return render_page(self.contents, read_language(name)), name
         errata = {erratum.key: erratum for erratum in self.contents.errata}
@@ -493,7 +498,10 @@ def evidence(report, request):
 
 
 @pytest.fixture(
-    params=(*CODES, *EVIDENCE_PAGES, INDEX, *ERRATA, *OWN_PAGES, *OBSERVED_PAGES)
+    params=(
+        *(*CODES, *EVIDENCE_PAGES, *PAPERS_PAGES, INDEX),
+        *(*ERRATA, *OWN_PAGES, *OBSERVED_PAGES),
+    )
 )
 def any_page(request):
     """The report in each language, the index, the errata; and one of own claims."""

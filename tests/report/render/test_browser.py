@@ -9,6 +9,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 PAGES = ("en", "de", "zh", "ja", "es", "index", "erratum-de", "own_report/ja")
 PAGES += tuple(f"evidence-{code}" for code in ("en", "de", "zh", "ja", "es"))
+PAGES += tuple(f"papers-{code}" for code in ("en", "de", "zh", "ja", "es"))
 PAGES += ("observed/en", "observed/de", "observed/zh", "observed/ja", "observed/es")
 PAGES += ("observed/index",)
 WIDTHS = (320, 1280)
@@ -30,7 +31,11 @@ CUT = """(kept) => {
 KEPT = 16
 #: Contrast takes most of the time: translations are examined in one scheme each.
 ONE_SCHEME = {"de": "dark", "zh": "light", "ja": "dark", "es": "light"}
-ONE_SCHEME |= {f"evidence-{code}": scheme for code, scheme in ONE_SCHEME.items()}
+ONE_SCHEME |= {
+    f"{kind}-{code}": scheme
+    for kind in ("evidence", "papers")
+    for code, scheme in ONE_SCHEME.items()
+}
 #: What sticks out of the page to the right, apart from what scrolls by itself.
 OVERFLOW = """() => {
   const width = window.innerWidth;

@@ -18,7 +18,7 @@ from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.render import wording
 from montecarlo.report.render.embedding import make_figure
-from tests.report.conftest import EVIDENCE
+from tests.report.conftest import EVIDENCE, PAPERS
 
 #: What a page may weigh: a report, its evidence, any other.
 MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
@@ -60,7 +60,7 @@ def bad_links(page, report):
     ]
     texts = {f"{name}.md" for name in names if name not in LANGUAGES}
     if page.name.partition("/")[0] not in {"own_report", "observed", "observed_few"}:
-        names += [f"{EVIDENCE}{code}" for code in LANGUAGES]
+        names += [f"{kind}{code}" for kind in (EVIDENCE, PAPERS) for code in LANGUAGES]
     pages_by_file = {f"{name}.html": name for name in names}
     bad = []
     for link in page.elements():

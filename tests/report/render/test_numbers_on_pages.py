@@ -623,7 +623,8 @@ LOWERED = dict(zip(map(ord, RAISED), "-0123456789", strict=True))
 
 def figure_of(report, code, name):
     """Return a figure, on whichever page of a language it stands."""
-    pages = (report.page(code), report.page(f"evidence-{code}"))
+    kinds = ("", "evidence-", "papers-")
+    pages = (report.page(f"{kind}{code}") for kind in kinds)
     return next(p.by_id[f"figure-{name}"] for p in pages if f"figure-{name}" in p.by_id)
 
 
