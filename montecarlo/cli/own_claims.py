@@ -230,8 +230,10 @@ def _tell_worst(one: InterpretationOutcome) -> list[str]:
     for outcome in ("refuted", "inconclusive", "supported"):
         found = [c for c in cases if c.outcome == outcome and c.estimate is not None]
         if found:
-            where, measured, claimed = say_case(min(found, key=_size))
-            return [f"{where}: {measured}, claimed {claimed}"]
+            one_case = min(found, key=_size)
+            where, measured, claimed = say_case(one_case)
+            exact = "" if one_case.exact is None else f", exact {one_case.exact:.6g}"
+            return [f"{where}: {measured}{exact}, claimed {claimed}"]
     return []
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.results.folder import RUN_FILE
 from montecarlo.study.presets import ERROR_RATE
@@ -22,7 +23,7 @@ def canonical_command(run: Mapping[str, Any]) -> str:
         words.append(f"--seed {run['seed']}")
         if run["error_rate"] != ERROR_RATE:
             words.append(f"--error-rate {run['error_rate']!r}")
-        return " ".join([*words, "--output output"])
+        return " ".join([*words, *_languages(run), "--output output"])
     words = ["python -m montecarlo report"]
     if run.get("time_limit_reached"):
         return f"{words[0]} --replicates-from {RUN_FILE}"
@@ -34,7 +35,14 @@ def canonical_command(run: Mapping[str, Any]) -> str:
     words.append(f"--seed {run['seed']}")
     if run["only"]:
         words.append(f"--only {','.join(run['only'])}")
-    return file + " ".join(words)
+    return file + " ".join([*words, *_languages(run)])
+
+
+def _languages(run: Mapping[str, Any]) -> list[str]:
+    """Return the option for its languages; all of them need none."""
+    if set(run["languages"]) == set(LANGUAGES):
+        return []
+    return [f"--lang {','.join(run['languages'])}"]
 
 
 def _configuration(run: Mapping[str, Any]) -> str:
