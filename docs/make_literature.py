@@ -1,14 +1,14 @@
 """Write montecarlo/literature/record.json: what papers say, drawn and judged.
 
-It takes some minutes.  Run it where literature.toml or a quantity of it was changed; a
-test fails until it was.
+It takes about a minute.  Run it where literature.toml or a quantity of it was changed:
+a test fails until it was.
 """
 
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import msgspec
 
+from montecarlo.execution.executors import make_executor
 from montecarlo.literature.curves import literature_curves
 from montecarlo.literature.judging import judge_literature
 from montecarlo.literature.record import ERROR_RATE, RECORD, SEED, LiteratureRecord
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).parents[1] / "montecarlo" / "literature"
 
 def main() -> None:
     """Draw, judge and write."""
-    with ProcessPoolExecutor() as executor:
+    with make_executor() as executor:
         outcome = judge_literature(SEED, ERROR_RATE, executor)
     record = LiteratureRecord(outcome, tuple(literature_curves()))
     content = msgspec.json.format(msgspec.json.encode(record), indent=1)

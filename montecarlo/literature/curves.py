@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from montecarlo.literature.growth import std_that_holds
+from montecarlo.literature.quantities import critical_std
 from montecarlo.literature.record import (
     CONCENTRATION_CURVE,
     GROWTH_CURVE,
@@ -48,7 +49,7 @@ def literature_curves() -> Iterator[CurvePoint]:
             )
     place = ROW_NAMES.index("inverse_participation")
     for n_keys in CONCENTRATION_KEYS:
-        critical = math.sqrt(2.0 * math.log(n_keys))
+        critical = critical_std(n_keys)
         for x in PLACES:
             row = integrate_row(gaussian_profile(np.array([x * critical])), n_keys)
             yield CurvePoint(

@@ -33,7 +33,7 @@ from montecarlo.sampling.model_rows import ModelRows
 #: its interval.  None for what there is not.
 Drawn = tuple[float, float, int, float, float] | None
 Found = tuple[float | None, Drawn]
-Place = tuple[str, int, int]
+CaseKey = tuple[str, int, int]
 
 
 def judge_literature(
@@ -56,20 +56,20 @@ def judge_literature(
         If drawing failed somewhere; names the statement.
     """
     literature = read_literature()
-    places = dict(_places(literature))
+    cases = dict(_cases(literature))
     voting = sum(
         check.region(case) is not None
-        for check, case in places.values()
+        for check, case in cases.values()
         if QUANTITIES[check.quantity].draw is not None
     )
     one_sided = error_rate / voting
-    tasks: dict[Task, Place] = {(*place, seed, one_sided): place for place in places}
-    found: dict[Place, Found] = {}
+    tasks: dict[Task, CaseKey] = {(*key, seed, one_sided): key for key in cases}
+    found: dict[CaseKey, Found] = {}
     for task, future in finish(executor, find_case, tasks):
-        place = tasks[task]
+        key = tasks[task]
         if error := future.exception():
-            raise UnfinishedError(f"the statement {place[0]} failed: {error}")
-        found[place] = future.result()
+            raise UnfinishedError(f"the statement {key[0]} failed: {error}")
+        found[key] = future.result()
     return LiteratureOutcome(
         error_rate, tuple(judge_statement(one, found) for one in literature.statement)
     )
@@ -95,10 +95,10 @@ def _by_id() -> dict[str, Statement]:
     return {one.id: one for one in read_literature().statement}
 
 
-def _places(
+def _cases(
     literature: Literature,
-) -> Iterator[tuple[Place, tuple[LiteratureCheck, Case]]]:
-    """Yield every case with its place."""
+) -> Iterator[tuple[CaseKey, tuple[LiteratureCheck, Case]]]:
+    """Yield every case with its key."""
     for statement in literature.statement:
         for i, check in enumerate(statement.check):
             for j, case in enumerate(check.case):
@@ -106,7 +106,7 @@ def _places(
 
 
 def judge_statement(
-    statement: Statement, found: Mapping[Place, Found]
+    statement: Statement, found: Mapping[CaseKey, Found]
 ) -> StatementOutcome:
     """Judge a statement on what was found in its cases."""
     checks = tuple(

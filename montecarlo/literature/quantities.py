@@ -23,12 +23,15 @@ class LiteratureQuantity:
 
     Attributes
     ----------
+    symbol : str
+        What it is called, as LaTeX.
     exact : callable or None
         Setting -> value; None where theory has none.
     draw : callable or None
         (source of rows, setting) -> estimate; None where nothing is random.
     """
 
+    symbol: str
     exact: Callable[[Setting], float] | None = None
     draw: Callable[[ModelRows, Setting], Estimate] | None = None
 
@@ -50,44 +53,49 @@ def _row(name: str) -> Callable[[Setting], float]:
     return exact
 
 
-def _over_uniform(name: str, changed: str) -> Callable[[Setting], float]:
-    """Return an expectation under a mask or a sink over that without."""
-
-    def exact(at: Setting) -> float:
-        n_keys = at.keys
-        usual = expected_row(n_keys, std=at.std)[name].value
-        if changed == "mask":
-            return expected_row(n_keys, std=at.std, causal=True)[name].value / usual
-        return expected_row(n_keys, std=at.std, bias=at.gap or 0.0)[name].value / usual
-
-    return exact
+def _over_usual(name: str, at: Setting, *, causal: bool) -> float:
+    """Return an expectation under a mask, or with a sink, over that without."""
+    bias = 0.0 if causal else at.gap or 0.0
+    changed = expected_row(at.keys, std=at.std, bias=bias, causal=causal)
+    return changed[name].value / expected_row(at.keys, std=at.std)[name].value
 
 
-def _changed(name: str, value: rows.RowValue, changed: str) -> LiteratureQuantity:
+def _changed(
+    symbol: str, name: str, value: rows.RowValue, *, causal: bool
+) -> LiteratureQuantity:
     """Return the quantity that says what a mask or a sink makes of an expectation."""
 
     def draw(source: ModelRows, at: Setting) -> Estimate:
         usual = expected_row(at.keys, std=at.std)[name].value
-        mean = rows.mean_over_mask if changed == "mask" else rows.mean_over_rows
+        mean = rows.mean_over_mask if causal else rows.mean_over_rows
         return mean(source, at, value).times(1.0 / usual)
 
-    return LiteratureQuantity(_over_uniform(name, changed), draw)
+    return LiteratureQuantity(symbol, partial(_over_usual, name, causal=causal), draw)
+
+
+def critical_std(n_keys: int) -> float:
+    """Return sqrt(2 ln n), the s beyond which rows concentrate where n is large."""
+    return math.sqrt(2.0 * math.log(n_keys))
+
+
+def _frozen(at: Setting) -> float:
+    """Return the limit of E Σp² beyond the critical s: 1 - sqrt(2 ln n)/s."""
+    return 1.0 - critical_std(at.keys) / (at.std or 1.0)
 
 
 def frozen_share(at: Setting) -> float:
-    """Return E Σp² over 1 - sqrt(2 ln n)/s, its limit where s is beyond the root."""
-    limit = 1.0 - math.sqrt(2.0 * math.log(at.keys)) / (at.std or 1.0)
-    return _row("inverse_participation")(at) / limit
+    """Return E Σp² over its limit for large n."""
+    return _row("inverse_participation")(at) / _frozen(at)
 
 
 def _draw_frozen_share(source: ModelRows, at: Setting) -> Estimate:
-    limit = 1.0 - math.sqrt(2.0 * math.log(at.keys)) / (at.std or 1.0)
-    return rows.mean_over_rows(source, at, rows.concentration_of).times(1.0 / limit)
+    found = rows.mean_over_rows(source, at, rows.concentration_of)
+    return found.times(1.0 / _frozen(at))
 
 
 def beyond_critical(at: Setting) -> float:
-    """Return sqrt(d_k) over sqrt(2 ln n): above 1 unscaled rows concentrate."""
-    return math.sqrt((at.dimension) / (2.0 * math.log(at.keys)))
+    """Return sqrt(d_k), the s of unscaled scores, over the critical s."""
+    return math.sqrt(at.dimension) / critical_std(at.keys)
 
 
 def _unscaled_over_scaled(name: str) -> Callable[[Setting], float]:
@@ -131,49 +139,96 @@ def _draw_exponent(source: ModelRows, at: Setting) -> Estimate:
     )
 
 
+#: By the names that literature.toml has.
 QUANTITIES = {
-    "raised-weight": LiteratureQuantity(raised_weight),
+    "raised-weight": LiteratureQuantity("p_1", raised_weight),
     "noisy-weight": LiteratureQuantity(
+        r"\operatorname{E} p_1",
         _row("biased_weight"),
         partial(rows.mean_over_rows, value=rows.first_weight_of),
     ),
-    "growth-exponent": LiteratureQuantity(_exponent, _draw_exponent),
+    "growth-exponent": LiteratureQuantity(
+        r"\alpha: s \propto (\ln n)^\alpha", _exponent, _draw_exponent
+    ),
     # of so many keys that drawing would take a minute
-    "late-exponent": LiteratureQuantity(_exponent),
-    "extension-factor": LiteratureQuantity(extension_factor),
-    "growth-factor": LiteratureQuantity(growth_factor),
+    "late-exponent": LiteratureQuantity(r"\alpha: s \propto (\ln n)^\alpha", _exponent),
+    "extension-factor": LiteratureQuantity(r"(0.1 \ln(n/n_0) + 1)^2", extension_factor),
+    "growth-factor": LiteratureQuantity(r"s(n)/s(n_0)", growth_factor),
     "row-concentration": LiteratureQuantity(
+        r"\operatorname{E} \sum p^2",
         _row("inverse_participation"),
         partial(rows.mean_over_rows, value=rows.concentration_of),
     ),
-    "frozen-share": LiteratureQuantity(frozen_share, _draw_frozen_share),
-    "beyond-critical": LiteratureQuantity(beyond_critical),
+    "frozen-share": LiteratureQuantity(
+        r"\operatorname{E} \sum p^2 / (1 - \sqrt{2 \ln n}/s)",
+        frozen_share,
+        _draw_frozen_share,
+    ),
+    "beyond-critical": LiteratureQuantity(
+        r"\sqrt{d_k} / \sqrt{2 \ln n}", beyond_critical
+    ),
     "concentration-ratio": LiteratureQuantity(
+        r"\operatorname{E} \|p\|^2 : \operatorname{E} \|p_{\sqrt{d_k}}\|^2",
         _unscaled_over_scaled("inverse_participation"),
         partial(rows.unscaled_over_scaled, value=rows.concentration_of),
     ),
     "jacobian-ratio": LiteratureQuantity(
+        r"\operatorname{E} \|J\|_F^2 : \operatorname{E} \|J_{\sqrt{d_k}}\|_F^2",
         _unscaled_over_scaled("jacobian_frobenius_squared"),
         partial(rows.unscaled_over_scaled, value=rows.frobenius_of),
     ),
-    "query-gradient-ratio": LiteratureQuantity(draw=rows.query_gradients),
-    "small-jacobians": LiteratureQuantity(draw=rows.small_jacobians),
-    "spectral-norm": LiteratureQuantity(jacobian_bounds.spectral_norm),
-    "searched-norm": LiteratureQuantity(jacobian_bounds.searched_norm),
-    "largest-entry": LiteratureQuantity(jacobian_bounds.searched_entry),
-    "mask-entropy": _changed("entropy", rows.entropy_of, "mask"),
-    "mask-concentration": _changed(
-        "inverse_participation", rows.concentration_of, "mask"
+    "query-gradient-ratio": LiteratureQuantity(
+        r"\operatorname{E} |\partial o/\partial q|^2 : "
+        r"\operatorname{E} |\partial o_{\sqrt{d_k}}/\partial q|^2",
+        draw=rows.query_gradients,
     ),
-    "sink-entropy": _changed("entropy", rows.entropy_of, "sink"),
+    "small-jacobians": LiteratureQuantity(
+        r"\operatorname{P}(\|J\|_F^2 \lt \operatorname{E} \|J_{\sqrt{d_k}}\|_F^2)",
+        draw=rows.small_jacobians,
+    ),
+    "spectral-norm": LiteratureQuantity(r"\max \|J\|_2", jacobian_bounds.spectral_norm),
+    "searched-norm": LiteratureQuantity(r"\max \|J\|_2", jacobian_bounds.searched_norm),
+    "largest-entry": LiteratureQuantity(
+        r"\max |J_{ij}|", jacobian_bounds.searched_entry
+    ),
+    "mask-entropy": _changed(
+        r"\frac{1}{n} \sum_{i \le n} \operatorname{E} H_i / \operatorname{E} H_n",
+        "entropy",
+        rows.entropy_of,
+        causal=True,
+    ),
+    "mask-concentration": _changed(
+        r"\frac{1}{n} \sum_{i \le n} \operatorname{E} Y_i / \operatorname{E} Y_n, "
+        r"\; Y = \sum p^2",
+        "inverse_participation",
+        rows.concentration_of,
+        causal=True,
+    ),
+    "sink-entropy": _changed(
+        r"\operatorname{E} H_\Delta / \operatorname{E} H_0",
+        "entropy",
+        rows.entropy_of,
+        causal=False,
+    ),
     "sink-concentration": _changed(
-        "inverse_participation", rows.concentration_of, "sink"
+        r"\operatorname{E} Y_\Delta / \operatorname{E} Y_0, \; Y = \sum p^2",
+        "inverse_participation",
+        rows.concentration_of,
+        causal=False,
     ),
     "sink-underflow": LiteratureQuantity(
-        low_precision.behind_sink, low_precision.drawn_behind_sink
+        r"\operatorname{P}(\hat p = 0)",
+        low_precision.behind_sink,
+        low_precision.drawn_behind_sink,
     ),
     "row-underflow": LiteratureQuantity(
-        low_precision.in_row, low_precision.drawn_in_row
+        r"\operatorname{P}(\hat p = 0)",
+        low_precision.in_row,
+        low_precision.drawn_in_row,
     ),
-    "score-exponent": LiteratureQuantity(exact_exponent, drawn_exponent),
+    "score-exponent": LiteratureQuantity(
+        r"\beta: \sqrt{\operatorname{E} (q\cdot k)^2} \propto d_k^\beta",
+        exact_exponent,
+        drawn_exponent,
+    ),
 }

@@ -5,8 +5,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import softmax
 
+from montecarlo.attention.gradients import jacobian_frobenius_squared
+from montecarlo.attention.softmax import (
+    FAR,
+    RowSums,
+    entropy,
+    inverse_participation,
+    measure_gaps,
+    softmax_rows,
+)
 from montecarlo.estimation.estimates import (
     Estimate,
     half_width_error,
@@ -25,27 +34,29 @@ RowValue = Callable[[Array], Array]
 
 def entropy_of(scores: Array) -> Array:
     """Return the entropy of the weights of each row, in nats."""
-    logs = log_softmax(scores, axis=-1)
-    return np.asarray(-(np.exp(logs) * logs).sum(axis=-1))
+    return entropy(_sums(scores))
 
 
 def concentration_of(scores: Array) -> Array:
     """Return Σp² of each row."""
-    return np.asarray(np.exp(2.0 * log_softmax(scores, axis=-1)).sum(axis=-1))
+    return inverse_participation(_sums(scores))
+
+
+def frobenius_of(scores: Array) -> Array:
+    """Return ‖J‖_F² of each row."""
+    return jacobian_frobenius_squared(_sums(scores))
 
 
 def first_weight_of(scores: Array) -> Array:
     """Return the weight of the first key of each row."""
-    return np.asarray(np.exp(log_softmax(scores, axis=-1)[..., 0]))
+    return np.asarray(softmax(scores, axis=-1)[..., 0])
 
 
-def frobenius_of(scores: Array) -> Array:
-    """Return ‖J‖_F² of each row: Σ p_i² p_j² over different keys, and what remains."""
-    weights = np.exp(log_softmax(scores, axis=-1))
-    squares = weights * weights
-    second = squares.sum(axis=-1)
-    third = (squares * weights).sum(axis=-1)
-    return np.asarray(second - 2.0 * third + second**2)
+def _sums(scores: Array) -> RowSums:
+    """Return softmax of rows; one of a single key is given a second without weight."""
+    if scores.shape[-1] == 1:
+        scores = np.append(scores, np.full_like(scores, FAR), axis=-1)
+    return softmax_rows(measure_gaps(scores), 1.0).sums
 
 
 def mean_over_rows(source: ModelRows, at: Setting, value: RowValue) -> Estimate:
@@ -131,7 +142,7 @@ def _query_gradient(source: ModelRows, at: Setting, divisor: float) -> Estimate:
     for along, v in zip(source.normal(at.keys), source.normal(at.keys), strict=True):
         n_rows = len(along)
         lengths = source.lengths(at.dimension, n_rows)[:, np.newaxis]
-        weights = np.exp(log_softmax(along * lengths / divisor, axis=-1))
+        weights = softmax(along * lengths / divisor, axis=-1)
         moved = weights * (v - (weights * v).sum(axis=-1, keepdims=True))
         inner = (along * moved).sum(axis=-1) ** 2
         across = source.lengths(at.dimension - 1, n_rows) ** 2

@@ -11,7 +11,13 @@ from montecarlo.attention.number_formats import FLOAT8
 from montecarlo.literature import growth, jacobian_bounds, low_precision
 from montecarlo.literature.correlation import exact_exponent, second_moment
 from montecarlo.literature.quantities import QUANTITIES, raised_weight
-from montecarlo.literature.score_rows import query_gradients
+from montecarlo.literature.score_rows import (
+    concentration_of,
+    entropy_of,
+    frobenius_of,
+    query_gradients,
+    small_jacobians,
+)
 from montecarlo.literature.settings import Setting
 from montecarlo.sampling.model_rows import ModelRows
 from montecarlo.theory import expected_row
@@ -169,6 +175,29 @@ def test_gradient_by_the_query_is_that_of_keys_that_are_drawn():
     error = ratio * math.hypot(none_error / none, sqrt_error / sqrt)
     ours = query_gradients(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
     assert abs(ours.value - ratio) < FAR * math.hypot(error, ours.std_error)
+
+
+def test_small_jacobians_are_those_of_matrices():
+    """In what part of rows ‖diag(p) - p pᵀ‖² is below its mean, with keys drawn."""
+    n_keys, d_k, rows = 12, 8, 20000
+    rng = np.random.default_rng(6)
+    q = rng.standard_normal((rows, d_k))
+    p = special.softmax(
+        np.einsum("rnd,rd->rn", rng.standard_normal((rows, n_keys, d_k)), q), axis=1
+    )
+    matrices = p[:, :, None] * (np.eye(n_keys) - p[:, None, :])
+    exact = expected_row(n_keys, d_k=d_k)["jacobian_frobenius_squared"].value
+    share = ((matrices**2).sum(axis=(1, 2)) < exact).mean()
+    ours = small_jacobians(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
+    error = math.hypot(ours.std_error, math.sqrt(share * (1.0 - share) / rows))
+    assert abs(ours.value - share) < FAR * error
+
+
+def test_row_of_one_key_has_all_of_the_weight():
+    """As the first row of a causal mask."""
+    one = np.array([[3.0]])
+    found = [float(of(one)[0]) for of in (entropy_of, concentration_of, frobenius_of)]
+    assert found == [0.0, 1.0, 0.0]
 
 
 def test_search_finds_what_a_fine_grid_finds():

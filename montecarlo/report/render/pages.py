@@ -126,7 +126,6 @@ def render(
         "trained": record.trained_model,
         "sensitivity": record.sensitivity,
         "training": record.training,
-        "questions": view_literature(record.literature) if record.literature else (),
         "command": canonical_command(contents.findings.run),
     }
     return render_template(template, language, **(known | values))
@@ -172,6 +171,7 @@ def _environment() -> Environment:
     )
     environment.filters["zip"] = zip
     environment.globals |= {"parse_place": parse_place, "sayers_of": sayers_of}
+    environment.globals |= {"view_literature": view_literature}
     environment.globals |= {
         "arms": ARMS,
         "distributions": DISTRIBUTIONS,

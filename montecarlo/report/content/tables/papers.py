@@ -5,13 +5,8 @@ from dataclasses import dataclass
 
 from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.literature.outcomes import LiteratureOutcome, StatementCase
-from montecarlo.literature.schema import (
-    Finding,
-    Paper,
-    Statement,
-    read_literature,
-)
-from montecarlo.literature.symbols import SYMBOLS
+from montecarlo.literature.quantities import QUANTITIES
+from montecarlo.literature.schema import Finding, Paper, Statement, read_literature
 from montecarlo.report.content.views import Said
 
 #: Sizes of a setting by their symbols, in the order in which they are named.
@@ -93,7 +88,7 @@ def _view(
     tables: dict[str, list[CaseView]] = {}
     for cases in checks:
         for case in cases:
-            symbol = SYMBOLS[case.quantity]
+            symbol = QUANTITIES[case.quantity].symbol
             view = CaseView(tuple(_sizes(case)), case.at.number_format, case)
             tables.setdefault(symbol, []).append(view)
     return StatementView(

@@ -9,6 +9,9 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 from montecarlo.report.figures.judging.judgement import drawn_interpretations
 
+#: Numbers of facts that are sizes, and what they are called in data.
+SIZES = {"d_k": "d_k", "n": "n", "low": "least_d_k", "fewest": "fewest_keys"}
+
 
 def figure_facts(measurements: DataFrame, curves: DataFrame) -> dict[str, Fact]:
     """Pick the numbers of every figure that the results have data for, by its id.
@@ -41,15 +44,14 @@ def name_numbers(spec: FigureSpec, fact: Fact) -> dict[str, float | int]:
         "first_error": f"{first}_error",
         "second": second,
         "second_error": f"{second}_error",
-        "low": "least_d_k",
         "share": "saturated_percent_unscaled",
         "share_error": "saturated_percent_unscaled_error",
     }
-    sizes = {name: int(fact[name]) for name in ("d_k", "n", "low") if fact.get(name)}
-    return {
-        names.get(name, name): sizes.get(name, fact[name])
-        for name in fact
-        if name not in ("d_k", "n", "low") or name in sizes
+    sizes = {SIZES[name]: int(fact[name]) for name in SIZES if fact.get(name)}
+    return sizes | {
+        names.get(name, name): value
+        for name, value in fact.items()
+        if name not in SIZES
     }
 
 

@@ -117,7 +117,7 @@ def pick_concentration(_: DataFrame, curves: DataFrame) -> Fact | None:
     return {
         "first": float(near["estimate"].iloc[0]),
         "second": float(near["estimate"].iloc[-1]),
-        "low": float(near["n_keys"].iloc[0]),
+        "fewest": float(near["n_keys"].iloc[0]),
         "n": float(near["n_keys"].iloc[-1]),
     }
 
@@ -150,7 +150,7 @@ CONCENTRATION = FigureSpec(
     ),
     alternative=message(
         "Where s is the root of twice ln n, the expected sum of squared weights is "
-        "%(first)s at n = %(low)s and %(second)s at n = %(n)s."
+        "%(first)s at n = %(fewest)s and %(second)s at n = %(n)s."
     ),
     named=("concentration_at_fewest_keys", "concentration_at_most_keys"),
     fact=pick_concentration,
