@@ -1,5 +1,6 @@
 """What the page of papers shows: questions, statements, and how they came out."""
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -32,6 +33,16 @@ class CaseView:
     sizes: tuple[tuple[str, float], ...]
     number_format: str
     outcome: StatementCase
+
+    @property
+    def paper_error(self) -> float:
+        """An error with which the paper's number is shown to the digits it has."""
+        low, high = self.outcome.region_low, self.outcome.region_high
+        decimals = len(repr(self.outcome.paper).partition(".")[2])
+        if low is not None and high is not None and low < high:
+            # zeros at the end are not in the file, but in what agrees
+            decimals = max(decimals, round(-math.log10(high - low)))
+        return 1.5 * 10.0 ** (1 - decimals)
 
 
 @dataclass(frozen=True, slots=True)
