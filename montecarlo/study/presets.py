@@ -93,6 +93,8 @@ def _long_rows(
 #: Sizes of practice: those that a claim speaks of when it names none.
 PRACTICE_D_K = (64, 128, 256)
 PRACTICE_N_KEYS = (128, 1024, 4096, 16384)
+#: Those of the longest contexts; standard reports have them in exact values alone.
+LONGEST_D_K = (*PRACTICE_D_K, 512)
 #: Long rows are few a replicate.  Of so many replicates, the share of saturated rows
 #: has a standard error of about 0.01, at d_k = 256, where they cost most, of 0.013.
 _PRACTICE = _long_rows(
@@ -172,6 +174,7 @@ PRESETS = {
             Block((64,), (65536,), pairs=False, formats=True),
             *_HUGE_SCORES,
             *_long_rows(((PRACTICE_D_K, 4096, 512), (PRACTICE_D_K, 16384, 512))),
+            *_long_rows(((LONGEST_D_K, 131072, 128),)),
         ),
         tails=((16, 256), (64, 128), (256, 64), (1024, 32)),
         first=512,
