@@ -38,7 +38,7 @@ pytestmark = [
 
 SEED = 12
 #: Inputs of each kind.
-N_FILES, N_FOLDERS, N_TEXTS, N_OPTIONS = 100, 200, 150, 100
+N_FILES, N_FOLDERS, N_TEXTS, N_OPTIONS = 100, 150, 100, 100
 STATUSES = {
     value
     for name, value in vars(exits).items()
