@@ -77,6 +77,7 @@ def test_contenders_estimate_the_same(family):
             assert abs(value - other[name][0]) < limit, name
 
 
+@pytest.mark.slow
 def test_table_is_made(tmp_path, capsys):
     """The command prints and writes a line for each contender."""
     path = tmp_path / "speed.csv"

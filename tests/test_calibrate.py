@@ -79,6 +79,7 @@ def test_bad_input(arguments, words, tmp_path, capsys):
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.slow
 def test_a_damaged_file_of_work_is_named(tmp_path, monkeypatch, capsys):
     """It is one line and status 2, whether a bank is damaged or a study."""
     point, one = parse_point("gaussian", "gaussian", 4), np.ones(1)

@@ -123,6 +123,7 @@ def test_limits():
     assert scipy.stats.binom(RUNS, covers).sf(limits()[0] - 1) < 0.005
 
 
+@pytest.mark.slow
 def test_intervals_half_as_wide_are_seen(coverage, monkeypatch):
     """The test above can fail: intervals less than half as wide cover too seldom."""
     original = intervals.t_quantile

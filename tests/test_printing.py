@@ -180,6 +180,7 @@ def test_observing_writes_to_a_home(tmp_path, monkeypatch):
     assert not (tmp_path / "~").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lines", [1, 3])
 def test_a_reader_that_ends_changes_no_status(lines):
     """Of two claims one is refuted: status 1, however much of it somebody reads."""

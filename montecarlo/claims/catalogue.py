@@ -4,8 +4,8 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -60,7 +60,12 @@ def read_catalogue(path: Path | None = None) -> Catalogue:
     if path is not None:
         return read_own_catalogue(path)[0]
     source = files("montecarlo.claims").joinpath("catalogue.toml")
-    return parse_catalogue(_read_toml(source)[0], source.name)
+    return _parse_packaged(read_small(source.name, source), source.name)
+
+
+@lru_cache(maxsize=4)
+def _parse_packaged(content: bytes, name: str) -> Catalogue:
+    return parse_catalogue(_parse_toml(content, name), name)
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
@@ -71,18 +76,16 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
     CatalogueError
         As `read_catalogue`.
     """
-    data, content = _read_toml(path)
+    content = read_small(path.name, path)
+    data = _parse_toml(content, path.name)
     return parse_catalogue(data, path.name, own=True), content
 
 
-def _read_toml(source: Traversable) -> tuple[dict[str, Any], bytes]:
-    content = read_small(source.name, source)
+def _parse_toml(content: bytes, name: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(content.decode()), content
+        return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise CatalogueError(
-            f"{source.name}: cannot be read as TOML: {error}"
-        ) from error
+        raise CatalogueError(f"{name}: cannot be read as TOML: {error}") from error
 
 
 def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:

@@ -36,7 +36,8 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     name : str
         Small letters, digits and underscores; it stands for the standardised
         distribution, of mean 0 and variance 1, like every other: ``"name(mean=1.0)"``
-        and ``"name(mean=1.0,std=2.0)"`` shift and rescale it.
+        and ``"name(mean=1.0,std=2.0)"`` shift and rescale it.  With the mean and std
+        below it is what the sampler draws.
     sampler : callable
         (`numpy.random.Generator`, shape) -> independent entries.  Processes find it by
         its name in a module, so that there it may be no lambda and nothing of a

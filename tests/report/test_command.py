@@ -387,6 +387,7 @@ def test_failed_run_leaves_the_old_report(run, config, earlier, error, expected)
     assert expected != 130 or "3 finished batches are kept" in complaint
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_failure_while_rendering_leaves_the_old_report(
     run, config, earlier, monkeypatch

@@ -73,6 +73,7 @@ def contents(folder):
     }
 
 
+@pytest.mark.slow
 def test_same_command_goes_on(run, interrupted, tmp_path, monkeypatch):
     """It samples nothing again, writes what an uninterrupted one writes, and leaves no
     journal.

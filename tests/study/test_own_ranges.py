@@ -288,6 +288,7 @@ domain = {{ d_k = [3, 40], n_keys = [20, 36], distributions = ["gaussian"] }}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relation", "counts"), [("at_most", r"18 refuted"), ("slope_between", "3 supp.*")]
 )

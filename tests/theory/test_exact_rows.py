@@ -211,7 +211,12 @@ def test_a_biased_row_is_what_is_drawn(n_keys, std, bias):
 
 
 @pytest.mark.parametrize(
-    "asked", [{"std": 1.0}, {"std": 8.0, "bias": 4.0}, {"d_k": 16, "divisor": "sqrt"}]
+    "asked",
+    [
+        {"std": 1.0},
+        {"std": 8.0, "bias": 4.0},
+        pytest.param({"d_k": 16, "divisor": "sqrt"}, marks=pytest.mark.slow),
+    ],
 )
 def test_a_causal_mask_is_the_mean_over_lengths(asked):
     """Interpolated between few lengths, or every one of 100 asked for."""

@@ -8,6 +8,7 @@ import io
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from babel import Locale
@@ -91,15 +92,19 @@ def read_language(code: str) -> Language:
     tag, name = LANGUAGES[code]
     if code == SOURCE:
         return Language(code, tag, name, {})
-    path = catalogue_path(code)
     try:
-        content = io.BytesIO(path.read_bytes())
-        catalogue = read_po(content, locale=code, abort_invalid=True)
+        messages = _read_messages(code, catalogue_path(code).read_bytes())
     except (OSError, UnicodeDecodeError, PoFileError) as error:
         raise LanguageError(
             f"language {code!r} must have a catalogue: {error}"
         ) from None
-    return Language(code, tag, name, dict(_messages(code, catalogue)))
+    return Language(code, tag, name, messages)
+
+
+@lru_cache(maxsize=16)
+def _read_messages(code: str, content: bytes) -> dict[str, str]:
+    catalogue = read_po(io.BytesIO(content), locale=code, abort_invalid=True)
+    return dict(_messages(code, catalogue))
 
 
 def catalogue_path(code: str) -> Path:

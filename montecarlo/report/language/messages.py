@@ -9,6 +9,7 @@ distributions and quantities.
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 
@@ -81,19 +82,29 @@ def require_complete(languages: Iterable[Language]) -> None:
 
 def _in_templates() -> Iterator[tuple[str, str]]:
     for path in sorted(template_folder().rglob("*.html.j2")):
-        with BytesIO(path.read_bytes()) as file:
-            for _, _, found, _ in babel_extract(file, KEYWORDS, (), {}):
-                # a call with values gives a tuple, the message first
-                message = found[0] if isinstance(found, tuple) else found
-                if message is not None:  # of a variable: the catalogue's own message
-                    yield str(message), path.name
+        for message in _of_template(path.read_bytes()):
+            yield message, path.name
+
+
+@lru_cache(maxsize=128)
+def _of_template(content: bytes) -> tuple[str, ...]:
+    found = [one for _, _, one, _ in babel_extract(BytesIO(content), KEYWORDS, (), {})]
+    # a call with values gives a tuple, the message first
+    first = [one[0] if isinstance(one, tuple) else one for one in found]
+    # None is a variable: the catalogue's own message
+    return tuple(str(message) for message in first if message is not None)
 
 
 def _in_figures() -> Iterator[tuple[str, str]]:
     for path in sorted(FIGURES.rglob("*.py")):
-        with path.open("rb") as file:
-            for _, _, found, _ in extract_python(file, {"message": None}, (), {}):
-                yield str(found), path.name
+        for message in _of_module(path.read_bytes()):
+            yield message, path.name
+
+
+@lru_cache(maxsize=128)
+def _of_module(content: bytes) -> tuple[str, ...]:
+    found = extract_python(BytesIO(content), {"message": None}, (), {})
+    return tuple(str(message) for _, _, message, _ in found)
 
 
 def update_catalogue(code: str, old: bytes) -> bytes:
