@@ -49,7 +49,9 @@ def test_sink_underflow_is_right_in_the_middle_only():
     assert [at.gap for at in settings("sink-underflow", 0)] == [4, 6, 8, 8]
     assert abs(found[1] - papers[1]) < 0.015
     assert 2.0 < found[0] / papers[0] < 3.0
+    assert found[2] < papers[2]
     assert 9.0 < found[3] / papers[3] < 11.0
+    assert abs(found[3] - papers[3]) < 0.02
 
 
 def test_rule_of_extension_is_held_to_five_per_cent():
