@@ -232,7 +232,7 @@ def test_killed_from_outside_with_workers(tmp_path):
     seconds = time.monotonic() - started
     rng = random.Random(21)  # noqa: S311
     moments, killed = Counter(), 0
-    for _ in range(8):
+    for _ in range(6):
         process = subprocess.Popen(  # noqa: S603
             [*typed, "--output", str(folder / "output")]
         )
