@@ -202,11 +202,14 @@ def test_no_mistake_is_not_noticed():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some divide by 0
-@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", WHOLE)
-def test_mistake_is_noticed_by_the_quick_study(monkeypatch, name, seed):
-    """Mistakes in drawing, scaling and softmax make some verdict of any seed worse."""
-    assert find_worse(monkeypatch, name, QUICK, seed)
+def test_mistake_is_noticed_by_the_quick_study(monkeypatch, name):
+    """Mistakes in drawing, scaling and softmax make some verdict worse.
+
+    At one seed: cases lie beyond their regions by many standard errors, and the whole
+    quick study takes ten times what a part of it does.
+    """
+    assert find_worse(monkeypatch, name, QUICK, seed=1)
 
 
 @pytest.mark.slow
