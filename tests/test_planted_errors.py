@@ -207,7 +207,7 @@ def test_mistake_is_noticed_by_the_quick_study(monkeypatch, name):
     """Mistakes in drawing, scaling and softmax make some verdict worse.
 
     At one seed: cases lie beyond their regions by many standard errors, and the whole
-    quick study takes ten times what a part of it does.
+    quick study takes twice as long as a part of it.
     """
     assert find_worse(monkeypatch, name, QUICK, seed=1)
 
