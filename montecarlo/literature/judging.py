@@ -62,7 +62,7 @@ def judge_literature(
         for check, case in cases.values()
         if QUANTITIES[check.quantity].draw is not None
     )
-    one_sided = error_rate / voting
+    one_sided = error_rate / (2.0 * voting)  # an interval misses on either side
     tasks: dict[Task, CaseKey] = {(*key, seed, one_sided): key for key in cases}
     found: dict[CaseKey, Found] = {}
     for task, future in finish(executor, find_case, tasks):

@@ -150,7 +150,7 @@ def test_error_rate_is_spent_once(monkeypatch):
         for *_, check, case, _ in cases()
     )
     assert voting > 20
-    assert set(asked) == {0.01 / voting}
+    assert set(asked) == {0.01 / (2 * voting)}
 
 
 def test_curves_are_what_is_computed_again():

@@ -27,17 +27,17 @@ def settings(statement, check):
 
 
 def test_numbers_of_lau_are_those_of_the_formula():
-    """Φ(Δ + 1.03 - 6.93 - ln S), to the digits that stand in the file."""
+    """Φ(Δ + 1.03 - 6.93 - ln S), to the three digits that stand in the file."""
     (check,) = STATEMENTS["sink-underflow"].check
     for case in check.case:
         formula = norm.cdf(case.at.gap + 1.03 - 6.93 - math.log(case.at.scale))
-        assert case.paper == pytest.approx(formula, abs=5e-5)
+        assert case.paper == pytest.approx(formula, rel=3e-3)
 
 
 def test_mean_of_the_largest_of_four_is_that_of_the_model():
     """δ = 1.03, by the formula for the largest of four normal numbers."""
     mean = 3.0 / math.sqrt(math.pi) * (1.0 / 2.0 + math.asin(1.0 / 3.0) / math.pi)
-    assert mean == pytest.approx(1.03, abs=0.005)
+    assert rf"$\delta = {mean:.2f}$" in STATEMENTS["sink-underflow"].model
 
 
 def test_sink_underflow_is_right_in_the_middle_only():

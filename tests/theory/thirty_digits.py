@@ -74,7 +74,7 @@ def by_powers(n, s):
 def leading_weight(n, s, coarser=1):
     """E p_max: n ∫ N(g) ∫ t exp(-t) psi^(n-1) du dg, psi = ∫ N over rivals below g.
 
-    With steps twice as long nine digits are left.
+    At n = 4096 and s = 2, steps twice as long leave nine digits; elsewhere fewer.
     """
     step_g, step_u = coarser * mpf("0.05"), coarser * mpf("0.3")
     rule = mpmath.calculus.quadrature.GaussLegendre(mp)
