@@ -20,8 +20,8 @@ ENTRIES_AT_ONCE = 2**22
 def keys_at_once(point: DesignPoint) -> int:
     """Return how many keys of a point are drawn at once.
 
-    All of them where they fit.  A chunk holds the keys that depend
-    on the queries.  Projections are not cut: they come behind the tokens in the stream.
+    All of them where they fit.  A chunk holds the keys that depend on the queries.
+    Projections are not cut: they come behind the tokens in the stream.
     """
     _, n_keys = point.shape
     if point.initialisation:

@@ -93,7 +93,7 @@ def _long_rows(
 #: Sizes of practice: those that a claim speaks of when it names none.
 PRACTICE_D_K = (64, 128, 256)
 PRACTICE_N_KEYS = (128, 1024, 4096, 16384)
-#: Those of the longest contexts; standard reports have them in exact values alone.
+#: Those of the longest contexts, which the other presets do not sample.
 LONGEST_D_K = (*PRACTICE_D_K, 512)
 #: Long rows are few a replicate.  Of so many replicates, the share of saturated rows
 #: has a standard error of about 0.01, at d_k = 256, where they cost most, of 0.013.
