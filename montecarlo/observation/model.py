@@ -24,11 +24,15 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Queries and keys of some sequences, and what softmax made of them."""
+    """Queries and keys of some sequences, and what softmax made of them.
+
+    ``unread`` are names of arrays that are there and of no use, or not asked for.
+    """
 
     queries: Side
     keys: Side
     made: Mapping[str, Side] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
 
 
 class HeadRows(NamedTuple):
@@ -132,6 +136,12 @@ class Model:
             if all(one in given for one in needed):
                 return name
         return None
+
+    @property
+    def unread(self) -> list[str]:
+        """Names of arrays that files hold and that were not read, each once."""
+        names = (name for source, _ in self.sequences for name in source.unread)
+        return list(dict.fromkeys(names))
 
     @property
     def most_tokens(self) -> int:

@@ -105,8 +105,8 @@ def _read_header(
 
 def npz_tensors(
     path: Path, scratch: Path, names: Mapping[str, str], optional: Collection[str]
-) -> dict[str, Tensor]:
-    """Describe arrays of a ``.npz`` file.
+) -> tuple[dict[str, Tensor], list[str]]:
+    """Describe arrays of a ``.npz`` file; returns them and names of those left.
 
     Members are unpacked into a scratch folder, a piece at a time, and mapped.
 
@@ -146,7 +146,9 @@ def npz_tensors(
         raise InputError(
             f"{path.name} must be an archive of NumPy, got places outside of it"
         ) from None
-    return found
+    known = {f"{name}.npy" for name in names.values()}
+    left = [one.filename for one in members if one.filename not in known]
+    return found, [name.removesuffix(".npy") for name in left]
 
 
 class _Bounded(io.FileIO):

@@ -62,6 +62,7 @@ def _make_source(
     tensors: Mapping[str, Tensors],
     axes: Sequence[str] | None,
     in_name: Sequence[str] = (),
+    left: Sequence[str] = (),
 ) -> Source:
     """Name the axes of what was found; of what tells nothing alone, nothing is made.
 
@@ -82,7 +83,8 @@ def _make_source(
         sides[name] = make_side(name, tensors[name], named, in_name)
     if axes is None:
         require_more_tokens(sides["q"])
-    return Source(sides.pop("q"), sides.pop("k"), sides)
+    unread = (*(name for name in tensors if name not in sides), *left)
+    return Source(sides.pop("q"), sides.pop("k"), sides, unread)
 
 
 def open_files(
@@ -126,13 +128,14 @@ def open_files(
         return _open_safetensors(
             paths, PATTERN if names is None else names, axes, causal=causal
         )
+    tensors: dict[str, Tensors]
     if kinds == {".npy"}:
         if len(paths) not in NPY_FILES:
             raise InputError(
                 ".npy files must be two, queries and then keys, with attention weights "
                 f"three, with values and outputs four, got {len(paths)}"
             )
-        tensors: dict[str, Tensors] = {
+        tensors = {
             name: {(): npy_tensor(path, f"{name} ({path.name})")}
             for name, path in zip(NPY_FILES[len(paths)], paths, strict=True)
         }
@@ -143,10 +146,10 @@ def open_files(
     for number, path in enumerate(paths):
         folder = scratch / str(number)
         folder.mkdir()
-        found = npz_tensors(path, folder, {n: n for n in SIDES} | wanted, optional)
-        sources.append(
-            _make_source({name: {(): one} for name, one in found.items()}, axes)
-        )
+        names_of = {name: name for name in SIDES} | wanted
+        found, left = npz_tensors(path, folder, names_of, optional)
+        tensors = {name: {(): one} for name, one in found.items()}
+        sources.append(_make_source(tensors, axes, left=left))
     return make_model(sources, causal=causal)
 
 

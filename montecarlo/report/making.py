@@ -12,7 +12,8 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.report.content.findings import Results
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.formats import DEFAULT, FORMATS, read_format
+from montecarlo.report.figures.judging.texts import TEXTS
+from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN, read_format
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.render.contents import (
     KRAMDOWN,
@@ -61,17 +62,36 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
         results,
         catalogue,
         languages,
-        FIGURES,
+        _figures_beside(results, formats),
         folder,
         spread=spread,
         authors=authors,
         post=post,
+        adaptive=MARKDOWN not in formats,
     )
     for name in formats:
         files, renders, codes = zip(*read_format(name)(contents), strict=True)
         texts = spread(_render, repeat(contents), renders, codes)
         for file, text in zip(files, texts, strict=True):
             write_text(folder / file, text)
+
+
+def _figures_beside(results: Results, formats: Sequence[str]) -> list[str]:
+    """Return the figures that stand with results; of some claims those of their topics.
+
+    How it was made, and what papers say, stands on pages alone.
+    """
+    if not results.of_some:
+        return list(FIGURES)
+    sections: set[str | None] = {"answer"}
+    sections |= {claim.topic for claim in results.claims.claims}
+    if DEFAULT in formats:
+        sections |= {"method", None}
+    return [
+        name
+        for name, spec in FIGURES.items()
+        if spec.section in sections and spec is not TEXTS
+    ]
 
 
 def _render(contents: Contents, render: Render, code: str) -> str:

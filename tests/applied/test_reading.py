@@ -133,6 +133,18 @@ def test_arrays_of_an_archive_by_name(tmp_path):
         names="query, key, weights=probs",
     )
     assert model.source == "weights"
+    assert model.unread == []
+
+
+def test_arrays_that_are_not_read_are_told(tmp_path):
+    """One of another name, and values without the outputs they are to be seen in."""
+    given = arrays()
+    for number in (1, 2):
+        held = {**some(given, "q", "k", "v"), "probs": given["weights"]}
+        np.savez(tmp_path / f"{number}.npz", **held)
+    (tmp_path / "scratch").mkdir()
+    model = open_files(sorted(tmp_path.glob("*.npz")), tmp_path / "scratch")
+    assert (model.source, sorted(model.unread)) == (None, ["probs", "v"])
 
 
 @pytest.mark.parametrize(

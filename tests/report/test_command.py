@@ -12,6 +12,7 @@ import time
 from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
@@ -469,6 +470,9 @@ def test_some_claims_are_rendered_again(run, finished, tmp_path):
     ids = {e.get("id") for e in page.iter("article")}
     assert ids == {"claim-linear-variance", "claim-works-in-training"}
     assert not list(output.glob("erratum*"))
+    assert (output / "figures" / "cases.svg").exists()
+    assert page.find(".//figure[@id='figure-cases']") is not None
+    assert page.find(".//figure[@id='figure-texts']") is None
     for name in ("measurements.csv", "claims.json"):
         assert (output / name).read_bytes() == (finished / name).read_bytes()
     verdicts = {
@@ -480,6 +484,31 @@ def test_some_claims_are_rendered_again(run, finished, tmp_path):
         typed = [*chosen, "--output", output, "--lang", "en", "--quiet"]
         status, *_ = run(*typed, "--fail-on", verdict)
         assert status == (1 if verdict in mine else 0)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("drawn_here")
+def test_post_of_a_claim_has_its_figures(run, report, tmp_path):
+    """That of its checks, and those of its topic: none of how the report was made.
+
+    They are light, as the site may be, whatever its reader's system is.
+    """
+    chosen = ["--from", report.folder, "--only", "linear-variance"]
+    chosen += ["--format", "markdown"]
+    status, *_ = run(*chosen, "--output", tmp_path / "o", "--lang", "en", "--quiet")
+    assert status == 0
+    written = {path.stem: path for path in (tmp_path / "o" / "figures").iterdir()}
+    topics = {"answer", "variance"}
+    expected = {name for name, spec in FIGURES.items() if spec.section in topics}
+    assert written.keys() - {"cases"} <= expected - {"texts"}
+    assert {"attention", "cases", "variance"} <= written.keys()
+    post = (tmp_path / "o" / "report-en.md").read_text(encoding="utf-8")
+    assert {"attention", "cases"} <= set(re.findall(r"\(figures/([\w-]+)\.svg\)", post))
+    for path in written.values():
+        svg = path.read_text(encoding="utf-8")
+        assert "prefers-color-scheme" not in svg
+        assert '<rect width="100%" height="100%" fill="#ffffff"/>' in svg
+        assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314 - our own
 
 
 def test_a_selection_takes_no_page_away(refused, finished):

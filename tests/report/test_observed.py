@@ -307,6 +307,15 @@ def test_command_is_told_again(files, tmp_path):
     )
 
 
+def test_arrays_of_other_names_are_told(tmp_path, capsys):
+    """Else it would seem that they were looked at."""
+    rng = np.random.default_rng(1)
+    q, k, probs = rng.standard_normal((3, 6, 1, 2, 8, 16))
+    np.savez(tmp_path / "qk.npz", q=q, k=k, probs=probs)
+    assert run(tmp_path / "qk.npz", "--output", tmp_path / "o", "--lang", "en") == 0
+    assert "not read: probs (--names tells" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("state", "divisor", "status"),
     [("flat", "1000", 1), ("saturated", "0.01", 1), ("flat,saturated", "4", 0)],

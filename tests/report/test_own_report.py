@@ -198,7 +198,7 @@ def test_own_claims_have_a_picture(own_report):
     rows = case_rows(claims)
     cases = [
         case
-        for _, check in drawn_checks(claims)
+        for *_, check in drawn_checks(claims)
         for case in check.cases
         if case.estimate is not None
     ]
@@ -210,7 +210,7 @@ def test_own_claims_have_a_picture(own_report):
         len(bar[0].get_xdata()) for axes in figure.axes for bar in axes.containers
     )
     assert points == len(cases)
-    for axes, (_, check) in zip(figure.axes, drawn_checks(claims), strict=True):
+    for axes, (*_, check) in zip(figure.axes, drawn_checks(claims), strict=True):
         low, high = axes.get_ylim()
         assert all(
             low <= case.estimate <= high for case in check.cases if case.estimate
@@ -221,6 +221,15 @@ def test_own_claims_have_a_picture(own_report):
         assert len(picture.findall(".//ol/li")) == len(figure.axes)
         assert picture.find(".//b").text.strip()
     assert CASES.build(rows.iloc[:0], rows) is None
+
+
+def test_number_of_an_own_claim_is_in_sight(own_page):
+    """What was measured where a claim is decided stands outside of closed boxes."""
+    cards = own_page.root.findall(".//article[@class='claim']")
+    told = [card.find("./p[@class='telling']") for card in cards]
+    shown = [one for one in told if one is not None]
+    assert shown
+    assert all(one.find(".//data") is not None for one in shown)
 
 
 def test_slopes_have_no_panel(own_report):

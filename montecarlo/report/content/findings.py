@@ -51,6 +51,11 @@ class Results:
     run: dict[str, Any]  # what run.json holds
     selected: bool = False  # whether claims that were judged are left out
 
+    @property
+    def of_some(self) -> bool:
+        """Whether they are of some claims of a catalogue, as was asked for."""
+        return self.selected or bool(self.run.get("only"))
+
     def only(self, catalogue: Catalogue) -> "Results":
         """Return them with the claims of a catalogue alone."""
         chosen = {claim.id for claim in catalogue.claim}

@@ -138,7 +138,7 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
     if arguments.json:
         print_lines(json.dumps(view.record["applied"], indent=2))
     elif not arguments.quiet:
-        print_observed(view, judged, edition.written)
+        print_observed(view, judged, edition.written, model.unread)
     return Told(
         any(head["state"] in failing for head in view.record["heads"])
         or any(view.record["steps"]["warnings"][name] for name in warned),

@@ -21,9 +21,21 @@ MOST_LINES = 12
 
 
 def print_observed(
-    view: ObservedView, judged: JudgedScales, written: Sequence[Path]
+    view: ObservedView,
+    judged: JudgedScales,
+    written: Sequence[Path],
+    unread: Sequence[str] = (),
 ) -> None:
-    """Print the applied scale, the heads farthest off, and the paths written."""
+    """Print the applied scale, the heads farthest off, and the paths written.
+
+    First the arrays, if any, that are in files and were not read.
+    """
+    if unread:
+        more = ", ..." if len(unread) > MOST_LINES else ""
+        print_lines(
+            f"not read: {', '.join(unread[:MOST_LINES])}{more} (--names tells what "
+            "arrays are: of attention weights, or of values and outputs together)"
+        )
     print_lines(say_answer(judged.applied, judged.answer, judged.expected))
     if judged.applied.heads:
         n_heads = judged.applied.n_heads

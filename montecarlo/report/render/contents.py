@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from montecarlo.claims.schema import Catalogue
@@ -91,12 +92,23 @@ class Contents:
 
     @property
     def case_panels(self) -> list[tuple[Shown, str]]:
-        """What the panels of the figure of own claims show: sentence and formula."""
-        statements = {one.outcome.id: one.statement for one in self.findings.claims}
+        """What the panels of the figure of checks show: sentence and formula.
+
+        The sentence is the claim's, or its interpretation's where it has several.
+        """
+        claims = {one.outcome.id: one for one in self.findings.claims}
         return [
-            (statements[name], check_formula(check))
-            for name, check in drawn_checks(self.findings.record.claims)
+            (_sentence(claims[claim], interpretation), check_formula(check))
+            for claim, interpretation, check in drawn_checks(
+                self.findings.record.claims
+            )
         ]
+
+
+def _sentence(claim: ClaimView, interpretation: str) -> Shown:
+    labels = {one.outcome.id: one.label for one in claim.interpretations}
+    label = labels[interpretation] if len(labels) > 1 else None
+    return claim.statement if label is None else label
 
 
 #: Renders a file of contents in a language.
@@ -115,6 +127,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     spread: Spread = map,
     authors: Mapping[str, AuthorText] | None = None,
     post: Post = KRAMDOWN,
+    adaptive: bool = True,
 ) -> Contents:
     """Gather what a report shows, and write its figures into a folder, if there is one.
 
@@ -127,6 +140,9 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     folder : Path, optional
     spread : callable
         Draws figures, as ``map`` would.
+    adaptive : bool
+        Whether files suit themselves to light and dark pages; otherwise they are light,
+        on a ground of their own.
     """
     results = with_verdicts(results)
     tables = (results.measurements, results.curves)
@@ -138,12 +154,13 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     errata: Sequence[Erratum] = []
     # one of some claims would say that the others hold, and of a few sizes that what
     # holds at others fails
-    if not results.selected and results.run["preset"] != "quick":
+    if not results.of_some and results.run["preset"] != "quick":
         errata = make_errata(findings, catalogue, languages, authors)
-    figures = draw_figures(specs, tables, folder, spread)
-    if findings.own:
+    draw = partial(draw_figures, folder=folder, spread=spread, adaptive=adaptive)
+    figures = draw(specs, tables)
+    if findings.own or results.of_some:
         cases = (case_rows(findings.record.claims), tables[1])
-        figures = {**draw_figures({CASES.id: CASES}, cases, folder, spread), **figures}
+        figures = {**draw({CASES.id: CASES}, cases), **figures}
         facts = {CASES.id: {}, **facts}
     return Contents(
         findings,

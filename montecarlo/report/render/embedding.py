@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from montecarlo.report.figures import FigureSpec, render_svg
 from montecarlo.report.figures.drawing.decimals import with_comma
+from montecarlo.report.figures.drawing.svg import on_light_ground
 from montecarlo.results.folder import write_text
 
 #: Calls a function for each of some arguments, as ``map`` does, on workers if there are
@@ -41,15 +42,21 @@ def draw_figures(
     tables: tuple[pd.DataFrame, pd.DataFrame],
     folder: Path | None = None,
     spread: Spread = map,
+    *,
+    adaptive: bool = True,
 ) -> dict[str, Figure]:
-    """Draw the figures that tables have data for, into a folder if there is one."""
+    """Draw the figures that tables have data for, into a folder if there is one.
+
+    Files that are not ``adaptive`` are light, on a ground of their own.
+    """
     figures = {}
     drawn = spread(render_svg, specs.values(), *map(repeat, tables))
     for name, svg in zip(specs, drawn, strict=True):
         if svg is None:
             continue
         if folder is not None:
-            write_text(folder / "figures" / f"{name}.svg", svg)
+            file = svg if adaptive else on_light_ground(svg)
+            write_text(folder / "figures" / f"{name}.svg", file)
         figures[name] = make_figure(name, svg)
     return figures
 

@@ -38,9 +38,8 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
 
     A user's ``own`` claims have one page, which is both.
     """
-    shown = [spec for spec in FIGURES.values() if own or spec.on_report == on_report]
-    if own:
-        shown.insert(0, CASES)
+    every = (CASES, *FIGURES.values())
+    shown = [spec for spec in every if own or spec.on_report == on_report]
     return {
         section: tuple(
             spec.id

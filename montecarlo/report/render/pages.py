@@ -120,7 +120,7 @@ def render(
         "script": read_template("report.js") if template in _SCRIPTED else "",
         "evidence": "",
         "numbers": contents.numbers,
-        "case_panels": contents.case_panels if contents.findings.own else (),
+        "case_panels": contents.case_panels if CASES.id in contents.figures else (),
         "shown": set(),
         "card": record.report_card,
         "trained": record.trained_model,

@@ -10,7 +10,7 @@ import string
 from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as ET
 
-from montecarlo.report.figures.drawing.palette import DARK
+from montecarlo.report.figures.drawing.palette import DARK, LIGHT_PAGE
 
 SVG = "http://www.w3.org/2000/svg"
 GROUP, USE = f"{{{SVG}}}g", f"{{{SVG}}}use"
@@ -22,6 +22,7 @@ ARITY = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0}
 _COMMAND = re.compile(r"\s*([A-Za-z])([^A-Za-z]*)")
 _MOVE = re.compile(r"translate\(([^ ]+) ([^)]+)\)")
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
+_DARK_PAGES = "@media (prefers-color-scheme:dark)"
 _REFERENCE = re.compile(r"url\(#(.*)\)")
 
 
@@ -72,7 +73,18 @@ def style_sheet(looks: Mapping[str, str], *, dark: bool) -> str:
         if coloured:
             exchanged += f".{name}{{{';'.join(coloured)}}}"
     exchanged = _COLOUR.sub(lambda colour: DARK[colour[0]], exchanged)
-    return f"{rules}@media (prefers-color-scheme:dark){{{exchanged}}}"
+    return f"{rules}{_DARK_PAGES}{{{exchanged}}}"
+
+
+def on_light_ground(svg: str) -> str:
+    """Return a figure that suits light and dark pages as one that is always light.
+
+    An image follows its reader's system, not the page that it stands on.
+    """
+    ground = f'<rect width="100%" height="100%" fill="{LIGHT_PAGE}"/>'
+    start = svg.index(_DARK_PAGES)
+    end = svg.index("</style>", start)
+    return f"{svg[:start]}</style>{ground}{svg[end + len('</style>') :]}"
 
 
 def short_path(path: str) -> str:

@@ -1,4 +1,4 @@
-"""A user's own claims: what was measured beside what is claimed, a panel for a check.
+"""What was measured beside what is claimed, a panel for a check: of few claims.
 
 In: the judged cases of checks, a line each.  Along d_k there is no single place, so
 slopes and ratios of ends have no panel.
@@ -42,10 +42,10 @@ LOOKS = {
 
 def drawn_checks(
     claims: Iterable[ClaimOutcome],
-) -> list[tuple[str, CheckOutcome]]:
-    """Return the checks that have panels, each with the id of its claim."""
+) -> list[tuple[str, str, CheckOutcome]]:
+    """Return the checks that have panels, with ids of claim and interpretation."""
     found = [
-        (claim.id, check)
+        (claim.id, interpretation.id, check)
         for claim in claims
         for interpretation in claim.interpretations
         for check in interpretation.checks
@@ -69,7 +69,7 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
             "most": case.region[1],
             "outcome": str(case.outcome),
         }
-        for panel, (_, check) in enumerate(drawn_checks(claims))
+        for panel, (*_, check) in enumerate(drawn_checks(claims))
         for case in check.cases
         if case.estimate is not None and case.d_k
     ]
@@ -134,7 +134,7 @@ def plot_cases(axes: Axes, rows: DataFrame) -> Axes:
 CASES = FigureSpec(
     "cases",
     build_cases,
-    shows="what was measured beside what is claimed, of own claims",
+    shows="what was measured beside what is claimed, of a few claims",
     section="answer",
     on_report=True,
     caption=message(
