@@ -91,7 +91,7 @@ def fuzz(monkeypatch, tmp_path, capsys):
         where = import_module(f"montecarlo.report.{module}")
         monkeypatch.setattr(where, "require_complete", list)
     monkeypatch.setattr(html, "files", taken)
-    monkeypatch.setattr(contents, "draw_figures", lambda *_: {})
+    monkeypatch.setattr(contents, "draw_figures", lambda *_, **__: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
     monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)
     monkeypatch.chdir(tmp_path)

@@ -226,7 +226,7 @@ def test_own_claims_have_a_picture(own_report):
 def test_number_of_an_own_claim_is_in_sight(own_page):
     """What was measured where a claim is decided stands outside of closed boxes."""
     cards = own_page.root.findall(".//article[@class='claim']")
-    told = [card.find("./p[@class='telling']") for card in cards]
+    told = [card.find("./div/p[@class='telling']") for card in cards]
     shown = [one for one in told if one is not None]
     assert shown
     assert all(one.find(".//data") is not None for one in shown)
