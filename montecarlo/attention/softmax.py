@@ -22,6 +22,12 @@ Array = NDArray[np.float64]
 Scores = NDArray[np.floating]
 #: Stands for the largest score among the rest: its exponential is 0 for any divisor.
 FAR = -1e30
+#: Exponentials below it are 0 in float32: a processor takes ten times as long over
+#: subnormal numbers, and down to it cubes are none.  2¹⁷ of them are half a rounding
+#: error of the sum that they belong to, which is at least 1.
+NEGLIGIBLE = 2.0**-42
+#: Where it is safe to say that an exponential is negligible.
+NEGLIGIBLE_FROM = -30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,8 @@ class Gaps:
         Score minus second largest score, at most 0; `FAR` at the largest.
     variance : ndarray, shape (..., n_queries)
         Variance of the scores within each row, n - 1 in the denominator.
+    lowest : float
+        The least score minus the largest score of its row, of all rows.
     """
 
     largest: Array
@@ -47,6 +55,7 @@ class Gaps:
     second: Array
     rest: Scores
     variance: Array
+    lowest: float
 
 
 def measure_gaps(scores: Scores) -> Gaps:
@@ -62,11 +71,12 @@ def measure_gaps(scores: Scores) -> Gaps:
     rest = scores - largest[..., np.newaxis]
     with np.errstate(over="ignore", invalid="ignore"):  # NaN if squares overflow
         variance = _variance_about_zero(rest)
+    lowest = float(rest.min())
     put(rest, where, -np.inf)
     second = pick(rest, rest.argmax(axis=-1))
     rest -= second[..., np.newaxis]
     put(rest, where, FAR)
-    return Gaps(largest.astype(np.float64), where, widen(second), rest, variance)
+    return Gaps(widen(largest), where, widen(second), rest, variance, lowest)
 
 
 def _variance_about_zero(gaps: Scores) -> Array:
@@ -173,10 +183,21 @@ def normaliser(s1: Array) -> Array:
     return 1.0 + s1
 
 
+def _exponentials(gaps: Gaps, divisor: float) -> Scores:
+    """Return exp(score - second largest score), without subnormal numbers."""
+    e = gaps.rest / divisor
+    if e.dtype == np.float64 or gaps.lowest / divisor > NEGLIGIBLE_FROM:
+        np.exp(e, out=e)
+        return e
+    np.maximum(e, NEGLIGIBLE_FROM, out=e)
+    np.exp(e, out=e)
+    e *= e >= NEGLIGIBLE
+    return e
+
+
 def softmax_rows(gaps: Gaps, divisor: float) -> SoftmaxRows:
     """Exponentiate divided scores and sum their powers."""
-    e = gaps.rest / divisor
-    np.exp(e, out=e)
+    e = _exponentials(gaps, divisor)
     second = np.exp(gaps.second / divisor)
     total = add_up(e)
     sums = RowSums(

@@ -91,6 +91,32 @@ def _estimate(moments: Moments, n_replicates: int) -> Estimate:
     return Estimate(value, error, n_replicates, skewness)
 
 
+def bounded_estimate(values: Array) -> Estimate:
+    """Estimate a mean of values between 0 and 1 from one value per replicate.
+
+    Notes
+    -----
+    Where the mean hangs on rare replicates, or all agree by chance, their variance says
+    nothing; what rarer ones could add is bounded, and so is this interval.
+
+    References
+    ----------
+    Hoeffding (1963), Probability inequalities for sums of bounded random variables,
+    J. Amer. Statist. Assoc. 58.
+    """
+    estimate = mean_estimate(values)
+    value, n = estimate.value, estimate.n_replicates
+    if estimate.std_error > 0.0 and math.isfinite(estimate.interval(POINTWISE).low):
+        return estimate
+
+    def bounds(error_rate: float) -> Interval:
+        reach = math.sqrt(-math.log(error_rate) / (2.0 * n))
+        return Interval(max(0.0, value - reach), min(1.0, value + reach))
+
+    error = half_width_error(bounds, max(2, n))
+    return Estimate(value, error, n, bounds=bounds)
+
+
 def share_estimate(values: Array, n_rows: int) -> Estimate:
     """Estimate a probability from the share of rows in each replicate.
 

@@ -20,6 +20,7 @@ from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import (
     Estimate,
+    bounded_estimate,
     jackknife,
     mean_estimate,
     product,
@@ -178,7 +179,8 @@ class Summaries:
         values = self._column(key.divisor, name)
         if is_indicator(key.quantity):
             return share_estimate(values, rows)
-        return mean_estimate(values)
+        of = bounded_estimate if key.quantity in FORMAT_QUANTITIES else mean_estimate
+        return of(values)
 
     def _of_pairs(self, key: RowKey) -> Estimate:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k

@@ -23,8 +23,9 @@ from montecarlo.sampling.initialisations import (
 
 #: Queries and keys of a block of pairs: best standard error per second (measured).
 PAIR_BLOCK = 256
-#: Scores of one block of rows at most, unless one query has more keys.
-ROW_BLOCK = 2**18
+#: Scores of one block of rows at most, unless one query has more keys.  Long keys cost
+#: more to draw than a few dozen queries take to score.
+ROW_BLOCK = 2**20
 MOST_QUERIES = 128
 #: Children of a replicate's seed.
 STREAMS = ("q", "k", "v", "copy", "tail")

@@ -5,6 +5,7 @@ kept by index, and integer counts of row values, which add up in any order.  Not
 here depends on how many replicates are asked for at once.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -109,6 +110,7 @@ def row_quantities(point: DesignPoint) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=1024)
 def count_columns(
     point: DesignPoint, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str, Grid], ...]:
@@ -117,8 +119,7 @@ def count_columns(
         return ()
     return tuple(
         (divisor, name, grid)
-        for divisor in divisors
-        for name in row_quantities(point)
+        for divisor, name in itertools.product(divisors, row_quantities(point))
         if (grid := _counted_on(point, ROW_QUANTITIES[name])) is not None
         and ROW_QUANTITIES[name].divisors((divisor,))
     )

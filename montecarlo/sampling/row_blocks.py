@@ -41,8 +41,10 @@ from montecarlo.sampling.matrices import (
     keys_at_once,
 )
 
-#: Scores that go through NumPy at once; more replicates than this are looped over.
+#: Scores, and entries of queries and keys, that go through NumPy at once; more
+#: replicates than this are looped over.
 SCORES_AT_ONCE = 2**18
+DRAWN_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def row_blocks(
         One for each divisor.
     """
     n_queries, n_keys = point.shape
-    at_once = max(1, SCORES_AT_ONCE // (n_queries * n_keys))
+    scores, drawn = n_queries * n_keys, (n_queries + n_keys) * point.d_k
+    at_once = max(1, min(SCORES_AT_ONCE // scores, DRAWN_AT_ONCE // drawn))
     if keys_at_once(point) < n_keys:
         at_once = 1
     stacks = [

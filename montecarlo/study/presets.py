@@ -95,14 +95,12 @@ PRACTICE_D_K = (64, 128, 256)
 PRACTICE_N_KEYS = (128, 1024, 4096, 16384)
 #: Those of the longest contexts, which the other presets do not sample.
 LONGEST_D_K = (*PRACTICE_D_K, 512)
-#: Long rows are few a replicate.  Of so many replicates, the share of saturated rows
-#: has a standard error of about 0.01, at d_k = 256, where they cost most, of 0.013.
+#: Replicates by which the share of saturated rows has a standard error of about 0.01.
 _PRACTICE = _long_rows(
     (
         (PRACTICE_D_K, 1024, 32),
-        (PRACTICE_D_K, 4096, 40),
-        ((64, 128), 16384, 128),
-        ((256,), 16384, 96),
+        (PRACTICE_D_K, 4096, 32),
+        (PRACTICE_D_K, 16384, 48),
     )
 )
 #: Scores of several hundreds and of thousands: of standard deviation 64 and 1024.
@@ -133,7 +131,7 @@ PRESETS = {
             _ALIGNED,
             Block((64,), (128,), pairs=False, formats=True),
             Block((128,), (128,), pairs=False),
-            *_long_rows((((64, 128), 16384, 32),)),
+            *_long_rows((((64, 128), 16384, 24),)),
         ),
         tails=((64, 8),),
         most=256,
@@ -173,8 +171,8 @@ PRESETS = {
             Block((16, *_powers(2, 6, 10)), (128, 1024), pairs=False, formats=True),
             Block((64,), (65536,), pairs=False, formats=True),
             *_HUGE_SCORES,
-            *_long_rows(((PRACTICE_D_K, 4096, 512), (PRACTICE_D_K, 16384, 512))),
-            *_long_rows(((LONGEST_D_K, 131072, 128),)),
+            *_long_rows(((PRACTICE_D_K, 4096, 256), (PRACTICE_D_K, 16384, 256))),
+            *_long_rows(((LONGEST_D_K, 131072, 64),)),
         ),
         tails=((16, 256), (64, 128), (256, 64), (1024, 32)),
         first=512,

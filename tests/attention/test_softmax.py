@@ -268,6 +268,25 @@ def test_float32_keeps_its_relative_precision(d_k, n_keys, divisor):
     assert single.gaps.variance == pytest.approx(double.gaps.variance, rel=allowed)
 
 
+@pytest.mark.parametrize("spread", [1.0, 8.0, 64.0])
+def test_no_power_of_an_exponential_is_subnormal(spread):
+    """In float32 what is too small for its sum is 0, so that no cube is slow; nothing
+    that counts is lost, and whether a row stands beside far ones changes no byte.
+    """
+    rng = np.random.default_rng(3)
+    scores = (spread * rng.normal(size=(64, 512))).astype(np.float32)
+    rows = softmax_rows(measure_gaps(scores), 1.0)
+    exact = softmax_rows(measure_gaps(scores.astype(float)), 1.0)
+
+    least = np.finfo(np.float32).tiny
+    cubes = rows.e.astype(float) ** 3
+    assert ((cubes == 0.0) | (cubes >= least)).all()
+    assert np.abs(rows.e - exact.e).max() <= 2.0**-24 * 3.0 * 17.0
+    far = np.concatenate([scores, 64.0 * scores])
+    beside = softmax_rows(measure_gaps(far), 1.0)
+    assert np.array_equal(beside.e[:64], rows.e)
+
+
 def test_float32_needs_the_second_largest():
     """The test above can fail: exponentials below the largest underflow in float32."""
     scores = np.array([[0.0, -120.0, -121.0]], dtype=np.float32)

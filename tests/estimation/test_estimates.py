@@ -12,6 +12,7 @@ from montecarlo.attention.pairs import RECIPROCAL
 from montecarlo.estimation.estimates import (
     POINTWISE,
     Estimate,
+    bounded_estimate,
     half_width_error,
     jackknife,
     mean_estimate,
@@ -294,6 +295,38 @@ def test_share_of_independent_rows_misses_as_seldom_as_it_says(p):
     """
     assert (misses(p, 64, 0.025) <= 0.025).all()
     assert (misses(p, 64, 1e-3) <= 1e-3).all()
+
+
+@pytest.mark.parametrize("p", [0.001, 0.01, 0.05, 0.99])
+def test_rare_values_of_a_bounded_mean_are_allowed_for(p):
+    """Where a mean hangs on few replicates, or on none of them, its interval misses at
+    most as often as promised: over all outcomes of 64 values that are 0 or 1.
+    """
+    for error_rate in (0.025, 1e-3):
+        sides = np.zeros(2)
+        for hits, weight in enumerate(scipy.stats.binom.pmf(np.arange(65), 64, p)):
+            estimate = bounded_estimate((np.arange(64) < hits).astype(float))
+            low, high = estimate.interval(error_rate)
+            sides += weight * np.array([high < p, low > p])
+        assert (sides <= error_rate).all()
+
+
+def test_bounded_mean_of_values_that_differ_is_a_mean():
+    """Where many replicates make the variance, nothing is bounded beyond that."""
+    values = np.random.default_rng(0).uniform(size=64)
+
+    assert bounded_estimate(values) == mean_estimate(values)
+
+
+def test_bounded_mean_of_values_that_agree_is_not_certain():
+    """All replicates alike: the interval is Hoeffding's, the error as wide as it."""
+    estimate = bounded_estimate(np.ones(32))
+    low, high = estimate.interval(1e-6)
+
+    assert (low, high) == (pytest.approx(1.0 - math.sqrt(math.log(1e6) / 64.0)), 1.0)
+    t = scipy.stats.t.isf(0.025, 31)
+    width = math.sqrt(math.log(40.0) / 64.0)
+    assert estimate.std_error == pytest.approx(width / (2.0 * t), rel=1e-9)
 
 
 def test_share_of_rows_that_agree_is_wide():
