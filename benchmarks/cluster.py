@@ -21,7 +21,7 @@ import psutil
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.engine import BATCH_SECONDS, Budget, Plan
-from montecarlo.execution.cluster import checked, ready
+from montecarlo.execution.cluster import ready, run_checked
 from montecarlo.execution.executors import make_executor
 from montecarlo.execution.tasks import finish
 from montecarlo.results.journal import Journal, JournaledStore, open_journal
@@ -76,7 +76,7 @@ def costs(journal: Journal) -> Iterator[tuple[str, int, float, int, int, float]]
         begun = time.process_time()
         batch = sample(*arguments)
         seconds = time.process_time() - begun
-        task = pickle.dumps((checked, ready(), sample, *arguments))
+        task = pickle.dumps((run_checked, ready(), sample, *arguments))
         result = pickle.dumps(batch)
         store = JournaledStore(journal=journal)
         begun = time.process_time()

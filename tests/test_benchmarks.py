@@ -3,6 +3,7 @@
 import csv
 import itertools
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,8 +12,11 @@ from benchmarks import __main__ as speed
 from benchmarks import growth
 from benchmarks.contenders import Contender, row_contenders, variance_contenders
 from benchmarks.timing import Timed, check_error, ratios, time_together
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.estimation.engine import Plan
 from montecarlo.estimation.samples import Samples
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.presets import PRESETS
 
 
 def mean_of(units, claimed):
@@ -174,3 +178,23 @@ def test_page_holds_the_tables():
 
     for head in ("| $d_k$ |", "| $n$ |", "| tolerance |", "| error rate |"):
         assert head in tables
+
+
+@pytest.mark.parametrize("path", sorted(growth.PAGE.parents[1].glob("benchmarks/*.py")))
+def test_every_benchmark_can_be_imported(path):
+    """None names what the package does not have any more."""
+    import_module(f"benchmarks.{path.stem}")
+
+
+@pytest.mark.parametrize("preset", ["standard", "full"])
+def test_page_on_clusters_counts_the_batches(preset):
+    """How many batches a preset is at most is said as the engine would send them."""
+    budgets = PRESETS[preset].budgets()
+    plan = Plan(budgets, 1, tuple(DIVISORS))
+    batches = sum(
+        len(list(plan.batches(point, start, stop)))
+        for point, budget in budgets.items()
+        for start, stop in itertools.pairwise((0, *budget.analyses()))
+    )
+    page = growth.PAGE.with_name("cluster.md").read_text(encoding="utf-8")
+    assert f"The {preset} preset is at most {batches:,} batches" in page

@@ -18,7 +18,7 @@ COSTLY_KEYS = 512
 #: Rows, and scores of these, for the gradient by the query, which costs d_k products a
 #: score.
 QUERY_ROWS = 64
-QUERY_SCORES = 2**18
+QUERY_SCORES = 2**19
 
 
 def costly_rows(most: int, n_keys: int) -> int:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.literature.outcomes import LiteratureOutcome, StatementCase
@@ -38,7 +39,7 @@ class CaseView:
     def paper_error(self) -> float:
         """An error with which the paper's number is shown to the digits it has."""
         low, high = self.outcome.region_low, self.outcome.region_high
-        decimals = len(repr(self.outcome.paper).partition(".")[2])
+        decimals = -int(Decimal(repr(self.outcome.paper)).as_tuple().exponent)
         if low is not None and high is not None and low < high:
             # zeros at the end are not in the file, but in what agrees
             decimals = max(decimals, round(-math.log10(high - low)))
