@@ -144,6 +144,7 @@ def coarsen_grid(monkeypatch):
         if quantity.grid is FINE:
             coarse = LogGrid(FINE.low, FINE.high, 8)
             monkeypatch.setitem(ROW_QUANTITIES, name, replace(quantity, grid=coarse))
+    replicates.count_columns.cache_clear()
 
 
 def drop_saturated_rows(monkeypatch):
@@ -200,8 +201,9 @@ def fit_from_one(monkeypatch):
     monkeypatch.setattr(domains, "_contains", from_one)
 
 
-#: What remembers values of theory.
+#: What remembers values of theory, and grids.
 REMEMBERED = (
+    replicates.count_columns,
     row_expectations._expect_row,
     row_expectations.expect_gaussian_length,
     row_expectations.make_panel,
@@ -457,7 +459,7 @@ def clean_study_of(grid):
 
 @pytest.fixture
 def forgetting():
-    """What is remembered of a wrong theory is forgotten after the test."""
+    """What is remembered of a planted error is forgotten after the test."""
     yield
     for function in REMEMBERED:
         function.cache_clear()
@@ -493,6 +495,7 @@ def test_variance_is_untouched(monkeypatch, name):
     assert (after == before).all()
 
 
+@pytest.mark.usefixtures("forgetting")
 @pytest.mark.parametrize("name", [n for n, one in PLANTED.items() if one.medians])
 def test_only_quantiles_are_changed(monkeypatch, name):
     """Means over rows are the same bytes; what is counted is not."""

@@ -168,10 +168,9 @@ def sample(
             counted, columns, counts, strict=True
         ):
             if ROW_QUANTITIES[name].given:
-                added = count_some(values, grid)
+                total[:] += count_some(values, grid)
             else:
-                added = count_bins(grid.bins(values), grid.n_bins)
-            np.add(total, added, out=total)
+                total[:] += count_bins(grid.bins(values), grid.n_bins)
     return Batch(np.concatenate(means), counts)
 
 
@@ -189,9 +188,9 @@ def row_values(
     """
     means: list[Array] = []
     counted = []
-    n_keys = point.n_keys
+    _, n_keys = point.shape
     values_of = [parse_divisor(name).value(point.d_k, n_keys) for name in divisors]
-    ranks = [rank - 1 for rank in RANKS if rank <= point.shape[1]]
+    ranks = [rank - 1 for rank in RANKS if rank <= n_keys]
     quantities = [ROW_QUANTITIES[name] for name in row_quantities(point)]
     blocks = row_blocks(point, seed, indices, values_of)
     for divisor, block in zip(divisors, blocks, strict=True):

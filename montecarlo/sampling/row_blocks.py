@@ -109,8 +109,8 @@ def row_blocks(
         One for each divisor.
     """
     n_queries, n_keys = point.shape
-    scores, drawn = n_queries * n_keys, (n_queries + n_keys) * point.d_k
-    at_once = max(1, min(SCORES_AT_ONCE // scores, DRAWN_AT_ONCE // drawn))
+    size, drawn = n_queries * n_keys, (n_queries + n_keys) * point.d_k
+    at_once = max(1, min(SCORES_AT_ONCE // size, DRAWN_AT_ONCE // drawn))
     if keys_at_once(point) < n_keys:
         at_once = 1
     stacks = [
