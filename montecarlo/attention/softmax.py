@@ -26,8 +26,9 @@ FAR = -1e30
 #: subnormal numbers, and down to it cubes are none.  2¹⁷ of them are half a rounding
 #: error of the sum that they belong to, which is at least 1.
 NEGLIGIBLE = 2.0**-42
-#: Where it is safe to say that an exponential is negligible.
-NEGLIGIBLE_FROM = -30.0
+#: Gaps whose exponentials surely are not below it, and surely are: e⁻²⁹ is 1.1 times as
+#: large, e⁻³⁰ 0.4 times.
+NOT_NEGLIGIBLE_TO, NEGLIGIBLE_FROM = -29.0, -30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def normaliser(s1: Array) -> Array:
 def _exponentials(gaps: Gaps, divisor: float) -> Scores:
     """Return exp(score - second largest score), without subnormal numbers."""
     e = gaps.rest / divisor
-    if e.dtype == np.float64 or gaps.lowest / divisor > NEGLIGIBLE_FROM:
+    if e.dtype == np.float64 or gaps.lowest / divisor > NOT_NEGLIGIBLE_TO:
         np.exp(e, out=e)
         return e
     np.maximum(e, NEGLIGIBLE_FROM, out=e)
