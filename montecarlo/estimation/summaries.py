@@ -179,8 +179,9 @@ class Summaries:
         values = self._column(key.divisor, name)
         if is_indicator(key.quantity):
             return share_estimate(values, rows)
-        of = bounded_estimate if key.quantity in FORMAT_QUANTITIES else mean_estimate
-        return of(values)
+        if key.quantity in FORMAT_QUANTITIES:
+            return bounded_estimate(values)
+        return mean_estimate(values)
 
     def _of_pairs(self, key: RowKey) -> Estimate:
         quantity, d_k = PAIR_QUANTITIES[key.quantity], self.point.d_k
