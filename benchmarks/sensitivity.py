@@ -184,7 +184,7 @@ def _interpretation(interpretation: InterpretationOutcome, varied: Varied) -> Ve
         complete=all(check.quantity in RECORDED for check in checks),
     )
     if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
-        return Verdict.INCONCLUSIVE
+        return Verdict.UNDECIDED
     return verdict
 
 

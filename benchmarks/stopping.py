@@ -120,7 +120,7 @@ def _way(
         sum(map(store.n_replicates, budgets)),
         round(seconds, 1),
         len(verdicts),
-        verdicts.count(Verdict.INCONCLUSIVE),
+        verdicts.count(Verdict.UNDECIDED),
     )
 
 

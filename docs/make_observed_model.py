@@ -185,7 +185,7 @@ def claim_table(record: dict) -> str:
     for one in record["interpretations"]:
         counts = [
             str(one["heads"].get(name, 0))
-            for name in ("supported", "refuted", "inconclusive")
+            for name in ("supported", "refuted", "undecided")
         ]
         verdict = WORDS.get(one["verdict"], "cannot be told")
         lines.append([one["claim"], one["interpretation"], verdict, *counts])

@@ -93,7 +93,7 @@ GLOSSARY = {
     "symbol": "LaTeX",
     "replicates": "of each estimate",
     "tolerance": "of `equals`, as a part of the value",
-    "shares": "supported, inconclusive, refuted, by distance",
+    "shares": "supported, undecided, refuted, by distance",
     "n_heads": "heads that were observed",
     "n_sequences": "sequences that they were observed on",
     "label": "of the interpretation; null: its quantity",

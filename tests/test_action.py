@@ -64,7 +64,7 @@ def model(path, divisor):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("fail_on", "status"), [("refuted", 1), ("inconclusive,self-check", 0)]
+    ("fail_on", "status"), [("refuted", 1), ("undecided,self-check", 0)]
 )
 @pytest.mark.parametrize("before", ["", "{sound}\n"])
 def test_claims_fail_a_job_as_they_are_told_to(tmp_path, fail_on, status, before):

@@ -103,7 +103,7 @@ def test_what_is_not_judged_does_not_pass(change, why, file, capsys):
     `--fail-on` asks, as long as it names no verdict that is there.
     """
     path = file(**change)
-    for asked in ("refuted,inconclusive", "none"):
+    for asked in ("refuted,undecided", "none"):
         assert judge([path, "--jobs", "1", "--fail-on", asked]) == 4
         line = told(capsys)
         assert line.startswith("judge: claim 'mine', interpretation 'r': ")

@@ -114,7 +114,7 @@ def test_a_checkout_whose_tests_fail_says_nothing(checkout):
 def test_a_self_check_is_named_before_a_claim():
     """What a page itself complains of counts for more."""
     before = {"/claims/a": "supported", "/self_checks/b": "supported"}
-    after = {"/claims/a": "refuted", "/self_checks/b": "inconclusive"}
+    after = {"/claims/a": "refuted", "/self_checks/b": "undecided"}
     told = changed_verdict(before, after)
-    assert told == "self_checks/b: supported, then inconclusive"
+    assert told == "self_checks/b: supported, then undecided"
     assert changed_verdict(before, before) is None

@@ -89,7 +89,7 @@ class Power:
     distance : float
         In tolerances: up to 1 the claim is true.
     supported, refuted : int
-        Samples; the others are inconclusive.
+        Samples; the others are undecided.
     """
 
     row: RowName

@@ -35,7 +35,7 @@ KNOWN = 4.0
 #: Relative: ends of intervals are kept to six digits.
 DIGITS = 1e-5
 Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool]]
-OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
+OUTCOMES = ("supported", "refuted", "undecided", "not_applicable")
 
 
 @dataclass(slots=True)
@@ -168,7 +168,7 @@ class Tally:
         Studies in which some check is decided and wrong.
     cases : int
         Cases of a study.
-    inconclusive : float
+    undecided : float
         Share of them that is left undecided.
     """
 
@@ -177,7 +177,7 @@ class Tally:
     missed: int
     wrong: int
     cases: int
-    inconclusive: float
+    undecided: float
 
 
 def tally(error_rate: float, studies: list[JudgedStudy]) -> Tally:
@@ -196,10 +196,10 @@ def tally(error_rate: float, studies: list[JudgedStudy]) -> Tally:
         slack = DIGITS * np.abs(truth)
         outside = np.logical_or(one.low > truth + slack, one.high < truth - slack)
         missed += bool(outside[applicable].any())
-        decided = one.outcome < OUTCOMES.index("inconclusive")
+        decided = one.outcome < OUTCOMES.index("undecided")
         judged = np.logical_and(decided, known)
         wrong += bool((one.outcome != right)[judged].any())
-        undecided += int((one.outcome == OUTCOMES.index("inconclusive")).sum())
+        undecided += int((one.outcome == OUTCOMES.index("undecided")).sum())
     cases = int((studies[0].outcome != OUTCOMES.index("not_applicable")).sum())
     return Tally(
         error_rate,

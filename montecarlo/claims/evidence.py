@@ -50,8 +50,8 @@ class Found:
 class Evidence(Protocol):
     """Something that checks can be decided on."""
 
-    def is_complete(self, check: Check) -> bool:
-        """Tell whether there is no more to be had, so that open cases stay open."""
+    def reaches(self, check: Check) -> bool:
+        """Tell whether its cases reach the whole scope of a check."""
 
     def cases(self, check: Check) -> Sequence[Located]:
         """Return the cases in which a check can be looked at, in a fixed order."""

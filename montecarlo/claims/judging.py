@@ -35,9 +35,9 @@ from montecarlo.claims.verdicts import (
     DECIDED,
     Verdict,
     all_of,
-    claim_verdict,
     decide,
     interpretation_verdict,
+    join_verdicts,
     replicates_needed,
 )
 
@@ -105,6 +105,8 @@ class Judge:
             verdict=verdict,
             error_rate=shorten(self.error_rates.get(claim.id, 0.0)) or 0.0,
             texts={key: join_votes(claim.admitted(key)) for key in keys},
+            tested=asked.tested,
+            changed=asked.changed,
             interpretations=interpretations if asked.interpretation else (),
             findings=tuple(
                 self._say(one, interpretations, verdict) for one in claim.finding
@@ -147,14 +149,14 @@ class Judge:
         cases = tuple(join_cases(checks))
         outcomes = [case.outcome for case in cases]
         verdict = interpretation_verdict(
-            interpretation.quantifier,
+            interpretation.logic,
             outcomes,
-            interpretation.share,
-            complete=all(map(self.evidence.is_complete, interpretation.check)),
+            share=interpretation.share,
+            reached=all(map(self.evidence.reaches, interpretation.check)),
         )
-        if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
-            verdict = Verdict.INCONCLUSIVE  # a check that there is no case for
-        if premises and verdict in (Verdict.REFUTED, Verdict.CONDITIONAL):
+        if verdict != Verdict.REFUTED and not all(check.cases for check in checks):
+            verdict = Verdict.NOT_MEASURED
+        if premises and verdict == Verdict.REFUTED:
             against = [locate(c) for c in cases if c.outcome == Verdict.REFUTED]
             if not any(map(self.evidence.meets_premises, against)):
                 verdict = Verdict.PREMISE_NOT_MET
@@ -164,6 +166,8 @@ class Judge:
             form=interpretation.form,
             share=interpretation.share,
             votes=votes,
+            tested=interpretation.tested,
+            degree=interpretation.degree,
             verdict=verdict,
             cases=cases,
             borders=tuple(find_borders(cases)),
@@ -197,7 +201,7 @@ class Judge:
         elif estimate is not None:
             interval = estimate.interval(self.simultaneous_error)
             verdict = decide(interval, region)
-            if verdict == Verdict.INCONCLUSIVE and found.most is not None:
+            if verdict == Verdict.UNDECIDED and found.most is not None:
                 needed = replicates_needed(
                     estimate, region, self.simultaneous_error, found.most
                 )
@@ -226,10 +230,8 @@ def verdict_of(claim: Claim, interpretations: Sequence[Verdict]) -> Verdict:
     What is held against the published record is documented, or contradicted by it.
     """
     if claim.kind == "assumption":
-        return Verdict.NOT_APPLICABLE
-    if not interpretations:
-        return Verdict.NOT_MEASURED
-    verdict = claim_verdict(interpretations)
+        return Verdict.PREMISE
+    verdict = join_verdicts(interpretations)
     if claim.kind == "record":
         agrees = verdict == Verdict.SUPPORTED
         return Verdict.DOCUMENTED if agrees else Verdict.CONTRADICTED_BY_RECORD

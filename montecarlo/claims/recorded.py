@@ -29,9 +29,9 @@ class Recorded:
     others: Evidence
     known: dict[Check, Mapping[Located, Estimate]] = field(default_factory=dict)
 
-    def is_complete(self, check: Check) -> bool:
-        """No record grows."""
-        return check.quantity in RECORDED or self.others.is_complete(check)
+    def reaches(self, check: Check) -> bool:
+        """Tell whether there is all of a scope; a record has what it speaks of."""
+        return check.quantity in RECORDED or self.others.reaches(check)
 
     def cases(self, check: Check) -> Sequence[Located]:
         """Return the cases of the check's domain that there are."""

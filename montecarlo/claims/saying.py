@@ -144,5 +144,5 @@ def _count(cases: Sequence[CaseOutcome | JointOutcome], which: Counted) -> int:
         return len({case.distribution for case in cases})
     if which == "contexts":
         return len({case.context for case in cases})
-    wanted = Verdict.INCONCLUSIVE if which == "undecided" else Verdict(which)
+    wanted = Verdict.UNDECIDED if which == "undecided" else Verdict(which)
     return sum(case.outcome == wanted for case in cases)

@@ -12,12 +12,15 @@ from msgspec import Meta, Struct
 
 from montecarlo.claims.checks import CONTROL, Check, Name, Size, Text, Words
 from montecarlo.claims.sentences import Passage, Right, Sentence
+from montecarlo.claims.verdicts import Logic
 from montecarlo.names import look_up
 
-#: How a text says it: of all cases, of most, of at least one, or of the limit.
-Quantifier = Literal["always", "usually", "can", "limit"]
-#: Said outright, or said of what follows where something else does.
-Form = Literal["statement", "implication"]
+#: How a text says it: of all cases, of most, of at least one, of the limit; or of no
+#: condition in particular, where it is known to depend on one.
+Quantifier = Literal["always", "usually", "can", "limit", "generic"]
+#: Said outright; said of what follows where something else does; or said to be equal
+#: in distribution.
+Form = Literal["statement", "implication", "equality"]
 #: What a text assumes of the entries before it says something.
 Premise = Literal["independent", "mean-0", "variance-1", "normal"]
 
@@ -39,6 +42,12 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
         What part of the cases ``usually`` asks for; each case weighs the same.
     beyond : bool
         Whether it goes beyond what is said: it is shown, and does not vote.
+    tested : str
+        The tested proposition: one sentence, in English.  Of a user's own it may be
+        left out.
+    degree : str
+        The text's word of degree that has no border in the text, in English: then the
+        number stands in place of a verdict, and bounds of the check are ours.
     """
 
     id: Name
@@ -48,6 +57,15 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     form: Form = "statement"
     share: Annotated[float, Meta(gt=0, le=1)] = SHARE
     beyond: bool = False
+    tested: Annotated[str, Meta(max_length=2000)] = ""
+    degree: Annotated[str, Meta(max_length=60)] = ""
+
+    @property
+    def logic(self) -> Logic:
+        """What it needs of its cases."""
+        if self.degree:
+            return "degree"
+        return "equality" if self.form == "equality" else self.quantifier
 
 
 class Source(Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,6 +126,11 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     right : Right or None
     concedes : Sentence or None
         What is right in a claim that fails.
+    tested : str
+        The tested proposition of a claim that the catalogue has no interpretation of;
+        in English.
+    changed : bool
+        Whether what it is judged by was changed after results had been seen.
     """
 
     id: Name
@@ -119,6 +142,8 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["measured", "shape", "practice", "record", "assumption"] = "measured"
     right: Right | None = None
     concedes: Sentence | None = None
+    tested: Annotated[str, Meta(max_length=2000)] = ""
+    changed: bool = False
 
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
         """Return the ids of the interpretations that vote, for one text or for all."""

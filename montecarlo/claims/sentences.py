@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from montecarlo.claims.checks import Check, Name, Size, Words
+from montecarlo.claims.verdicts import Verdict
 
-Spoken = Literal["supported", "refuted", "conditional", "inconclusive"]
 #: What a sentence rests on where nothing is measured.
 Basis = Literal["measured", "definition", "record"]
 #: Cases that came out so; or distributions, or contexts, among those that were judged.
@@ -76,10 +76,10 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     text: Words
-    interpretations: dict[Name, Spoken] = {}
+    interpretations: dict[Name, Verdict] = {}
     check: tuple[Check, ...] = ()
     value: dict[str, Value] = {}
-    verdict: Spoken | None = None
+    verdict: Verdict | None = None
     basis: Basis = "measured"
 
     @property

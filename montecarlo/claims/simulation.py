@@ -6,6 +6,7 @@ estimate; checks that look at the same statistic share one share of the error ra
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import NamedTuple
 
 import msgspec
@@ -60,10 +61,27 @@ class Simulation:
     summaries: Callable[[DesignPoint], Summaries] | None = None
     _looked_at: dict[Check, dict[Located, Points]] = field(default_factory=dict)
 
-    def is_complete(self, check: Check) -> bool:
-        """More can be sampled."""
-        del check
-        return False
+    def reaches(self, check: Check) -> bool:
+        """Tell whether the grid has all that a domain names, and its corners.
+
+        The corners are the smallest and largest d_k with the fewest and most keys.
+        """
+        domain = check.domain
+        points = [point for case in self.cases(check) for point in self.points(check, case)]
+        if not points:
+            return False
+        sizes = {(point.d_k, point.n_keys) for point in points}
+        of_pairs = check.quantity in PAIR_QUANTITIES
+        corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
+        cases = self.cases(check)
+        named = (
+            (domain.distributions, {case.distribution for case in cases}),
+            (domain.dependence, {case.dependence for case in cases}),
+            (domain.initialisation, {case.initialisation for case in cases}),
+        )
+        return set(corners) <= sizes and all(
+            set(asked) <= there for asked, there in named
+        )
 
     def cases(self, check: Check) -> list[Located]:
         """Return the cases that the grid has, and that there is something to hold to.

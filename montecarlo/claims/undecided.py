@@ -23,7 +23,7 @@ def undecided_points(judged: Judgement, simulation: Simulation) -> set[DesignPoi
     Notes
     -----
     A case that seems to need many times its budget is given up: that leaves it
-    inconclusive, which it would end as anyhow, and makes no decision wrong.  What a
+    undecided, which it would end as anyhow, and makes no decision wrong.  What a
     sentence asserts and theory knows does not wait for the sample.
     """
     found: set[DesignPoint] = set()
@@ -46,4 +46,4 @@ def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, CaseOutcome]]
 
 
 def _is_open(case: CaseOutcome) -> bool:
-    return case.outcome == Verdict.INCONCLUSIVE and case.replicates_needed is not None
+    return case.outcome == Verdict.UNDECIDED and case.replicates_needed is not None

@@ -1,12 +1,14 @@
 """Verdicts: from intervals and regions up to interpretations and claims.
 
-A check is decided by equivalence: supported where the simultaneous interval lies inside
-the region that matters, refuted where it lies outside, undecided across an end.
+A case is decided by equivalence: supported where the simultaneous interval lies inside
+the region that matters, refuted where it lies outside, undecided across an end.  How
+cases join depends on the logic of the sentence, which the catalogue states.
 """
 
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from typing import Literal
 
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
@@ -14,41 +16,53 @@ from montecarlo.estimation.intervals import Interval, t_quantile
 #: An undecided case that would need more than this many budgets is too close to call.
 MOST_BUDGETS = 100
 
+#: What a sentence needs of its cases.  ``equality`` is one of distributions, ``degree``
+#: a word that its text sets no border for.
+Logic = Literal["always", "can", "usually", "generic", "limit", "equality", "degree"]
+
 
 class Verdict(StrEnum):
-    """How a case, an interpretation or a claim came out."""
+    """How a case, an interpretation or a claim came out.
+
+    The first three are those of a case, with `NOT_APPLICABLE`.
+    """
 
     SUPPORTED = "supported"
     REFUTED = "refuted"
-    CONDITIONAL = "conditional"
-    INCONCLUSIVE = "inconclusive"
+    UNDECIDED = "undecided"
+    APPROXIMATE = "approximate"
+    DEPENDS = "depends"
+    DEGREE = "degree"
+    TALLY = "tally"
+    PREMISE = "premise"
     PREMISE_NOT_MET = "premise_not_met"
-    NOT_APPLICABLE = "not_applicable"
     DOCUMENTED = "documented"
     CONTRADICTED_BY_RECORD = "contradicted_by_record"
+    NOT_APPLICABLE = "not_applicable"
     NOT_MEASURED = "not_measured"
 
 
-DECIDED = frozenset({Verdict.SUPPORTED, Verdict.REFUTED, Verdict.CONDITIONAL})
+#: Those of a case that was decided.
+DECIDED = frozenset({Verdict.SUPPORTED, Verdict.REFUTED})
 
 
 def decide(interval: Interval, region: tuple[float, float]) -> Verdict:
     """Compare an interval with the region that matters, both ends included."""
     if math.isnan(interval.low) or math.isnan(interval.high):
-        return Verdict.INCONCLUSIVE
+        return Verdict.UNDECIDED
     if region[0] <= interval.low and interval.high <= region[1]:
         return Verdict.SUPPORTED
     if interval.high < region[0] or region[1] < interval.low:
         return Verdict.REFUTED
-    return Verdict.INCONCLUSIVE
+    return Verdict.UNDECIDED
 
 
 def all_of(outcomes: Iterable[Verdict]) -> Verdict:
-    """Join the checks of one place: each of them has to hold there."""
+    """Join the checks of one case: each of them has to hold there."""
     found = set(outcomes)
     for verdict in (
         Verdict.REFUTED,
-        Verdict.INCONCLUSIVE,
+        Verdict.UNDECIDED,
         Verdict.NOT_APPLICABLE,
         Verdict.SUPPORTED,
     ):
@@ -58,79 +72,68 @@ def all_of(outcomes: Iterable[Verdict]) -> Verdict:
 
 
 def interpretation_verdict(
-    quantifier: str,
+    logic: Logic,
     outcomes: Sequence[Verdict],
-    share: float = 0.5,
     *,
-    complete: bool = False,
+    share: float = 0.5,
+    reached: bool = True,
 ) -> Verdict:
-    """Join the cases of one interpretation, as it is said.
+    """Join the cases of one interpretation by the logic of its sentence.
 
     Parameters
     ----------
-    quantifier : {"always", "usually", "can", "limit"}
-        ``can`` asks for one case, ``usually`` for a share of them, ``always`` and
-        ``limit`` (whose cases are numbers of keys) for all.
+    logic : str
+        ``always`` and ``limit`` (whose cases are numbers of keys): one case against it
+        refutes.  ``can``: one case supports.  ``usually``: a share of the cases, each
+        of the same weight.  ``generic`` depends where cases differ.  ``equality`` is
+        an approximation where all cases are within tolerance.  ``degree``: no verdict
+        but the number.
     outcomes : sequence of Verdict
         One per case; those that are not applicable do not vote.
     share : float
-        What part ``usually`` asks for, each case of the same weight.
-    complete : bool
-        Whether nothing more can be had on these cases: then one that is against it
-        refutes what is said of all, if none is for it, though others stay open.
+        What part of the cases ``usually`` asks for.
+    reached : bool
+        Whether the cases reach the whole scope.  If not, that none of them is for it
+        does not refute what is said of one, nor can a share be told.
     """
     votes = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
-    if not outcomes:
-        return Verdict.NOT_MEASURED
     if not votes:
-        return Verdict.NOT_APPLICABLE
-    if quantifier == "can" and Verdict.SUPPORTED in votes:
-        return Verdict.SUPPORTED
-    if complete and set(votes) == {Verdict.REFUTED, Verdict.INCONCLUSIVE}:
-        return Verdict.INCONCLUSIVE if quantifier == "can" else Verdict.REFUTED
-    if quantifier == "usually":
-        return _usual(votes, share)
-    return _agree(set(votes))
-
-
-def _usual(votes: Sequence[Verdict], share: float) -> Verdict:
-    """Compare the share of places that are for it with what is asked.
-
-    Where some are for it, but too few, it depends on the place; open ones count for
-    neither side.
-    """
-    wanted = share * len(votes)
+        return Verdict.NOT_APPLICABLE if outcomes else Verdict.NOT_MEASURED
     supported, refuted = (votes.count(v) for v in (Verdict.SUPPORTED, Verdict.REFUTED))
-    if supported >= wanted:
-        return Verdict.SUPPORTED
-    if len(votes) - refuted >= wanted:
-        return Verdict.INCONCLUSIVE
-    if supported:
-        return Verdict.CONDITIONAL
-    return Verdict.REFUTED if refuted == len(votes) else Verdict.INCONCLUSIVE
+    every = len(votes)
+    if logic == "degree":
+        return Verdict.DEGREE
+    if logic == "can":
+        if supported:
+            return Verdict.SUPPORTED
+        if not reached:
+            return Verdict.NOT_MEASURED
+        return Verdict.REFUTED if refuted == every else Verdict.UNDECIDED
+    if logic == "usually":
+        if not reached:
+            return Verdict.NOT_MEASURED
+        if supported >= share * every:
+            return Verdict.SUPPORTED
+        return Verdict.REFUTED if every - refuted < share * every else Verdict.UNDECIDED
+    if logic == "generic" and supported and refuted:
+        return Verdict.DEPENDS
+    if refuted and (logic != "generic" or refuted == every):
+        return Verdict.REFUTED
+    if supported < every:
+        return Verdict.UNDECIDED
+    return Verdict.APPROXIMATE if logic == "equality" else Verdict.SUPPORTED
 
 
-def claim_verdict(interpretations: Sequence[Verdict]) -> Verdict:
-    """Join a claim's interpretations: what they agree on, else conditional.
+def join_verdicts(verdicts: Iterable[Verdict]) -> Verdict:
+    """Join propositions: what all of them came out as, else a tally of them.
 
-    One that the grid has no place for leaves the claim open, unless others differ.
+    Those that are not applicable do not count.
     """
-    votes = set(interpretations) - {Verdict.NOT_APPLICABLE}
-    if votes <= {Verdict.NOT_MEASURED}:
-        return Verdict.NOT_MEASURED if votes else Verdict.NOT_APPLICABLE
-    if Verdict.NOT_MEASURED in votes:
-        votes = votes - {Verdict.NOT_MEASURED} | {Verdict.INCONCLUSIVE}
-    return _agree(votes)
-
-
-def _agree(votes: set[Verdict]) -> Verdict:
-    """Return what all agree on; conditional where decided ones differ."""
-    if len(votes) == 1:
-        return next(iter(votes))
-    decided = votes & DECIDED
-    if len(decided) > 1 or Verdict.CONDITIONAL in decided:
-        return Verdict.CONDITIONAL
-    return Verdict.INCONCLUSIVE
+    found = set(verdicts)
+    found = found - {Verdict.NOT_APPLICABLE} or found
+    if len(found) > 1:
+        return Verdict.TALLY
+    return next(iter(found), Verdict.NOT_MEASURED)
 
 
 def replicates_needed(

@@ -35,7 +35,7 @@ from montecarlo.study.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.study.running import Study, run_study
 
 #: What ``--fail-on`` names by default.
-DEFAULT = ("refuted", "conditional", "inconclusive", "self-check")
+DEFAULT = ("refuted", "undecided", "self-check")
 #: From this length on, a run of powers of two is printed by its ends.
 SHORTENED = 4
 #: Seconds from which on the cost is told before sampling.
@@ -227,7 +227,7 @@ def _list_sizes(sizes: Iterable[int]) -> str:
 def _tell_worst(one: InterpretationOutcome) -> list[str]:
     """Return a line for the smallest case of the worst outcome that was measured."""
     cases = [case for check in one.checks for case in check.cases]
-    for outcome in ("refuted", "inconclusive", "supported"):
+    for outcome in ("refuted", "undecided", "supported"):
         found = [c for c in cases if c.outcome == outcome and c.estimate is not None]
         if found:
             one_case = min(found, key=_size)

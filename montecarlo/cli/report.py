@@ -50,7 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
             "--jobs": {},
             "--executor": {},
             "--max-seconds": option(
-                "end sampling after so long; what is undecided then is inconclusive",
+                "end sampling after so long; what is undecided then is undecided",
                 "N",
             ),
             "--replicates-from": option(

@@ -122,7 +122,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     store : SampleStore, optional
         What keeps the batches; by default memory.
     in_time : callable, optional
-        Whether to go on; what is undecided when it says no is inconclusive.
+        Whether to go on; what is undecided when it says no is undecided.
     sampled : callable
         Called when the workers are needed no more.
 

@@ -28,7 +28,7 @@ GRID = Grid(
     first=16,
     most=32,
 )
-SUPPORTED, REFUTED, OPEN = map(OUTCOMES.index, ("supported", "refuted", "inconclusive"))
+SUPPORTED, REFUTED, OPEN = map(OUTCOMES.index, ("supported", "refuted", "undecided"))
 
 
 def study_of(estimates, half, outcomes):
@@ -98,7 +98,7 @@ def test_errors_are_counted_by_study():
 
     assert (found.studies, found.missed, found.wrong) == (10, 1, 1)
     assert found.cases == 2
-    assert found.inconclusive == pytest.approx(1 / 20)
+    assert found.undecided == pytest.approx(1 / 20)
 
 
 @pytest.mark.parametrize("place", range(0, 700, 7))

@@ -357,13 +357,13 @@ def test_two_replicates_decide_nothing_that_varies(two):
     left = [claim for claim in two.claims if claim.kind == "measured"]
     left = [claim for claim in left if claim.id not in other]
     assert len(left) > 20
-    assert {claim.verdict for claim in left} == {"inconclusive"}
+    assert {claim.verdict for claim in left} == {"undecided"}
     checks = {
         one.id: one.verdict
         for one in two.self_checks
         if not any(check.quantity in RECORDED for check in one.checks)
     }
-    assert set(checks.values()) == {"inconclusive"}, checks
+    assert set(checks.values()) == {"undecided"}, checks
 
 
 def test_two_replicates_decide_nothing(two):
@@ -391,7 +391,7 @@ def test_what_is_not_measured(two):
         for one in claim.interpretations
         if all(check.quantity in RECORDED for check in one.checks)
     }
-    assert on_record == {"inconclusive", "conditional"}
+    assert on_record == {"undecided", "conditional"}
     assert verdicts["assumption"] == {"not_applicable"}
     assert verdicts["record"] == {"documented"}
     assert verdicts["shape"] == {"refuted", "conditional"}
@@ -503,7 +503,7 @@ def test_undecided_places_are_asked_for():
         case.replicates_needed for case in outcome.interpretations[0].checks[0].cases
     ]
 
-    assert outcome.verdict == Verdict.INCONCLUSIVE
+    assert outcome.verdict == Verdict.UNDECIDED
     assert undecided == {64}
     assert needed[0] > 64
     assert needed[1:] == [None, None]
@@ -556,14 +556,14 @@ def test_hopeless_places_are_given_up(budgets, hope):
 
     assert undecided == ({64} if hope else set())
     assert outcome.interpretations[0].checks[0].cases[0].replicates_needed == needed
-    assert outcome.verdict == Verdict.INCONCLUSIVE
+    assert outcome.verdict == Verdict.UNDECIDED
 
 
 def test_estimates_without_error_decide_nothing():
     """An estimate with no interval leaves its place open and asks for nothing."""
     outcome, undecided = judged([(HIGH,)], values_of((2.0, 2.0, 2.0), error=math.nan))
 
-    assert outcome.verdict == Verdict.INCONCLUSIVE
+    assert outcome.verdict == Verdict.UNDECIDED
     assert undecided == set()
     (check,) = outcome.interpretations[0].checks
     assert {case.replicates_needed for case in check.cases} == {None}
@@ -709,7 +709,7 @@ def test_check_without_a_place_leaves_its_interpretation_open():
     """Where the grid has no place for one of the checks, the others cannot support."""
     far = equals_one("sqrt", domain=Domain(d_k=(512, 1024)))
     claim = study_claims(catalogue_of((variance(), far)), PAIRS).claims[0]
-    assert claim.verdict == "inconclusive"
+    assert claim.verdict == "undecided"
     wrong = equals_one("none", 0.2)
     claim = study_claims(catalogue_of((wrong, far)), PAIRS).claims[0]
     assert claim.verdict == "refuted"  # one place is enough for that
@@ -743,7 +743,7 @@ def test_borders_lie_within_their_context():
     assert found == [("pairs(0.5)", (128, 256)), ("pairs(1.0)", (64, 128))]
 
 
-S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
+S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
 NA = Verdict.NOT_APPLICABLE
 
 

@@ -129,7 +129,7 @@ def test_failed_self_checks_are_named():
     """Those that are refuted, z scores among them; not what could not be decided."""
     checks = tuple(
         SelfCheckOutcome(id=v, verdict=Verdict(v), checks=())
-        for v in ("supported", "refuted", "inconclusive")
+        for v in ("supported", "refuted", "undecided")
     )
     for z_scores, failed in (
         ("not_measured", ["refuted"]),
@@ -178,7 +178,7 @@ def test_all_that_is_judged_reads_back(judged):
     assert {one.asked for one in checks} == set(catalogue.checks())
     assert sum(len(check.cases) for check in checks) > 400
     outcomes = {case.outcome for check in checks for case in check.cases}
-    assert outcomes >= {"supported", "refuted", "inconclusive", "not_applicable"}
+    assert outcomes >= {"supported", "refuted", "undecided", "not_applicable"}
 
 
 def test_a_field_more_or_less_is_refused(judged):

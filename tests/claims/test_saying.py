@@ -23,7 +23,7 @@ from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.theory.limits import Limit
 
-S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
+S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
 NA = Verdict.NOT_APPLICABLE
 CHECK = Check("entropy", "between", low=1.0, high=2.0)
 REGION = (1.0, 2.0)

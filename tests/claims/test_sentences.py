@@ -290,7 +290,7 @@ def interpretations_of(sentence, interpretations, grid=STANDARD):
     made = []
     for name, entry in interpretations.items():
         checks = tuple(outcome_of(check, grid=grid) for check in entry.check)
-        verdict = Verdict.INCONCLUSIVE
+        verdict = Verdict.UNDECIDED
         if name in sentence.interpretations and all(one.cases for one in checks):
             verdict = Verdict(sentence.interpretations[name])
         made.append(

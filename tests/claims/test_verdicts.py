@@ -19,7 +19,7 @@ from montecarlo.claims.verdicts import (
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
 
-S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.INCONCLUSIVE  # noqa: E741
+S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
 C, NA, NM = Verdict.CONDITIONAL, Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED
 NAN, INF = math.nan, math.inf
 

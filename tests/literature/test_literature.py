@@ -90,7 +90,7 @@ def test_verdicts_are_those_of_theory():
         region = check.region(case)
         if region is None:
             assert found.outcome == Verdict.NOT_APPLICABLE
-        elif found.exact is not None and found.outcome != Verdict.INCONCLUSIVE:
+        elif found.exact is not None and found.outcome != Verdict.UNDECIDED:
             agrees = region[0] <= found.exact <= region[1]
             assert (found.outcome == Verdict.SUPPORTED) == agrees
     for name, statement in STATEMENTS.items():

@@ -171,7 +171,7 @@ def test_unknown_errors_decide_nothing():
     found = {"factor_correlation": unknown, "effective_share": unknown}
     found |= {"weight_max": unknown, "saturated_rows": unknown}
     (fault,) = diagnose(found).faults
-    assert fault.verdict is Verdict.INCONCLUSIVE
+    assert fault.verdict is Verdict.UNDECIDED
     found["factor_correlation"] = unknown._replace(n_groups=4)
     (fault,) = diagnose(found).faults
     assert fault.verdict is Verdict.SUPPORTED
@@ -190,7 +190,7 @@ def test_undefined_ratios_are_undecided():
     """A gradient of 0 under both divisors says nothing, though the rows are there."""
     check = next(one for one in CHECKS.values() if len(one.sums) == 2)
     for value, verdict in (
-        (0.0, Verdict.INCONCLUSIVE),
+        (0.0, Verdict.UNDECIDED),
         (np.nan, Verdict.NOT_APPLICABLE),  # what a mean over no rows is
     ):
         found = {one.name: np.full(7, value) for one in check.sums}
@@ -242,7 +242,7 @@ def test_few_sequences_tell_nothing():
     """With four sequences no claim is decided, whatever the numbers are."""
     q, k = sampled(("entries",))
     decided = {one.verdict for one in interpretations(q[:4] * 100, k[:4]).values()}
-    assert decided == {Verdict.INCONCLUSIVE}
+    assert decided == {Verdict.UNDECIDED}
 
 
 def test_quantiles_are_shares_of_rows():
@@ -260,10 +260,10 @@ def test_quantiles_are_shares_of_rows():
         ("always", "SSS", Verdict.SUPPORTED),
         ("always", "RRI", Verdict.REFUTED),
         ("always", "RSI", Verdict.CONDITIONAL),
-        ("always", "SSI", Verdict.INCONCLUSIVE),
-        ("always", "III", Verdict.INCONCLUSIVE),
+        ("always", "SSI", Verdict.UNDECIDED),
+        ("always", "III", Verdict.UNDECIDED),
         ("can", "RSI", Verdict.SUPPORTED),
-        ("can", "RRI", Verdict.INCONCLUSIVE),
+        ("can", "RRI", Verdict.UNDECIDED),
         ("can", "RRR", Verdict.REFUTED),
     ],
 )

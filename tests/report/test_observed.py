@@ -65,7 +65,7 @@ def test_verdicts_are_those_of_the_record(observed, page):
     for line, interpretation in zip(lines, record["interpretations"], strict=True):
         assert page.verdicts(line) == [interpretation["verdict"]]
         counts = [number.value for number in page.numbers(line[2])]
-        names = ("supported", "refuted", "inconclusive")
+        names = ("supported", "refuted", "undecided")
         assert counts == [interpretation["heads"].get(name, 0) for name in names]
         assert sum(counts) == len(record["heads"])
 
@@ -101,7 +101,7 @@ def test_assumptions_are_counted(observed, page):
     for line in lines:
         (name,) = {n.row.partition("/factor_")[2] for n in page.numbers(line) if n.row}
         shown = [page.numbers(cell)[0].value for cell in line[4:7]]
-        verdicts = ("supported", "refuted", "inconclusive")
+        verdicts = ("supported", "refuted", "undecided")
         assert shown == [found[name, verdict] for verdict in verdicts]
     assert {verdict for _, verdict in found} >= {"supported", "refuted"}
 
@@ -156,7 +156,7 @@ def test_without_weights_no_scale_is_told(observed_few):
     assert "table-scales" not in page.by_id
     text = "".join(page.by_id["scale"].itertext())
     assert "From queries and keys alone it cannot be told" in text
-    assert page.verdicts(page.by_id["scale"]) == ["inconclusive"]
+    assert page.verdicts(page.by_id["scale"]) == ["undecided"]
 
 
 def test_what_else_is_in_the_scores_is_in_words(observed):
@@ -181,7 +181,7 @@ def test_few_sequences_say_so(observed_few):
     assert "fewer than five sequences" in text
     assert "no keys from elsewhere" in text
     assert "±" not in text
-    assert set(page.verdicts(page.by_id["table-claims"])) == {"inconclusive"}
+    assert set(page.verdicts(page.by_id["table-claims"])) == {"undecided"}
     assert "fewer than five" not in "".join(observed_few_text(page, "claims"))
 
 

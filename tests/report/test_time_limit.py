@@ -64,7 +64,7 @@ def record_of(folder):
     return json.loads((folder / "run.json").read_bytes())
 
 
-def test_what_is_undecided_is_inconclusive(limited):
+def test_what_is_undecided_is_undecided(limited):
     """With two replicates of each point no claim is decided by sampling, but by what
     is on record; the numbers are in run.json.
     """
@@ -77,8 +77,8 @@ def test_what_is_undecided_is_inconclusive(limited):
         if any(case["distribution"] for case in check["cases"])
     }
 
-    assert measured <= {"inconclusive", "not_measured"}
-    assert "inconclusive" in measured
+    assert measured <= {"undecided", "not_measured"}
+    assert "undecided" in measured
     assert set(record_of(limited)["replicates"].values()) == {2}
     assert record_of(limited)["time_limit_reached"] is True
 

@@ -102,9 +102,9 @@ def test_example_names_what_may_be_chosen():
 @pytest.mark.parametrize(
     ("expected", "fail_on", "status"),
     [
-        ("16.0", "refuted,inconclusive", 0),
-        ("20.0", "refuted,inconclusive", 1),
-        ("20.0", "inconclusive", 0),
+        ("16.0", "refuted,undecided", 0),
+        ("20.0", "refuted,undecided", 1),
+        ("20.0", "undecided", 0),
         ("16.0", "supported", 1),
     ],
 )

@@ -70,7 +70,7 @@ class PowerLine:
     symbol: str  # LaTeX
     replicates: int
     tolerance: float
-    shares: tuple[tuple[float, float, float], ...]  # supported, inconclusive, refuted
+    shares: tuple[tuple[float, float, float], ...]  # supported, undecided, refuted
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,16 @@ def find_telling(
 
     Of a claim that fails somewhere, the smallest counterexample; of one that is open,
     the smallest place that is; of one that holds, the place that it holds by the least
-    among those that are known well.
+    among those that are known well; of a word of degree none.
     """
-    if verdict in ("refuted", "conditional"):
+    if verdict == "degree":
+        return None
+    if verdict in ("refuted", "tally", "depends"):
         found = _smallest(interpretations, "refuted")
         if found is not None:
             return found
-    if verdict in ("conditional", "inconclusive"):
-        found = _smallest(interpretations, "inconclusive")
+    if verdict in ("tally", "undecided"):
+        found = _smallest(interpretations, "undecided")
         if found is not None:
             return found
     held = [pair for pair in _cases(interpretations) if pair[1].outcome == "supported"]

@@ -22,11 +22,15 @@ from montecarlo.report.language.own_words import Shown
 #: Verdicts in the order in which a page counts them.
 VERDICTS = (
     "supported",
-    "conditional",
+    "approximate",
+    "depends",
     "refuted",
-    "inconclusive",
+    "tally",
+    "degree",
+    "undecided",
     "documented",
     "contradicted_by_record",
+    "premise",
     "premise_not_met",
     "not_applicable",
     "not_measured",
@@ -35,16 +39,20 @@ VERDICTS = (
 BY_WEIGHT = (
     "refuted",
     "contradicted_by_record",
-    "conditional",
-    "inconclusive",
+    "tally",
+    "depends",
+    "approximate",
+    "degree",
+    "undecided",
     "supported",
     "documented",
+    "premise",
     "premise_not_met",
     "not_applicable",
     "not_measured",
 )
 #: Verdicts of claims that a right sentence is set beside.
-FAILING = ("refuted", "contradicted_by_record", "conditional")
+FAILING = ("refuted", "contradicted_by_record")
 TOPICS = ("premise", "variance", "weights", "gradients", "arithmetic", "practice")
 
 
@@ -121,8 +129,8 @@ class InterpretationView:
 
     @property
     def exceptions(self) -> list[JointOutcome]:
-        """The series that are against it, where it depends on the case."""
-        if self.verdict != Verdict.CONDITIONAL:
+        """The series that are against it, where others are for it."""
+        if not self.outcomes.get(Verdict.SUPPORTED):
             return []
         return [
             case

@@ -240,7 +240,7 @@ def outcome(low, high, least, most):
     """Return the outcome that an interval and a region tell."""
     if least <= low and high <= most:
         return "supported"
-    return "refuted" if high < least or most < low else "inconclusive"
+    return "refuted" if high < least or most < low else "undecided"
 
 
 #: How far an end of an interval lies from an end of its region.

@@ -190,7 +190,7 @@ def told(low, high, least, most):
         return "supported"
     if high < least or most < low:
         return "refuted"
-    return "inconclusive"
+    return "undecided"
 
 
 def test_pages_are_about_something(report):
@@ -198,7 +198,7 @@ def test_pages_are_about_something(report):
     page, evidence = report.page("en"), report.page("evidence-en")
     assert set(report.contents.figures) == set(report.facts)
     assert len(evidence.numbers()) > 500
-    assert {"supported", "refuted", "inconclusive", "not_applicable"} <= set(
+    assert {"supported", "refuted", "undecided", "not_applicable"} <= set(
         evidence.verdicts()
     )
     assert len(page.numbers()) > 300
@@ -301,8 +301,8 @@ def test_cases_are_those_of_the_record(evidence, report):
             assert [number.value for number in estimate] == wanted
             ends = given(case["simultaneous_low"], case["simultaneous_high"])
             assert [number.value for number in interval] == ends
-            inconclusive = case["outcome"] == "inconclusive"
-            wanted = given(case["replicates_needed"]) if inconclusive else []
+            undecided = case["outcome"] == "undecided"
+            wanted = given(case["replicates_needed"]) if undecided else []
             assert [number.value for number in needed] == wanted
     plain = {("none", False), ("none", True)}
     assert plain | {("planted", False), ("init", False)} <= set(kinds)
@@ -448,7 +448,7 @@ def test_interpretations_count_their_places(evidence, report):
                 lines, claim["interpretations"], strict=True
             ):
                 found = Counter(case["outcome"] for case in interpretation["cases"])
-                outcomes = ("supported", "refuted", "inconclusive")
+                outcomes = ("supported", "refuted", "undecided")
                 counts = [v for case in line[1:] for v in values(evidence, case)]
                 assert counts == [found[outcome] for outcome in outcomes]
                 assert evidence.verdicts(line[1]) == [interpretation["verdict"]]
@@ -459,7 +459,7 @@ def test_self_checks_count_their_cases(evidence, report):
     for check in report.claims["self_checks"]:
         line = evidence.by_id[f"self-check-{check['id']}"]
         found = Counter(case["outcome"] for c in check["checks"] for case in c["cases"])
-        outcomes = ("supported", "refuted", "inconclusive")
+        outcomes = ("supported", "refuted", "undecided")
         assert values(evidence, line) == [found[outcome] for outcome in outcomes]
         assert evidence.verdicts(line) == [check["verdict"]]
 
@@ -551,7 +551,7 @@ def test_hard_interval_agrees_with_its_badge(report, code):
     """Also a hair from the end of a region, of whatever size, rounding tells no lie."""
     claims = hard_claims(report, seed=20)
     page = report.render(report.with_claims(claims), code, evidence=True)
-    assert Counter(page.verdicts())["inconclusive"] > 20
+    assert Counter(page.verdicts())["undecided"] > 20
     assert contradictions(page, claims["claims"]) == []
 
 

@@ -98,7 +98,7 @@ def test_claim_says_the_first_finding_that_holds(turns, report):
                 ]
                 outcomes = [
                     found.count(name)
-                    for name in ("supported", "refuted", "inconclusive")
+                    for name in ("supported", "refuted", "undecided")
                 ]
                 numbers = [number.value for number in page.numbers(finding)]
                 assert sorted(numbers) == sorted([*outcomes, sum(outcomes)])
@@ -194,8 +194,8 @@ def test_telling_case_agrees_with_its_verdict(turns, report):
     wanted = {
         "supported": {"supported"},
         "refuted": {"refuted", "supported"},  # nothing refutes a shape but its words
-        "conditional": {"refuted", "inconclusive", "supported"},
-        "inconclusive": {"inconclusive", "supported"},
+        "conditional": {"refuted", "undecided", "supported"},
+        "undecided": {"undecided", "supported"},
     }
     some = 0
     for claims, _ in turns:

@@ -31,7 +31,7 @@ MOST_HEADS = 24
 #: Assumptions that a line of a head names.
 MOST_CAUSES = 3
 #: How an interpretation may come out in a head.
-OUTCOMES = ("supported", "refuted", "inconclusive", "not_applicable")
+OUTCOMES = ("supported", "refuted", "undecided", "not_applicable")
 
 #: The smallest, the middle and the largest of heads.
 Range = tuple[TableCell, TableCell, TableCell]
@@ -215,7 +215,7 @@ def _assumptions(
             ranges[f"factor_{name}"],
             verdicts[name]["supported"],
             verdicts[name]["refuted"],
-            verdicts[name]["inconclusive"],
+            verdicts[name]["undecided"],
             farthest[name],
         )
         for name in FACTORS

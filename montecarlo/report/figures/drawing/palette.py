@@ -27,7 +27,7 @@ OCHRE = "#8a6a00"
 #: Verdicts have the colours that they have on pages (report.css); areas in which
 #: nothing is decided are lighter.
 SUPPORTED, REFUTED = "#0b6e4f", "#a3262a"
-CONDITIONAL, INCONCLUSIVE, UNDECIDED = "#8a5a00", "#4a5568", "#c9ced6"
+CONDITIONAL, OPEN, UNDECIDED = "#8a5a00", "#4a5568", "#c9ced6"
 
 #: Shades of a map from 0 to 1, even in lightness: on either page the least is nearest
 #: to the page; INK is read on the lower half, the colour of the page on the upper one.
@@ -70,7 +70,7 @@ DARK = {
     SUPPORTED: "#6fd3a8",
     REFUTED: "#ff9a94",
     CONDITIONAL: "#f0c060",
-    INCONCLUSIVE: "#b8c2d0",
+    OPEN: "#b8c2d0",
     UNDECIDED: "#5b6470",
     LIGHT_PAGE: DARK_PAGE,
     **dict(zip(SHADES, DARK_SHADES, strict=True)),
@@ -191,13 +191,17 @@ GRADIENT_LOOKS = {
 VERDICT_LOOKS = {
     "refuted": Look(REFUTED, "D", symbol="✗", size=5.0),
     "contradicted_by_record": Look(REFUTED, "s", symbol="≠", filled=False),
-    "premise_not_met": Look(INCONCLUSIVE, "D", symbol="⊬", filled=False, size=5.0),
-    "conditional": Look(CONDITIONAL, "o", symbol="✓✗", half=True),
-    "inconclusive": Look(INCONCLUSIVE, "o", symbol="?", filled=False),
+    "premise_not_met": Look(OPEN, "D", symbol="⊬", filled=False, size=5.0),
+    "tally": Look(CONDITIONAL, "o", symbol="✓✗", half=True),
+    "depends": Look(CONDITIONAL, "s", symbol="↔", half=True),
+    "approximate": Look(CONDITIONAL, "o", symbol="≈", filled=False),
+    "degree": Look(OPEN, "s", symbol="#", filled=False),
+    "undecided": Look(OPEN, "o", symbol="?", filled=False),
     "supported": Look(SUPPORTED, "o", symbol="✓"),
     "documented": Look(SUPPORTED, "s", symbol="="),
-    "not_measured": Look(INCONCLUSIVE, "_", symbol="∅"),
-    "not_applicable": Look(INCONCLUSIVE, "_", symbol="∅"),
+    "premise": Look(OPEN, "_", symbol="∅"),
+    "not_measured": Look(OPEN, "_", symbol="∅"),
+    "not_applicable": Look(OPEN, "_", symbol="∅"),
 }
 
 

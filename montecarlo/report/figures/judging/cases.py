@@ -13,7 +13,7 @@ from pandas import DataFrame
 
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
 from montecarlo.report.figures.drawing.palette import (
-    INCONCLUSIVE,
+    OPEN,
     INK,
     REFUTED,
     SUPPORTED,
@@ -36,7 +36,7 @@ WIDE, TALL = 4.0, 30.0
 LOOKS = {
     "supported": (SUPPORTED, "o"),
     "refuted": (REFUTED, "X"),
-    "inconclusive": (INCONCLUSIVE, "s"),
+    "undecided": (OPEN, "s"),
 }
 
 
@@ -140,7 +140,7 @@ CASES = FigureSpec(
     caption=message(
         "What was measured, with simultaneous intervals, and, shaded, what is claimed; "
         "over $d_k$, or over $n$ where that alone varies. Circles: supported; crosses: "
-        "refuted; squares: inconclusive."
+        "refuted; squares: undecided."
     ),
     alternative=message("Each estimate with its interval beside what is claimed."),
 )

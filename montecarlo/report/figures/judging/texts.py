@@ -19,7 +19,7 @@ from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 #: The curve of what `with_verdicts` adds.
 CURVE = "verdict"
 LINE = 0.36
-FAILING = ("refuted", "conditional")
+FAILING = ("refuted", "contradicted_by_record")
 
 
 def with_verdicts(results: Results) -> Results:
@@ -92,9 +92,9 @@ TEXTS = FigureSpec(
     ),
     alternative=message(
         "The texts make %(first)s claims between them, each counted once for each "
-        "text; %(second)s of these are refuted or hold under conditions only."
+        "text; %(second)s of these are refuted."
     ),
-    named=("claims_made", "claims_refuted_or_conditional"),
+    named=("claims_made", "claims_refuted"),
     fact=count_failing,
     series={"verdicts": text_rows},
 )

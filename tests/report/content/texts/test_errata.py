@@ -150,7 +150,7 @@ def test_right_is_listed_without_what_has_an_entry():
         said("a", "supported", PLACES[0], PLACES[2], Place("三", 2, 20, (1,))),
         said("b", "refuted", PLACES[1]),
         said("c", "documented", PLACES[3]),
-        said("d", "inconclusive", Place("5", 1, 30, (1,))),
+        said("d", "undecided", Place("5", 1, 30, (1,))),
         said("e", "supported", Place("1", 0, 2, (1,))),
     ]
     assert places_right(claims) == (("1", (2,)), ("summary", ()), ("3", (2,)))

@@ -68,7 +68,7 @@ def test_a_series_that_is_not_there_has_no_entry(results):
 
 
 @pytest.mark.parametrize(
-    "verdict", ["supported", "refuted", "conditional", "inconclusive"]
+    "verdict", ["supported", "refuted", "conditional", "undecided"]
 )
 def test_verdicts_have_the_colours_of_pages(verdict):
     """A verdict's colour is its badge's, on light and on dark pages."""
