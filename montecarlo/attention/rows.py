@@ -59,6 +59,12 @@ class RowQuantity:
         The indicator of the rows that it is a quantity of; empty: all rows.
     under : tuple of str
         The divisors that it is measured under; empty: all.
+    multiple_of : str
+        The quantity that it is the divisor times, so that it is not sampled; empty: it
+        is sampled.
+    typical_compared : bool
+        Whether the table also compares typical rows of two divisors: their medians, and
+        the share of the rows under one that lie above the mean under the other.
     words : str
         What it is, in English: a message, to be translated.
     """
@@ -75,6 +81,8 @@ class RowQuantity:
     indicator: bool = False
     given: str = ""
     under: tuple[str, ...] = ()
+    multiple_of: str = ""
+    typical_compared: bool = False
     words: str = ""
 
     @property
@@ -154,6 +162,7 @@ _FROBENIUS = RowQuantity(
     SKEWED,
     grid=DEEP,
     compared=True,
+    typical_compared=True,
     words="Frobenius norm of the softmax Jacobian",
 )
 _QUERY = RowQuantity(
@@ -249,6 +258,16 @@ ROW_QUANTITIES = {
             words="norm of the gradient by the scores before they are divided",
         ),
         _QUERY,
+        RowQuantity(
+            "gradient_query_undivided",
+            r"\lVert K^{\top} J v\rVert",
+            lambda b: b.gradient_query * b.sums.divisor,
+            TYPICAL,
+            grid=DEEP,
+            compared=True,
+            multiple_of="gradient_query",
+            words="norm of the gradient by the query, times the divisor",
+        ),
         RowQuantity(
             "gradient_query_squared",
             r"\lVert \lambda K^{\top} J v\rVert^2",

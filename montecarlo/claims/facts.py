@@ -15,6 +15,7 @@ from montecarlo.claims.evidence import RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.estimation.estimates import Estimate
+from montecarlo.theory.score_distribution import largest_gap
 
 #: Kinds of claims that are decided here.
 KINDS = ("shape", "record")
@@ -26,6 +27,10 @@ COMMON, LARGE = (64, 128), 128
 SHIFTS = (1.5, -40.0)
 #: When a text says that the divisor was introduced.
 INTRODUCED = 2017
+#: Sizes of practice, at which two distribution functions are compared.
+PRACTICE = (64, 128, 256)
+#: Largest weights of peaked rows, and numbers of the other keys, of equal weights.
+PEAKS, OTHERS = (0.9, 0.99, 0.999), (1, 127, 16383)
 #: Scores from 0 to 1, the range that a text asks for.
 SCORES = np.linspace(0.0, 1.0, 5)
 #: These numbers are exact, but for rounding.
@@ -82,11 +87,43 @@ def shift_weights(catalogue: Catalogue) -> Values:
     }
 
 
-def relate_weights(catalogue: Catalogue) -> Values:
-    """Return how many times the largest weight is the smallest, for limited scores."""
+def find_distance(catalogue: Catalogue) -> Values:
+    """Return the largest distance of the scaled score's distribution function to Φ.
+
+    Of Gaussian entries, by theory.
+    """
     del catalogue
-    weights = softmax(SCORES)
-    return {Located(part="0 to 1"): float(weights.max() / weights.min())}
+    return {
+        Located(distribution="gaussian", part="theory", d_k=d_k): largest_gap(d_k)
+        for d_k in PRACTICE
+    }
+
+
+def relate_traces(catalogue: Catalogue) -> Values:
+    """Return the trace of J over 1 - p, for a largest weight p and equal others.
+
+    That is the largest trace for n keys: the sum of squares of the others is least.
+    """
+    del catalogue
+    return {
+        Located(part=f"p = {p}", n_keys=others + 1): float(
+            (1.0 - p**2 - (1.0 - p) ** 2 / others) / (1.0 - p)
+        )
+        for p in PEAKS
+        for others in OTHERS
+    }
+
+
+def relate_elements(catalogue: Catalogue) -> Values:
+    """Return the largest p_i (1 - p_i) over 1 - p, for a largest weight p.
+
+    One other key has all the rest: no element of a row can have more.
+    """
+    del catalogue
+    return {
+        Located(part=f"p = {p}"): float(max(p * (1.0 - p), (1.0 - p) * p) / (1.0 - p))
+        for p in PEAKS
+    }
 
 
 def date_record(catalogue: Catalogue) -> Values:
@@ -102,22 +139,45 @@ _VALUES: dict[str, Callable[[Catalogue], Values]] = {
     "width_over_d_k": relate_width,
     "common_d_k": know_size,
     "weights_moved": shift_weights,
-    "weights_ratio": relate_weights,
     "year": date_record,
 }
 
 
-def _record(count: Callable[[Catalogue], Values]) -> RecordedQuantity:
+def _record(
+    count: Callable[[Catalogue], Values], symbol: str = "", words: str = ""
+) -> RecordedQuantity:
     """Make a quantity of numbers without error."""
     return RecordedQuantity(
         lambda catalogue, _: {
             case: Estimate(value, 0.0, 2) for case, value in count(catalogue).items()
         },
+        symbol,
         exact=True,
+        words=words,
     )
 
 
-QUANTITIES = {name: _record(count) for name, count in _VALUES.items()}
+#: Those with a symbol may be named in a claims file.
+QUANTITIES = {
+    **{name: _record(count) for name, count in _VALUES.items()},
+    "normal_distance": _record(
+        find_distance,
+        r"\sup_x \lvert F(x) - \Phi(x)\rvert",
+        "largest distance of the distribution function of the scaled score to that of "
+        "the normal distribution",
+    ),
+    "trace_over_rest": _record(
+        relate_traces,
+        r"\frac{\operatorname{tr} J}{1 - p_{\max}}",
+        "trace of the softmax Jacobian over the weight that the largest leaves",
+    ),
+    "element_over_rest": _record(
+        relate_elements,
+        r"\frac{p(1-p)}{1 - p_{\max}}",
+        "largest derivative of a weight by its own score over the weight that the "
+        "largest leaves",
+    ),
+}
 
 
 #: Sizes that arrays and models of the record may have: all.
@@ -141,13 +201,11 @@ FACTS: dict[str, tuple[Interpretation, ...]] = {
         Interpretation("number", (_equals("score_size", Level(d_k_power=2.0)),)),
     ),
     "input-dimension": (Interpretation("same", (_equals("width_over_d_k", 1.0),)),),
-    # softmax needs scores from 0 to 1: others would give other weights; and what a
-    # limit to scores does, which is so
+    # softmax needs scores from 0 to 1: others would give other weights
     "scores-need-range": (
         Interpretation(
             "needed", (Check("weights_moved", "at_least", "value", low=EXACT),)
         ),
-        Interpretation("limits", (_equals("weights_ratio", float(np.e)),)),
     ),
     "head-dimensions": (Interpretation("common", (_equals("common_d_k", 1.0),)),),
     "introduced-2017": (Interpretation("year", (_equals("year", INTRODUCED),)),),

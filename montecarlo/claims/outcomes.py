@@ -211,6 +211,22 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
     right: Annotated[SentenceOutcome | None, about("what would be right; null: none")]
     concedes: Annotated[SentenceOutcome | None, about("what is right in it")]
 
+    @property
+    def verdicts(self) -> set[Verdict]:
+        """Its verdict, and of a tally those of what texts say."""
+        if self.verdict != Verdict.TALLY:
+            return {self.verdict}
+        return {self.verdict, *(one.verdict for one in self.interpretations if one.votes)}
+
+    def verdicts_on(self, source: Source) -> set[Verdict]:
+        """Return the verdicts on what is said in one place."""
+        said = {
+            one.verdict
+            for one in self.interpretations
+            if one.votes and (not source.admits or one.id in source.admits)
+        }
+        return said or {self.verdict}
+
     def sentences(self) -> Iterator[SentenceOutcome]:
         """Yield all that a page may say of it."""
         yield from self.findings

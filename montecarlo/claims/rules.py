@@ -14,7 +14,7 @@ from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.errors import InputError
-from montecarlo.estimation.summaries import QUANTILE_RATIO, offered_summaries
+from montecarlo.estimation.summaries import offered_summaries, summaries_compared
 from montecarlo.names import look_up
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.initialisations import parse_initialisation
@@ -286,6 +286,6 @@ def _summaries(check: Check) -> tuple[str, ...]:
     if check.quantity in FORMAT_QUANTITIES:
         return ("mean",)
     if "/" in check.divisor:
-        return "mean", QUANTILE_RATIO
+        return summaries_compared(ROW_QUANTITIES[check.quantity])
     asked = [summary for _, summary in beyond_table(check.quantity, check.summary)]
     return (*asked, *offered_summaries(ROW_QUANTITIES[check.quantity]))

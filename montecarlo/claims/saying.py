@@ -91,8 +91,10 @@ def _number(
     """Find a number; None where the sample has no such case."""
     joint = None
     if value.interpretation is not None:
-        joint = interpretations[value.interpretation].cases
-        checks = interpretations[value.interpretation].checks
+        one = interpretations[value.interpretation]
+        joint, checks = one.cases, one.checks
+        if value.of in ("before", "after"):
+            return _border(one, value)
     cases = checks[value.check].cases if value.check < len(checks) else ()
     if value.count is not None:
         judged = [c for c in (cases if joint is None else joint) if _is_at(c, value)]
@@ -103,6 +105,19 @@ def _number(
         return there[0] if len(there) == 1 else None
     pick = min if value.pick == "lowest" else max
     return pick(there, key=lambda number: number.value, default=None)
+
+
+def _border(one: InterpretationOutcome, value: Value) -> NumberOutcome | None:
+    """Return a d_k next to which the outcome changes, where it changes once."""
+    found = [
+        border
+        for border in one.borders
+        if (border.n_keys, border.distribution) == (value.n_keys, value.distribution)
+    ]
+    if len(found) != 1:
+        return None
+    d_k = found[0].between[value.of == "after"]
+    return NumberOutcome(value=float(d_k), std_error=None, row="", percent=False)
 
 
 def _read(case: CaseOutcome, value: Value) -> Iterator[NumberOutcome]:

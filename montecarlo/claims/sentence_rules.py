@@ -74,6 +74,10 @@ def _validate_value(
     checks = sentence.check
     if value.interpretation is not None:
         checks = interpretations[value.interpretation].check
+    elif value.of in ("before", "after"):
+        raise CatalogueError(
+            f"{where}.of: must stand with an interpretation, got {value.of!r}"
+        )
     if value.check >= len(checks):
         raise CatalogueError(
             f"{where}.check: must be below {len(checks)}, got {value.check}"

@@ -36,7 +36,8 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
         number.
     of : str
         What to give: the estimate, its exact value, the constant of the limit, or a
-        size, of which a series over d_k has two, its ends.
+        size, of which a series over d_k has two, its ends; or the d_k ``before`` or
+        ``after`` which the outcome of the interpretation changes.
     percent : bool
         Whether to give it in per cent.
     count : str or None
@@ -51,7 +52,9 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     distribution: str = ""
     context: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
-    of: Literal["estimate", "exact", "limit", "d_k", "n_keys"] = "estimate"
+    of: Literal[
+        "estimate", "exact", "limit", "d_k", "n_keys", "before", "after"
+    ] = "estimate"
     percent: bool = False
     count: Counted | None = None
 

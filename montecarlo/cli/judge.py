@@ -33,7 +33,7 @@ def build_parser() -> argparse.ArgumentParser:
             "--fail-on": option(
                 "end with status 1 if one of these verdicts comes out, or "
                 "self-check, a check of the simulator itself is refuted; none: "
-                "never (default: refuted,conditional,undecided,self-check)"
+                "never (default: refuted,undecided,self-check)"
             ),
             "--output": option("folder to write pages and data to (default: none)"),
             "--lang": {},

@@ -67,17 +67,13 @@ class Estimate:
         return Moments(*map(np.asarray, numbers))
 
     def times(self, factor: float) -> "Estimate":
-        """Return the same estimate times an exact positive factor.
-
-        Raises
-        ------
-        ValueError
-            If the estimate has bounds of its own, which do not scale with it.
-        """
-        if self.bounds is not None:
-            raise ValueError("estimate must have no bounds of its own to be scaled")
+        """Return the same estimate times an exact positive factor."""
+        bounds = self.bounds
         return replace(
-            self, value=self.value * factor, std_error=self.std_error * factor
+            self,
+            value=self.value * factor,
+            std_error=self.std_error * factor,
+            bounds=None if bounds is None else lambda rate: bounds(rate).times(factor),
         )
 
 

@@ -28,6 +28,10 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    def times(self, factor: float) -> "Interval":
+        """Return it times a positive factor."""
+        return Interval(self.low * factor, self.high * factor)
+
 
 class Moments(NamedTuple):
     """What an interval is made of.

@@ -184,6 +184,38 @@ def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
     return Estimate(value, error, rows.n_replicates, bounds=bounds)
 
 
+def share_above(rows: RowDistribution, border: Estimate) -> Estimate:
+    """Estimate the share of rows above a number that is an estimate itself.
+
+    Parameters
+    ----------
+    rows : RowDistribution
+    border : Estimate
+        Of the same replicates, or of others.
+
+    Returns
+    -------
+    Estimate
+        Its interval covers whatever the two have to do with each other: the error rate
+        is split over the border and the share, which is taken at whole bins.
+    """
+
+    def bounds(error_rate: float) -> Interval:
+        ends = border.interval(0.5 * error_rate)
+        parts = (rows.share, rows.error, rows.skewness)
+        low, high = interval_ends(Moments(*parts), rows.n_replicates, 0.5 * error_rate)
+        # the first edge at or above the border: at most this share lies below it
+        above = min(int(np.searchsorted(rows.edges, ends.high)), len(high) - 1)
+        below = int(np.searchsorted(rows.edges, ends.low, side="right")) - 1
+        least = 1.0 - float(high[above])
+        most = 1.0 if below < 0 else 1.0 - float(low[below])
+        return Interval(max(0.0, least), min(1.0, most))
+
+    place = float(np.interp(border.value, rows.edges, rows.share))
+    error = half_width_error(bounds, rows.n_replicates)
+    return Estimate(1.0 - place, error, rows.n_replicates, bounds=bounds)
+
+
 def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> Interval:
     """Invert the bounds of the distribution function, rounded outwards to whole bins.
 

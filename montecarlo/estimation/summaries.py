@@ -31,6 +31,7 @@ from montecarlo.estimation.row_distribution import (
     RowDistribution,
     quantile_estimate,
     row_distribution,
+    share_above,
 )
 from montecarlo.estimation.samples import Samples
 from montecarlo.sampling.design_points import DesignPoint
@@ -46,6 +47,9 @@ from montecarlo.sampling.replicates import (
 
 #: The name, in tables, of the ratio q90 over q10: how far apart rows of a point lie.
 QUANTILE_RATIO = "spread"
+#: The share of the rows under the first of two divisors that lie above the mean under
+#: the second.
+SHARE_ABOVE = "share_above"
 #: What stands in messages for the quantiles that no table has.
 ANY_QUANTILE = "q99 or any other percentage"
 
@@ -101,15 +105,21 @@ def _keys_of(
             yield RowKey(divisor, quantity.name, summary)
     if quantity.compared:
         for pair in ratios:
-            yield RowKey(pair, quantity.name, "mean")
-            if quantity.has_quantile_ratio:
-                yield RowKey(pair, quantity.name, QUANTILE_RATIO)
+            for summary in summaries_compared(quantity):
+                yield RowKey(pair, quantity.name, summary)
 
 
 def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
     """Name the summaries of a quantity of rows under one divisor."""
     ratio = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
     return (*quantity.summaries, *ratio)
+
+
+def summaries_compared(quantity: RowQuantity) -> tuple[str, ...]:
+    """Name the summaries of a quantity of rows that compare two divisors."""
+    spread = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
+    typical = ("median", SHARE_ABOVE) if quantity.typical_compared else ()
+    return ("mean", *spread, *typical)
 
 
 def offered_summaries(quantity: RowQuantity) -> tuple[str, ...]:
@@ -159,6 +169,14 @@ class Summaries:
     def _make(self, key: RowKey) -> Estimate:
         if not self.point.has_rows:
             return self._of_pairs(key)
+        base = getattr(QUANTITIES[key.quantity], "multiple_of", "")
+        if base:
+            factors = [
+                parse_divisor(name).value(self.point.d_k, self.point.shape[1])
+                for name in key.divisor.split("/")
+            ]
+            factor = factors[0] / factors[1] if factors[1:] else factors[0]
+            return self.estimate(key._replace(quantity=base)).times(factor)
         if "/" in key.divisor:
             return self._ratio(key)
         if getattr(QUANTITIES[key.quantity], "given", ""):
@@ -195,7 +213,11 @@ class Summaries:
 
     def _ratio(self, key: RowKey) -> Estimate:
         over, under = key.divisor.split("/")
-        if key.summary == QUANTILE_RATIO:
+        if key.summary == SHARE_ABOVE:
+            mean = self.estimate(key._replace(divisor=under, summary="mean"))
+            rows = self._rows(key._replace(divisor=over))
+            return share_above(rows, mean)
+        if key.summary != "mean":
             parts = [self.estimate(key._replace(divisor=d)) for d in (over, under)]
             return product([(parts[0], 1), (parts[1], -1)])
         columns = [self._column(divisor, key.quantity) for divisor in (over, under)]
@@ -221,6 +243,16 @@ class Summaries:
     def _quantile(
         self, key: RowKey, summary: str, n_replicates: int | None = None
     ) -> Estimate:
+        level = quantile_level(summary)
+        if level is None:
+            raise LookupError(f"{summary} is no quantile")
+        return quantile_estimate(self._rows(key, n_replicates), level)
+
+    def distribution(self, divisor: str, quantity: str) -> RowDistribution:
+        """Return the distribution over rows of a quantity that is counted."""
+        return self._rows(RowKey(divisor, quantity, "mean"))
+
+    def _rows(self, key: RowKey, n_replicates: int | None = None) -> RowDistribution:
         wanted = key.divisor, key.quantity
         if wanted not in self._distributions:
             columns = count_columns(self.point, self.divisors)
@@ -229,10 +261,7 @@ class Summaries:
             self._distributions[wanted] = row_distribution(
                 counts, grid, n_replicates or self.samples.n_replicates
             )
-        level = quantile_level(summary)
-        if level is None:
-            raise LookupError(f"{summary} is no quantile")
-        return quantile_estimate(self._distributions[wanted], level)
+        return self._distributions[wanted]
 
     def _column(self, divisor: str, name: str) -> Array:
         columns = mean_columns(self.point, self.divisors)

@@ -88,7 +88,7 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
         Name of a number to the places of its check and case, counted from 0.
     """
 
-    verdict: Literal["supported", "refuted", "conditional", "undecided"]
+    verdict: Literal["supported", "refuted", "tally", "undecided"]
     text: Text
     value: dict[str, tuple[int, int]] = {}
 

@@ -1,4 +1,4 @@
-"""What gives a report, which is written all the same, the status of a failure."""
+"""``--fail-on``: the outcomes that make a command exit with status 1."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -9,7 +9,7 @@ from montecarlo.report.content.views import Findings
 
 
 def _has_verdict(verdict: Verdict, findings: Findings) -> bool:
-    return any(claim.verdict == verdict for claim in findings.claims)
+    return any(verdict in claim.outcome.verdicts for claim in findings.claims)
 
 
 #: What ``--fail-on`` of a report names: a verdict, or what is wrong with the simulator.

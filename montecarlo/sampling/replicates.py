@@ -64,7 +64,7 @@ def mean_columns(
 
 def _row_columns(point: DesignPoint, divisor: str) -> Iterator[str]:
     """Name the columns of the quantities of rows under one divisor."""
-    for name in row_quantities(point):
+    for name in sampled_quantities(point):
         quantity = ROW_QUANTITIES[name]
         if quantity.divisors((divisor,)):
             yield name
@@ -111,6 +111,14 @@ def row_quantities(point: DesignPoint) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
+def sampled_quantities(point: DesignPoint) -> tuple[str, ...]:
+    """Name those that are computed; others are known multiples of these."""
+    return tuple(
+        name for name in row_quantities(point) if not ROW_QUANTITIES[name].multiple_of
+    )
+
+
+@lru_cache(maxsize=1024)
 def count_columns(
     point: DesignPoint, divisors: tuple[str, ...]
 ) -> tuple[tuple[str, str, Grid], ...]:
@@ -119,7 +127,7 @@ def count_columns(
         return ()
     return tuple(
         (divisor, name, grid)
-        for divisor, name in itertools.product(divisors, row_quantities(point))
+        for divisor, name in itertools.product(divisors, sampled_quantities(point))
         if (grid := _counted_on(point, ROW_QUANTITIES[name])) is not None
         and ROW_QUANTITIES[name].divisors((divisor,))
     )
@@ -191,7 +199,7 @@ def row_values(
     _, n_keys = point.shape
     values_of = [parse_divisor(name).value(point.d_k, n_keys) for name in divisors]
     ranks = [rank - 1 for rank in RANKS if rank <= n_keys]
-    quantities = [ROW_QUANTITIES[name] for name in row_quantities(point)]
+    quantities = [ROW_QUANTITIES[name] for name in sampled_quantities(point)]
     blocks = row_blocks(point, seed, indices, values_of)
     for divisor, block in zip(divisors, blocks, strict=True):
         found: dict[Callable[[RowBlock], Array], Array] = {}

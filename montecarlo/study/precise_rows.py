@@ -22,6 +22,7 @@ from montecarlo.estimation.estimates import POINTWISE, Estimate
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import (
     QUANTILE_RATIO,
+    SHARE_ABOVE,
     RowKey,
     Summaries,
     offered_summaries,
@@ -179,7 +180,7 @@ class PreciseRows:
         What remains is the width of a bin of the histogram that a quantile is of.
         """
         seen = self.errors.get((point, key), [])
-        binned = key.summary == QUANTILE_RATIO or quantile_level(key.summary)
+        binned = key.summary in (QUANTILE_RATIO, SHARE_ABOVE) or quantile_level(key.summary)
         return bool(binned) and len(seen) > 2 and seen[-1] > STUCK * seen[-3]
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:

@@ -10,6 +10,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtr
 
 from montecarlo.theory.row_integrals import Array
@@ -68,6 +69,24 @@ def _lengths(d_k: int, peak: float) -> tuple[Array, Array]:
 def distribution_gap(x: float, d_k: int) -> float:
     """Return P(q·k <= x sqrt(d_k)) - Φ(x): how far the score is from normal at x."""
     return score_distribution(x * math.sqrt(d_k), d_k) - float(ndtr(x))
+
+
+@lru_cache(maxsize=256)
+def largest_gap(d_k: int) -> float:
+    """Return sup |F - Φ|, F the distribution function of q·k over sqrt(d_k).
+
+    Both are symmetric about 0, so x > 0 is enough; the gap changes its sign there, and
+    the larger of its two extremes is refined between its neighbours on a grid.
+    """
+    x = np.linspace(0.0, 5.0, 101)
+    sizes = [abs(distribution_gap(float(one), d_k)) for one in x]
+    best = max(1, min(int(np.argmax(sizes)), len(x) - 2))
+    found = minimize_scalar(
+        lambda one: -abs(distribution_gap(one, d_k)),
+        bounds=(x[best - 1], x[best + 1]),
+        method="bounded",
+    )
+    return max(sizes[best], -float(found.fun))
 
 
 def expected_maximum(n: int) -> float:

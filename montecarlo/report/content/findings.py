@@ -104,14 +104,17 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
     by_id = {claim.id: claim for claim in catalogue.claim}
     words = partial(show_words, language=catalogue.language)
     names = {text.key: words(text.name) for text in catalogue.text}
-    numbers = {claim.id: n for n, claim in enumerate(catalogue.claim, start=1)}
+    own = catalogue.language is not None
+    asked = [one.id for one in catalogue.claim if not own and not one.source]
+    said = [one.id for one in catalogue.claim if one.id not in asked]
+    numbers = {name: n for names in (said, asked) for n, name in enumerate(names, 1)}
     passages: dict[str, tuple[Said, ...]] = {}
     entries = {passage.id: passage for passage in catalogue.passage}
     for passage in record.passages:
         entry = entries[passage.id]
-        said = _say(passage, words(entry.sentence.text))
-        if said is not None:
-            passages[entry.place] = (*passages.get(entry.place, ()), said)
+        one = _say(passage, words(entry.sentence.text))
+        if one is not None:
+            passages[entry.place] = (*passages.get(entry.place, ()), one)
     statements = {check.id: words(check.statement) for check in catalogue.self_check}
     return Findings(
         record,
@@ -125,7 +128,7 @@ def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
             SelfCheckView(one.id, statements[one.id], one.verdict, _checks(one))
             for one in record.self_checks
         ),
-        catalogue.language is not None,
+        own,
     )
 
 
@@ -149,7 +152,7 @@ def _claim(
     pairs = zip(outcome.findings, claim.finding, strict=True)
     said = (_say(one, words(finding.text)) for one, finding in pairs)
     right = concedes = None
-    if outcome.verdict in FAILING:
+    if outcome.verdicts & {*FAILING}:
         if claim.right is not None:
             sentence = _say(outcome.right, words(claim.right.sentence))
             line = _say(outcome.right, words(claim.right.arithmetic))

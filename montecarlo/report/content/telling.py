@@ -59,7 +59,13 @@ def _smallest(
 def _cases(
     interpretations: Sequence[InterpretationView],
 ) -> list[tuple[CheckView, CaseOutcome]]:
-    return [(c, case) for r in interpretations for c in r.checks for case in c.cases]
+    return [
+        (check, case)
+        for one in interpretations
+        for check in one.checks
+        for case in check.cases
+        if case.d_k_range is not None or case.distribution
+    ]
 
 
 def _is_vague(case: CaseOutcome) -> bool:

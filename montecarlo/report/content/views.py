@@ -63,9 +63,14 @@ class CheckView:
     formula: str
     cases: tuple[CaseOutcome, ...]
 
-    def columns(self) -> list[tuple[int, int]]:
-        """Return the d_k, or ranges of d_k, that its table has columns for."""
-        return sorted({case.d_k_range for case in self.cases if case.d_k_range})
+    def columns(self) -> list[tuple[int, int] | None]:
+        """Return the d_k, or ranges of d_k, that its table has columns for.
+
+        None alone: its cases have none.
+        """
+        return sorted({case.d_k_range for case in self.cases if case.d_k_range}) or [
+            None
+        ]
 
     def lines(self) -> list[tuple[CaseOutcome, list[CaseOutcome | None]]]:
         """Return the lines of its table; the first case of each names it."""
@@ -182,6 +187,16 @@ class ClaimView:
         """Those that go beyond what is said."""
         return [one for one in self.interpretations if not one.votes]
 
+    @property
+    def fails(self) -> bool:
+        """Whether it fails as some text says it, so that a right sentence stands there."""
+        return bool(self.outcome.verdicts & {*FAILING})
+
+    @property
+    def is_question(self) -> bool:
+        """Whether no text says it: readers ask, and it is counted apart."""
+        return not self.outcome.sources
+
     def count(self, outcome: str) -> int:
         """Count the places of voting interpretations that came out so."""
         return sum(one.outcomes.get(outcome, 0) for one in self.voting)
@@ -214,9 +229,14 @@ class Findings:
     own: bool = False
 
     @property
+    def of_texts(self) -> list[ClaimView]:
+        """The claims that texts make; of a user's own all, as these name no texts."""
+        return [one for one in self.claims if self.own or not one.is_question]
+
+    @property
     def counts(self) -> list[tuple[str, int]]:
-        """How many claims have each verdict that any has."""
-        found = Counter(claim.verdict for claim in self.claims)
+        """How many claims of texts have each verdict that any has."""
+        found = Counter(claim.verdict for claim in self.of_texts)
         return [(str(v), found[Verdict(v)]) for v in VERDICTS if found[Verdict(v)]]
 
     def claim(self, name: str) -> ClaimView | None:

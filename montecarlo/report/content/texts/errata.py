@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from montecarlo.claims.outcomes import CaseOutcome
-from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.schema import Catalogue, Source
 from montecarlo.report.content.telling import find_counterexample
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.sources import section_number
@@ -139,16 +139,16 @@ def make_errata(
 
 
 def _find_assertions(claim: ClaimView, key: str) -> Iterable[Assertion]:
-    """Yield a claim as a text says it, if it does."""
-    sources = [source for source in claim.outcome.sources if source.text == key]
-    if not sources:
-        return
-    places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
-    admitted = {name for source in sources for name in source.admits}
-    interpretations = [r for r in claim.voting if not admitted or r.id in admitted]
-    yield Assertion(
-        claim, claim.outcome.texts[key], places, find_counterexample(interpretations)
-    )
+    """Yield a claim as a text says it, once for each way in which that came out."""
+    by_verdict: dict[str, list[Source]] = {}
+    for source in claim.outcome.sources:
+        if source.text == key:
+            for verdict in claim.outcome.verdicts_on(source):
+                by_verdict.setdefault(verdict, []).append(source)
+    for verdict, sources in by_verdict.items():
+        places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
+        against = [r for r in claim.voting if r.verdict == verdict]
+        yield Assertion(claim, verdict, places, find_counterexample(against))
 
 
 def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
