@@ -29,7 +29,6 @@ NAMES = {
 WORDS = {
     "supported": "holds",
     "refuted": "does not hold",
-    "conditional": "holds in some heads",
     "premise_not_met": "premise not met",
 }
 

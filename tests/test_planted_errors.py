@@ -61,7 +61,7 @@ def worsened(clean, planted):
         id_: (before, planted[id_])
         for id_, before in clean.items()
         if planted[id_] != before
-        and (before == "supported" or planted[id_] in ("refuted", "conditional"))
+        and (before == "supported" or planted[id_] == "refuted")
     }
 
 

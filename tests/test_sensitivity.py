@@ -68,7 +68,7 @@ def test_unvaried_verdicts_are_those_of_the_study(folder):
         assert found[claim.id, ""] == claim.verdict
         for interpretation in claim.interpretations:
             assert found[claim.id, interpretation.id] == interpretation.verdict
-    assert {"supported", "refuted", "conditional"} <= set(found.values())
+    assert {"supported", "refuted", "degree"} <= set(found.values())
 
 
 def test_narrow_regions_leave_open_and_wide_ones_decide(folder):

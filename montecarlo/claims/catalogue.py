@@ -219,10 +219,8 @@ def _validate_claim(
             with name_place(where, "source.admits"):
                 look_up("interpretation", name, interpretations)
     _validate_interpretations(claim, where)
-    if not own:
-        _validate_tested(claim, where)
-        if claim.source:
-            _validate_votes(claim, where)
+    if not own and claim.source:
+        _validate_votes(claim, where)
     for sentence, place in claim.sentences():
         validate_sentence(sentence, interpretations, f"{where}, {place}", own=own)
 
@@ -247,21 +245,6 @@ def _validate_interpretations(claim: Claim, where: str) -> None:
             raise CatalogueError(
                 f"{where}, interpretation {interpretation.id!r}, field threshold: "
                 "must stand in one check at most, got several"
-            )
-
-
-def _validate_tested(claim: Claim, where: str) -> None:
-    """Require the tested proposition of all that votes, once."""
-    if bool(claim.tested) == bool(claim.interpretation):
-        raise CatalogueError(
-            f"{where}, field tested: must be there if there is no interpretation, and "
-            f"only then, got {claim.tested!r}"
-        )
-    for one in claim.interpretation:
-        if bool(one.tested) == one.beyond:
-            raise CatalogueError(
-                f"{where}, interpretation {one.id!r}, field tested: must be there if a "
-                f"text says it so, and only then, got {one.tested!r}"
             )
 
 

@@ -207,7 +207,9 @@ FACTS: dict[str, tuple[Interpretation, ...]] = {
             "needed", (Check("weights_moved", "at_least", "value", low=EXACT),)
         ),
     ),
-    "head-dimensions": (Interpretation("common", (_equals("common_d_k", 1.0),)),),
+    "head-dimensions": (
+        Interpretation("common", (_equals("common_d_k", 1.0),), quantifier="usually"),
+    ),
     "introduced-2017": (Interpretation("year", (_equals("year", INTRODUCED),)),),
 }
 

@@ -157,10 +157,12 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True):
     form: Annotated[Form, about("outright, or as an implication")]
     share: Annotated[Finite, about("of the cases, that `usually` asks for")]
     votes: Annotated[bool, about("whether a text says it so")]
-    tested: Annotated[str, about("the tested proposition, in English; empty: none")]
+    tested: Annotated[
+        str, about("the tested proposition, in English; empty: none")
+    ] = ""
     degree: Annotated[
         str, about("the text's word that has no border there; empty: none")
-    ]
+    ] = ""
     verdict: Outcome
     cases: Annotated[tuple[JointOutcome, ...], about("where it was looked at")]
     borders: Annotated[tuple[Border, ...], about("where the outcome changes")]
@@ -201,10 +203,10 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
     error_rate: Annotated[float, about("nominal, of all its checks")]
     tested: Annotated[
         str, about("the tested proposition where interpretations have none")
-    ]
+    ] = ""
     changed: Annotated[
         bool, about("whether its rule was changed after results had been seen")
-    ]
+    ] = False
     texts: Annotated[dict[str, Verdict], about("by key: as each text says it")]
     interpretations: Annotated[tuple[InterpretationOutcome, ...], about("its meanings")]
     findings: Annotated[tuple[SentenceOutcome, ...], about("what may be said of it")]
@@ -216,7 +218,10 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
         """Its verdict, and of a tally those of what texts say."""
         if self.verdict != Verdict.TALLY:
             return {self.verdict}
-        return {self.verdict, *(one.verdict for one in self.interpretations if one.votes)}
+        return {
+            self.verdict,
+            *(one.verdict for one in self.interpretations if one.votes),
+        }
 
     def verdicts_on(self, source: Source) -> set[Verdict]:
         """Return the verdicts on what is said in one place."""

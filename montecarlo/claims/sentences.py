@@ -52,9 +52,9 @@ class Value(Struct, frozen=True, forbid_unknown_fields=True):
     distribution: str = ""
     context: str = ""
     pick: Literal["only", "lowest", "highest"] = "only"
-    of: Literal[
-        "estimate", "exact", "limit", "d_k", "n_keys", "before", "after"
-    ] = "estimate"
+    of: Literal["estimate", "exact", "limit", "d_k", "n_keys", "before", "after"] = (
+        "estimate"
+    )
     percent: bool = False
     count: Counted | None = None
 

@@ -67,7 +67,9 @@ class Simulation:
         The corners are the smallest and largest d_k with the fewest and most keys.
         """
         domain = check.domain
-        points = [point for case in self.cases(check) for point in self.points(check, case)]
+        points = [
+            point for case in self.cases(check) for point in self.points(check, case)
+        ]
         if not points:
             return False
         sizes = {(point.d_k, point.n_keys) for point in points}

@@ -6,9 +6,9 @@ cases join depends on the logic of the sentence, which the catalogue states.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
@@ -96,32 +96,68 @@ def interpretation_verdict(
         Whether the cases reach the whole scope.  If not, that none of them is for it
         does not refute what is said of one, nor can a share be told.
     """
-    votes = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
-    if not votes:
+    found = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
+    if not found:
         return Verdict.NOT_APPLICABLE if outcomes else Verdict.NOT_MEASURED
-    supported, refuted = (votes.count(v) for v in (Verdict.SUPPORTED, Verdict.REFUTED))
-    every = len(votes)
-    if logic == "degree":
-        return Verdict.DEGREE
-    if logic == "can":
-        if supported:
-            return Verdict.SUPPORTED
-        if not reached:
-            return Verdict.NOT_MEASURED
-        return Verdict.REFUTED if refuted == every else Verdict.UNDECIDED
-    if logic == "usually":
-        if not reached:
-            return Verdict.NOT_MEASURED
-        if supported >= share * every:
-            return Verdict.SUPPORTED
-        return Verdict.REFUTED if every - refuted < share * every else Verdict.UNDECIDED
-    if logic == "generic" and supported and refuted:
-        return Verdict.DEPENDS
-    if refuted and (logic != "generic" or refuted == every):
+    votes = Votes(
+        found.count(Verdict.SUPPORTED),
+        found.count(Verdict.REFUTED),
+        found.count(Verdict.UNDECIDED),
+    )
+    if not reached and (logic == "usually" or (logic == "can" and not votes.supported)):
+        return Verdict.NOT_MEASURED
+    return _usual(votes, share) if logic == "usually" else JOINING[logic](votes)
+
+
+class Votes(NamedTuple):
+    """How many cases came out how."""
+
+    supported: int
+    refuted: int
+    undecided: int
+
+
+def _always(votes: Votes) -> Verdict:
+    if votes.refuted:
         return Verdict.REFUTED
-    if supported < every:
+    return Verdict.UNDECIDED if votes.undecided else Verdict.SUPPORTED
+
+
+def _can(votes: Votes) -> Verdict:
+    if votes.supported:
+        return Verdict.SUPPORTED
+    return Verdict.UNDECIDED if votes.undecided else Verdict.REFUTED
+
+
+def _generic(votes: Votes) -> Verdict:
+    differ = votes.supported and votes.refuted
+    if votes.undecided and not differ:
         return Verdict.UNDECIDED
-    return Verdict.APPROXIMATE if logic == "equality" else Verdict.SUPPORTED
+    return Verdict.DEPENDS if differ else _always(votes)
+
+
+def _equality(votes: Votes) -> Verdict:
+    verdict = _always(votes)
+    return Verdict.APPROXIMATE if verdict == Verdict.SUPPORTED else verdict
+
+
+def _usual(votes: Votes, share: float) -> Verdict:
+    wanted = share * sum(votes)
+    if votes.supported >= wanted:
+        return Verdict.SUPPORTED
+    can_be = votes.supported + votes.undecided >= wanted
+    return Verdict.UNDECIDED if can_be else Verdict.REFUTED
+
+
+#: How the cases of a sentence join, but for ``usually``, which has a share.
+JOINING: dict[Logic, Callable[[Votes], Verdict]] = {
+    "always": _always,
+    "limit": _always,
+    "can": _can,
+    "generic": _generic,
+    "equality": _equality,
+    "degree": lambda votes: Verdict.DEGREE,
+}
 
 
 def join_verdicts(verdicts: Iterable[Verdict]) -> Verdict:

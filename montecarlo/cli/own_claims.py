@@ -116,7 +116,7 @@ def _status(
     judged: ClaimsRecord, fail_on: Collection[str], open_ends: Sequence[str]
 ) -> int:
     """Return the exit status of one file."""
-    failing = any(fail_on & one.verdicts for one in judged.claims)
+    failing = any(one.verdicts & {*fail_on} for one in judged.claims)
     if failed := judged.failed_self_checks():
         print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
         failing = failing or "self-check" in fail_on

@@ -167,16 +167,13 @@ class Summaries:
         return self._made[key]
 
     def _make(self, key: RowKey) -> Estimate:
-        if not self.point.has_rows:
-            return self._of_pairs(key)
         base = getattr(QUANTITIES[key.quantity], "multiple_of", "")
         if base:
-            factors = [
-                parse_divisor(name).value(self.point.d_k, self.point.shape[1])
-                for name in key.divisor.split("/")
-            ]
-            factor = factors[0] / factors[1] if factors[1:] else factors[0]
-            return self.estimate(key._replace(quantity=base)).times(factor)
+            made = self.estimate(key._replace(quantity=base))
+            return made.times(self._factor(key.divisor))
+        return self._of_rows(key) if self.point.has_rows else self._of_pairs(key)
+
+    def _of_rows(self, key: RowKey) -> Estimate:
         if "/" in key.divisor:
             return self._ratio(key)
         if getattr(QUANTITIES[key.quantity], "given", ""):
@@ -250,7 +247,15 @@ class Summaries:
 
     def distribution(self, divisor: str, quantity: str) -> RowDistribution:
         """Return the distribution over rows of a quantity that is counted."""
-        return self._rows(RowKey(divisor, quantity, "mean"))
+        base = ROW_QUANTITIES[quantity].multiple_of
+        rows = self._rows(RowKey(divisor, base or quantity, "mean"))
+        return replace(rows, edges=rows.edges * self._factor(divisor)) if base else rows
+
+    def _factor(self, divisor: str) -> float:
+        """Return a divisor, or the ratio of two, as a number."""
+        over, _, under = divisor.partition("/")
+        value = parse_divisor(over).value(self.point.d_k, self.point.shape[1])
+        return value / self._factor(under) if under else value
 
     def _rows(self, key: RowKey, n_replicates: int | None = None) -> RowDistribution:
         wanted = key.divisor, key.quantity

@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -37,6 +38,10 @@ CURVE_COLUMNS = CurveLine.__struct_fields__
 SCORE_DISTRIBUTION = "score_distribution"
 DISTRIBUTION_D_K = (1, 4, 16, 64)
 DISTRIBUTION_SCORES = np.linspace(-3.5, 3.5, 57)
+#: Curves over rows: of which quantities, where, and by about how many points.
+ROW_CURVES = ("jacobian_frobenius", "gradient_query_undivided")
+ROWS_D_K, ROWS_N_KEYS, ROWS_DIVISORS = 64, (128, 16384), ("none", "sqrt")
+ROWS_BINS = 100
 #: A reference counts where its own error is at most this part of the standard error.
 FAR_BELOW = 0.1
 
@@ -167,6 +172,35 @@ def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:
                     float(rank),
                     estimate.value,
                     estimate.std_error,
+                )
+
+
+def row_distribution_curves(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:
+    """Yield how gradients are distributed over rows, scaled and unscaled.
+
+    Of Gaussian rows at `ROWS_D_K` with `ROWS_N_KEYS`: the share of rows that are at
+    most x, with its standard error between replicates; a curve for each of
+    `ROW_CURVES`.
+    """
+    for one in summaries:
+        point = one.point
+        if point.d_k != ROWS_D_K or point.n_keys not in ROWS_N_KEYS:
+            continue
+        if point.label != "gaussian" or not point.is_independent:
+            continue
+        for quantity, divisor in product(ROW_CURVES, ROWS_DIVISORS):
+            if divisor not in one.divisors:
+                continue
+            rows = one.distribution(divisor, quantity)
+            bins = np.arange(len(rows.edges))[rows.inside]
+            for at in bins[:: max(1, len(bins) // ROWS_BINS)].tolist():
+                yield curve_line(
+                    point,
+                    divisor,
+                    f"rows_{quantity}",
+                    float(rows.edges[at]),
+                    float(rows.share[at]),
+                    float(rows.error[at]),
                 )
 
 

@@ -180,7 +180,9 @@ class PreciseRows:
         What remains is the width of a bin of the histogram that a quantile is of.
         """
         seen = self.errors.get((point, key), [])
-        binned = key.summary in (QUANTILE_RATIO, SHARE_ABOVE) or quantile_level(key.summary)
+        binned = key.summary in (QUANTILE_RATIO, SHARE_ABOVE) or quantile_level(
+            key.summary
+        )
         return bool(binned) and len(seen) > 2 and seen[-1] > STUCK * seen[-3]
 
     def sample(self, workers: Executor, advance: Advance = lambda *_: None) -> None:

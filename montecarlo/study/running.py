@@ -31,6 +31,7 @@ from montecarlo.results.example import example_curves
 from montecarlo.results.table import (
     curves_by_rank,
     distribution_curves,
+    row_distribution_curves,
     tabulate,
     tabulate_curves,
 )
@@ -293,6 +294,7 @@ def _curves(
     return tabulate_curves(
         chain(
             curves_by_rank(summaries),
+            row_distribution_curves(summaries),
             distribution_curves(),
             example_curves(seed),
             threshold_curves(claims),

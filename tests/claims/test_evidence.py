@@ -9,7 +9,7 @@ from montecarlo.claims.evidence import Evidence, Found
 from montecarlo.claims.facts import FACTS
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Located
-from montecarlo.claims.recorded import Recorded
+from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.observation.evidence import Heads, head_checks, select_claims
@@ -68,9 +68,9 @@ def kind(request):
 
 def test_it_answers_what_the_judge_asks(kind):
     """The same questions, with the same arguments."""
-    assert MEMBERS == ["is_complete", "cases", "find", "meets_premises"]
+    assert MEMBERS == ["reaches", "cases", "find", "meets_premises"]
     evidence, checks = kind
-    assert {type(evidence.is_complete(check)) for check in checks} == {bool}
+    assert {type(evidence.reaches(check)) for check in checks} == {bool}
     for name in MEMBERS:
         asked = inspect.signature(getattr(Evidence, name)).parameters
         answered = inspect.signature(getattr(type(evidence), name)).parameters
@@ -94,7 +94,7 @@ def test_each_case_is_found(kind):
 
 
 def test_the_judge_decides_on_it(kind):
-    """Each case comes out somehow, where it was; what can be had no more says so."""
+    """Each case comes out somehow, where it was; no record can be sampled further."""
     evidence, checks = kind
     judge = Judge(evidence, 1e-4)
     for check in checks:
@@ -106,7 +106,7 @@ def test_the_judge_decides_on_it(kind):
             assert [getattr(case, n) for n in fields] == [
                 getattr(where, n) for n in fields
             ]
-            assert case.replicates_needed is None or not evidence.is_complete(check)
+            assert case.replicates_needed is None or check.quantity not in RECORDED
 
 
 def test_premises_are_those_of_heads():

@@ -53,12 +53,13 @@ def outcomes_of(name, catalogue=NOTHING):
 
 def test_every_fact_has_its_check():
     """The claims on shapes and the record are those that code judges, and no other;
-    each quantity is asked for.
+    each quantity is asked for, here or in the catalogue.
     """
     assert {c.id for c in CLAIMS.values() if c.kind in KINDS} == set(FACTS)
     asked = {
         check.quantity for some in FACTS.values() for one in some for check in one.check
     }
+    asked |= {check.quantity for check in read_catalogue().checks()} & set(QUANTITIES)
     assert asked == set(QUANTITIES)
 
 
@@ -99,7 +100,7 @@ def test_the_product_would_be_seen_to_be_square(monkeypatch):
     """The test above can fail: where n = d_k the matrix has that shape, and not q·k."""
     monkeypatch.setattr(facts, "SIZES", ((4, 4, 4),))
 
-    assert judged("product-shape").verdict == Verdict.CONDITIONAL
+    assert judged("product-shape").verdict == Verdict.TALLY
     assert outcomes_of("product-shape") == {
         ("matrix", "4 by 4", 4): Verdict.SUPPORTED,
         ("number", "1 by 1", 4): Verdict.REFUTED,
@@ -111,7 +112,7 @@ def test_the_product_would_be_seen_to_be_square(monkeypatch):
     [
         ([(512, 8, 64), (768, 12, 64)], Verdict.REFUTED),
         ([(64, 1, 64)], Verdict.SUPPORTED),
-        ([(512, 8, 64), (64, 1, 64)], Verdict.CONDITIONAL),
+        ([(512, 8, 64), (64, 1, 64)], Verdict.REFUTED),
     ],
 )
 def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
@@ -119,43 +120,39 @@ def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
     assert judged("input-dimension", models(*sizes)).verdict == verdict
 
 
-def test_published_sizes_are_consistent():
-    """The heads of each model divide its input dimension among them."""
+def test_a_head_has_a_part_of_the_input_dimension_in_most_models_and_not_in_all():
+    """What the finding says of the published sizes."""
     published = read_catalogue().model
+    divided = [one.heads * one.d_k == one.d_model for one in published]
 
-    assert len(published) >= 3
-    for model in published:
-        assert model.heads * model.d_k == model.d_model, model.name
+    assert len(published) / 2 < sum(divided) < len(published)
+    assert all(one.d_k != one.d_model for one in published)
 
 
 def test_scores_need_no_range():
-    """Adding a number to all scores leaves the weights, though limits do limit them."""
-    found = {name for name, *_ in outcomes_of("scores-need-range")}
-    assert found == {"needed", "limits"}
-    assert judged("scores-need-range").verdict == Verdict.CONDITIONAL
-    verdicts = {k[0]: v for k, v in outcomes_of("scores-need-range").items()}
-    assert verdicts == {"needed": Verdict.REFUTED, "limits": Verdict.SUPPORTED}
+    """Adding a number to all scores leaves the weights."""
+    assert judged("scores-need-range").verdict == Verdict.REFUTED
+    assert set(outcomes_of("scores-need-range").values()) == {Verdict.REFUTED}
 
 
 def test_a_range_that_matters_would_be_seen(monkeypatch):
-    """Weights that a shift moves, or that a limit does not hold, come out otherwise."""
+    """Weights that a shift moves come out otherwise."""
     monkeypatch.setattr(facts, "softmax", lambda x: softmax(np.maximum(x, 0.0)))
     assert outcomes_of("scores-need-range")["needed", "-40", None] == Verdict.SUPPORTED
-    monkeypatch.setattr(facts, "softmax", lambda x: softmax(2.0 * x))
-    assert outcomes_of("scores-need-range")["limits", "0 to 1", None] == Verdict.REFUTED
 
 
 @pytest.mark.parametrize(
     ("sizes", "verdict"),
     [
         ([(512, 8, 64), (4096, 32, 128), (2048, 8, 256)], Verdict.DOCUMENTED),
-        ([(512, 8, 64), (768, 24, 32)], Verdict.CONTRADICTED_BY_RECORD),
+        ([(512, 8, 64), (768, 24, 32)], Verdict.DOCUMENTED),
+        ([(512, 8, 64), (768, 24, 32), (96, 3, 32)], Verdict.CONTRADICTED_BY_RECORD),
         ([(768, 8, 96)], Verdict.CONTRADICTED_BY_RECORD),
         ([], Verdict.CONTRADICTED_BY_RECORD),
     ],
 )
 def test_common_sizes_are_those_of_the_record(sizes, verdict):
-    """64, 128 or more are on record; one model of another size contradicts it."""
+    """64, 128 or more are on record, in at least half of the models that are listed."""
     assert judged("head-dimensions", models(*sizes)).verdict == verdict
 
 

@@ -149,8 +149,8 @@ def test_every_check_has_to_hold():
         assert [outcome.asked for outcome in found.checks] == [CHECK, other]
 
 
-@pytest.mark.parametrize("found", [S, R, I, Verdict.CONDITIONAL])
-@pytest.mark.parametrize("asserted", [S, R, I, Verdict.CONDITIONAL])
+@pytest.mark.parametrize("found", [S, R, I, Verdict.DEGREE])
+@pytest.mark.parametrize("asserted", [S, R, I, Verdict.DEGREE])
 def test_interpretations_and_verdicts_have_to_be_as_asserted(asserted, found):
     """What a sentence says of an interpretation, or goes with, is what came out."""
     agrees = asserted == found
@@ -275,9 +275,7 @@ def test_counts_are_of_places(count, number):
     verdicts = (S, R, I, S, NA)
     cases = [case(verdict, 2**i) for i, verdict in enumerate(verdicts)]
     value = {"a": Value(interpretation="r", count=count)}
-    sentence = Sentence("%(a)s", interpretations={"r": "conditional"}, value=value)
-    outcome = said(
-        sentence, interpretations=[interpretation(Verdict.CONDITIONAL, *cases)]
-    )
+    sentence = Sentence("%(a)s", interpretations={"r": "refuted"}, value=value)
+    outcome = said(sentence, interpretations=[interpretation(Verdict.REFUTED, *cases)])
     assert outcome.numbers["a"].value == number
     assert outcome.numbers["a"].row == ""

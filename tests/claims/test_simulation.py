@@ -302,7 +302,6 @@ LEFT_OUT_OF_QUICK = {
     ("product-variance", "score_row_variance"),
     ("score-reaches-dimension", "score_max"),
     ("scaled-score-twenty-two", "score_max"),
-    ("unscaled-one-hot", "weight_max"),
     ("underscaled-one-hot", "saturated"),
     ("underscaled-one-hot", "weight_max"),
     ("root-keeps-arithmetic-safe", "format_overflow"),

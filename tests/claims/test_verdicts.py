@@ -11,16 +11,17 @@ from montecarlo.claims.verdicts import (
     MOST_BUDGETS,
     Verdict,
     all_of,
-    claim_verdict,
     decide,
     interpretation_verdict,
+    join_verdicts,
     replicates_needed,
 )
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
-C, NA, NM = Verdict.CONDITIONAL, Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED
+NA, NM = Verdict.NOT_APPLICABLE, Verdict.NOT_MEASURED
+A, D, P, T = Verdict.APPROXIMATE, Verdict.DEGREE, Verdict.DEPENDS, Verdict.TALLY
 NAN, INF = math.nan, math.inf
 
 
@@ -115,128 +116,133 @@ def test_checks_of_a_place(outcomes, verdict):
         assert all_of(order) == verdict
 
 
-#: Outcomes of places, then the verdict of what is said always, and of what can be.
-INTERPRETATIONS = [
-    ([], NM, NM),
-    ([NA], NA, NA),
-    ([NA, NA], NA, NA),
-    ([S], S, S),
-    ([S, S], S, S),
-    ([S, NA], S, S),
-    ([R, NA], R, R),
-    ([I, NA], I, I),
-    ([R, R], R, R),
-    ([S, R], C, S),
-    ([S, I], I, S),
-    ([R, I], I, I),
-    ([S, R, I], C, S),
-    ([I, I], I, I),
+#: Outcomes of cases, then the verdict by each logic; the share of `usually` is a half.
+LOGICS = ("always", "can", "usually", "generic", "equality", "degree")
+TABLE = [
+    ([], NM, NM, NM, NM, NM, NM),
+    ([NA], NA, NA, NA, NA, NA, NA),
+    ([S], S, S, S, S, A, D),
+    ([S, S, NA], S, S, S, S, A, D),
+    ([R, R, NA], R, R, R, R, R, D),
+    ([S, R], R, S, S, P, R, D),  # one counterexample refutes; one case is enough
+    ([S, R, R], R, S, R, P, R, D),
+    ([S, I], I, S, S, I, I, D),
+    ([R, I], R, I, I, I, R, D),  # nothing that is still open can save it
+    ([S, R, I], R, S, I, P, R, D),
+    ([R, R, I], R, I, R, I, R, D),
+    ([I, NA], I, I, I, I, I, D),
 ]
 
 
-@pytest.mark.parametrize(("outcomes", "always", "can"), INTERPRETATIONS)
-def test_places_of_a_interpretation(outcomes, always, can):
-    """Decided places that agree give that, both kinds are conditional, an open one
-    leaves it open, and what is not applicable does not vote; what can be needs one
-    place that is for it, and fails by all.
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: ".".join(row[0]) or "none")
+def test_logic_of_a_sentence(row):
+    """Each logic joins its cases as the sentence needs them, in any order; what is not
+    applicable does not vote.
     """
+    outcomes, *verdicts = row
     for order in itertools.permutations(outcomes):
-        assert interpretation_verdict("always", order) == always
-        assert interpretation_verdict("limit", order) == always
-        assert interpretation_verdict("can", order) == can
+        for logic, verdict in zip(LOGICS, verdicts, strict=True):
+            assert interpretation_verdict(logic, order) == verdict, logic
+        limit = interpretation_verdict("limit", order)
+        assert limit == interpretation_verdict("always", order)
 
 
-#: Outcomes of places, the share that is asked for, and the verdict.
+def test_the_table_has_a_counterexample_for_each_logic():
+    """No two logics but those of a limit agree on all rows: each can be told apart."""
+    columns = list(zip(*(row[1:] for row in TABLE), strict=True))
+    assert len(set(columns)) == len(LOGICS)
+
+
+@pytest.mark.parametrize(
+    ("logic", "outcomes", "verdict"),
+    [
+        ("can", [R], NM),
+        ("can", [R, I], NM),
+        ("can", [R, S], S),  # one case is one case
+        ("usually", [S], NM),
+        ("usually", [R], NM),
+        ("always", [R], R),  # a counterexample is one wherever it is found
+        ("always", [S], S),
+    ],
+)
+def test_a_corner_of_a_scope(logic, outcomes, verdict):
+    """Cases that do not reach the whole scope refute no existence and tell no share."""
+    assert interpretation_verdict(logic, outcomes, reached=False) == verdict
+
+
+#: Outcomes of cases, the share that is asked for, and the verdict.
 USUALLY = [
-    ([], 0.5, NM),
-    ([NA], 0.5, NA),
     ([S], 1.0, S),
     ([S, R], 0.5, S),  # half is enough where half is asked for
-    ([S, R], 0.51, C),  # too few, and yet some: it depends on the place
-    ([S, R, R], 0.5, C),
-    ([R, R], 0.5, R),
+    ([S, R], 0.51, R),
     ([R, R, NA], 0.01, R),
     ([S, R, NA], 0.5, S),  # what is not applicable does not count
-    ([S, I], 0.5, S),
     ([S, I, R], 0.5, I),
-    ([I, R, R], 0.5, I),  # no longer half, and perhaps none
-    ([S, I, R, R, R], 0.5, C),
+    ([I, R, R], 0.5, R),
     ([I, I, R, R], 0.5, I),
     ([S, S, S, R], 0.75, S),
-    ([S, S, S, R], 0.76, C),
+    ([S, S, S, R], 0.76, R),
 ]
 
 
 @pytest.mark.parametrize(("outcomes", "share", "verdict"), USUALLY)
-def test_share_of_places(outcomes, share, verdict):
-    """What is said usually holds in a share of the places, each of the same weight, and
-    fails where none is for it.
-    """
+def test_share_of_cases(outcomes, share, verdict):
+    """What is said usually holds in a share of the cases, each of the same weight."""
     for order in itertools.permutations(outcomes):
-        assert interpretation_verdict("usually", order, share) == verdict
+        assert interpretation_verdict("usually", order, share=share) == verdict
 
 
 @pytest.mark.parametrize(
-    ("interpretations", "verdict"),
+    ("propositions", "verdict"),
     [
+        ([], NM),
         ([S], S),
         ([R, R], R),
-        ([S, R], C),
-        ([S, C], C),
-        ([C], C),
-        ([C, I], C),
-        ([S, I], I),
-        ([R, I], I),
-        ([S, R, I], C),
+        ([S, R], T),
+        ([S, I], T),  # decided texts are not called open for one that is
+        ([S, D], T),
+        ([D, D], D),
+        ([S, NM], T),
         ([S, NA], S),
-        ([S, NM], I),  # an interpretation that was not looked at leaves the claim open
-        ([R, NM], I),
-        ([S, R, NM], C),
-        ([NM, NA], NM),
         ([NA, NA], NA),
-        ([NA], NA),
-        ([NM], NM),
-        ([I, NA, NM], I),
     ],
 )
-def test_interpretations_of_a_claim(interpretations, verdict):
-    """Interpretations that agree give that; else it is conditional."""
-    for order in itertools.permutations(interpretations):
-        assert claim_verdict(order) == verdict
+def test_propositions_of_a_claim(propositions, verdict):
+    """Texts that say different things have no common verdict."""
+    for order in itertools.permutations(propositions):
+        assert join_verdicts(order) == verdict
 
 
 OUTCOMES = st.lists(st.sampled_from([S, R, I, NA]), min_size=1, max_size=6)
-
-
 QUANTIFIERS = st.sampled_from(["always", "usually", "can", "limit"])
 SHARES = st.floats(0.01, 1.0)
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(outcomes=OUTCOMES, quantifier=QUANTIFIERS, share=SHARES)
-def test_deciding_an_open_place_never_swaps_the_verdict(outcomes, quantifier, share):
-    """Deciding an open place never turns support into refutation or the reverse."""
-    before = interpretation_verdict(quantifier, outcomes, share)
+def test_deciding_an_open_case_never_swaps_the_verdict(outcomes, quantifier, share):
+    """Deciding an open case never turns support into refutation or the reverse."""
+    before = interpretation_verdict(quantifier, outcomes, share=share)
     for verdict in (S, R):
         decided = [verdict if outcome == I else outcome for outcome in outcomes]
-        assert {before, interpretation_verdict(quantifier, decided, share)} != {S, R}
+        after = interpretation_verdict(quantifier, decided, share=share)
+        assert {before, after} != {S, R}
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(outcomes=OUTCOMES, quantifier=QUANTIFIERS, share=SHARES)
 def test_more_support_never_hurts(outcomes, quantifier, share):
-    """A place that turns out for it never takes support away, one against it never
-    gives any; what can be is never so in some places only.
+    """A case that turns out for it never takes support away, one against it never
+    gives any.
     """
-    order = {R: 0, I: 1, C: 1, S: 2, NA: 1}
-    before = order[interpretation_verdict(quantifier, outcomes, share)]
-    if quantifier == "can":
-        assert interpretation_verdict(quantifier, outcomes, share) != C
+    order = {R: 0, I: 1, S: 2, NA: 1}
+    before = order[interpretation_verdict(quantifier, outcomes, share=share)]
     for number, outcome in enumerate(outcomes):
         if outcome not in (R, I):
             continue
         better = [*outcomes[:number], S, *outcomes[number + 1 :]]
-        assert order[interpretation_verdict(quantifier, better, share)] >= before
+        after = interpretation_verdict(quantifier, better, share=share)
+        assert order[after] >= before
 
 
 @settings(max_examples=300, deadline=None, derandomize=True)
@@ -246,7 +252,7 @@ def test_quantifiers_are_ordered(outcomes, share):
     be is so neither usually nor always.
     """
     always = interpretation_verdict("always", outcomes)
-    usually = interpretation_verdict("usually", outcomes, share)
+    usually = interpretation_verdict("usually", outcomes, share=share)
     can = interpretation_verdict("can", outcomes)
     assert always != S or usually == S
     assert usually != S or can == S

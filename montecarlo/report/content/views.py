@@ -68,9 +68,7 @@ class CheckView:
 
         None alone: its cases have none.
         """
-        return sorted({case.d_k_range for case in self.cases if case.d_k_range}) or [
-            None
-        ]
+        return [*sorted({c.d_k_range for c in self.cases if c.d_k_range})] or [None]
 
     def lines(self) -> list[tuple[CaseOutcome, list[CaseOutcome | None]]]:
         """Return the lines of its table; the first case of each names it."""
@@ -186,11 +184,6 @@ class ClaimView:
     def beyond(self) -> list[InterpretationView]:
         """Those that go beyond what is said."""
         return [one for one in self.interpretations if not one.votes]
-
-    @property
-    def fails(self) -> bool:
-        """Whether it fails as some text says it, so that a right sentence stands there."""
-        return bool(self.outcome.verdicts & {*FAILING})
 
     @property
     def is_question(self) -> bool:

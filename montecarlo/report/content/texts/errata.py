@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.schema import Catalogue, Source
+from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.telling import find_counterexample
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.sources import section_number
@@ -140,7 +141,7 @@ def make_errata(
 
 def _find_assertions(claim: ClaimView, key: str) -> Iterable[Assertion]:
     """Yield a claim as a text says it, once for each way in which that came out."""
-    by_verdict: dict[str, list[Source]] = {}
+    by_verdict: dict[Verdict, list[Source]] = {}
     for source in claim.outcome.sources:
         if source.text == key:
             for verdict in claim.outcome.verdicts_on(source):

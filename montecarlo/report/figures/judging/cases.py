@@ -13,8 +13,8 @@ from pandas import DataFrame
 
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
 from montecarlo.report.figures.drawing.palette import (
-    OPEN,
     INK,
+    OPEN,
     REFUTED,
     SUPPORTED,
     UNDECIDED,

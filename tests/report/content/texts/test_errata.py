@@ -127,7 +127,7 @@ def test_entries_come_in_the_order_of_the_text():
     """By line and sentence, whatever the order and weight of the claims."""
     claims = [
         said("d", "refuted", PLACES[3]),
-        said("b", "conditional", PLACES[3], PLACES[1]),
+        said("b", "refuted", PLACES[3], PLACES[1]),
         said("c", "refuted", PLACES[2]),
         said("a", "contradicted_by_record", PLACES[0]),
     ]
@@ -140,7 +140,7 @@ def test_entries_come_in_the_order_of_the_text():
 def test_only_what_fails_is_an_entry(verdict):
     """What the words of a text support, or nobody measured, is held against nobody."""
     found = compose_entries([said("a", verdict, PLACES[0])], "en")
-    failing = {"refuted", "conditional", "contradicted_by_record"}
+    failing = {"refuted", "contradicted_by_record"}
     assert bool(found) == (verdict in failing)
 
 

@@ -68,11 +68,20 @@ def test_a_series_that_is_not_there_has_no_entry(results):
 
 
 @pytest.mark.parametrize(
-    "verdict", ["supported", "refuted", "conditional", "undecided"]
+    ("verdict", "name"),
+    [
+        ("supported", "supported"),
+        ("refuted", "refuted"),
+        ("tally", "mixed"),
+        ("depends", "mixed"),
+        ("approximate", "mixed"),
+        ("degree", "undecided"),
+        ("undecided", "undecided"),
+    ],
 )
-def test_verdicts_have_the_colours_of_pages(verdict):
+def test_verdicts_have_the_colours_of_pages(verdict, name):
     """A verdict's colour is its badge's, on light and on dark pages."""
-    light, dark = re.findall(rf"--{verdict}:\s*(#[0-9a-f]{{6}})", stylesheet())[:2]
+    light, dark = re.findall(rf"--{name}:\s*(#[0-9a-f]{{6}})", stylesheet())[:2]
     assert VERDICT_LOOKS[verdict].colour == light
     assert DARK[light] == dark
 
