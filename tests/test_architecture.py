@@ -2,7 +2,6 @@
 
 import ast
 import graphlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,9 +46,7 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core
 PRESENTATION = {"matplotlib", "mpl_toolkits", "jinja2"}
 CLUSTER = {"dask", "distributed"}
 DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "urandom"}
-MOST_LINES = 300
 #: In one folder of report/: what is looked for is found by looking.
-MOST_FILES = 12
 #: Where a command imports: what takes long, within its work, which can be interrupted.
 PLACE = ("work",)
 #: Who imports by a string what is asked for by its name.
@@ -260,26 +257,6 @@ def late_imports(modules: dict[str, Module]) -> Iterator[str]:
                         yield f"{module.name}:{node.lineno} uses import_module"
 
 
-def length(modules: dict[str, Module]) -> Iterator[str]:
-    """No module is longer than 300 lines."""
-    for module in modules.values():
-        lines = len(module.source.splitlines())
-        if lines > MOST_LINES:
-            yield f"{module.name} has {lines} lines"
-
-
-def folders(modules: dict[str, Module]) -> Iterator[str]:
-    """No folder of report/ holds more than 12 modules."""
-    found = Counter(
-        module.path.parent
-        for module in modules.values()
-        if module.name.split(".")[0] == "report"
-    )
-    for folder, n_files in found.items():
-        if n_files > MOST_FILES:
-            yield f"{folder} holds {n_files} modules"
-
-
 def names(modules: dict[str, Module]) -> Iterator[str]:
     """No module or folder has a name that says nothing."""
     for module in modules.values():
@@ -308,8 +285,6 @@ RULES: dict[str, Rule] = {
         clusters,
         drawing,
         late_imports,
-        length,
-        folders,
         names,
         relative,
     )
@@ -340,7 +315,6 @@ GOOD = {
     "__main__": "import montecarlo\nfrom importlib import import_module",
 }
 #: As many as one folder may hold.
-GOOD |= {f"report/figures/figure{i}": "" for i in range(1, MOST_FILES)}
 
 #: What breaks which rule, and what the report of it must hold.
 BAD = [
@@ -414,8 +388,6 @@ BAD = [
     ("late_imports", "study", "class A:\n    def f(self):\n        import json", "f()"),
     ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),
     ("late_imports", "study", "from importlib import import_module", "study:1"),
-    ("length", "study", "x = 1\n" * 301, "301 lines"),
-    ("folders", "report/figures/x", "", "13 modules"),
     ("names", "attention/utils", "", "called utils"),
     ("names", "attention/row_helpers", "", "called helpers"),
     ("names", "sampling/core/x", "", "called core"),

@@ -47,6 +47,7 @@ NO_REFERENCE = {
     "effective_keys": "E exp H is no function of the expectations of a row",
     "jacobian_frobenius": "a root of sums of products of weights, averaged",
     "jacobian_spectral": "an eigenvalue, averaged",
+    "gradient_query_undivided": "a known multiple of gradient_query",
     "gradient_scores": "a root, averaged; its mean square has an identity",
     "gradient_query": "a root, averaged; its mean square has an identity",
     "gradient_query_squared": "products of keys and weights; it has an identity",

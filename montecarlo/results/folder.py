@@ -32,7 +32,7 @@ PREVIOUS_FILE = "previous.json"
 #: What may differ between equal runs, and so is not hashed.
 TIMING_FILE = "timing.json"
 KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
-SCHEMA = 6
+SCHEMA = 7
 
 
 class ResultsError(InputError):

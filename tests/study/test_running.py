@@ -316,7 +316,7 @@ def test_only_what_the_claims_need():
         blocks=(),
         tails=(),
     )
-    nothing = read_catalogue().only(("unscaled-gradient-vanishes",))
+    nothing = read_catalogue().only(("unscaled-few-positions",))
     with ThreadPoolExecutor(1) as executor:
         results = run_study(Study(nothing, rows, whole_grid=False), executor)
     assert results.measurements.empty
