@@ -55,6 +55,11 @@ COLUMNS = (
 UNIFORM = 1e-9
 #: A scale that may not be more than this part of the smallest usual one, 1 / d_k, is 0.
 SMALLEST = 0.1
+#: Rounding to so few bits leaves too little of the weights to tell a scale.
+COARSE = 2.0**-4
+#: Where rounding may move scores by more than this, only what shows that they were not
+#: rounded is believed.
+MOST_MOVED = 0.5
 #: What rounding to float32 moves a number by, as a part of it.
 FLOAT32 = 2.0**-24
 Progress = Callable[[int], object]
@@ -239,18 +244,26 @@ def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
 
 
 def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
-    """Say what a fit tells."""
+    """Say what a fit tells.
+
+    No scale is told by a fit that does not hold, not even that it is 0.
+    """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval
-    signal = abs(fit.scale) * fit.spread
-    is_small = signal <= unit + UNIFORM
-    if (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k:
+    is_small = abs(fit.scale) * fit.spread <= unit + UNIFORM
+    is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k
+    if is_zero and fit.left <= fit.direct:
         return "uniform"
-    if is_small:  # rounding alone makes such differences, and biases what is told
+    if unit >= COARSE:
         return "no_information"
     if not fit.holds:
-        return "no_fit"
+        hidden = math.hypot(fit.direct, fit.by_scores)
+        return "no_information" if fit.left <= hidden else "no_fit"
+    if is_small:  # rounding alone makes such differences, and biases what is told
+        return "no_information"
+    if fit.moved > MOST_MOVED and not fit.is_fine:
+        return "no_information"
     if fit.form == "row":
         return "by_row"
     return "no_information" if low <= 0.0 <= high else "scale"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from montecarlo.attention.number_formats import NUMBER_FORMATS, NumberFormat
+from montecarlo.attention.number_formats import FLOAT8, NUMBER_FORMATS, NumberFormat
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.observation.model import Head, HeadRows, Model
@@ -24,6 +24,8 @@ PARTIAL = ("window", "keys", "causal_keys", "other")
 MOST_EVEN = 0.5
 #: Numbers beyond this have squares that float64 cannot hold with others beside them.
 LARGEST = 1e100
+#: Formats of eight bits, and those of a number's fraction.
+BITS8 = (("e5m2", 3), ("e4m3", 4))
 #: Keys of the row that is shown at most.
 MOST_POINTS = 256
 
@@ -231,7 +233,10 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
     What an array is kept in says less: weights of a bfloat16 model are often stored as
     float32.
     """
-    narrow = sorted(NUMBER_FORMATS.values(), key=lambda one: one.bits)
+    narrow = [
+        *(NumberFormat(name, bits, FLOAT8[name], 0.0, None) for name, bits in BITS8),
+        *sorted(NUMBER_FORMATS.values(), key=lambda one: one.bits),
+    ]
     for one in narrow[:-1]:
         if all(np.array_equal(one.round(array), array) for array in arrays):
             return one
