@@ -175,12 +175,22 @@ def describe_fit(  # noqa: PLR0913 - what each way of fitting knows alone
     explained: float,
     spread: float,
     parameter: float = math.nan,
+    groups: NDArray[np.intp] | None = None,
 ) -> Fit:
-    """Return what a fit says."""
+    """Return what a fit says.
+
+    Of numbers with a constant for each of some ``groups`` the error is that over rows
+    or that over groups, whichever is larger: a constant is rounded once for all.
+    """
     n_free = max(n_free, 1)
     error, n_rows = error_of(
         numbers.direction, numbers.left, numbers.rows, numbers.weights
     )
+    if groups is not None:
+        over_groups, _ = error_of(
+            numbers.direction, numbers.left, groups, numbers.weights
+        )
+        error = max(error, over_groups)
     scores, each = numbers.size(numbers.by_scores), numbers.size(numbers.per_score)
     least = MOST_ROUNDING * numbers.unit
     shown = numbers.size(numbers.left * numbers.per_score)
@@ -279,9 +289,7 @@ def examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
         if size <= LEAST_SPREAD**2 * numbers.product(bend, bend):
             continue  # the same as the scale's own column
         slope = numbers.product(alone, left) / size
-        error, _ = error_of(
-            alone, left - slope * alone, numbers.rows, numbers.weights
-        )
+        error, _ = error_of(alone, left - slope * alone, numbers.rows, numbers.weights)
         if abs(slope) > BEND * error:
             shifts.append(abs(slope * share))
     fit = replace(fit, misfit=max(shifts))
@@ -301,17 +309,19 @@ def examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
     if fit.is_exact:
         spread = math.sqrt(float((squares[some] * slopes**2).sum()) / square)
         return replace(fit, misfit=max(fit.misfit, spread))
-    return replace(apart, scale=fit.scale + float(np.median(slopes)), parameter=math.nan)
+    return replace(
+        apart, scale=fit.scale + float(np.median(slopes)), parameter=math.nan
+    )
 
 
 def _leave(numbers: Numbers, bends: Sequence[Array]) -> float:
     """Return what bends leave, as a part of what was left without them."""
     root = np.sqrt(numbers.weights)
     columns = np.stack([numbers.direction, *bends], axis=1) * root[:, None]
-    columns /= np.maximum(np.linalg.norm(columns, axis=0), LEAST_SQUARE)
+    columns /= np.maximum(np.sqrt(np.square(columns).sum(axis=0)), LEAST_SQUARE)
     left = numbers.left * root
     rest = left - columns @ np.linalg.lstsq(columns, left)[0]
-    return float(np.linalg.norm(rest) / max(np.linalg.norm(left), LEAST_SQUARE))
+    return math.sqrt(float(rest @ rest) / max(float(left @ left), LEAST_SQUARE))
 
 
 def error_of(

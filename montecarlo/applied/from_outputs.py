@@ -274,7 +274,9 @@ def _describe(task: Task, form: str, parameters: Array) -> Fitted:
         parts.append(
             (
                 own,
-                _size_of_changes(weights * (parameters[0] * block.scores) ** 2, made, block),
+                _size_of_changes(
+                    weights * (parameters[0] * block.scores) ** 2, made, block
+                ),
                 _size_of_changes(weights, made, block),
                 made.outputs - even,
                 *map(made.moved, (size**2, size**3, size * np.abs(block.offsets))),

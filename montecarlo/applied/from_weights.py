@@ -63,7 +63,7 @@ class Fitted:
 
 
 def _bends(pairs: Pairs, spread: float) -> Iterator[Array]:
-    """Yield what a form may lack: a score's square and cube, and its tie to distance."""
+    """Yield what a form may lack: squares and cubes of scores, and ties to distance."""
     size = pairs.scores / spread
     yield size**2
     yield size**3
@@ -106,6 +106,7 @@ def _make_fit(  # noqa: PLR0913, PLR0917 - what a form's own way of fitting foun
     without: Callable[[Array], Array],
     parameter: float = math.nan,
     explained: Array | None = None,
+    groups: Labels | None = None,
 ) -> Fitted:
     ones = np.ones_like(left)
     scores = np.abs(scale * pairs.scores)
@@ -120,6 +121,7 @@ def _make_fit(  # noqa: PLR0913, PLR0917 - what a form's own way of fitting foun
         explained=numbers.size(scale * direction if explained is None else explained),
         spread=spread,
         parameter=parameter,
+        groups=groups,
     )
     return Fitted(fit, numbers, without)
 
@@ -178,7 +180,7 @@ def _regress_groups(pairs: Pairs, form: str, labels: Labels, spread: float) -> F
     scale = float((pairs.weights * direction * target).sum() / square) if square else 0
     left = target - scale * direction
     return _make_fit(
-        pairs, form, scale, direction, left, n_groups, spread, without
+        pairs, form, scale, direction, left, n_groups, spread, without, groups=groups
     )
 
 

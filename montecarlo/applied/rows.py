@@ -22,6 +22,8 @@ MOST_PAIRS_OF_OUTPUTS = 2**15
 PARTIAL = ("window", "keys", "causal_keys", "other")
 #: Rows that may be even for the others to count: beyond, the head is.
 MOST_EVEN = 0.5
+#: Weights that are added up over queries, about.
+MOST_SUMMED = 2**22
 #: Numbers beyond this have squares that float64 cannot hold with others beside them.
 LARGEST = 1e100
 #: Formats of eight bits, and those of a number's fraction.
@@ -149,6 +151,31 @@ def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
             OutputBlock(_scores(found), found.places, v, outputs, shift=found.shift)
         )
     return blocks
+
+
+def is_dead(model: Model, head: Head) -> bool:
+    """Tell whether queries, keys or something made of them are 0 in all rows."""
+    lives: dict[str, bool] = {}
+    for found in _read(model, head):
+        arrays = {"q": found.queries, "k": found.keys, **found.made}
+        for name, array in arrays.items():
+            lives[name] = lives.get(name, False) or bool(array.any())
+    return not all(lives.values())
+
+
+def column_sums(model: Model, head: Head) -> Array:
+    """Return what the weights of each key add up to over all queries.
+
+    Of a few sequences, as many as there is room for; one at least.
+    """
+    sums, room = [], MOST_SUMMED
+    for sequence in range(len(model.sequences)):
+        one = model.column_sums(head, sequence)
+        sums.append(one)
+        room -= len(one) ** 2
+        if room <= 0:
+            break
+    return np.concatenate(sums)
 
 
 def read_rows(
