@@ -144,7 +144,7 @@ def npz_tensors(
         *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError),
         *(zlib.error, UnicodeDecodeError),
     ) as error:
-        reason = printable(" ".join(str(error).split()))[:MOST_SHOWN]
+        reason = _shown(error)
         raise InputError(
             f"{path.name} must be an archive of NumPy, got a broken one: "
             f"{reason or 'it is cut off'}"
@@ -180,7 +180,7 @@ def _require_whole(file: IO[bytes], archive: zipfile.ZipFile, name: str) -> None
         if begin + info.compress_size > end:
             raise InputError(
                 f"{name} must hold its members whole, got "
-                f"{printable(info.filename)[:MOST_SHOWN]} cut off"
+                f"{_shown(info.filename)} cut off"
             )
 
 
@@ -197,6 +197,11 @@ class _Bounded(io.FileIO):
         return super().read(size) or b""
 
 
+def _shown(text: object) -> str:
+    """Return the beginning of what an archive says of itself, on one line."""
+    return " ".join(printable(text).split())[:MOST_SHOWN]
+
+
 def _is_member(members: list[zipfile.ZipInfo], name: str) -> bool:
     return any(info.filename == name for info in members)
 
@@ -208,7 +213,7 @@ def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.
         return named[0]
     if named:
         raise InputError(f"{archive} must hold {name} once, got it {len(named)} times")
-    shown = [printable(info.filename)[:MOST_SHOWN] for info in members[:4]]
+    shown = [_shown(info.filename) for info in members[:4]]
     have = ", ".join(shown) or "nothing"
     more = ", ..." if len(members) > 4 else ""
     wanted = name.removesuffix(".npy")
@@ -222,7 +227,7 @@ def _unpack(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, path: Path
 ) -> None:
     """Unpack a member piece by piece; what is no array, or a bomb, is not begun."""
-    name = f"{printable(info.filename)[:MOST_SHOWN]} of {path.name}"
+    name = f"{_shown(info.filename)} of {path.name}"
     if info.compress_type not in PACKINGS:
         raise InputError(
             f"{name} must be packed as NumPy does, stored or deflated, got method "
@@ -236,7 +241,9 @@ def _unpack(
         )
     with archive.open(info) as member:
         start = io.BytesIO(member.read(MOST_HEADER + 16))
-        _read_header(start, f"{info.filename.removesuffix('.npy')} of {path.name}")
+        _read_header(
+            start, f"{_shown(info.filename).removesuffix('.npy')} of {path.name}"
+        )
     with archive.open(info) as member, target.open("wb") as file:
         while piece := member.read(_PIECE):
             file.write(piece)
