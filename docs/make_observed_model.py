@@ -98,6 +98,25 @@ Medians over the 12 heads of a layer; shares of the variance of the scores are m
 
 ![Parts of the variance of each head, stacked][parts]
 
+## How a head's applied scale may come out
+
+With attention weights, or values and outputs, `observe` says of each head one of:
+
+- `scale`: scores are multiplied by it; the interval is Student's over rows, wider by
+  how far a bend that the form lacks (a square or cube of the scores, a tie to
+  distance) moves it; where few rows tell, no narrower than rounding makes it.
+- `uniform`: every key that is not hidden counts the same, up to one rounding.
+- `by_row`: rows have scales of their own, and these fit clearly better than one.
+- `over_queries`: softmax ran over the queries; weights of a key add up to 1.
+- `dead`: queries, keys or what is made of them are all 0; it has no vote in the answer.
+- `no_fit`: no form leaves as little as rounding does; what was given does not belong
+  together, or something unknown is added.
+- `no_information`: nothing can be told; too few weights differ, they were rounded to 8
+  bits, or scores are so large that their rounding may hide the scale.
+
+The answer is no after `uniform`, `by_row`, `over_queries` and a scale that is another;
+it cannot be told after `no_fit` and `no_information`.
+
 ## The claims on this model
 
 {claims}

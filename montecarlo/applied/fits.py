@@ -2,11 +2,13 @@
 
 A fit is of a *form*: what becomes of a score s before softmax.  ``plain`` is λ s; the
 others add something that is no scale.  The simplest form that no later one beats
-clearly is taken; where it leaves more than rounding does, none is.
+clearly is taken; where it leaves more than rounding does, none is.  What is taken is
+examined once more: for a bend that its interval has to cover, and for rows that have
+scales of their own.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,9 +32,15 @@ MOST_LEFT = 0.01
 #: What rounding leaves at most, in multiples of one operation's part; that of scores is
 #: not believed to be more than this part of what is explained.
 MOST_ROUNDING, MOST_OF_SCORES = 3.0, 0.05
-#: Degrees of freedom that a further form has to leave; and numbers beyond a constant of
-#: each row without which any have a scale.
-FEWEST_LEFT, FEWEST_NUMBERS = 20, 4
+#: Degrees of freedom that a further form has to leave, in all and as a part of its own;
+#: and numbers beyond a constant of each row without which any have a scale.
+FEWEST_LEFT, PART_LEFT, FEWEST_NUMBERS = 20, 0.5, 4
+#: Rows of equal influence that agree by more than chance.
+FEWEST_ROWS = 4
+#: What a sum of squares is counted as at least, so that it can be divided by.
+LEAST_SQUARE = 1e-300
+#: Standard errors beyond which a bend is believed: by chance 3 of 1,000 are.
+BEND = 3.0
 #: Scores that differ by less than this part of their size are the same: sums of
 #: products were rounded.
 LEAST_SPREAD = 1e-6
@@ -48,29 +56,31 @@ class Fit:
     scale : float
         λ: what scores are multiplied by.
     std_error : float
-        Of it, over rows.
+        Of it, over rows; no less than rounding makes where each step was rounded.
     n_rows : float
         Rows that it is worth.
     left : float
         Root mean square of what the form leaves, per degree of freedom.
     n_free : int
         Degrees of freedom that it leaves.
-    rounding : float
-        What rounding of the numbers at hand leaves at most.
+    direct : float
+        What rounding of weights or outputs leaves at most.
+    by_scores : float
+        What rounding of scores leaves at most, were they rounded to the same format.
+    moved : float
+        What that moves a score by at most, after the scale, in roots of mean squares.
+    is_fine : bool
+        Whether what is left where scores matter shows that these were not rounded, on
+        enough rows to believe it.
     explained : float
         Root mean square of what the scores explain, beside the rest of the form.
     spread : float
         Standard deviation of the scores within rows: λ matters as a multiple of it.
     parameter : float
         Of the form: the slope of a bias, the cap; NaN for those without.
-    direct : float
-        The part of ``rounding`` that is not that of scores.
-
-    Notes
-    -----
-    The interval is of errors that look like noise.  That the scores of a model were
-    rounded before softmax may move a scale by more than it says: in bfloat16 by less
-    than a thousandth where it was tried.
+    misfit : float
+        How far the scale may be off because the form is not quite the model's: see
+        `examine`.
     """
 
     form: str
@@ -79,11 +89,21 @@ class Fit:
     n_rows: float
     left: float
     n_free: int
-    rounding: float
+    direct: float
+    by_scores: float
+    moved: float
+    is_fine: bool
     explained: float
     spread: float
     parameter: float = math.nan
-    direct: float = 0.0
+    misfit: float = 0.0
+
+    @property
+    def rounding(self) -> float:
+        """What rounding leaves at most, where what it makes of scores is believed."""
+        return math.hypot(
+            self.direct, min(self.by_scores, MOST_OF_SCORES * self.explained)
+        )
 
     @property
     def is_exact(self) -> bool:
@@ -97,30 +117,117 @@ class Fit:
 
     @property
     def interval(self) -> Interval:
-        """Student's 95 % interval of the scale over rows."""
-        half = -float(stdtrit(max(self.n_rows - 1.0, 1.0), POINTWISE)) * self.std_error
+        """95 % interval of the scale: Student's over rows, and the misfit beside it."""
+        quantile = -float(stdtrit(max(self.n_rows - 1.0, 1.0), POINTWISE))
+        half = quantile * self.std_error + self.misfit
         return Interval(self.scale - half, self.scale + half)
 
 
-def bound_rounding(
-    unit: float, own: float, scores: float, explained: float
-) -> tuple[float, float]:
-    """Return what rounding leaves at most, and the part of it that is not of scores.
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a form is fitted to, and what it leaves: one line per number.
 
-    Parameters
+    A number is the logarithm of a weight, or an entry of an output.
+
+    Attributes
     ----------
+    direction : ndarray, shape (n,)
+        The scale's column without what the other columns explain.
+    left : ndarray, shape (n,)
+        What the fit leaves.
+    rows : ndarray of int, shape (n,)
+    weights : ndarray, shape (n,)
+        Of the squares that were made least.
+    own : ndarray, shape (n,)
+        What rounding moves directly, in units of its part.
+    by_scores : ndarray, shape (n,)
+        The same of what the rounding of scores moves.
+    per_score : ndarray, shape (n,)
+        What moving each score by 1 would move it by.
     unit : float
         What rounding moves a number by, as a part of it.
-    own : float
-        Root mean square of what it moves directly.
-    scores : float
-        The same of what the rounding of scores moves.
-    explained : float
-        Root mean square of what is explained.
     """
-    direct = MOST_ROUNDING * unit * own
-    by_scores = min(MOST_ROUNDING * unit * scores, MOST_OF_SCORES * explained)
-    return math.hypot(direct, by_scores), direct
+
+    direction: Array
+    left: Array
+    rows: NDArray[np.intp]
+    weights: Array
+    own: Array
+    by_scores: Array
+    per_score: Array
+    unit: float
+
+    def size(self, values: Array) -> float:
+        """Return the weighted root mean square."""
+        return math.sqrt(self.product(values, values) / float(self.weights.sum()))
+
+    def product(self, first: Array, second: Array) -> float:
+        """Return the weighted sum of products."""
+        return float((self.weights * first * second).sum())
+
+
+def describe_fit(  # noqa: PLR0913 - what each way of fitting knows alone
+    form: str,
+    scale: float,
+    numbers: Numbers,
+    *,
+    n_free: int,
+    explained: float,
+    spread: float,
+    parameter: float = math.nan,
+    groups: NDArray[np.intp] | None = None,
+) -> Fit:
+    """Return what a fit says.
+
+    Of numbers with a constant for each of some ``groups`` the error is that over rows
+    or that over groups, whichever is larger: a constant is rounded once for all.
+    """
+    n_free = max(n_free, 1)
+    error, n_rows = error_of(
+        numbers.direction, numbers.left, numbers.rows, numbers.weights
+    )
+    if groups is not None:
+        over_groups, _ = error_of(
+            numbers.direction, numbers.left, groups, numbers.weights
+        )
+        error = max(error, over_groups)
+    scores, each = numbers.size(numbers.by_scores), numbers.size(numbers.per_score)
+    least = MOST_ROUNDING * numbers.unit
+    shown = numbers.size(numbers.left * numbers.per_score)
+    is_fine = n_rows >= FEWEST_ROWS and shown <= least * numbers.size(
+        numbers.own * numbers.per_score
+    )
+    error = max(error, rounding_error(numbers, of_scores=not is_fine))
+    # numbers that agree to the last bit still come from sums in float64
+    floor = 2.0**-50 * (abs(scale) + 1.0 / spread)
+    return Fit(
+        form,
+        scale,
+        math.hypot(error, floor),
+        n_rows,
+        numbers.size(numbers.left) * math.sqrt(len(numbers.left) / n_free),
+        n_free,
+        least * numbers.size(numbers.own),
+        least * scores,
+        numbers.unit * scores / each if each else 0.0,
+        is_fine,
+        explained,
+        spread,
+        parameter,
+    )
+
+
+def rounding_error(numbers: Numbers, *, of_scores: bool) -> float:
+    """Return the standard error that rounding makes, that of scores or without it.
+
+    Few rows may agree with each other by chance, and then say nothing of their error.
+    What is rounded is off by up to its unit, evenly: by a third of its square.
+    """
+    variances = (numbers.own**2 + of_scores * numbers.by_scores**2) / 3.0
+    moved = numbers.weights * numbers.direction
+    square = numbers.product(numbers.direction, numbers.direction)
+    error = math.sqrt(float((np.square(moved) * variances).sum()))
+    return numbers.unit * error / square if square else math.inf
 
 
 def choose(fits: Iterable[Fit]) -> Fit:
@@ -152,6 +259,69 @@ def is_better(one: Fit, first: Fit) -> bool:
     more = first.n_free - one.n_free
     gain = first.left**2 * first.n_free - one.left**2 * one.n_free
     return gain >= BEYOND_CHANCE * one.left**2 * max(more, 1)
+
+
+def examine(fit: Fit, numbers: Numbers, bends: Sequence[Array]) -> Fit:
+    """Look for what a form leaves that noise does not: bends, and rows that disagree.
+
+    Parameters
+    ----------
+    fit : Fit
+    numbers : Numbers
+    bends : sequence of ndarray, shape (n,)
+        Further columns, without what the other columns explain.
+
+    Returns
+    -------
+    Fit
+        Its ``misfit`` is the largest shift of the scale by a column that explains
+        something beyond chance: to first order what the column's absence does to the
+        scale.  Where rows have scales of their own it is of the form ``row``; if
+        rounding can be the reason, the spread of their scales is a misfit.
+    """
+    direction, left = numbers.direction, numbers.left
+    total, square = (numbers.product(one, one) for one in (left, direction))
+    shifts = [0.0]
+    for bend in bends if square else ():
+        share = numbers.product(bend, direction) / square
+        alone = bend - share * direction
+        size = numbers.product(alone, alone)
+        if size <= LEAST_SPREAD**2 * numbers.product(bend, bend):
+            continue  # the same as the scale's own column
+        slope = numbers.product(alone, left) / size
+        error, _ = error_of(alone, left - slope * alone, numbers.rows, numbers.weights)
+        if abs(slope) > BEND * error:
+            shifts.append(abs(slope * share))
+    fit = replace(fit, misfit=max(shifts))
+    squares = np.bincount(numbers.rows, numbers.weights * direction**2)
+    products = np.bincount(numbers.rows, numbers.weights * direction * left)
+    some = squares > 0.0
+    slopes = products[some] / squares[some]
+    n_free = fit.n_free - len(slopes) + 1
+    if n_free < max(FEWEST_LEFT, PART_LEFT * len(slopes)):
+        return fit
+    rest = max(total - float((products[some] * slopes).sum()), 0.0)
+    rest *= len(left) / float(numbers.weights.sum())
+    apart = replace(fit, form="row", left=math.sqrt(rest / n_free), n_free=n_free)
+    bent = replace(fit, left=_leave(numbers, bends) * fit.left)
+    if not (is_better(apart, fit) and is_better(apart, bent) and apart.holds):
+        return fit
+    if fit.is_exact:
+        spread = math.sqrt(float((squares[some] * slopes**2).sum()) / square)
+        return replace(fit, misfit=max(fit.misfit, spread))
+    return replace(
+        apart, scale=fit.scale + float(np.median(slopes)), parameter=math.nan
+    )
+
+
+def _leave(numbers: Numbers, bends: Sequence[Array]) -> float:
+    """Return what bends leave, as a part of what was left without them."""
+    root = np.sqrt(numbers.weights)
+    columns = np.stack([numbers.direction, *bends], axis=1) * root[:, None]
+    columns /= np.maximum(np.sqrt(np.square(columns).sum(axis=0)), LEAST_SQUARE)
+    left = numbers.left * root
+    rest = left - columns @ np.linalg.lstsq(columns, left)[0]
+    return math.sqrt(float(rest @ rest) / max(float(left @ left), LEAST_SQUARE))
 
 
 def error_of(

@@ -19,9 +19,10 @@ from montecarlo.applied.fits import (
     FEWEST_NUMBERS,
     LEAST_SPREAD,
     Fit,
-    bound_rounding,
+    Numbers,
     choose,
-    error_of,
+    describe_fit,
+    examine,
 )
 from montecarlo.applied.rows import OutputBlock, format_of, unit_of
 from montecarlo.attention.softmax import Array
@@ -79,11 +80,15 @@ SIZES: dict[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a form makes of a block: outputs, their derivatives, and the weights."""
+    """What a form makes of a block: outputs, their derivatives, and the weights.
+
+    ``moved`` is what terms that are added to the scores would move the outputs by.
+    """
 
     outputs: Array
     slopes: list[Array]
     weights: Array
+    moved: Callable[[Array], Array]
 
 
 def make_outputs(form: str, parameters: Array, block: OutputBlock, mask: str) -> Made:
@@ -107,13 +112,17 @@ def make_outputs(form: str, parameters: Array, block: OutputBlock, mask: str) ->
         total += extra
     weights = e / total
     outputs = weights @ block.values
-    made = []
-    for slope in slopes:
-        pulled = weights * slope
-        made.append(pulled @ block.values - pulled.sum(axis=1)[:, None] * outputs)
+
+    def moved(added: Array) -> Array:
+        pulled = weights * added
+        change: Array = pulled @ block.values
+        change -= pulled.sum(axis=1)[:, None] * outputs
+        return change
+
+    made = [moved(slope) for slope in slopes]
     if form == "sink":
         made.append(-extra / total * outputs)
-    return Made(outputs, made, weights)
+    return Made(outputs, made, weights, moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,21 +185,37 @@ def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
     ]
     tasks = [Task(blocks, mask, spread, unit) for mask in masks]
     plain = {task.mask: _fit(task, "plain") for task in tasks}
-    best = min(plain, key=lambda mask: plain[mask].left)
-    if plain[best].holds:
+    best = min(plain, key=lambda mask: plain[mask].fit.left)
+    if plain[best].fit.holds:
         tasks = [task for task in tasks if task.mask == best]
-    chosen = {task.mask: choose(_fits(task, plain[task.mask])) for task in tasks}
-    best = min(chosen, key=lambda mask: chosen[mask].left)
-    return chosen[best], best
+    chosen = [_choose(task, plain[task.mask]) for task in tasks]
+    return min(chosen, key=lambda one: one[0].left)
 
 
-def _fits(task: Task, plain: Fit) -> Iterator[Fit]:
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fit, what it was made from, and what a form may lack, as columns."""
+
+    fit: Fit
+    numbers: Numbers
+    bends: list[Array]
+
+
+def _choose(task: Task, plain: Fitted) -> tuple[Fit, str]:
+    """Return the fit that is believed under a mask, and the mask."""
+    found = {one.fit.form: one for one in _fits(task, plain)}
+    chosen = choose([one.fit for one in found.values()])
+    one = found[chosen.form]
+    return examine(chosen, one.numbers, one.bends), task.mask
+
+
+def _fits(task: Task, plain: Fitted) -> Iterator[Fitted]:
     """Yield the fits of all forms, the simplest first."""
     yield plain
-    if plain.n_free <= FEWEST_LEFT:
+    if plain.fit.n_free <= FEWEST_LEFT:
         return
     for form in list(FORMS)[1:]:
-        yield _fit(task, form, plain.scale if plain.holds else None)
+        yield _fit(task, form, plain.fit.scale if plain.fit.holds else None)
 
 
 def _starts(form: str, scale: float, spread: float) -> list[Array]:
@@ -204,7 +229,7 @@ def _starts(form: str, scale: float, spread: float) -> list[Array]:
     return [np.array([scale, *one]) for one in more[form]]
 
 
-def _fit(task: Task, form: str, scale: float | None = None) -> Fit:
+def _fit(task: Task, form: str, scale: float | None = None) -> Fitted:
     """Fit a form; if a scale is given, begin there."""
     n_rows = TRIAL_ROWS // len(task.blocks) + 1
     trial = replace(task, blocks=[block.part(n_rows) for block in task.blocks])
@@ -223,46 +248,76 @@ def _fit(task: Task, form: str, scale: float | None = None) -> Fit:
     return _describe(task, form, solution.x)
 
 
-def _describe(task: Task, form: str, parameters: Array) -> Fit:
+def _describe(task: Task, form: str, parameters: Array) -> Fitted:
     """Return what a fit says, by its parameters."""
     left, columns = task.left(form, parameters), task.slopes(form, parameters)
-    direction, others = columns[:, 0], columns[:, 1:]
-    if others.size:
-        direction = direction - others @ np.linalg.lstsq(others, direction)[0]
+    others = columns[:, 1:]
+
+    def without(values: Array) -> Array:
+        """Take off what the further parameters explain."""
+        if not others.size:
+            return values
+        rest: Array = values - others @ np.linalg.lstsq(others, values)[0]
+        return rest
+
+    direction = without(columns[:, 0])
     n_rows = sum(len(block.places) for block in task.blocks)
     rows = np.repeat(np.arange(n_rows), task.blocks[0].outputs.shape[1])
-    error, worth = error_of(direction, left, rows, np.ones(len(left)))
-    sums = np.zeros(3)  # of squares: what rounding moves, scores too, what is explained
+    parts: list[tuple[Array, ...]] = []
     for block in task.blocks:
         made = make_outputs(form, parameters, block, task.mask)
-        squares = np.square(made.weights) @ np.square(block.values)
-        scores = np.square(parameters[0] * block.scores * made.weights)
         seen = MASKS[task.mask](block)
         even = seen @ block.values / seen.sum(axis=1, keepdims=True)
-        sums += [
-            (np.square(made.outputs) + squares).sum(),
-            (scores @ np.square(block.values)).sum(),
-            np.square(made.outputs - even).sum(),
-        ]
-    own, by_scores, explained = np.sqrt(sums / len(left))
+        weights = np.square(made.weights)
+        own = np.sqrt(np.square(made.outputs) + weights @ np.square(block.values))
+        size = block.scores / task.spread
+        parts.append(
+            (
+                own,
+                _size_of_changes(
+                    weights * (parameters[0] * block.scores) ** 2, made, block
+                ),
+                _size_of_changes(weights, made, block),
+                made.outputs - even,
+                *map(made.moved, (size**2, size**3, size * np.abs(block.offsets))),
+            )
+        )
+    own, by_scores, per_score, explained, *bends = (
+        np.concatenate([one.ravel() for one in part])
+        for part in zip(*parts, strict=True)
+    )
+    ones = np.ones(len(left))
+    numbers = Numbers(
+        direction, -left, rows, ones, own, by_scores, per_score, task.unit
+    )
     parameter = float(parameters[-1]) if others.size else math.nan
     if form == "cap":
         parameter = abs(parameters[0]) * math.exp(min(parameter, MOST_LOG))
-    rounding, direct = bound_rounding(task.unit, own, by_scores, explained)
+    part = numbers.size(explained)
     if form != "plain":  # what a bias explains says nothing of the scale
-        alone = float(np.sqrt(np.square(parameters[0] * direction).mean()))
-        explained = min(explained, alone)
-    free = max(len(left) - len(parameters), 1)
-    return Fit(
+        part = min(part, numbers.size(parameters[0] * direction))
+    fit = describe_fit(
         form,
         float(parameters[0]),
-        math.hypot(error, 2.0**-50 * (abs(parameters[0]) + 1.0 / task.spread)),
-        worth,
-        math.sqrt(float(np.square(left).sum()) / free),
-        free,
-        rounding,
-        float(explained),
-        task.spread,
-        parameter,
-        direct,
+        numbers,
+        n_free=len(left) - len(parameters),
+        explained=part,
+        spread=task.spread,
+        parameter=parameter,
     )
+    return Fitted(fit, numbers, [without(bend) for bend in bends])
+
+
+def _size_of_changes(squares: Array, made: Made, block: OutputBlock) -> Array:
+    """Return what independent changes of scores move each output by.
+
+    ``squares`` are those of the changes, times those of the weights.  The derivative of
+    an output by a score is the weight times what the value is off the output.
+    """
+    values = block.values
+    found: Array = (
+        squares @ np.square(values)
+        - 2.0 * made.outputs * (squares @ values)
+        + squares.sum(axis=1, keepdims=True) * np.square(made.outputs)
+    )
+    return np.sqrt(np.maximum(found, 0.0))

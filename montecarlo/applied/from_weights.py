@@ -6,7 +6,8 @@ eaten up is left out, and so are those that are 0.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -16,24 +17,23 @@ from montecarlo.applied.fits import (
     FEWEST_LEFT,
     FEWEST_NUMBERS,
     LEAST_SPREAD,
+    LEAST_SQUARE,
+    PART_LEFT,
     Fit,
-    bound_rounding,
+    Numbers,
     choose,
-    error_of,
+    describe_fit,
+    examine,
 )
 from montecarlo.applied.pairs import Labels, Pairs, gather_pairs
 from montecarlo.applied.rows import WeightBlock
 from montecarlo.attention.softmax import Array
 
-#: Degrees of freedom that a form has to leave, as a part of its own.
-PART_LEFT = 0.5
 #: Caps that are tried, in standard deviations of the scores, before the best is
 #: refined.
 CAPS = np.geomspace(0.5, 200.0, 24)
 #: Steps of that.
 STEPS = 12
-#: What a sum of squares is counted as at least, so that it can be divided by.
-LEAST_SQUARE = 1e-300
 
 
 def fit_weights(blocks: Sequence[WeightBlock]) -> Fit | None:
@@ -46,10 +46,31 @@ def fit_weights(blocks: Sequence[WeightBlock]) -> Fit | None:
     size = math.sqrt(pairs.square(pairs.scores) / count)
     if not LEAST_SPREAD * size < spread < math.inf:
         return None
-    return choose(_fits(pairs, spread))
+    found = {one.fit.form: one for one in _fits(pairs, spread)}
+    chosen = choose([one.fit for one in found.values()])
+    one = found[chosen.form]
+    bends = [one.without(bend) for bend in _bends(pairs, spread)]
+    return examine(chosen, one.numbers, bends)
 
 
-def _fits(pairs: Pairs, spread: float) -> Iterator[Fit]:
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fit, what it was made from, and what takes its further columns off others."""
+
+    fit: Fit
+    numbers: Numbers
+    without: Callable[[Array], Array]
+
+
+def _bends(pairs: Pairs, spread: float) -> Iterator[Array]:
+    """Yield what a form may lack: squares and cubes of scores, and ties to distance."""
+    size = pairs.scores / spread
+    yield size**2
+    yield size**3
+    yield size * np.abs(pairs.offsets)
+
+
+def _fits(pairs: Pairs, spread: float) -> Iterator[Fitted]:
     """Yield fits of all forms that have enough pairs, from the simplest on.
 
     Those with many constants are not asked once no more is left than rounding leaves.
@@ -62,13 +83,11 @@ def _fits(pairs: Pairs, spread: float) -> Iterator[Fit]:
     yield from found
     groups = {"offset": pairs.offsets, "key": pairs.keys, "pair": pairs.places}
     for form, labels in groups.items():
-        if any(one.is_exact for one in found):
+        if any(one.fit.is_exact for one in found):
             return
         if _is_enough(pairs, pairs.n_rows + len(np.unique(labels))):
             found.append(_regress_groups(pairs, form, labels, spread))
             yield found[-1]
-    if _is_enough(pairs, 2 * pairs.n_rows):
-        yield _fit_rows(pairs, spread)
 
 
 def _is_enough(pairs: Pairs, n_parameters: int) -> bool:
@@ -84,44 +103,37 @@ def _make_fit(  # noqa: PLR0913, PLR0917 - what a form's own way of fitting foun
     left: Array,
     n_parameters: int,
     spread: float,
+    without: Callable[[Array], Array],
     parameter: float = math.nan,
     explained: Array | None = None,
-) -> Fit:
-    free = max(len(left) - pairs.n_rows - n_parameters, 1)
-    squares = pairs.square(left) * len(left) / pairs.weights.sum()
-    error, n_rows = error_of(direction, left, pairs.rows, pairs.weights)
-    # numbers that agree to the last bit still come from sums in float64
-    floor = 2.0**-50 * (abs(scale) + 1.0 / spread)
-    part, sizes = (
-        math.sqrt(pairs.square(values) / pairs.weights.sum())
-        for values in (
-            scale * direction if explained is None else explained,
-            scale * pairs.scores,
-        )
+    groups: Labels | None = None,
+) -> Fitted:
+    ones = np.ones_like(left)
+    scores = np.abs(scale * pairs.scores)
+    numbers = Numbers(
+        direction, left, pairs.rows, pairs.weights, ones, scores, ones, pairs.unit
     )
-    rounding, direct = bound_rounding(pairs.unit, 1.0, sizes, part)
-    return Fit(
+    fit = describe_fit(
         form,
         scale,
-        math.hypot(error, floor),
-        n_rows,
-        math.sqrt(squares / free),
-        free,
-        rounding,
-        part,
-        spread,
-        parameter,
-        direct,
+        numbers,
+        n_free=len(left) - pairs.n_rows - n_parameters,
+        explained=numbers.size(scale * direction if explained is None else explained),
+        spread=spread,
+        parameter=parameter,
+        groups=groups,
     )
+    return Fitted(fit, numbers, without)
 
 
-def _regress(pairs: Pairs, form: str, columns: list[Array], spread: float) -> Fit:
+def _regress(pairs: Pairs, form: str, columns: list[Array], spread: float) -> Fitted:
     """Regress logarithms on scores and further columns, within rows."""
     root = np.sqrt(pairs.weights)
     others = [pairs.within(column) for column in columns]
 
     def without(values: Array) -> Array:
-        """Take off what the further columns explain."""
+        """Take off what rows and the further columns explain."""
+        values = pairs.within(values)
         if not others:
             return values
         design = np.stack(others, axis=1)
@@ -129,22 +141,21 @@ def _regress(pairs: Pairs, form: str, columns: list[Array], spread: float) -> Fi
         rest: Array = values - design @ found
         return rest
 
-    scores, logs = pairs.within(pairs.scores), pairs.within(pairs.logs)
-    direction, target = without(scores), without(logs)
+    direction, target = without(pairs.scores), without(pairs.logs)
     square = pairs.square(direction)
     scale = float((pairs.weights * direction * target).sum() / square) if square else 0
     left = target - scale * direction
     slope = math.nan
     if others:
-        rest = logs - scale * scores
+        rest = pairs.within(pairs.logs - scale * pairs.scores)
         square = max(pairs.square(others[0]), LEAST_SQUARE)
         slope = float((pairs.weights * others[0] * rest).sum() / square)
     return _make_fit(
-        pairs, form, scale, direction, left, 1 + len(others), spread, slope
+        pairs, form, scale, direction, left, 1 + len(others), spread, without, slope
     )
 
 
-def _regress_groups(pairs: Pairs, form: str, labels: Labels, spread: float) -> Fit:
+def _regress_groups(pairs: Pairs, form: str, labels: Labels, spread: float) -> Fitted:
     """Regress with a constant of each row and of each group of pairs."""
     _, groups = np.unique(labels, return_inverse=True)
     n, n_groups, n_rows = len(groups), int(groups.max()) + 1, len(pairs.totals)
@@ -168,10 +179,12 @@ def _regress_groups(pairs: Pairs, form: str, labels: Labels, spread: float) -> F
     square = pairs.square(direction)
     scale = float((pairs.weights * direction * target).sum() / square) if square else 0
     left = target - scale * direction
-    return _make_fit(pairs, form, scale, direction, left, n_groups, spread)
+    return _make_fit(
+        pairs, form, scale, direction, left, n_groups, spread, without, groups=groups
+    )
 
 
-def _fit_cap(pairs: Pairs, spread: float) -> Fit:
+def _fit_cap(pairs: Pairs, spread: float) -> Fitted:
     """Fit c tanh(λ s / c): for each t = c / λ it is linear in c."""
     logs = pairs.within(pairs.logs)
 
@@ -201,28 +214,23 @@ def _fit_cap(pairs: Pairs, spread: float) -> Fit:
     cap, column, left = at(t)
     column *= t  # by λ; what follows is by t, with λ as it is
     other = cap / t * column + bend(t, cap)
-    share = product(column, other) / max(pairs.square(other), LEAST_SQUARE)
-    direction = column - share * other
-    return _make_fit(
-        pairs, "cap", cap / t, direction, left, 2, spread, abs(cap), logs - left
-    )
 
+    def without(values: Array) -> Array:
+        """Take off what rows and another cap explain."""
+        values = pairs.within(values)
+        share = product(values, other) / max(pairs.square(other), LEAST_SQUARE)
+        rest: Array = values - share * other
+        return rest
 
-def _fit_rows(pairs: Pairs, spread: float) -> Fit:
-    """Fit a scale of each row; the scale is the median's row."""
-    scores, logs = pairs.within(pairs.scores), pairs.within(pairs.logs)
-    squares = np.bincount(pairs.rows, pairs.weights * scores * scores)
-    products = np.bincount(pairs.rows, pairs.weights * scores * logs)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes = np.where(squares > 0.0, products / squares, 0.0)
-    used = slopes[squares > 0.0]
-    left = logs - slopes[pairs.rows] * scores
     return _make_fit(
         pairs,
-        "row",
-        float(np.median(used)),
-        scores,
+        "cap",
+        cap / t,
+        without(column),
         left,
-        pairs.n_rows,
+        2,
         spread,
+        without,
+        abs(cap),
+        logs - left,
     )

@@ -22,17 +22,33 @@ from threadpoolctl import threadpool_limits
 from montecarlo.applied.fits import Fit
 from montecarlo.applied.from_outputs import fit_outputs
 from montecarlo.applied.from_weights import fit_weights
-from montecarlo.applied.hidden import find_hidden
-from montecarlo.applied.rows import format_of, read_outputs, read_weights, unit_of
+from montecarlo.applied.hidden import are_one, find_hidden
+from montecarlo.applied.rows import (
+    column_sums,
+    format_of,
+    is_dead,
+    read_outputs,
+    read_weights,
+    unit_of,
+)
 from montecarlo.applied.usual import USUAL, Usual, divisors_within
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import Interval
 from montecarlo.observation.model import Head, Model
 from montecarlo.observation.opening import open_arrays
 
-#: How a head may come out: its scale is told; all keys count the same; each row has a
-#: scale of its own; nothing fits; the rows hold no information.
-OUTCOMES = ("scale", "uniform", "by_row", "no_fit", "no_information")
+#: How a head may come out.
+OUTCOMES = (
+    "scale",  # its scale is told
+    "uniform",  # every key that is not hidden counts the same
+    "by_row",  # rows have scales of their own, and no single one fits
+    "over_queries",  # softmax runs over the queries: columns of weights add up to 1
+    "dead",  # its queries, its keys, or what is made of them are all 0
+    "no_fit",  # no scale fits: what was given does not belong together
+    "no_information",  # rounding, or too few weights that differ, hide the scale
+)
+#: Of these, that tell what scores are multiplied by.
+TOLD = ("scale", "uniform", "over_queries")
 COLUMNS = (
     "layer",
     "head",
@@ -55,6 +71,11 @@ COLUMNS = (
 UNIFORM = 1e-9
 #: A scale that may not be more than this part of the smallest usual one, 1 / d_k, is 0.
 SMALLEST = 0.1
+#: Rounding to so few bits leaves too little of the weights to tell a scale.
+COARSE = 2.0**-4
+#: Where rounding may move scores by more than this, only what shows that they were not
+#: rounded is believed.
+MOST_MOVED = 0.5
 #: What rounding to float32 moves a number by, as a part of it.
 FLOAT32 = 2.0**-24
 Progress = Callable[[int], object]
@@ -112,8 +133,20 @@ class AppliedHead:
     @property
     def scale(self) -> float:
         """What scores are multiplied by; NaN where it is not told."""
-        told = self.fit is not None and self.outcome in {"scale", "uniform"}
-        return self.fit.scale if told and self.fit else math.nan
+        told = self.outcome in TOLD
+        return self.fit.scale if told and self.fit is not None else math.nan
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is told: ``coarse``, ``peaked`` or ``few``; else empty."""
+        if self.outcome != "no_information":
+            return ""
+        if self.unit >= COARSE:
+            return "coarse"
+        fit = self.fit
+        if fit is not None and (fit.moved > MOST_MOVED or not fit.holds):
+            return "peaked"
+        return "few"
 
     @property
     def interval(self) -> Interval:
@@ -227,6 +260,15 @@ def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
         made = fit_outputs(blocks)
         fit, mask = (None, "") if made is None else made
     outcome = _outcome(fit, unit, model.d_k)
+    if outcome == "no_information" and is_dead(model, head):
+        outcome = "dead"
+    has_key_bias = outcome == "scale" and fit is not None and fit.form == "key"
+    if (
+        has_key_bias
+        and sums in {"less", "other"}
+        and are_one(column_sums(model, head), unit)
+    ):
+        outcome = "over_queries"
     applied = AppliedHead(
         head, source, outcome, fit, mask, window, row_sum, sums, unit, left_out=left_out
     )
@@ -239,21 +281,29 @@ def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
 
 
 def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
-    """Say what a fit tells."""
+    """Say what a fit tells.
+
+    No scale is told by a fit that does not hold, not even that it is 0.
+    """
     if fit is None or not math.isfinite(fit.std_error):
         return "no_information"
     low, high = fit.interval
-    signal = abs(fit.scale) * fit.spread
-    is_small = signal <= unit + UNIFORM
-    if (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k:
+    is_small = abs(fit.scale) * fit.spread <= unit + UNIFORM
+    is_zero = (is_small or low <= 0.0 <= high) and max(-low, high) <= SMALLEST / d_k
+    if is_zero and fit.left <= fit.direct:
         return "uniform"
-    if is_small:  # rounding alone makes such differences, and biases what is told
-        return "no_information"
-    if not fit.holds:
+    by_rounding = math.hypot(fit.direct, fit.by_scores)
+    if unit < COARSE and not fit.holds and fit.left > by_rounding:
         return "no_fit"
-    if fit.form == "row":
-        return "by_row"
-    return "no_information" if low <= 0.0 <= high else "scale"
+    is_hidden = (
+        unit >= COARSE
+        or not fit.holds
+        or is_small  # rounding alone makes such differences, and biases what is told
+        or (fit.moved > MOST_MOVED and not fit.is_fine)
+    )
+    if is_hidden or (fit.form != "row" and low <= 0.0 <= high):
+        return "no_information"
+    return "by_row" if fit.form == "row" else "scale"
 
 
 def _usual(applied: AppliedHead, d_k: int, n_heads: int) -> tuple[Usual, ...]:

@@ -47,11 +47,19 @@ def find_hidden(blocks: Sequence[WeightBlock], fit: Fit) -> Hidden:
     mask, window = _name_mask(blocks, hidden)
     weights = [block.weights for block in blocks]
     sums = np.concatenate([p.sum(axis=1) for p in weights])
-    allowed = max(MOST_ROUNDINGS * unit_of(format_of(weights)), LEAST_LOST)
-    found = "one"
-    if np.median(np.abs(sums - 1.0)) > allowed:
-        found = "less" if (sums < 1.0 + allowed).all() else "other"
+    unit, found = unit_of(format_of(weights)), "one"
+    if not are_one(sums, unit):
+        found = "less" if (sums < 1.0 + _allowed(unit)).all() else "other"
     return Hidden(mask, window, float(sums.mean()), found)
+
+
+def are_one(sums: Array, unit: float) -> bool:
+    """Tell whether most sums of weights are 1, up to what rounding leaves of them."""
+    return bool(np.median(np.abs(sums - 1.0)) <= _allowed(unit))
+
+
+def _allowed(unit: float) -> float:
+    return max(MOST_ROUNDINGS * unit, LEAST_LOST)
 
 
 def _hidden_pairs(block: WeightBlock, fit: Fit) -> NDArray[np.bool_]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from montecarlo.attention.number_formats import NUMBER_FORMATS, NumberFormat
+from montecarlo.attention.number_formats import FLOAT8, NUMBER_FORMATS, NumberFormat
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.observation.model import Head, HeadRows, Model
@@ -22,8 +22,12 @@ MOST_PAIRS_OF_OUTPUTS = 2**15
 PARTIAL = ("window", "keys", "causal_keys", "other")
 #: Rows that may be even for the others to count: beyond, the head is.
 MOST_EVEN = 0.5
+#: Weights that are added up over queries, about.
+MOST_SUMMED = 2**22
 #: Numbers beyond this have squares that float64 cannot hold with others beside them.
 LARGEST = 1e100
+#: Formats of eight bits, and those of a number's fraction.
+BITS8 = (("e5m2", 3), ("e4m3", 4))
 #: Keys of the row that is shown at most.
 MOST_POINTS = 256
 
@@ -149,6 +153,31 @@ def read_outputs(model: Model, head: Head) -> list[OutputBlock]:
     return blocks
 
 
+def is_dead(model: Model, head: Head) -> bool:
+    """Tell whether queries, keys or something made of them are 0 in all rows."""
+    lives: dict[str, bool] = {}
+    for found in _read(model, head):
+        arrays = {"q": found.queries, "k": found.keys, **found.made}
+        for name, array in arrays.items():
+            lives[name] = lives.get(name, False) or bool(array.any())
+    return not all(lives.values())
+
+
+def column_sums(model: Model, head: Head) -> Array:
+    """Return what the weights of each key add up to over all queries.
+
+    Of a few sequences, as many as there is room for; one at least.
+    """
+    sums, room = [], MOST_SUMMED
+    for sequence in range(len(model.sequences)):
+        one = model.column_sums(head, sequence)
+        sums.append(one)
+        room -= len(one) ** 2
+        if room <= 0:
+            break
+    return np.concatenate(sums)
+
+
 def read_rows(
     model: Model, head: Head, mask: str
 ) -> Iterator[tuple[Array, Array | None]]:
@@ -231,7 +260,10 @@ def format_of(arrays: Sequence[Array]) -> NumberFormat:
     What an array is kept in says less: weights of a bfloat16 model are often stored as
     float32.
     """
-    narrow = sorted(NUMBER_FORMATS.values(), key=lambda one: one.bits)
+    narrow = [
+        *(NumberFormat(name, bits, FLOAT8[name], 0.0, None) for name, bits in BITS8),
+        *sorted(NUMBER_FORMATS.values(), key=lambda one: one.bits),
+    ]
     for one in narrow[:-1]:
         if all(np.array_equal(one.round(array), array) for array in arrays):
             return one

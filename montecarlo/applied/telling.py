@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from montecarlo.applied.heads import Applied, AppliedHead
 from montecarlo.applied.usual import EXPECTED, Expected, Usual, hints_at
-from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.divisors import DIVISORS, parse_divisor
 from montecarlo.errors import InputError
 
 #: To "does it divide by what I think?", and how it is said.
@@ -110,7 +110,7 @@ def require_rtol(rtol: float) -> float:
 
 def answer_head(one: AppliedHead, expected: Expected, rtol: float = RTOL) -> str:
     """Say whether a head divides by what is expected."""
-    if one.outcome in {"uniform", "by_row"}:
+    if one.outcome in {"uniform", "by_row", "over_queries"}:
         return NO
     if one.outcome != "scale":
         return UNTOLD
@@ -122,8 +122,15 @@ def answer_head(one: AppliedHead, expected: Expected, rtol: float = RTOL) -> str
 
 
 def answer_all(applied: Applied, expected: Expected, rtol: float = RTOL) -> str:
-    """Say whether all heads divide by what is expected: one that does not is enough."""
-    answers = {answer_head(one, expected, rtol) for one in applied.heads}
+    """Say whether all heads divide by what is expected: one that does not is enough.
+
+    Dead heads divide by nothing, and are not asked.
+    """
+    answers = {
+        answer_head(one, expected, rtol)
+        for one in applied.heads
+        if one.outcome != "dead"
+    }
     if NO in answers:
         return NO
     return YES if answers == {YES} else UNTOLD
@@ -150,7 +157,7 @@ def find(applied: Applied, expected: Expected, rtol: float = RTOL) -> list[Findi
 def _kind(one: AppliedHead, answer: str) -> tuple[object, ...]:
     form = one.form
     names = tuple(usual.name for usual in one.usual)
-    return answer, one.outcome, names, form, one.mask, one.window, one.sums
+    return answer, one.outcome, one.reason, names, form, one.mask, one.window, one.sums
 
 
 def _split(heads: Sequence[AppliedHead]) -> Iterable[list[AppliedHead]]:
@@ -204,7 +211,7 @@ def judge_applied(
 def implied_divisor(applied: Applied) -> str:
     """Return what to call the model's own divisor: a name of `DIVISORS`, or a number.
 
-    The median head's; that which is usual where none is told.
+    The median head's; that which is usual where none is told, or none that can be one.
     """
     told = sorted(
         (one for one in applied.heads if one.outcome == "scale" and one.scale > 0.0),
@@ -218,4 +225,9 @@ def implied_divisor(applied: Applied) -> str:
     for name in named:
         if low <= DIVISORS[name].value(applied.d_k) <= high:
             return name
-    return f"{1.0 / middle.scale:.6g}"
+    implied = f"{1.0 / middle.scale:.6g}"
+    try:
+        parse_divisor(implied).value(applied.d_k)
+    except InputError:  # queries or keys of another size than the model's
+        return EXPECTED
+    return implied

@@ -20,12 +20,24 @@ HINTS = {
 #: What is said where no scale is told.
 OUTCOMES = {
     "uniform": "every key that is not hidden counts the same: the scale is 0",
-    "by_row": "each row has a scale of its own: one that grows with the number of "
-    "keys, or queries that are normalised after the capture?",
+    "by_row": "no single scale: rows have scales of their own (one that grows with the "
+    "number of keys, several temperatures, or queries that are normalised after the "
+    "capture?)",
+    "over_queries": "softmax runs over the queries: weights of a key add up to 1, "
+    "those of a query do not",
+    "dead": "dead: queries, keys, or what is made of them are all 0",
     "no_fit": "no scale fits: the weights are not of these queries and keys (another "
     "sequence or head, or before rotary embeddings), or something unknown is added",
-    "no_information": "nothing can be told: too few weights that differ",
 }
+#: And where there is too little to tell one.
+REASONS = {
+    "few": "nothing can be told: too few weights that differ",
+    "coarse": "nothing can be told: rounded to 8 bits, too coarse",
+    "peaked": "nothing can be told: scores are so large that their rounding may hide "
+    "the scale",
+}
+#: Scores within a row mostly differ by more than the one and less than the other.
+LEAST_SPREAD, MOST_SPREAD = 1e-6, 1e6
 FORMS = {
     "plain": "",
     "distance": "a bias of {parameter:.4g} per position of distance (linear, as ALiBi)",
@@ -50,7 +62,8 @@ MASKS = {
 SUMS = {
     "less": "weights of a row add up to {row_sum:.3g} on average: a sink outside these "
     "keys, keys cut off, or a factor?",
-    "other": "weights of a row add up to {row_sum:.3g} on average: dropout?",
+    "other": "weights of a row add up to {row_sum:.3g} on average: dropout, or "
+    "softmax over the queries?",
 }
 
 
@@ -111,7 +124,7 @@ def say_finding(found: Finding, expected: Expected) -> str:
     """Say what is found of heads that are alike."""
     one = found.first
     if one.outcome != "scale":
-        return OUTCOMES[one.outcome]
+        return REASONS.get(one.reason) or OUTCOMES[one.outcome]
     divisor, half = found.divisor, found.half_width
     if abs(divisor) >= 1.0:
         told = f"scores are divided by {say_number(divisor, half)}"
@@ -132,6 +145,12 @@ def say_finding(found: Finding, expected: Expected) -> str:
         MASKS[one.mask].format(window=one.window),
         SUMS.get(one.sums, "").format(row_sum=one.row_sum),
     ]
+    spread = one.fit.spread if one.fit is not None else 1.0
+    if not LEAST_SPREAD < spread < MOST_SPREAD:
+        more.append(
+            f"scores of q and k differ by {spread:.3g} within a row: another size than "
+            "the model's?"
+        )
     if found.answer == NO:
         hints = " ".join(HINTS[hint] for hint in found.hints)
         more.append(f"{expected.text} was expected{': ' * bool(hints)}{hints}")

@@ -38,6 +38,9 @@ FORMATS = {"float16": "f2", "bfloat16": "u2", "float32": "f4", "float64": "f8"}
 #: Axes of a file's array at most, and the length of each: beyond, a number of bytes has
 #: no end, nor has the message that shows it.
 MOST_AXES, MOST_LENGTH = 8, 2**48
+#: Numbers of one sequence of a head at most, which are read at once; sequences; and
+#: heads in all layers: beyond, what is kept of each does not fit into memory.
+MOST_NUMBERS, MOST_SEQUENCES, MOST_HEADS = 2**24, 2**18, 2**17
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,7 @@ def make_side(
                     f"{first.shape}, got {tensor.shape}: they differ along {axis!r}"
                 )
     side = Side(name, tuple(axes), tuple(in_name), tensors)
+    _require_sizes(side)
     expected = math.prod(side.size(axis) for axis in in_name)
     if len(tensors) != expected:
         counted = " and ".join(in_name)
@@ -232,6 +236,26 @@ def make_side(
             f"{expected}"
         )
     return side
+
+
+def _require_sizes(side: Side) -> None:
+    """Refuse what would not fit into memory, by shapes alone."""
+    sizes = {axis: side.size(axis) for axis in ("sequence", "layer", "head")}
+    limits = [
+        ("sequences", sizes["sequence"], MOST_SEQUENCES),
+        ("heads in all layers", sizes["layer"] * sizes["head"], MOST_HEADS),
+    ]
+    if KEY not in side.axes:  # of these, some rows are read at once
+        for tensor in side.tensors.values():
+            count = math.prod(tensor.shape[side.axes.index(axis)] for axis in NEEDED)
+            if count > MOST_NUMBERS:
+                limits.append(("numbers of a sequence of a head", count, MOST_NUMBERS))
+                break
+    for what, count, most in limits:
+        if count > most:
+            raise InputError(
+                f"{side.name} must have at most {most} {what}, got {count}"
+            )
 
 
 def _propose(shape: Sequence[int]) -> str:

@@ -149,13 +149,9 @@ def _first_pass(model: Model, head: Head, seed: int, sums: HeadSums) -> _Pool:
     n = len(model.sequences)
     size = max(POOL, POOL_TIMES * model.most_tokens)
     pool, owners = [], []
-    firsts = [entries[0] for entries in model.read(head, 0)]
-    varies = [False, False]
     for sequence in range(n):
         q, k = model.read(head, sequence)
         group = group_of(sequence, n)
-        for side, entries in enumerate((q, k)):
-            varies[side] = varies[side] or bool((entries != firsts[side]).any())
         for entries, centre, counts, first, second in (
             (q, sums.centre_q, sums.tokens_q, sums.q, sums.qq),
             (k, sums.centre_k, sums.tokens_k, sums.k, sums.kk),
@@ -169,12 +165,6 @@ def _first_pass(model: Model, head: Head, seed: int, sums: HeadSums) -> _Pool:
             kept = pooled_positions(seed, head, sequence, len(k), -(-size // n))
             pool.append(k[kept])
             owners.append(np.full(len(kept), sequence))
-    for name, varied in zip("qk", varies, strict=True):
-        if not varied:
-            raise InputError(
-                f"{name} must vary from token to token, got zero variance in layer "
-                f"{head.layer}, head {head.head}"
-            )
     if n == 1:
         return _Pool(np.empty((0, sums.d_k)), np.empty(0, dtype=np.intp))
     return _Pool(np.concatenate(pool), np.concatenate(owners))

@@ -13,6 +13,8 @@ from montecarlo.observation.arrays import KEY, Side
 
 #: What tells the scale that was applied: either all of the one or all of the other.
 EVIDENCE = {"weights": ("weights",), "outputs": ("v", "outputs")}
+#: Weights that are read at once.
+MOST_READ = 2**20
 
 
 class Head(NamedTuple):
@@ -117,6 +119,22 @@ class Model:
         places = np.arange(n_tokens)[chosen] + shift
         queries = source.queries.read(place, chosen)
         return HeadRows(queries, source.keys.read(key_place), places, shift, made)
+
+    def column_sums(self, head: Head, sequence: int) -> Array:
+        """Return what the weights of each key add up to, shape (n_keys,).
+
+        They are read some rows at a time.
+        """
+        source, place, _ = self._places(head, sequence)
+        n_tokens = source.queries.tokens(place)
+        weights = source.made["weights"]
+        rows = max(MOST_READ // self.most_tokens, 1)
+        parts = (
+            weights.read(place, slice(start, start + rows)).sum(axis=0)
+            for start in range(0, n_tokens, rows)
+        )
+        total: Array = sum(parts, np.zeros(1))
+        return total
 
     def _places(
         self, head: Head, sequence: int

@@ -16,6 +16,7 @@ from typing import IO
 
 from montecarlo.errors import InputError
 from montecarlo.observation.arrays import Tensor, map_array, require_shape
+from montecarlo.printing import printable
 
 MAGIC = b"\x93NUMPY"
 #: Bytes that the length of a header takes, in the format's versions.
@@ -38,6 +39,10 @@ MOST_RATIO, ALWAYS_UNPACKED = 100, 2**24
 #: How NumPy packs; other ways may ask for any amount of memory.
 PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _PIECE = 2**20
+#: Characters of what an archive says of itself that a message shows.
+MOST_SHOWN = 80
+#: Bytes of a member's own header before the lengths of its name and of what is added.
+LOCAL_LENGTHS = 26
 
 
 def npy_tensor(path: Path, name: str) -> Tensor:
@@ -127,6 +132,7 @@ def npz_tensors(
                     f"{path.name} must have at most {MOST_MEMBERS} members, got "
                     f"{len(members)}"
                 )
+            _require_whole(file, archive, path.name)
             for side, name in names.items():
                 if side in optional and not _is_member(members, f"{name}.npy"):
                     continue
@@ -138,7 +144,11 @@ def npz_tensors(
         *(zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError),
         *(zlib.error, UnicodeDecodeError),
     ) as error:
-        raise InputError(f"{path.name} must be an archive of NumPy: {error}") from None
+        reason = _shown(error)
+        raise InputError(
+            f"{path.name} must be an archive of NumPy, got a broken one: "
+            f"{reason or 'it is cut off'}"
+        ) from None
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
@@ -149,6 +159,29 @@ def npz_tensors(
     known = {f"{name}.npy" for name in names.values()}
     left = [one.filename for one in members if one.filename not in known]
     return found, [name.removesuffix(".npy") for name in left]
+
+
+def _require_whole(file: IO[bytes], archive: zipfile.ZipFile, name: str) -> None:
+    """Make sure that no member reaches into what comes behind it.
+
+    Of an archive that was cut and given its list of members again, the last one does,
+    and `zipfile` reads it to the end of the list.
+    """
+    members = sorted(archive.infolist(), key=lambda one: one.header_offset)
+    ends = [*(one.header_offset for one in members[1:]), archive.start_dir]
+    for info, end in zip(members, ends, strict=True):
+        file.seek(info.header_offset + LOCAL_LENGTHS)
+        lengths = file.read(4)
+        sizes = (
+            int.from_bytes(lengths[:2], "little"),
+            int.from_bytes(lengths[2:], "little"),
+        )
+        begin = info.header_offset + LOCAL_LENGTHS + 4 + sum(sizes)
+        if begin + info.compress_size > end:
+            raise InputError(
+                f"{name} must hold its members whole, got "
+                f"{_shown(info.filename)} cut off"
+            )
 
 
 class _Bounded(io.FileIO):
@@ -164,6 +197,11 @@ class _Bounded(io.FileIO):
         return super().read(size) or b""
 
 
+def _shown(text: object) -> str:
+    """Return the beginning of what an archive says of itself, on one line."""
+    return " ".join(printable(text).split())[:MOST_SHOWN]
+
+
 def _is_member(members: list[zipfile.ZipInfo], name: str) -> bool:
     return any(info.filename == name for info in members)
 
@@ -175,7 +213,8 @@ def _member(members: list[zipfile.ZipInfo], name: str, archive: str) -> zipfile.
         return named[0]
     if named:
         raise InputError(f"{archive} must hold {name} once, got it {len(named)} times")
-    have = ", ".join(info.filename[:80] for info in members[:4]) or "nothing"
+    shown = [_shown(info.filename) for info in members[:4]]
+    have = ", ".join(shown) or "nothing"
     more = ", ..." if len(members) > 4 else ""
     wanted = name.removesuffix(".npy")
     raise InputError(
@@ -188,7 +227,7 @@ def _unpack(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, target: Path, path: Path
 ) -> None:
     """Unpack a member piece by piece; what is no array, or a bomb, is not begun."""
-    name = f"{info.filename} of {path.name}"
+    name = f"{_shown(info.filename)} of {path.name}"
     if info.compress_type not in PACKINGS:
         raise InputError(
             f"{name} must be packed as NumPy does, stored or deflated, got method "
@@ -202,7 +241,9 @@ def _unpack(
         )
     with archive.open(info) as member:
         start = io.BytesIO(member.read(MOST_HEADER + 16))
-        _read_header(start, f"{info.filename.removesuffix('.npy')} of {path.name}")
+        _read_header(
+            start, f"{_shown(info.filename).removesuffix('.npy')} of {path.name}"
+        )
     with archive.open(info) as member, target.open("wb") as file:
         while piece := member.read(_PIECE):
             file.write(piece)

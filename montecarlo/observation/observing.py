@@ -10,8 +10,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import parse_divisor
@@ -90,6 +91,12 @@ class Observation:
     interpretations: tuple[tuple[str, InterpretationOutcome], ...]
 
     @property
+    def dead(self) -> list[Head]:
+        """Heads that are left out."""
+        seen = {view.head for view in self.heads}
+        return [head for head in self.model.heads() if head not in seen]
+
+    @property
     def n_sequences(self) -> int:
         """Sequences, which intervals are made over."""
         return len(self.model.sequences)
@@ -133,13 +140,14 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
     ``divisor``; ``effective_keys(sqrt)`` is one that a claim needs, under the divisor
     and over the rows (those with so many keys) that the claim speaks of.  Rows that
     see a single key, as the first causal one does, are left out: they have nothing to
-    choose.  Of long sequences some rows are drawn.
+    choose; so are dead heads, whose queries or keys are the same for every token.  Of
+    long sequences some rows are drawn.
 
     Raises
     ------
     InputError
-        If the arrays do not fit each other, hold something that is not finite or does
-        not vary, or an option is not usable.
+        If the arrays do not fit each other, hold something that is not finite or vary
+        in no head, or an option is not usable.
     """
     if seed < 0 or seed != int(seed):
         raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
@@ -161,7 +169,9 @@ def divisor_value(divisor: str | float, d_k: int) -> float:
 def observe_model(
     model: Model, divisor: float, seed: int = 1, progress: Progress = lambda done: None
 ) -> Observation:
-    """Observe every head of a model.
+    """Observe every head of a model but dead ones.
+
+    These are heads whose queries or keys are the same for every token.
 
     ``progress`` is told how many are done.
     """
@@ -173,35 +183,58 @@ def observe_model(
         asked = {name: one for name, one in asked.items() if not one.permuted}
     heads = model.heads()
     views = []
-    overall: Stacks = {}
+    varied = np.zeros(2, dtype=bool)
+    total: Stacks = {}
     with threadpool_limits(limits=1, user_api="blas"):
         for done, head in enumerate(heads, start=1):
-            found = quantities(
-                sum_head(model, head, tuple(asked.values()), seed), divisor
-            )
-            for name, stack in found.items():
-                overall[name] = overall.get(name, 0.0) + stack / len(heads)
-            estimates = {name: estimate(stack) for name, stack in found.items()}
-            views.append(HeadView(head, estimates, diagnose(estimates)))
-            case = Located(part=f"layer {head.layer}, head {head.head}", d_k=model.d_k)
-            evidence.found[case] = {
-                check: made.estimate(found, model.d_k)
-                for check, made in evidence.checks.items()
-            }
-            if views[-1].diagnosis.failing:
-                evidence.unmet.add(case)
+            varies = _vary(model, head)
+            varied |= varies
+            if varies.all():
+                found = quantities(
+                    sum_head(model, head, tuple(asked.values()), seed), divisor
+                )
+                for name, stack in found.items():
+                    total[name] = total.get(name, 0.0) + stack
+                estimates = {name: estimate(stack) for name, stack in found.items()}
+                views.append(HeadView(head, estimates, diagnose(estimates)))
+                part = f"layer {head.layer}, head {head.head}"
+                case = Located(part=part, d_k=model.d_k)
+                evidence.found[case] = {
+                    check: made.estimate(found, model.d_k)
+                    for check, made in evidence.checks.items()
+                }
+                if views[-1].diagnosis.failing:
+                    evidence.unmet.add(case)
             progress(done)
-    judge = Judge(evidence, error_rate_of(claims, len(heads)))
+    if not views:
+        sides = [name for name, some in zip("qk", varied, strict=True) if not some]
+        raise InputError(
+            f"{sides[0] if sides else 'q and k'} must vary from token to token, got "
+            "zero variance in every head"
+        )
+    judge = Judge(evidence, error_rate_of(claims, len(views)))
     return Observation(
         model,
         divisor,
         seed,
         tuple(views),
-        {name: estimate(stack) for name, stack in overall.items()},
+        {name: estimate(stack / len(views)) for name, stack in total.items()},
         tuple(
             (claim.id, one) for claim in claims for one in judge.judge_meanings(claim)
         ),
     )
+
+
+def _vary(model: Model, head: Head) -> NDArray[np.bool_]:
+    """Tell whether queries, and keys, are not the same for every token."""
+    firsts = [entries[0] for entries in model.read(head, 0)]
+    found = np.zeros(2, dtype=bool)
+    for sequence in range(len(model.sequences)):
+        for side, entries in enumerate(model.read(head, sequence)):
+            found[side] |= (entries != firsts[side]).any()
+        if found.all():
+            break
+    return found
 
 
 def tidy(observation: Observation) -> pd.DataFrame:

@@ -116,10 +116,7 @@ def open_files(
     for path in paths:
         if path.suffix not in KINDS:
             raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
-        if not path.is_file():
-            raise InputError(f"file must be there, got {str(path)!r}")
-        with reading("file", path):
-            path.open("rb").close()
+        _require_file(path)
     if len(kinds) > 1:
         raise InputError(f"files must be of one kind, got {', '.join(sorted(kinds))}")
     if names is not None and kinds == {".npy"}:
@@ -151,6 +148,16 @@ def open_files(
         tensors = {name: {(): one} for name, one in found.items()}
         sources.append(_make_source(tensors, axes, left=left))
     return make_model(sources, causal=causal)
+
+
+def _require_file(path: Path) -> None:
+    """Refuse what is no file that can be read; pipes and devices are not opened."""
+    with reading("file", path):
+        if not path.exists():
+            raise InputError(f"file must be there, got {str(path)!r}")
+        if not path.is_file():
+            raise InputError(f"file must be a regular one, got {str(path)!r}")
+        path.open("rb").close()
 
 
 def read_names(typed: str | None) -> dict[str, str]:

@@ -46,8 +46,12 @@ def print_observed(
         print_lines(f"  {say_without_evidence(size)}")
     for name, heads in view.warnings.items():
         if heads:
-            few = " ".join(heads[:MOST_LINES]) + " ..." * (len(heads) > MOST_LINES)
-            print_lines(f"over training, {name} (layer, head): {few}")
+            print_lines(f"over training, {name} (layer, head): {_list(heads)}")
+    if dead := [f"({layer}, {head})" for layer, head in view.record["dead"]]:
+        print_lines(
+            "left out, since queries or keys are the same for every token (layer, "
+            f"head): {_list(dead)}"
+        )
     console = open_console(sys.stdout, highlight=False)
     headings = ("layer", "head", "Var(q.k)", "within rows", "divided", "right divisor")
     rows = []
@@ -70,3 +74,7 @@ def print_observed(
         console.print("fewer than 5 sequences: these tokens are described, no more")
     for path in written:
         print_lines(path)
+
+
+def _list(heads: Sequence[str]) -> str:
+    return " ".join(heads[:MOST_LINES]) + " ..." * (len(heads) > MOST_LINES)

@@ -117,6 +117,7 @@ def record_observation(observation: Observation) -> Record:
         "divisor": observation.divisor,
         "seed": observation.seed,
         "heads": heads,
+        "dead": [list(head) for head in observation.dead],
         "interpretations": interpretations,
     }
 
