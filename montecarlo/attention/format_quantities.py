@@ -64,8 +64,9 @@ def distinct_share(weights: Array) -> Array:
 
 def weight_error(weights: Array, exact: Array) -> Array:
     """Return half the sum of absolute errors of a row, 1 where the format overflows."""
-    error = 0.5 * np.abs(weights - exact).sum(axis=-1)
-    return np.where(np.isfinite(error), np.minimum(error, 1.0), 1.0)
+    with np.errstate(invalid="ignore"):
+        error = 0.5 * np.abs(weights - exact).sum(axis=-1)
+    return np.where(overflows(weights) > 0.0, 1.0, np.minimum(error, 1.0))
 
 
 @dataclass(frozen=True, slots=True)

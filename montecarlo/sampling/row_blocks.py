@@ -76,6 +76,8 @@ class Stack:
         As in `RowBlock`.
     scores : ndarray, shape (n_replicates, some rows, n_keys)
         Raw scores of the first rows.
+    compared : ndarray of float64, shape (n_replicates, other rows, n_keys)
+        As in `RowBlock`.
     """
 
     sums: list[RowSums]
@@ -86,6 +88,7 @@ class Stack:
     where: NDArray[np.intp]
     matching: Array
     scores: Floats
+    compared: Array
 
 
 def row_blocks(
@@ -120,9 +123,9 @@ def row_blocks(
     scores = np.concatenate([stack.scores for stack in stacks])
     spectral = measure_gaps(scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)])
     elements = measure_gaps(widen(scores[:, : costly_rows(ELEMENT_ROWS, n_keys)]))
-    squared_norm, variance, where, matching = (
+    squared_norm, variance, where, matching, compared = (
         np.concatenate([getattr(stack, name) for stack in stacks])
-        for name in ("squared_norm", "variance", "where", "matching")
+        for name in ("squared_norm", "variance", "where", "matching", "compared")
     )
     for number, divisor in enumerate(divisors):
         yield RowBlock(
@@ -133,7 +136,7 @@ def row_blocks(
             variance,
             where,
             matching,
-            scores,
+            compared,
             softmax_rows(spectral, divisor),
             softmax_rows(elements, divisor),
         )
@@ -179,17 +182,25 @@ def _reduce(
         gaps.variance,
         gaps.where,
         matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest),
-        scores[:, : _first_rows(point)],
+        scores[:, : costly_rows(SPECTRAL_ROWS, point.shape[1])],
+        _compared_scores(point, drawn),
     )
 
 
-def _first_rows(point: DesignPoint) -> int:
-    """Return how many rows of a replicate are looked at more closely."""
-    n_queries, n_keys = point.shape
-    costly = costly_rows(SPECTRAL_ROWS, n_keys)
-    if point.formats:
-        costly = max(costly, compared_rows(n_queries, n_keys))
-    return costly
+def _compared_scores(point: DesignPoint, drawn: Drawn) -> Array:
+    """Return the scores of the rows that number formats are compared on, in float64.
+
+    In float32, scores tie before any format rounds them: of 65,536 keys one in two
+    thousand shares its score with another.
+    """
+    rows = compared_rows(*point.shape) if point.formats else 0
+    queries = drawn.queries[:, :rows].astype(np.float64)
+    parts = [
+        queries @ keys.astype(np.float64).transpose(0, 2, 1)
+        for keys in (drawn.chunks() if rows else ())
+    ]
+    empty = np.empty((len(queries), 0, point.shape[1]))
+    return np.concatenate(parts, axis=-1) if parts else empty
 
 
 def _draw(point: DesignPoint, seed: int, indices: range) -> Drawn:
