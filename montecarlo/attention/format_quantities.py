@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from montecarlo.attention.number_formats import NumberFormat
+from montecarlo.attention.ranges import SHARE, Range
 from montecarlo.attention.softmax import Array
 
 
@@ -96,6 +97,11 @@ class FormatQuantity:
     indicator: bool = False
     words: str = ""
     tabled: bool = True
+
+    def within(self, n_keys: int) -> Range:
+        """Return the range of its values: each is a share, or an error up to 1."""
+        del n_keys
+        return SHARE
 
 
 FORMAT_QUANTITIES = {

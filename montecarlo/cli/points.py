@@ -167,6 +167,8 @@ def _tell_shortfall(
 def _why(measured: Measurement) -> str:
     if math.isnan(measured.ci_low):
         return "without the moments that it needs"
+    if math.isnan(measured.estimate):
+        return "but a bound: the quantile lies beyond what is counted"
     return f"after {measured.n_replicates} replicates, of which few make the variance"
 
 

@@ -13,7 +13,6 @@ from threadpoolctl import threadpool_limits
 from montecarlo.attention.divisors import DIVISORS, parse_divisor, split_pairs
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.quantities import is_indicator
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.domains import lacks
 from montecarlo.errors import InputError
@@ -121,10 +120,9 @@ class Effort:
         Infinite for an estimate of 0 with a relative error, NaN where there is no
         error, or still no interval.
         """
-        low, high = estimate.interval(POINTWISE)
         if math.isnan(estimate.std_error):
             return math.nan
-        if not math.isfinite(high - low):  # a few replicates make all of the variance
+        if not estimate.is_bounded:  # a few replicates make all of the variance
             n = estimate.n_replicates
             return 2.0 * n if n < PATIENCE else math.nan
         wanted = self.wanted(estimate)
@@ -278,8 +276,6 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
 
 def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measurement:
     low, high = estimate.interval(POINTWISE)
-    if is_indicator(key.quantity) and "/" not in key.divisor:
-        low, high = max(0.0, low), min(1.0, high)  # a t interval knows no ends
     exact = reference(key.quantity, point, key.divisor, key.summary)
     numbers = (estimate.value, estimate.std_error, low, high, estimate.n_replicates)
     known = (None, None) if exact is None else (exact.value, exact.error)

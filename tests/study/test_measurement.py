@@ -12,6 +12,7 @@ import html5lib
 import numpy as np
 import pytest
 
+from montecarlo.attention.grids import DEEP
 from montecarlo.calibration.card import read_card
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
@@ -167,12 +168,73 @@ def test_mean_of_rare_replicates_has_no_interval(capsys):
         "--divisor",
         "none",
     ]
-    wanted += ["--dependence", "planted(0.5)", "--quantity", "weight_max"]
+    wanted += ["--dependence", "planted(0.5)", "--quantity", "gradient_query"]
     assert main([*wanted, "--relative-error", "0.01", "--seed", "7"]) == 4
     assert f"fewer than {FEWEST_BEHIND_A_MEAN} replicates" in capsys.readouterr().out
     assert main([*wanted, "--relative-error", "0.01", "--seed", "7", "--json"]) == 4
     found = json.loads(capsys.readouterr().out)
-    assert (found["ci_low"], found["ci_high"]) == (None, None)
+    assert (found["ci_low"], found["ci_high"]) == (0.0, None)
+
+
+def test_mean_of_rare_weights_is_bounded():
+    """A weight is at most 1: where few replicates make all of the variance, its mean
+    has Hoeffding's interval, as a share has where all rows agree.
+    """
+    place = {"dependence": "planted(0.5)", "divisor": "none", "most": 128, "seed": 7}
+    weight, share = (
+        measure("gaussian", "gaussian", 256, 32, quantity=name, **place)
+        for name in ("weight_max", "saturated")
+    )
+    reach = math.sqrt(math.log(40.0) / 256.0)
+    assert 1.0 - reach < weight.estimate <= weight.ci_high == 1.0
+    assert weight.ci_low == pytest.approx(weight.estimate - reach, rel=1e-12)
+    assert 0.9 < share.ci_low <= share.estimate <= share.ci_high <= 1.0
+
+
+#: Quantities at a place where weights are 0 or 1 to many digits.
+EDGE = ("saturated", "weight_max", "inverse_participation", "entropy", "planted_weight")
+
+
+@pytest.mark.parametrize("divisor", ["none", "1e3"])
+def test_intervals_stay_within_the_range(divisor):
+    """Neither weights nor shares are below 0 or above 1, nor entropies above ln n, in
+    grids as in measurements.
+    """
+    place = {"n_keys": 32, "divisor": divisor, "dependence": "planted(0.5)"}
+    table = grid(d_k=64, quantity=EDGE, **place, most=128)
+    for row in table.to_dict("records"):
+        most = math.log(32.0) if row["quantity"] == "entropy" else 1.0
+        assert 0.0 <= row["ci_low"] <= row["estimate"] <= row["ci_high"] <= most
+    alone = measure(
+        "gaussian", "gaussian", 64, quantity="weight_max", most=128, **place
+    )
+    same = table[table.quantity.eq("weight_max")].iloc[0]
+    assert (alone.ci_low, alone.ci_high) == (same.ci_low, same.ci_high)
+
+
+def test_quantile_below_the_least_that_is_counted_is_a_bound(capsys):
+    """It has no estimate and no standard error, but an interval that ends where
+    counting begins; said in words, as null, and as an empty field.
+    """
+    place = {"dependence": "planted(0.5)", "divisor": "none", "most": 128}
+    names = ["jacobian_trace", "jacobian_spectral"]
+    table = grid(d_k=1024, n_keys=16, quantity=names, summary="median", **place)
+    assert table[["estimate", "std_error"]].isna().all(axis=None)
+    assert table.ci_low.eq(0.0).all()
+    assert table.ci_high.eq(DEEP.edges()[1]).all()
+    spread = measure(
+        "gaussian", "gaussian", 1024, 16, quantity=names[0], summary="spread", **place
+    )
+    assert math.isnan(spread.estimate)
+    assert (spread.ci_low, spread.ci_high) == (0.0, math.inf)
+
+    typed = ["--d-k", "1024", "--keys", "16", "--quantity", names[0], "--divisor"]
+    typed += ["none", "--summary", "median", "--dependence", "planted(0.5)"]
+    assert main([*typed, "--most", "128"]) == 4
+    text, told = capsys.readouterr()
+    assert f"estimate    at most {DEEP.edges()[1]:.8g}:" in text
+    assert "but a bound" in told
+    assert "nan" not in text
 
 
 #: Odd sizes, and divisors that no table has.
