@@ -144,11 +144,10 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
-        known = series[series["reference"].notna()]
         axes.plot(
-            known[x], known["reference"].astype(float), color=MUTED, linewidth=1.0
+            series[x], series["reference"].astype(float), color=MUTED, linewidth=1.0
         )
-        plot_estimates(axes, series[series["ci_low"].notna()], look, x)
+        plot_estimates(axes, series, look, x)
     sizes = rows[x].dropna().astype(float)
     if sizes.max() >= WIDE * sizes.min():
         powers_of_two(axes, sizes, 2)
