@@ -94,7 +94,7 @@ DIVISORS = {
 
 #: Every other divisor is compared with this one.
 BASELINE = "sqrt"
-#: What scores may be divided by: single precision holds what is left of them.
+#: What scores may be divided by.  Rows want more of it: see `require_spread`.
 LEAST_VALUE, MOST_VALUE = 1e-8, 1e20
 #: Far beyond any use, and so that no value overflows with sizes up to 2**20.
 MOST_POWER, LEAST_FACTOR, MOST_FACTOR = 8.0, 1e-30, 1e30

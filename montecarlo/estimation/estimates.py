@@ -24,6 +24,8 @@ from montecarlo.estimation.intervals import (
     t_quantile,
 )
 
+#: Rounding of a mean in double precision, as a part of it: eight of its last places.
+LAST_PLACES = 2.0**-50
 #: What single precision may leave of a value that is 1, or 0.
 ROUNDING = 1e-6
 #: One-sided error of the pointwise 95 % intervals of the tables.
@@ -116,8 +118,15 @@ class Estimate:
 
 
 def mean_estimate(values: Array) -> Estimate:
-    """Estimate a mean from one value per replicate."""
-    return _estimate(mean_moments(values), len(values))
+    """Estimate a mean from one value per replicate.
+
+    Where replicates differ, its standard error is at least what rounding leaves of it.
+    """
+    estimate = _estimate(mean_moments(values), len(values))
+    least = LAST_PLACES * abs(estimate.value)
+    if 0.0 < estimate.std_error < least:
+        return replace(estimate, std_error=least)
+    return estimate
 
 
 def _estimate(moments: Moments, n_replicates: int) -> Estimate:

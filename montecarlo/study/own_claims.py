@@ -29,7 +29,7 @@ from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.unjudged import unjudged
 from montecarlo.errors import InputError
 from montecarlo.names import look_up
-from montecarlo.sampling.affordable import require_affordable
+from montecarlo.sampling.affordable import require_affordable, require_spread
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.grid import Block, Dimension, Grid, Keys
@@ -250,6 +250,7 @@ def _require_places(check: Check, n_divisors: int) -> None:
             if why := lacks(check, point):
                 raise InputError(f"must have {check.quantity} everywhere, which {why}")
             require_affordable(point, n_divisors)
+            require_spread(point, check.divisor)
 
 
 def _fields(check: Check) -> tuple[str, ...]:

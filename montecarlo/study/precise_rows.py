@@ -29,7 +29,7 @@ from montecarlo.estimation.summaries import (
 from montecarlo.execution.tasks import finish
 from montecarlo.names import look_up
 from montecarlo.results.table import identity, row_id
-from montecarlo.sampling.affordable import require_affordable
+from montecarlo.sampling.affordable import require_affordable, require_spread
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.measured import Measurement
@@ -165,6 +165,7 @@ class PreciseRows:
         for point, rows in self.asked.items():
             for key in rows:
                 _require_row(point, key)
+                require_spread(point, key.divisor)
             require_affordable(point, len(self.divisors))
         self.budgets = {
             point: self.effort.budget(replicate_seconds(point, len(self.divisors)))

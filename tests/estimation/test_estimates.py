@@ -374,3 +374,15 @@ def test_a_value_that_cannot_be_is_left_to_be_seen(value):
     if math.isfinite(value):
         low, high = bounded_estimate(np.full(8, value), SHARE).interval(0.025)
         assert low > 1.0 or high < 0.0
+
+
+def test_a_mean_is_known_no_better_than_it_is_rounded():
+    """Values that differ in their last places have an error of at least eight of them;
+    those that agree, and those that differ by more, have their own.
+    """
+    values = 1.0 + 2.0**-52 * np.tile([0.0, 1.0], 2**12)
+    assert mean_estimate(values).std_error == pytest.approx(2.0**-50)
+    assert mean_estimate(np.ones(8)).std_error == 0.0
+    varied = mean_estimate(VALUES)
+    error = VALUES.std(ddof=1) / math.sqrt(len(VALUES))
+    assert varied.std_error == pytest.approx(error)
