@@ -130,7 +130,10 @@ def test_budget_is_kept():
             "--quantity score_variance --distribution cauchy",
             "distribution must be one of",
         ),
-        ("--quantity score_variance --relative-error 2", "between 0 and 1, got 2.0"),
+        (
+            "--quantity score_variance --relative-error 2",
+            "between 1e-12 and 1, got 2.0",
+        ),
         ("--row r0 --from nowhere", "run.json"),
         ("", "--quantity must be given"),
     ],
