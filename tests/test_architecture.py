@@ -47,7 +47,6 @@ FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "core
 PRESENTATION = {"matplotlib", "mpl_toolkits", "jinja2"}
 CLUSTER = {"dask", "distributed"}
 DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "urandom"}
-MOST_LINES = 300
 #: In one folder of report/: what is looked for is found by looking.
 MOST_FILES = 12
 #: Where a command imports: what takes long, within its work, which can be interrupted.
@@ -260,14 +259,6 @@ def late_imports(modules: dict[str, Module]) -> Iterator[str]:
                         yield f"{module.name}:{node.lineno} uses import_module"
 
 
-def length(modules: dict[str, Module]) -> Iterator[str]:
-    """No module is longer than 300 lines."""
-    for module in modules.values():
-        lines = len(module.source.splitlines())
-        if lines > MOST_LINES:
-            yield f"{module.name} has {lines} lines"
-
-
 def folders(modules: dict[str, Module]) -> Iterator[str]:
     """No folder of report/ holds more than 12 modules."""
     found = Counter(
@@ -308,7 +299,6 @@ RULES: dict[str, Rule] = {
         clusters,
         drawing,
         late_imports,
-        length,
         folders,
         names,
         relative,
@@ -414,7 +404,6 @@ BAD = [
     ("late_imports", "study", "class A:\n    def f(self):\n        import json", "f()"),
     ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),
     ("late_imports", "study", "from importlib import import_module", "study:1"),
-    ("length", "study", "x = 1\n" * 301, "301 lines"),
     ("folders", "report/figures/x", "", "13 modules"),
     ("names", "attention/utils", "", "called utils"),
     ("names", "attention/row_helpers", "", "called helpers"),
