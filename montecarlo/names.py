@@ -1,11 +1,14 @@
-"""What a user types: names, looked up in a table, folders and numbers.
+"""What a user types, or hands to a function: names, folders and numbers.
 
 What is none of these, or out of its limits, is refused by an `InputError`.
 """
 
 import difflib
+import math
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +23,12 @@ NONE = "none"
 MOST_DIGITS = 50
 MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
+#: Sizes up to here are floats; what can be sampled is far less.
+MOST_SIZE = 10**MOST_DIGITS
+#: Characters of what came that a message shows.
+MOST_SHOWN = 80
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_SHOWN
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
@@ -28,12 +37,13 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
     Where there is none, the message lists the known names and the nearest, if one is
     near; ``kind`` says what the table holds: ``"distribution"``, ``"claim"``.
     """
+    require_text(kind, name)
     if name in table:
         return table[name]
     near = difflib.get_close_matches(name, table, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     known = ", ".join(table)
-    raise InputError(f"{kind} must be one of {known}; got {name!r}.{hint}")
+    raise InputError(f"{kind} must be one of {known}; got {show(name)}.{hint}")
 
 
 def look_up_all(
@@ -96,3 +106,66 @@ def parse_decimal(name: str, typed: str) -> float:
         return float(typed)
     except ValueError:
         raise InputError(f"{name} must be a number, got {typed!r}") from None
+
+
+def show(value: object) -> str:
+    """Return what came for a message: its start, where it is long."""
+    text = " ".join(_SHORT.repr(value).split())
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+
+
+def require_text(name: str, value: object) -> str:
+    """Return an argument that must be a text."""
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a text, got {show(value)}")
+    return value
+
+
+def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
+    """Return an argument that must be a whole number within limits, as Python's.
+
+    Numbers of NumPy are numbers; True and False are none.
+    """
+    number = (
+        int(value) if isinstance(value, Integral) and not _is_truth(value) else None
+    )
+    if number is None or number < least:
+        raise InputError(
+            f"{name} must be an integer of at least {least}, got {show(value)}"
+        )
+    if most is not None and number > most:
+        raise InputError(f"{name} must be at most {most}, got {show(value)}")
+    return number
+
+
+def _is_truth(value: object) -> bool:
+    """Tell whether it is True or False, which are whole numbers to Python."""
+    return isinstance(value, bool)
+
+
+def require_number(name: str, value: object) -> float:
+    """Return an argument that must be a number, perhaps infinite, as a float."""
+    if isinstance(value, Real) and not _is_truth(value):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.nan
+        if not math.isnan(number):
+            return number
+    raise InputError(f"{name} must be a number, got {show(value)}")
+
+
+def require_error_rate(name: str, value: object) -> float:
+    """Return an argument that must be a nominal error rate: above 0, below one half."""
+    number = require_number(name, value)
+    if not 0.0 < number < 0.5:
+        raise InputError(f"{name} must lie between 0 and 0.5, got {show(value)}")
+    return number
+
+
+def require_executor(value: object) -> None:
+    """Refuse workers that are none."""
+    if value is not None and not callable(getattr(value, "submit", None)):
+        raise InputError(
+            f"executor must be a concurrent.futures.Executor, got {show(value)}"
+        )

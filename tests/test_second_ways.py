@@ -459,7 +459,8 @@ def format_values(point, divisor):
     values = defaultdict(list)
     for index in range(N):
         q, k = draw_matrices(point, SEED, index)
-        for scores in ((q @ k.T)[:16].astype(np.float64) / number).tolist():
+        raw = q[:16].astype(np.float64) @ k.T.astype(np.float64)
+        for scores in (raw / number).tolist():
             exact = weights_in(scores, "float64", "shifted_wide")
             for fmt in (*FORMATS, "float64"):
                 for way in ("naive", "naive_wide", "shifted", "shifted_wide"):
@@ -475,7 +476,7 @@ def format_values(point, divisor):
                         len(other) / len(row)
                     )
                     values["format_error", fmt, way].append(
-                        min(off, 1.0) if math.isfinite(off) else 1.0
+                        1.0 if lost else min(off, 1.0)
                     )
     return values
 

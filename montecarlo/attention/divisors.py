@@ -25,6 +25,7 @@ from montecarlo.attention.divisor_formulas import (
     typeset_formula,
 )
 from montecarlo.errors import InputError
+from montecarlo.names import show
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ DIVISORS = {
 
 #: Every other divisor is compared with this one.
 BASELINE = "sqrt"
-#: What scores may be divided by: single precision holds what is left of them.
+#: What scores may be divided by.  Rows want more of it: see `require_spread`.
 LEAST_VALUE, MOST_VALUE = 1e-8, 1e20
 #: Far beyond any use, and so that no value overflows with sizes up to 2**20.
 MOST_POWER, LEAST_FACTOR, MOST_FACTOR = 8.0, 1e-30, 1e30
@@ -147,17 +148,21 @@ def name_divisor(text: str) -> str:
     """
     parts = _split(text)
     if len(parts) > 2:
-        raise InputError(f"divisor must be one divisor or a ratio of two, got {text!r}")
+        raise InputError(
+            f"divisor must be one divisor or a ratio of two, got {show(text)}"
+        )
     clear = any(part in DIVISORS or part.startswith("(") for part in parts)
     if len(parts) == 2 and all(parts) and not clear:
         raise InputError(
             "divisor must have brackets around all of a fraction, (d_k/8), or around "
             "a part of a ratio of two divisors, d_k^0.6/(8): it could be either, got "
-            f"{text!r}"
+            f"{show(text)}"
         )
     names = [parse_divisor(part).name for part in parts]
     if len(names) == 2 and names[0] == names[1]:
-        raise InputError(f"divisor must be a ratio of two that differ, got {text!r}")
+        raise InputError(
+            f"divisor must be a ratio of two that differ, got {show(text)}"
+        )
     return "/".join(names)
 
 
@@ -194,17 +199,17 @@ def _parse_formula(formula: str) -> Divisor:
         raise InputError(
             f"divisor must be one of {', '.join(DIVISORS)}, a number above 0, or a "
             f"product of powers of d_k, n and ln(n) such as 2*d_k^0.6; "
-            f"got {formula!r}.{hint}"
+            f"got {show(formula)}.{hint}"
         ) from None
     if not LEAST_FACTOR <= found.factor <= MOST_FACTOR:
         raise InputError(
             f"divisor must have a factor between {LEAST_FACTOR:g} and {MOST_FACTOR:g}, "
-            f"got {formula!r}"
+            f"got {show(formula)}"
         )
     if max(map(abs, found[1:])) > MOST_POWER:
         raise InputError(
             f"divisor must have powers between -{MOST_POWER:g} and {MOST_POWER:g}, "
-            f"got {formula!r}"
+            f"got {show(formula)}"
         )
     for known in DIVISORS.values():
         if found == (known.factor, known.power, known.n_power, known.log_power):

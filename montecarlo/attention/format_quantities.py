@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from montecarlo.attention.number_formats import NumberFormat
+from montecarlo.attention.ranges import SHARE, Range
 from montecarlo.attention.softmax import Array
 
 
@@ -64,8 +65,9 @@ def distinct_share(weights: Array) -> Array:
 
 def weight_error(weights: Array, exact: Array) -> Array:
     """Return half the sum of absolute errors of a row, 1 where the format overflows."""
-    error = 0.5 * np.abs(weights - exact).sum(axis=-1)
-    return np.where(np.isfinite(error), np.minimum(error, 1.0), 1.0)
+    with np.errstate(invalid="ignore"):
+        error = 0.5 * np.abs(weights - exact).sum(axis=-1)
+    return np.where(overflows(weights) > 0.0, 1.0, np.minimum(error, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,11 @@ class FormatQuantity:
     indicator: bool = False
     words: str = ""
     tabled: bool = True
+
+    def within(self, n_keys: int) -> Range:
+        """Return the range of its values: each is a share, or an error up to 1."""
+        del n_keys
+        return SHARE
 
 
 FORMAT_QUANTITIES = {

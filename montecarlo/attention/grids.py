@@ -35,6 +35,11 @@ class LogGrid:
         """One bin for exact zero, then the grid."""
         return 1 + round((self.high - self.low) * self.per_decade)
 
+    @property
+    def open_bins(self) -> tuple[int, int]:
+        """The bins that also hold all that lies beyond the grid, on either side."""
+        return 1, self.n_bins - 1
+
     def bins(self, values: Array) -> Bins:
         """Return the bin of each value: 0 for exact zero, else 1 to n_bins - 1."""
         with np.errstate(divide="ignore"):
@@ -69,6 +74,14 @@ class SignedGrid:
         """The grid twice, and one bin for exact zero."""
         return 2 * self.sizes.n_bins - 1
 
+    @property
+    def open_bins(self) -> tuple[int, int]:
+        """The bins that also hold all that lies beyond the grid, on either side.
+
+        Not those next to zero: scores have no scale so small.
+        """
+        return 0, self.n_bins - 1
+
     def bins(self, values: Array) -> Bins:
         """Return the bin of each value: exact zero has the middle one."""
         size = self.sizes.bins(np.abs(values))
@@ -86,6 +99,8 @@ FINE = LogGrid(-7.0, 7.0, 512)
 #: Gradients, which reach far down: 3.7 % a bin; and their squares.
 DEEP = LogGrid(-60.0, 4.0, 64)
 DEEPER = LogGrid(-120.0, 8.0, 64)
+#: How much larger than its values the edge of a bin may be.
+WIDEST_BIN = 10.0 ** (1.0 / DEEP.per_decade) - 1.0
 #: Scores, and logarithms of sums of their exponentials: 0.45 % a bin.
 SIGNED = SignedGrid(FINE)
 Grid = LogGrid | SignedGrid

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from montecarlo.attention.ranges import ANY, NOT_NEGATIVE, Range
 from montecarlo.attention.softmax import Array
 
 #: Means over a block of pairs that the quantities of pairs are made of.
@@ -40,6 +41,8 @@ class PairQuantity:
         Whether it has a value under each divisor, or one for all.
     interval_scale : Scale or None
         Where its interval is made, if not as it is.
+    within : (float, float)
+        The range of its values.
     words : str
         What it is, in English: a message, to be translated.
     """
@@ -51,6 +54,7 @@ class PairQuantity:
     moments: float
     divided: bool = True
     interval_scale: "Scale | None" = None
+    within: Range = NOT_NEGATIVE
     words: str = ""
 
 
@@ -128,6 +132,7 @@ PAIR_QUANTITIES = {
             lambda m, d: m["s"],
             1,
             3.0,
+            within=ANY,
             words="mean of the scores, products of a query and a key",
         ),
         PairQuantity(
@@ -172,6 +177,7 @@ PAIR_QUANTITIES = {
             12.0,
             divided=False,
             interval_scale=RECIPROCAL,
+            within=(-2.0, math.inf),
             words="excess kurtosis of the scores: how heavy their tails are",
         ),
         PairQuantity(
@@ -181,6 +187,7 @@ PAIR_QUANTITIES = {
             0,
             0.0,
             divided=False,
+            within=(-GAP_NORMAL, 1.0 - GAP_NORMAL),
             words="distance of the scores' distribution from the normal one, "
             "at one point",
         ),

@@ -3,6 +3,7 @@
 from montecarlo.attention.format_quantities import FORMAT_QUANTITIES, FormatQuantity
 from montecarlo.attention.pairs import PAIR_QUANTITIES, PairQuantity
 from montecarlo.attention.quantiles import quantile_level
+from montecarlo.attention.ranges import Range
 from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
 
 QUANTITIES: dict[str, PairQuantity | RowQuantity | FormatQuantity] = {
@@ -27,6 +28,12 @@ def beyond_table(quantity: str, summary: str) -> tuple[tuple[str, str], ...]:
         return ()
     asked = quantile_level(summary) is not None and one.grid is not None
     return ((quantity, summary),) if asked else ()
+
+
+def range_of(name: str, n_keys: int | None) -> Range:
+    """Return the range of a quantity's values, and so of their means and quantiles."""
+    one = QUANTITIES[name]
+    return one.within if isinstance(one, PairQuantity) else one.within(n_keys or 0)
 
 
 def is_indicator(name: str) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention import softmax
-from montecarlo.attention.softmax import Array, RowSums, Scores, SoftmaxRows
+from montecarlo.attention.softmax import Array, RowSums, SoftmaxRows
 
 #: Rows of a replicate on which the costly quantities are evaluated: the spectral norm,
 #: and what is looked at key by key (the sorted weights, the elements p(1 - p)).
@@ -49,13 +49,14 @@ class RowBlock:
         The key of the largest score.
     matching : ndarray
         From `softmax.matching_gaps`; 0 where no key is planted.
-    scores : ndarray of float32, shape (n_replicates, some rows, n_keys)
-        Raw scores of the first rows.
+    compared : ndarray of float64, shape (n_replicates, some rows, n_keys)
+        Raw scores of the rows that number formats are compared on; none where a point
+        has no formats.
     spectral : SoftmaxRows
-        The first of these rows, for the spectral norm.
+        The first rows, for the spectral norm.
     elements : SoftmaxRows
-        The first of these rows in float64, for what is looked at key by key: single
-        exponentials of float32 end at 1e-38.
+        The first rows in float64, for what is looked at key by key: single exponentials
+        of float32 end at 1e-38.
     """
 
     sums: RowSums
@@ -65,7 +66,7 @@ class RowBlock:
     variance: Array
     where: NDArray[np.intp]
     matching: Array
-    scores: Scores
+    compared: Array
     spectral: SoftmaxRows
     elements: SoftmaxRows
 

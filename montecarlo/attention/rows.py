@@ -3,6 +3,7 @@
 A new one is one entry in `ROW_QUANTITIES`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ import numpy as np
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.grids import DEEP, DEEPER, FINE, SIGNED, Grid
 from montecarlo.attention.quantiles import QUANTILES
+from montecarlo.attention.ranges import ANY, NOT_NEGATIVE, SHARE, Range
 from montecarlo.attention.row_block import RowBlock
 from montecarlo.attention.softmax import Array
 
@@ -25,6 +27,11 @@ SHARES = 4.0
 RANKS = (1, 2, 3, 4, 5, 6, 8, 11, 16, 23, 32, 45, 64, 91, 128)
 #: Largest weights from which on a row counts as saturated, by the indicator's name.
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
+
+#: The largest norms that a softmax Jacobian can have.  Spectral: uᵀJu is the variance
+#: of u under the weights, at most a quarter of its squared range, and that is at most
+#: 2.  Frobenius, squared: with a = Σ p², Σ p³ is at least a², so it is at most a - a².
+MOST_SPECTRAL = MOST_FROBENIUS = 0.5
 
 MEAN = ("mean",)
 SKEWED = ("mean", "median", "q10", "q90")
@@ -65,6 +72,8 @@ class RowQuantity:
     typical_compared : bool
         Whether the table also compares typical rows of two divisors: their medians, and
         the share of the rows under one that lie above the mean under the other.
+    within : callable
+        Number of keys -> the range of its values.
     words : str
         What it is, in English: a message, to be translated.
     """
@@ -83,6 +92,7 @@ class RowQuantity:
     under: tuple[str, ...] = ()
     multiple_of: str = ""
     typical_compared: bool = False
+    within: Callable[[int], Range] = lambda n: ANY
     words: str = ""
 
     @property
@@ -124,7 +134,13 @@ def _saturation(name: str, threshold: float) -> RowQuantity:
     holds = _at_least(threshold)
     symbol, words = rf"\mathbb{{1}}[{holds}]", f"share of rows with ${holds}$"
     return RowQuantity(
-        name, symbol, evaluate, moments=SHARES, indicator=True, words=words
+        name,
+        symbol,
+        evaluate,
+        moments=SHARES,
+        indicator=True,
+        within=lambda n: SHARE,
+        words=words,
     )
 
 
@@ -138,6 +154,7 @@ def _among_saturated(quantity: RowQuantity, given: str) -> RowQuantity:
         grid=quantity.grid,
         given=given,
         under=("none",),
+        within=quantity.within,
         words=f"{quantity.words}, of rows with ${_at_least(SATURATED[given])}$ alone",
     )
 
@@ -153,6 +170,7 @@ _TRACE = RowQuantity(
     SKEWED,
     grid=DEEP,
     compared=True,
+    within=lambda n: (0.0, 1.0 - 1.0 / n),
     words="trace of the softmax Jacobian",
 )
 _FROBENIUS = RowQuantity(
@@ -163,6 +181,7 @@ _FROBENIUS = RowQuantity(
     grid=DEEP,
     compared=True,
     typical_compared=True,
+    within=lambda n: (0.0, MOST_FROBENIUS),
     words="Frobenius norm of the softmax Jacobian",
 )
 _QUERY = RowQuantity(
@@ -172,6 +191,7 @@ _QUERY = RowQuantity(
     SKEWED,
     grid=DEEP,
     compared=True,
+    within=lambda n: NOT_NEGATIVE,
     words="norm of the gradient by the query",
 )
 
@@ -183,6 +203,7 @@ ROW_QUANTITIES = {
             r"S^2",
             _row_variance,
             grid=FINE,
+            within=lambda n: NOT_NEGATIVE,
             words="variance of the scores within a row",
         ),
         RowQuantity(
@@ -198,6 +219,7 @@ ROW_QUANTITIES = {
             lambda b: softmax.weight_max(b.sums),
             SKEWED,
             grid=FINE,
+            within=lambda n: (1.0 / n, 1.0),
             words="largest weight of a row",
         ),
         RowQuantity(
@@ -212,6 +234,7 @@ ROW_QUANTITIES = {
             "H",
             lambda b: b.entropy,
             grid=FINE,
+            within=lambda n: (0.0, math.log(n)),
             words="entropy of a row of weights, in nats",
         ),
         RowQuantity(
@@ -221,6 +244,7 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=FINE,
             compared=True,
+            within=lambda n: (1.0, n),
             words="effective keys of a row: over how many it spreads",
         ),
         RowQuantity(
@@ -228,6 +252,7 @@ ROW_QUANTITIES = {
             r"\sum p^2",
             lambda b: softmax.inverse_participation(b.sums),
             grid=FINE,
+            within=lambda n: (1.0 / n, 1.0),
             words="sum of the squared weights of a row",
         ),
         _TRACE,
@@ -237,6 +262,7 @@ ROW_QUANTITIES = {
             r"\lVert J\rVert_F^2",
             lambda b: gradients.jacobian_frobenius_squared(b.sums),
             grid=DEEPER,
+            within=lambda n: (0.0, MOST_FROBENIUS**2),
             words="squared Frobenius norm of the softmax Jacobian",
         ),
         RowQuantity(
@@ -246,6 +272,7 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=DEEP,
             compared=True,
+            within=lambda n: (0.0, MOST_SPECTRAL),
             words="spectral norm of the softmax Jacobian",
         ),
         RowQuantity(
@@ -255,6 +282,7 @@ ROW_QUANTITIES = {
             SKEWED,
             grid=DEEP,
             compared=True,
+            within=lambda n: NOT_NEGATIVE,
             words="norm of the gradient by the scores before they are divided",
         ),
         _QUERY,
@@ -266,6 +294,7 @@ ROW_QUANTITIES = {
             grid=DEEP,
             compared=True,
             multiple_of="gradient_query",
+            within=lambda n: NOT_NEGATIVE,
             words="norm of the gradient by the query, times the divisor",
         ),
         RowQuantity(
@@ -273,6 +302,7 @@ ROW_QUANTITIES = {
             r"\lVert \lambda K^{\top} J v\rVert^2",
             lambda b: b.gradient_query**2,
             grid=DEEPER,
+            within=lambda n: NOT_NEGATIVE,
             words="squared norm of the gradient by the query",
         ),
         RowQuantity(
@@ -281,6 +311,7 @@ ROW_QUANTITIES = {
             lambda b: gradients.element_gradient(b.elements),
             SKEWED,
             grid=DEEP,
+            within=lambda n: (0.0, 0.25),
             words="derivative of a weight by its own score",
         ),
         RowQuantity(
@@ -291,6 +322,7 @@ ROW_QUANTITIES = {
             grid=FINE,
             compared=True,
             planted=True,
+            within=lambda n: SHARE,
             words="weight of the key that matches the query",
         ),
         RowQuantity(
@@ -300,6 +332,7 @@ ROW_QUANTITIES = {
             indicator=True,
             compared=True,
             planted=True,
+            within=lambda n: SHARE,
             words="share of rows whose matching key has the largest weight",
         ),
         RowQuantity(

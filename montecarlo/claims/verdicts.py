@@ -175,7 +175,7 @@ def join_verdicts(verdicts: Iterable[Verdict]) -> Verdict:
 def replicates_needed(
     estimate: Estimate, region: tuple[float, float], error_rate: float, budget: int
 ) -> int | None:
-    """Return how many replicates would decide an undecided case, about.
+    """Return about how many replicates in all would decide an undecided case.
 
     Parameters
     ----------
@@ -189,11 +189,38 @@ def replicates_needed(
     Returns
     -------
     int or None
-        None where it is more than a hundred budgets: too close to the edge.
+        More than there are.  None where it is more than a hundred budgets: too close to
+        the edge; or where there is no standard error.
+
+    Notes
+    -----
+    What is in the way is the side of the interval that decides which reaches across an
+    end of the region: it shrinks with the root of the number of replicates.  Where few
+    replicates make all of the variance that side has no end; then at least twice as
+    many are needed, and no fewer than a symmetric interval would take.
     """
-    distance = min(abs(estimate.value - end) for end in region if math.isfinite(end))
-    half = t_quantile(error_rate, estimate.n_replicates) * estimate.std_error
-    if distance == 0.0 or not math.isfinite(half):
+    value, n = estimate.value, estimate.n_replicates
+    low, high = estimate.ends(error_rate)  # a range that cuts it does not shrink
+    symmetric = t_quantile(error_rate, n) * estimate.std_error
+    if not math.isfinite(symmetric):
         return None
-    needed = math.ceil(estimate.n_replicates * (half / distance) ** 2)
+    least, most = region
+    if least <= estimate.within[0]:  # which nothing can cross
+        least = -math.inf
+    if most >= estimate.within[1]:
+        most = math.inf
+    below, above = (value - low, value - least), (high - value, most - value)
+    if value > most:  # out of the region, only one side is in the way
+        above, below = (0.0, math.inf), (value - low, value - most)
+    elif value < least:
+        above, below = (high - value, least - value), (0.0, math.inf)
+    ratios = [0.0]
+    for reach, distance in (below, above):
+        if distance == 0.0:
+            return None
+        if math.isfinite(distance):
+            unknown = max(symmetric, math.sqrt(2.0) * distance)
+            ratios.append((reach if math.isfinite(reach) else unknown) / distance)
+    ratio = max(ratios)
+    needed = max(n + 1, math.ceil(n * ratio**2))
     return needed if needed <= MOST_BUDGETS * budget else None

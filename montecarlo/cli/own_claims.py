@@ -24,6 +24,7 @@ from montecarlo.names import (
     parse_folder,
     parse_jobs,
     parse_seed,
+    require_error_rate,
 )
 from montecarlo.printing import print_lines
 from montecarlo.report.command import write_report
@@ -49,9 +50,9 @@ def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, in
     """
     outcomes = {name: name for name in FAIL_ON}
     fail_on = set(look_up_all("fail-on", arguments.fail_on or DEFAULT, outcomes))
-    error_rate = parse_decimal("error-rate", arguments.error_rate)
-    if not 0.0 < error_rate < 0.5:
-        raise InputError(f"error-rate must lie between 0 and 0.5, got {error_rate!r}")
+    error_rate = require_error_rate(
+        "error-rate", parse_decimal("error-rate", arguments.error_rate)
+    )
     seed, jobs = parse_seed(arguments.seed), parse_jobs(arguments.jobs)
     configure({"seed": seed, "jobs": jobs, "executor": arguments.executor})
     folder = None

@@ -148,7 +148,7 @@ def _tell_shortfall(
     """Say that the wanted error was not reached, and what would do."""
     if math.isnan(needed):
         return f"the wanted error was not reached: no interval {_why(measured)}"
-    if math.isinf(needed):
+    if math.isinf(needed) and measured.estimate == 0.0:
         return (
             "the wanted error was not reached: no error is a part of an estimate of 0; "
             "its interval is known, and --absolute-error says how small it is to be"
@@ -167,6 +167,8 @@ def _tell_shortfall(
 def _why(measured: Measurement) -> str:
     if math.isnan(measured.ci_low):
         return "without the moments that it needs"
+    if math.isnan(measured.estimate):
+        return "but a bound: the quantile lies beyond what is counted"
     return f"after {measured.n_replicates} replicates, of which few make the variance"
 
 

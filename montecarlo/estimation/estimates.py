@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from montecarlo.attention.pairs import Scale
+from montecarlo.attention.ranges import ANY, Range, clip
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import (
     Interval,
@@ -23,6 +24,10 @@ from montecarlo.estimation.intervals import (
     t_quantile,
 )
 
+#: Rounding of a mean in double precision, as a part of it: eight of its last places.
+LAST_PLACES = 2.0**-50
+#: What single precision may leave of a value that is 1, or 0.
+ROUNDING = 1e-6
 #: One-sided error of the pointwise 95 % intervals of the tables.
 POINTWISE = 0.025
 
@@ -34,6 +39,7 @@ class Estimate:
     Attributes
     ----------
     value : float
+        NaN where none is known; where there still are bounds, it lies within these.
     std_error : float
         NaN where fewer than two replicates, or too few moments, give none.
     n_replicates : int
@@ -42,6 +48,8 @@ class Estimate:
         Of the replicates.
     bounds : callable or None
         One-sided error rate -> Interval, where that does not come from the above.
+    within : (float, float)
+        The range of what is estimated, which intervals end with.
     """
 
     value: float
@@ -49,17 +57,45 @@ class Estimate:
     n_replicates: int
     skewness: float = 0.0
     bounds: Callable[[float], Interval] | None = None
+    within: Range = ANY
 
     def interval(self, error_rate: float) -> Interval:
         """Return the interval that misses on each side with this probability.
 
-        The probability lies between 0 and 0.5.
+        The probability lies between 0 and 0.5.  What lies beyond the range of the
+        quantity is cut off, which misses no value of it.
         """
+        low, high = self.ends(error_rate)
+        return Interval(clip(low, self.within), clip(high, self.within))
+
+    def ends(self, error_rate: float) -> Interval:
+        """Return the interval before its range cuts it."""
         if self.bounds is not None:
             return self.bounds(error_rate)
         return one_interval(
             self.value, self.std_error, self.skewness, self.n_replicates, error_rate
         )
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it is replicates that bound the interval, on both sides."""
+        low, high = self.ends(POINTWISE)
+        return math.isfinite(high - low)
+
+    def in_range(self, within: Range, slack: float = ROUNDING) -> "Estimate":
+        """Return the same estimate of a quantity whose values lie in a range.
+
+        Parameters
+        ----------
+        within : (float, float)
+        slack : float
+            How far beyond it rounding may leave a value, as a part of it.  One that is
+            farther off is wrong, and left as it is, to be seen.
+        """
+        value = clip(self.value, within)
+        if abs(value - self.value) > slack * max(1.0, abs(value)):
+            return self
+        return replace(self, value=value, within=within)
 
     def moments(self) -> Moments:
         """Return what the interval is made of."""
@@ -74,12 +110,20 @@ class Estimate:
             value=self.value * factor,
             std_error=self.std_error * factor,
             bounds=None if bounds is None else lambda rate: bounds(rate).times(factor),
+            within=(self.within[0] * factor, self.within[1] * factor),
         )
 
 
 def mean_estimate(values: Array) -> Estimate:
-    """Estimate a mean from one value per replicate."""
-    return _estimate(mean_moments(values), len(values))
+    """Estimate a mean from one value per replicate.
+
+    Where replicates differ, its standard error is at least what rounding leaves of it.
+    """
+    estimate = _estimate(mean_moments(values), len(values))
+    least = LAST_PLACES * abs(estimate.value)
+    if 0.0 < estimate.std_error < least:
+        return replace(estimate, std_error=least)
+    return estimate
 
 
 def _estimate(moments: Moments, n_replicates: int) -> Estimate:
@@ -87,8 +131,8 @@ def _estimate(moments: Moments, n_replicates: int) -> Estimate:
     return Estimate(value, error, n_replicates, skewness)
 
 
-def bounded_estimate(values: Array) -> Estimate:
-    """Estimate a mean of values between 0 and 1 from one value per replicate.
+def bounded_estimate(values: Array, within: Range) -> Estimate:
+    """Estimate a mean of values within finite bounds from one value per replicate.
 
     Notes
     -----
@@ -100,17 +144,19 @@ def bounded_estimate(values: Array) -> Estimate:
     Hoeffding (1963), Probability inequalities for sums of bounded random variables,
     J. Amer. Statist. Assoc. 58.
     """
-    estimate = mean_estimate(values)
+    estimate = mean_estimate(values).in_range(within)
     value, n = estimate.value, estimate.n_replicates
-    if estimate.std_error > 0.0 and math.isfinite(estimate.interval(POINTWISE).low):
+    is_wrong = estimate.within != within
+    if is_wrong or (estimate.std_error > 0.0 and estimate.is_bounded):
         return estimate
+    low, high = within
 
     def bounds(error_rate: float) -> Interval:
-        reach = math.sqrt(-math.log(error_rate) / (2.0 * n))
-        return Interval(max(0.0, value - reach), min(1.0, value + reach))
+        reach = (high - low) * math.sqrt(-math.log(error_rate) / (2.0 * n))
+        return Interval(max(low, value - reach), min(high, value + reach))
 
     error = half_width_error(bounds, max(2, n))
-    return Estimate(value, error, n, bounds=bounds)
+    return replace(estimate, std_error=error, skewness=0.0, bounds=bounds)
 
 
 def share_estimate(values: Array, n_rows: int) -> Estimate:
@@ -205,16 +251,19 @@ def product(parts: Sequence[tuple[Estimate, int]]) -> Estimate:
     def bounds(error_rate: float) -> Interval:
         share = error_rate / len(parts)
         intervals = [(part.interval(share), power) for part, power in parts]
-        return Interval(
-            math.prod(end(i, power, upper=False) for i, power in intervals),
-            math.prod(end(i, power, upper=True) for i, power in intervals),
-        )
+        low = math.prod(end(i, power, upper=False) for i, power in intervals)
+        high = math.prod(end(i, power, upper=True) for i, power in intervals)
+        # 0 over 0 may be anything
+        low, high = (low, high) if low >= 0.0 else (0.0, high)
+        return Interval(low, high if high >= 0.0 else math.inf)
 
+    n = min(part.n_replicates for part, _ in parts)
     value = math.prod(
         end(Interval(part.value, part.value), power, upper=True)
         for part, power in parts
     )
-    n = min(part.n_replicates for part, _ in parts)
+    if any(math.isnan(one) for one in (value, *(part.value for part, _ in parts))):
+        return Estimate(math.nan, math.nan, n, bounds=bounds)
     return Estimate(value, half_width_error(bounds, n), n, bounds=bounds)
 
 

@@ -37,8 +37,8 @@ class RowDistribution:
     n_replicates : int
     inside : slice
         The bins that hold rows, and one on either side: beyond, nothing changes.
-    least : float
-        No value lies below it.
+    grid : LogGrid or SignedGrid
+        What the rows were counted on.
     """
 
     edges: Array
@@ -47,7 +47,7 @@ class RowDistribution:
     skewness: Array
     n_replicates: int
     inside: slice
-    least: float = 0.0
+    grid: Grid
     _ends: dict[float, tuple[Array, Array]] = field(default_factory=dict, repr=False)
     _bounds: dict[tuple[float, float], Interval] = field(
         default_factory=dict, repr=False
@@ -98,7 +98,7 @@ def row_distribution(counts: Counts, grid: Grid, n_replicates: int) -> RowDistri
     nearest = np.arange(grid.n_bins).clip(inside.start, full) - inside.start
     share, error, skewness = (part[nearest] for part in found)
     return RowDistribution(
-        grid.edges(), share, error, skewness, n_replicates, inside, grid.least
+        grid.edges(), share, error, skewness, n_replicates, inside, grid
     )
 
 
@@ -175,8 +175,14 @@ def shares_of_some(sums: Array, rows: Array, n_replicates: int) -> Moments:
 
 
 def quantile_estimate(rows: RowDistribution, level: float) -> Estimate:
-    """Estimate a quantile; its interval inverts that of the distribution function."""
+    """Estimate a quantile; its interval inverts that of the distribution function.
+
+    Where it lies beyond the grid that rows were counted on, there is no value and no
+    standard error: the interval, from there on, is what is known.
+    """
     bounds = partial(rows.bounds, level)
+    if int(bin_of(rows.share, level)) in rows.grid.open_bins:
+        return Estimate(math.nan, math.nan, rows.n_replicates, bounds=bounds)
     value = _crossing(rows.edges, rows.share, level)
     if rows.n_replicates < 2:
         return Estimate(value, math.nan, rows.n_replicates)
@@ -224,7 +230,7 @@ def _invert(rows: RowDistribution, ends: tuple[Array, Array], level: float) -> I
     low, high = ends
     first, last = (_place(int(bin_of(end, level)), rows) for end in (high, low))
     return Interval(
-        float(rows.edges[first - 1]) if first > 0 else rows.least,
+        float(rows.edges[first - 1]) if first > 0 else rows.grid.least,
         float(rows.edges[last]) if last < len(rows.edges) - 1 else math.inf,
     )
 

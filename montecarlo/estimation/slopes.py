@@ -100,4 +100,6 @@ def _exp(value: float) -> float:
 
 def _log(value: float) -> float:
     """Logarithm with ln 0 = -inf, also of what an interval pushed below 0."""
+    if math.isnan(value):
+        return value
     return math.log(value) if value > 0.0 else -math.inf

@@ -12,13 +12,16 @@ import numpy as np
 
 from montecarlo.attention.divisors import pairs_of, parse_divisor
 from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
+from montecarlo.attention.grids import WIDEST_BIN
 from montecarlo.attention.number_formats import compared_rows
 from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
 from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.quantities import QUANTITIES, is_indicator
+from montecarlo.attention.quantities import QUANTITIES, is_indicator, range_of
+from montecarlo.attention.ranges import NOT_NEGATIVE, SHARE, Range
 from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import (
+    ROUNDING,
     Estimate,
     bounded_estimate,
     jackknife,
@@ -163,8 +166,17 @@ class Summaries:
             made = self._make(key)
             if not has_interval(self.point, key.quantity):
                 made = replace(made, std_error=math.nan, skewness=0.0, bounds=None)
-            self._made[key] = made
+            self._made[key] = made.in_range(*self._range_of(key))
         return self._made[key]
+
+    def _range_of(self, key: RowKey) -> tuple[Range, float]:
+        """Return the range of what a row estimates, and how exactly it is kept."""
+        if key.summary == SHARE_ABOVE:
+            return SHARE, ROUNDING
+        if "/" in key.divisor or key.summary == QUANTILE_RATIO:
+            return NOT_NEGATIVE, ROUNDING  # only what is not negative is compared
+        within = range_of(key.quantity, self.point.n_keys)
+        return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
 
     def _make(self, key: RowKey) -> Estimate:
         base = getattr(QUANTITIES[key.quantity], "multiple_of", "")
@@ -194,8 +206,9 @@ class Summaries:
         values = self._column(key.divisor, name)
         if is_indicator(key.quantity):
             return share_estimate(values, rows)
-        if key.quantity in FORMAT_QUANTITIES:
-            return bounded_estimate(values)
+        within = range_of(key.quantity, n_keys)
+        if all(map(math.isfinite, within)):
+            return bounded_estimate(values, within)
         return mean_estimate(values)
 
     def _of_pairs(self, key: RowKey) -> Estimate:

@@ -45,18 +45,25 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
     quantity: Annotated[str, about("what is measured (`--list quantities`)")]
     summary: Annotated[str, about("`value` of pairs; mean or quantile over rows")]
     estimate: Annotated[
-        float | None, about("the estimate; empty: undefined", "the quantity's")
+        float | None,
+        about(
+            "the estimate; empty: undefined or, with an interval, a quantile beyond "
+            "what is counted, of which the interval is the bound",
+            "the quantity's",
+        ),
     ]
     std_error: Annotated[
         Error | None,
         about("its standard error; empty where there is none", "the quantity's"),
     ]
     ci_low: Annotated[
-        float | None, about("lower end of the 95 % interval", "the quantity's")
+        float | None,
+        about(
+            "lower end of the 95 % interval, within the quantity's range",
+            "the quantity's",
+        ),
     ]
-    ci_high: Annotated[
-        float | None, about("upper end of the 95 % interval", "the quantity's")
-    ]
+    ci_high: Annotated[float | None, about("upper end, likewise", "the quantity's")]
     n_replicates: Annotated[int, about("replicates it is made of", ge=1, le=2**40)]
     reference: Annotated[
         Finite | None, about("exact value; empty where none is known", "the quantity's")
@@ -142,10 +149,27 @@ def validate_table(path: Path) -> list[dict[str, str | None]]:
                 raise ResultsError(
                     f"{path.name}, line {number}, must leave empty what is no number"
                 )
+            if kind is MeasurementLine:
+                _require_interval(line, f"{path.name}, line {number},")
             lines.append(line)
     except (csv.Error, UnicodeDecodeError) as error:
         raise ResultsError(f"{path.name} must be a table, got none: {error}") from None
     return lines
+
+
+def _require_interval(line: dict[str, str | None], name: str) -> None:
+    """Make sure that estimate, error and interval go together."""
+    low, high = line["ci_low"], line["ci_high"]
+    if (low is None) != (high is None) or float(low or 0.0) > float(high or 0.0):
+        raise ResultsError(
+            f"{name} must have two ends of an interval in order, or none, got {low!r} "
+            f"and {high!r}"
+        )
+    if line["estimate"] is None and line["std_error"] is not None:
+        raise ResultsError(
+            f"{name} must have no std_error without an estimate, got "
+            f"{line['std_error']!r}"
+        )
 
 
 def _lines(

@@ -6,6 +6,7 @@ What is refused is an `InputError`: what it may take, and what it would.
 
 from functools import lru_cache
 
+from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.row_block import query_rows
 from montecarlo.errors import InputError
 from montecarlo.sampling.cost import replicate_seconds
@@ -14,6 +15,8 @@ from montecarlo.sampling.matrices import keys_at_once
 from montecarlo.sampling.rare_events import BLOCK
 
 GIBIBYTE = 2**30
+#: Standard deviation of the divided scores of a row, at least.
+LEAST_SPREAD = 1e-6
 #: Memory of one replicate, which each worker needs, and its time on one core.
 MOST_BYTES = GIBIBYTE
 MOST_SECONDS = 60.0
@@ -67,6 +70,25 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
         f"sizes must take at most {_memory(MOST_BYTES)} and {MOST_SECONDS:.0f} s a "
         f"replicate, got {named}: about {_memory(needed)} and {say_time(seconds)}"
     )
+
+
+@lru_cache(maxsize=4096)
+def require_spread(point: DesignPoint, divisor: str) -> None:
+    """Refuse a divisor that is beyond all use in a point, or a ratio with such a one.
+
+    Weights of rows differ from equal ones by about the standard deviation of their
+    scores, and what is said of them by its square: float64 holds no less.
+    """
+    for name in divisor.split("/"):
+        rule = parse_divisor(name)
+        if rule.needs_keys and not point.has_rows:
+            continue  # which is no divisor of pairs
+        left = point.row_spread / rule.value(point.d_k, point.n_keys)
+        if point.has_rows and left < LEAST_SPREAD:
+            raise InputError(
+                "divisor must leave the scores of a row a standard deviation of at "
+                f"least {LEAST_SPREAD:g}, got {name}: about {left:.2g}"
+            )
 
 
 def require_affordable_tail(d_k: int) -> None:

@@ -9,6 +9,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
+from montecarlo.names import show
 
 _NAME = re.compile(r"none|(pairs|planted)\((-?\d*\.?\d+(?:e-?\d+)?)\)")
 
@@ -51,7 +52,7 @@ def parse_dependence(name: str) -> Dependence:
     if match is None or not 0.0 <= rho <= 1.0:
         raise InputError(
             "dependence must be none, pairs(rho) or planted(rho) with 0 <= rho <= 1, "
-            f"got {name!r}"
+            f"got {show(name)}"
         )
     return Dependence(match[1] or "none", rho)
 

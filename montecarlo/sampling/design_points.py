@@ -5,6 +5,7 @@ nothing else, so a point gives the same numbers alone, in any grid, on any worke
 """
 
 import hashlib
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -163,6 +164,15 @@ class DesignPoint:
         if self.dependence != INDEPENDENT:  # each query needs a key of its own
             n_queries = min(n_queries, n_keys)
         return n_queries, n_keys
+
+    @property
+    def row_spread(self) -> float:
+        """Standard deviation of the undivided scores of a row, about: |q| times std(k).
+
+        Initialisations give entries a variance near 1, which they are counted with.
+        """
+        q, k = self.distribution_q, self.distribution_k
+        return math.sqrt(self.d_k) * math.hypot(q.mean, q.std) * k.std
 
     @property
     def is_large(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.names import look_up
+from montecarlo.names import look_up, show
 
 Draw = Callable[[Generator, tuple[int, ...]], NDArray[np.float32]]
 
@@ -239,7 +239,7 @@ def parse_distribution(name: str) -> Distribution:
     if rest[2] is not None:
         if rest[2] in given:
             raise InputError(
-                f"distribution must give each parameter once, got {name!r}"
+                f"distribution must give each parameter once, got {show(name)}"
             )
         given[rest[2]] = float(rest[3])
     mean, std = given.get("mean", 0.0), given.get("std", 1.0)
@@ -247,7 +247,7 @@ def parse_distribution(name: str) -> Distribution:
     if not (1e-6 <= std <= 1e6 and abs(mean) <= 1e3 * std):
         raise InputError(
             f"distribution must have 1e-6 <= std <= 1e6 and |mean| <= 1000 std, "
-            f"got {name!r}"
+            f"got {show(name)}"
         )
     distribution = look_up("distribution", family, {**DISTRIBUTIONS, **OWN})
     changed = [

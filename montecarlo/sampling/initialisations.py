@@ -15,7 +15,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.names import look_up
+from montecarlo.names import look_up, show
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 Floats = NDArray[np.float32]
@@ -86,7 +86,7 @@ def parse_initialisation(name: str) -> Initialisation | None:
         raise InputError(
             "initialisation must be empty or "
             "init(kind=...,norm=...,shape=...,width=N), "
-            f"got {name!r}"
+            f"got {show(name)}"
         )
     kind, norm, shape = match[1], match[2], match[3]
     look_up("initialisation", kind, WEIGHT_KINDS)

@@ -10,6 +10,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from montecarlo.errors import InputError
+from montecarlo.names import require_number, require_text, show
 from montecarlo.sampling.distributions import DISTRIBUTIONS, OWN, Distribution
 
 #: (generator, shape) -> entries of that shape.
@@ -57,9 +58,9 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     Raises
     ------
     InputError
-        If the name is taken or none, a moment cannot be, or what the sampler draws has
-        another shape or mean or, where there is a kurtosis, another variance.  The
-        kurtosis itself is believed.
+        If the name is taken or none, a moment cannot be, the sampler draws from
+        anything but its generator, or what it draws has another shape or mean or, where
+        there is a kurtosis, another variance.  The kurtosis itself is believed.
 
     Examples
     --------
@@ -70,10 +71,24 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     >>> measure(exponential.name, "gaussian", 16, quantity="score_variance").reference
     16.0
     """
-    if not _NAME.fullmatch(name) or name in {*DISTRIBUTIONS, "normal"}:
+    mean, std, kurtosis, moments = (
+        require_number(*one)
+        for one in (
+            ("mean", mean),
+            ("std", std),
+            ("kurtosis", kurtosis),
+            ("moments", moments),
+        )
+    )
+    if not callable(sampler):
+        raise InputError(f"sampler must be a function, got {show(sampler)}")
+    if not _NAME.fullmatch(require_text("name", name)) or name in {
+        *DISTRIBUTIONS,
+        "normal",
+    }:
         raise InputError(
             "name must be small letters, digits and underscores, and not one of "
-            f"{', '.join(DISTRIBUTIONS)}, got {name!r}"
+            f"{', '.join(DISTRIBUTIONS)}, got {show(name)}"
         )
     if not (math.isfinite(mean) and 0.0 < std < math.inf):
         raise InputError(f"std must be a number above 0, got {mean!r} and {std!r}")
@@ -110,19 +125,33 @@ class _Standardised:
     std: float
 
     def __call__(self, rng: Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
-        drawn = np.asarray(self.sampler(rng, shape), dtype=np.float64)
-        if drawn.shape != tuple(shape) or not np.isfinite(drawn).all():
+        found = self.sampler(rng, shape)
+        try:
+            drawn = np.asarray(found, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"sampler must give an array of numbers, got {show(found)}"
+            ) from None
+        with np.errstate(all="ignore"):
+            standard = ((drawn - self.mean) / self.std).astype(np.float32)
+        if drawn.shape != tuple(shape) or not np.isfinite(standard).all():
             raise InputError(
                 f"sampler must give finite entries of the shape {tuple(shape)}, got "
                 f"{drawn.shape}"
             )
-        return ((drawn - self.mean) / self.std).astype(np.float32)
+        return standard
 
 
 def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
-    """Draw once, and refuse what has not the moments that were said."""
+    """Draw, and refuse what is not drawn from the generator or has other moments."""
     shape = TRIED // 64, 64
-    values = draw(np.random.default_rng(1), shape).astype(np.float64)
+    first, again, other = (draw(np.random.default_rng(s), shape) for s in (1, 1, 2))
+    must = f"sampler of {name!r} must draw from its generator and nothing else, got"
+    if not np.array_equal(first, again):
+        raise InputError(f"{must} other entries from an equal one")
+    if np.array_equal(first, other):
+        raise InputError(f"{must} the same entries from another one")
+    values = first.astype(np.float64)
     n = values.size
     found = [("mean", draw.mean, float(values.mean()) * draw.std, draw.std / n**0.5)]
     if math.isfinite(kurtosis):

@@ -19,7 +19,6 @@ from montecarlo.attention.number_formats import (
     NUMBER_FORMATS,
     NumberFormat,
     combinations,
-    compared_rows,
     exponentials_in,
     softmax_in,
     weights_in,
@@ -227,8 +226,7 @@ def row_values(
 
 def _format_means(point: DesignPoint, block: RowBlock) -> Iterator[Array]:
     """Yield the means of the quantities of number formats, by replicate."""
-    divided = block.scores[:, : compared_rows(*point.shape)].astype(np.float64)
-    divided /= block.sums.divisor
+    divided = block.compared / block.sums.divisor
     exact = softmax_in(divided, NUMBER_FORMATS["float64"], "shifted_wide")
     before = "", False
     for number_format, softmax in format_combinations(point):

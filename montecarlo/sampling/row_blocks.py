@@ -1,7 +1,8 @@
 """Rows: some replicates, drawn and reduced to what their rows come to.
 
 Small replicates go through NumPy in stacks: a call costs as much as a thousand scores.
-All rows are exponentiated in float32, which is what scores come in.
+Rows are exponentiated in float32, which is what scores come in, but for those that are
+nearly flat.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,11 @@ from montecarlo.sampling.matrices import (
     keys_at_once,
 )
 
+#: Rows whose divided scores have a smaller standard deviation are exponentiated in
+#: float64.  Their entropies and traces vary as its square: down to here the rounding
+#: of float32 is a third of the standard error of 131072 replicates at most, and ten of
+#: them at a twentieth of it.
+FLAT = 1.0 / 64.0
 #: Scores, and entries of queries and keys, that go through NumPy at once; more
 #: replicates than this are looped over.
 SCORES_AT_ONCE = 2**18
@@ -76,6 +82,8 @@ class Stack:
         As in `RowBlock`.
     scores : ndarray, shape (n_replicates, some rows, n_keys)
         Raw scores of the first rows.
+    compared : ndarray of float64, shape (n_replicates, other rows, n_keys)
+        As in `RowBlock`.
     """
 
     sums: list[RowSums]
@@ -86,6 +94,7 @@ class Stack:
     where: NDArray[np.intp]
     matching: Array
     scores: Floats
+    compared: Array
 
 
 def row_blocks(
@@ -120,9 +129,9 @@ def row_blocks(
     scores = np.concatenate([stack.scores for stack in stacks])
     spectral = measure_gaps(scores[:, : costly_rows(SPECTRAL_ROWS, n_keys)])
     elements = measure_gaps(widen(scores[:, : costly_rows(ELEMENT_ROWS, n_keys)]))
-    squared_norm, variance, where, matching = (
+    squared_norm, variance, where, matching, compared = (
         np.concatenate([getattr(stack, name) for stack in stacks])
-        for name in ("squared_norm", "variance", "where", "matching")
+        for name in ("squared_norm", "variance", "where", "matching", "compared")
     )
     for number, divisor in enumerate(divisors):
         yield RowBlock(
@@ -133,7 +142,7 @@ def row_blocks(
             variance,
             where,
             matching,
-            scores,
+            compared,
             softmax_rows(spectral, divisor),
             softmax_rows(elements, divisor),
         )
@@ -164,13 +173,19 @@ def _reduce(
             for i in indices
         ]
     )
-    differences = differences_to_largest(vector.astype(np.float32), gaps)
+    vector = vector.astype(np.float32)
+    differences = differences_to_largest(vector, gaps)
+    flat = [point.row_spread / divisor < FLAT for divisor in divisors]
+    if any(flat):
+        wide = measure_gaps(widen(scores))
+        wide_differences = differences_to_largest(widen(vector), wide)
     planted, most = point.dependence.kind != "none", query_rows(point.shape[1])
     sums, products = [], []
-    for divisor in divisors:
-        rows = softmax_rows(gaps, divisor)
+    for divisor, is_flat in zip(divisors, flat, strict=True):
+        rows = softmax_rows(wide if is_flat else gaps, divisor)
         sums.append(rows.sums)
-        products.append(jacobian_times(rows, differences))
+        among = wide_differences if is_flat else differences
+        products.append(jacobian_times(rows, among))
     return Stack(
         sums,
         [gradient_scores(*pair) for pair in zip(sums, products, strict=True)],
@@ -179,17 +194,25 @@ def _reduce(
         gaps.variance,
         gaps.where,
         matching_gaps(scores, gaps) if planted else np.zeros_like(gaps.largest),
-        scores[:, : _first_rows(point)],
+        scores[:, : costly_rows(SPECTRAL_ROWS, point.shape[1])],
+        _compared_scores(point, drawn),
     )
 
 
-def _first_rows(point: DesignPoint) -> int:
-    """Return how many rows of a replicate are looked at more closely."""
-    n_queries, n_keys = point.shape
-    costly = costly_rows(SPECTRAL_ROWS, n_keys)
-    if point.formats:
-        costly = max(costly, compared_rows(n_queries, n_keys))
-    return costly
+def _compared_scores(point: DesignPoint, drawn: Drawn) -> Array:
+    """Return the scores of the rows that number formats are compared on, in float64.
+
+    In float32, scores tie before any format rounds them: of 65,536 keys one in two
+    thousand shares its score with another.
+    """
+    rows = compared_rows(*point.shape) if point.formats else 0
+    queries = drawn.queries[:, :rows].astype(np.float64)
+    parts = [
+        queries @ keys.astype(np.float64).transpose(0, 2, 1)
+        for keys in (drawn.chunks() if rows else ())
+    ]
+    empty = np.empty((len(queries), 0, point.shape[1]))
+    return np.concatenate(parts, axis=-1) if parts else empty
 
 
 def _draw(point: DesignPoint, seed: int, indices: range) -> Drawn:

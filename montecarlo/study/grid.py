@@ -160,6 +160,7 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
             raise InputError("grid must have at least one point, got none")
         for point in found:
             require_affordable(point, len(self.divisors))
+            self._require_divisors(point)
         for d, _ in self.tails:
             require_affordable_tail(d)
         order = {name: number for number, name in enumerate(DISTRIBUTIONS)}
@@ -183,6 +184,12 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
         for name in self.divisors:
             if (known := parse_divisor(name).name) != name:
                 raise InputError(f"divisors must be called {known!r}, got {name!r}")
+
+    def _require_divisors(self, point: DesignPoint) -> None:
+        """Refuse divisors that are beyond all use in a point."""
+        for divisor in map(parse_divisor, self.divisors):
+            if point.has_rows or not divisor.needs_keys:
+                divisor.value(point.d_k, point.n_keys)
 
     def budgets(self) -> dict[DesignPoint, Budget]:
         """Return the budget of every point."""

@@ -57,6 +57,8 @@ def say_case(case: CaseOutcome) -> tuple[str, str, str]:
         error = case.std_error or 0.0
         measured = round_to(case.estimate, error)
         measured += f" ± {round_to(error, error)}" if error else ""
+    elif case.simultaneous_high is not None:  # a quantile beyond what is counted
+        measured = f"at most {case.simultaneous_high:.4g}"
     least, most = case.region_low, case.region_high
     if least is not None and most is not None:
         claimed = f"{least:.4g} to {most:.4g}"

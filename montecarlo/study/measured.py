@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import QUANTITIES, range_of
+from montecarlo.attention.ranges import NOT_NEGATIVE, Range
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 
 #: What the summaries of rows are called.
@@ -32,7 +33,8 @@ def summary_words(summary: str) -> str:
 class Measurement:
     """One row of the table: the columns of measurements.csv.
 
-    Printed, it says of what it is, with as many digits as its error supports.
+    Printed, it says of what it is, with as many digits as its error supports.  A
+    quantile beyond what is counted has no estimate, but an interval that bounds it.
     """
 
     distribution_q: str
@@ -115,7 +117,7 @@ class Measurement:
     def lines(self) -> list[tuple[str, str]]:
         """Return names and values: estimate, interval, exact value, replicates."""
         error = self.std_error
-        estimate = round_to(self.estimate, error)
+        estimate = self._bound() or round_to(self.estimate, error)
         if error > 0.0:
             estimate += f" ± {round_to(error, error)}"
         found = [("estimate", estimate), ("95 %", self._interval())]
@@ -127,11 +129,25 @@ class Measurement:
             found.append(("exact", exact))
         return [*found, ("replicates", str(self.n_replicates))]
 
+    def _bound(self) -> str:
+        """Say where a quantile beyond what is counted lies; empty for an estimate."""
+        if not math.isnan(self.estimate) or math.isnan(self.ci_low):
+            return ""
+        if math.isfinite(self.ci_high):
+            return f"at most {self.ci_high:.8g}: smaller values are not told apart"
+        return f"at least {self.ci_low:.8g}: larger values are not told apart"
+
+    def _range(self) -> Range:
+        """Return what an interval without bounds would be."""
+        if "/" in self.divisor or self.summary == "spread":
+            return NOT_NEGATIVE
+        return range_of(self.quantity, self.n_keys)
+
     def _interval(self) -> str:
         """Return the interval, or why there is none."""
         if math.isnan(self.ci_low):
             return "none: the distribution lacks the moments that it needs"
-        if math.isinf(self.ci_low) and math.isinf(self.ci_high):
+        if math.isinf(self.ci_high) and (self.ci_low, self.ci_high) == self._range():
             return (
                 "none: nearly all of the variance comes from fewer than "
                 f"{FEWEST_BEHIND_A_MEAN} replicates"

@@ -6,12 +6,11 @@
 ('entropy', 128)
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict
-from itertools import chain, product
-from typing import Any
+from itertools import chain, islice, product
 
 import numpy as np
 import pandas as pd
@@ -23,11 +22,24 @@ from montecarlo.attention.quantities import QUANTITIES, beyond_table
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import RowKey, row_keys
 from montecarlo.execution.executors import make_executor
-from montecarlo.names import look_up
+from montecarlo.names import (
+    MOST_JOBS,
+    MOST_SHOWN,
+    MOST_SIZE,
+    look_up,
+    require_executor,
+    require_number,
+    require_text,
+    require_whole,
+    show,
+)
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.measured import Measurement
 from montecarlo.study.precise_rows import FIRST, RELATIVE_ERROR, Effort, PreciseRows
 from montecarlo.study.progress import progress_bar
+
+#: Points of a grid, and entries of each of its lists, at most.
+MOST_POINTS = 4096
 
 
 def measure(  # noqa: PLR0913 - each column that identifies a row is an option
@@ -86,19 +98,21 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     Raises
     ------
     InputError
-        If the point is not one, has no such row, or takes more than can be had.
+        If an argument is of another type or out of its range, the point is not one, has
+        no such row, or takes more than can be had.
     """
+    require_executor(executor)
     asked = ask(
         distribution_q,
         distribution_k,
-        _sizes(d_k)[0],
-        None if n_keys is None else _sizes(n_keys)[0],
+        d_k,
+        n_keys,
         dependence,
         initialisation,
         RowKey(
-            name_divisor(str(divisor)),
+            _name_divisor(divisor),
             quantity,
-            summary or "",
+            "" if summary is None else summary,
             number_format,
             softmax,
         ),
@@ -125,8 +139,20 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     Raises
     ------
     InputError
-        If a name is not known, or keys are missing.
+        If an argument is of another type, a name is not known, or keys are missing.
     """
+    texts = {
+        "distribution_q": distribution_q,
+        "distribution_k": distribution_k,
+        "dependence": dependence,
+        "initialisation": initialisation,
+        **key._asdict(),
+    }
+    for name, text in texts.items():
+        require_text(name, text)
+    d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
+    if n_keys is not None:
+        n_keys = require_whole("n_keys", n_keys, 2, MOST_SIZE)
     look_up("quantity", key.quantity, QUANTITIES)
     key = key._replace(summary=key.summary or _summary_of(key.quantity))
     if n_keys is None and key.quantity not in PAIR_QUANTITIES:
@@ -197,24 +223,45 @@ def grid(  # noqa: PLR0913 - as `measure`
     Raises
     ------
     InputError
-        If a name is not known, a quantity has no row at all, or a point is not one.
+        If an argument is of another type or out of its range, a name is not known, a
+        quantity has no row at all, or a point is not one.
     """
-    quantities = list(dict.fromkeys(_several(quantity)))
+    require_executor(executor)
+    if not isinstance(progress, bool | np.bool):
+        raise InputError(f"progress must be True or False, got {show(progress)}")
+    jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
+    names = [require_text("quantity", one) for one in _several("quantity", quantity)]
+    quantities = list(dict.fromkeys(names))
     if not quantities:
         raise InputError("quantity must name at least one, got none")
     for name in quantities:
         look_up("quantity", name, QUANTITIES)
+    if summary is not None:
+        require_text("summary", summary)
 
     def summary_of(name: str) -> str:
         return summary or _summary_of(name)
 
-    named = list(dict.fromkeys(name_divisor(str(one)) for one in _several(divisor)))
+    divisors = _several("divisor", divisor)
+    named = list(dict.fromkeys(map(_name_divisor, divisors)))
     singles, ratios = split_pairs(named)
-    both = distribution_q, distribution_k or distribution_q
+    both = (
+        require_text("distribution_q", distribution_q),
+        distribution_q
+        if distribution_k is None
+        else require_text("distribution_k", distribution_k),
+    )
+    require_text("dependence", dependence)
+    require_text("initialisation", initialisation)
+    sizes = _sizes("d_k", d_k, 1), _sizes("n_keys", n_keys, 2)
+    if (points := len(sizes[0]) * (1 + len(sizes[1]))) > MOST_POINTS:
+        raise InputError(
+            f"d_k and n_keys must make at most {MOST_POINTS} points, got {points}"
+        )
     of_pairs = [name for name in quantities if name in PAIR_QUANTITIES]
     of_rows = [name for name in quantities if name not in PAIR_QUANTITIES]
     asked: dict[DesignPoint, list[RowKey]] = {}
-    for d, n in product(_sizes(d_k), (*_sizes(n_keys), None)):
+    for d, n in product(sizes[0], (*sizes[1], None)):
         names = of_pairs if n is None else of_rows
         if not names:
             continue
@@ -229,8 +276,9 @@ def grid(  # noqa: PLR0913 - as `measure`
     found = {key.quantity for keys in asked.values() for key in keys}
     if missing := [name for name in quantities if name not in found]:
         raise InputError(
-            f"{missing[0]} must have a row of the summary {summary_of(missing[0])} at "
-            f"one of these points, with one of the divisors {', '.join(named)}; "
+            f"{missing[0]} must have a row of the summary "
+            f"{show(summary_of(missing[0]))} at one of these points, with one of the "
+            f"divisors {', '.join(named)[:MOST_SHOWN]}; "
             "quantities of rows need n_keys"
         )
     effort = Effort(seed, relative_error, absolute_error, first, most)
@@ -244,15 +292,38 @@ def grid(  # noqa: PLR0913 - as `measure`
     return table.astype({"n_keys": "Int64"})
 
 
-def _several(given: Any) -> list[Any]:  # noqa: ANN401 - one thing, or a list of such
-    """Return a list of what may be one alone."""
-    alone = isinstance(given, str) or not isinstance(given, Iterable)
-    return [given] if alone else list(given)
+def _several(name: str, given: object) -> list[object]:
+    """Return a list of what may be one alone; one that is too long is not gone through.
+
+    Raises
+    ------
+    InputError
+        If it is too long, or no list but something else that holds others.
+    """
+    if isinstance(given, Mapping | bytes | bytearray):
+        raise InputError(f"{name} must be one, or a list, got {show(given)}")
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    if getattr(given, "ndim", 1) == 0:  # an array of NumPy's that is none
+        return [given]
+    if isinstance(given, Sized) and len(given) > MOST_POINTS:
+        raise InputError(f"{name} must name at most {MOST_POINTS}, got {len(given)}")
+    found = list(islice(given, MOST_POINTS + 1))
+    if len(found) > MOST_POINTS:
+        raise InputError(f"{name} must name at most {MOST_POINTS}, got more")
+    return found
 
 
-def _sizes(given: Any) -> list[int]:  # noqa: ANN401 - a whole number, or a list
-    """Return whole numbers of any kind as Python's; others as they are, to be told."""
-    return [int(one) if isinstance(one, np.integer) else one for one in _several(given)]
+def _sizes(name: str, given: object, least: int) -> list[int]:
+    """Return whole numbers of any kind as Python's."""
+    return [require_whole(name, one, least, MOST_SIZE) for one in _several(name, given)]
+
+
+def _name_divisor(given: object) -> str:
+    """Return the name of a divisor, or of a ratio of two; a number is one, too."""
+    if isinstance(given, str):
+        return name_divisor(given)
+    return name_divisor(repr(require_number("divisor", given)))
 
 
 @contextmanager

@@ -28,8 +28,15 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.unjudged import unjudged
 from montecarlo.errors import InputError
-from montecarlo.names import look_up
-from montecarlo.sampling.affordable import require_affordable
+from montecarlo.names import (
+    MOST_SEED,
+    look_up,
+    require_error_rate,
+    require_executor,
+    require_whole,
+    show,
+)
+from montecarlo.sampling.affordable import require_affordable, require_spread
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.grid import Block, Dimension, Grid, Keys
@@ -59,13 +66,16 @@ def own_study(
         are added to it.
     seed : int
     error_rate : float
-        Nominal probability that any decided check is wrong.
+        Nominal probability that any decided check is wrong: above 0, below one half.
 
     Raises
     ------
-    ValueError
-        If the preset is not known, or a range holds sizes that cannot be sampled.
+    InputError
+        If the preset is not known, a number is out of its range, or a range holds sizes
+        that cannot be sampled.
     """
+    seed = require_whole("seed", seed, 0, MOST_SEED)
+    error_rate = require_error_rate("error_rate", error_rate)
     grid = fitting_grid(catalogue, look_up("preset", preset, PRESETS))
     return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
 
@@ -161,6 +171,7 @@ def judge(
     InputError
         If they are no claims, or speak of what cannot be sampled.
     """
+    require_executor(executor)
     catalogue = _catalogue_of(claims)
     study = own_study(catalogue, preset=preset, seed=seed, error_rate=error_rate)
     not_judged = list(find_unjudged(study))
@@ -176,6 +187,8 @@ def judge(
 def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
     if isinstance(claims, Mapping):
         return parse_catalogue(dict(claims), "claims", own=True)
+    if not isinstance(claims, Path | str):
+        raise InputError(f"claims must be a file, a text or a dict, got {show(claims)}")
     if isinstance(claims, Path) or "\n" not in claims:
         return read_own_catalogue(Path(claims))[0]
     try:
@@ -250,6 +263,7 @@ def _require_places(check: Check, n_divisors: int) -> None:
             if why := lacks(check, point):
                 raise InputError(f"must have {check.quantity} everywhere, which {why}")
             require_affordable(point, n_divisors)
+            require_spread(point, check.divisor)
 
 
 def _fields(check: Check) -> tuple[str, ...]:

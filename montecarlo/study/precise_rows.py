@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor, split_pairs
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.quantities import is_indicator
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.domains import lacks
 from montecarlo.errors import InputError
@@ -29,17 +27,20 @@ from montecarlo.estimation.summaries import (
     row_keys,
 )
 from montecarlo.execution.tasks import finish
-from montecarlo.names import look_up
+from montecarlo.names import MOST_SEED, look_up, require_number, require_whole, show
 from montecarlo.results.table import identity, row_id
-from montecarlo.sampling.affordable import require_affordable
+from montecarlo.sampling.affordable import require_affordable, require_spread
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.grid import MOST_REPLICATES
 from montecarlo.study.measured import Measurement
 from montecarlo.study.running import Advance
 from montecarlo.theory.references import reference
 
 #: Replicates at first, and the wanted standard error as a part of the estimate.
 FIRST, RELATIVE_ERROR = 128, 0.01
+#: What no sampling reaches, and no float64.
+LEAST_RELATIVE = 1e-12
 #: Replicates at most, unless asked for otherwise: so many, and what about a minute of
 #: one core samples; by the cost of a replicate, not by a clock, so that they are as
 #: many on every machine.
@@ -85,23 +86,29 @@ class Effort:
         Raises
         ------
         InputError
-            If an error is not above 0, or a number is below its least.
+            If an error is not above 0, or a number is out of its range.
         """
-        if not 0.0 < self.relative_error < 1.0:
+        relative = require_number("relative_error", self.relative_error)
+        if not LEAST_RELATIVE <= relative < 1.0:
             raise InputError(
-                f"relative_error must lie between 0 and 1, got {self.relative_error!r}"
+                f"relative_error must lie between {LEAST_RELATIVE:g} and 1, got "
+                f"{show(self.relative_error)}"
             )
-        if self.absolute_error is not None and not 0.0 < self.absolute_error < math.inf:
+        absolute = self.absolute_error
+        if absolute is not None and not (
+            0.0 < require_number("absolute_error", absolute) < math.inf
+        ):
             raise InputError(
-                f"absolute_error must be a number above 0, got {self.absolute_error!r}"
+                f"absolute_error must be a number above 0, got {show(absolute)}"
             )
-        for name, least in (("seed", 0), ("first", LEAST), ("most", LEAST)):
-            value = getattr(self, name)
-            whole = isinstance(value, int | np.integer) or value is None
-            if not whole or (value is not None and value < least):
-                raise InputError(
-                    f"{name} must be an integer of at least {least}, got {value!r}"
-                )
+        for name, least, most in (
+            ("seed", 0, MOST_SEED),
+            ("first", LEAST, MOST_REPLICATES),
+            ("most", LEAST, MOST_REPLICATES),
+        ):
+            if (value := getattr(self, name)) is not None or name != "most":
+                whole = require_whole(name, value, least, most)
+                object.__setattr__(self, name, whole)  # Python's, also of NumPy's
 
     def budget(self, seconds: float) -> Budget:
         """Return the budget of a point one of whose replicates takes so long."""
@@ -122,10 +129,9 @@ class Effort:
         Infinite for an estimate of 0 with a relative error, NaN where there is no
         error, or still no interval.
         """
-        low, high = estimate.interval(POINTWISE)
         if math.isnan(estimate.std_error):
             return math.nan
-        if not math.isfinite(high - low):  # a few replicates make all of the variance
+        if not estimate.is_bounded:  # a few replicates make all of the variance
             n = estimate.n_replicates
             return 2.0 * n if n < PATIENCE else math.nan
         wanted = self.wanted(estimate)
@@ -133,7 +139,8 @@ class Effort:
             return float(estimate.n_replicates)
         if wanted == 0.0:
             return math.inf
-        return estimate.n_replicates * (estimate.std_error / wanted) ** 2
+        ratio = estimate.std_error / wanted
+        return estimate.n_replicates * (ratio * ratio)  # a power of it may overflow
 
 
 @dataclass(slots=True)
@@ -168,6 +175,7 @@ class PreciseRows:
         for point, rows in self.asked.items():
             for key in rows:
                 _require_row(point, key)
+                require_spread(point, key.divisor)
             require_affordable(point, len(self.divisors))
         self.budgets = {
             point: self.effort.budget(replicate_seconds(point, len(self.divisors)))
@@ -281,8 +289,6 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
 
 def _measurement(point: DesignPoint, key: RowKey, estimate: Estimate) -> Measurement:
     low, high = estimate.interval(POINTWISE)
-    if is_indicator(key.quantity) and "/" not in key.divisor:
-        low, high = max(0.0, low), min(1.0, high)  # a t interval knows no ends
     exact = reference(key.quantity, point, key.divisor, key.summary)
     numbers = (estimate.value, estimate.std_error, low, high, estimate.n_replicates)
     known = (None, None) if exact is None else (exact.value, exact.error)

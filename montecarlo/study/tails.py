@@ -73,7 +73,7 @@ def _row(d_k: int, blocks: int, name: str, tail: Tail) -> tuple[object, ...]:
         value,
         tail.relative_error * value,
         max(0.0, value - half),
-        value + half,
+        min(1.0, value + half),
         blocks,
         exact,
         1e-9 * exact,

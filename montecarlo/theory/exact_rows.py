@@ -17,6 +17,7 @@ import numpy as np
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.errors import InputError
+from montecarlo.names import MOST_SIZE, require_number, require_whole, show
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.biased_rows import BIASED_NAMES, expect_biased_row
 from montecarlo.theory.causal_rows import mean_over_lengths
@@ -91,16 +92,22 @@ def expected_row(  # noqa: PLR0913 - what a row is
     >>> round(expected_row(1024, std=1.0, bias=7.43)["biased_weight"].value, 2)
     0.5
     """
-    if isinstance(n_keys, bool) or not 2 <= n_keys <= MOST_KEYS:
-        raise InputError(f"n_keys must lie between 2 and {MOST_KEYS}, got {n_keys!r}")
+    n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
+    bias = require_number("bias", bias)
+    if not isinstance(causal, bool | np.bool):
+        raise InputError(f"causal must be True or False, got {show(causal)}")
     if (std is None) == (d_k is None):
-        raise InputError(f"one of std and d_k must be given, got {std!r} and {d_k!r}")
+        raise InputError(
+            f"one of std and d_k must be given, got {show(std)} and {show(d_k)}"
+        )
     if std is None:
-        expect = _of_queries(d_k or 0, n_keys, str(divisor))
+        if not isinstance(divisor, str):
+            divisor = repr(require_number("divisor", divisor))
+        expect = _of_queries(require_whole("d_k", d_k, 1, MOST_SIZE), n_keys, divisor)
         if bias:
             raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
     else:
-        expect = _of_scores(std, bias)
+        expect = _of_scores(require_number("std", std), bias)
     found = expect(float(n_keys))
     if causal:
         # a row of one key: Z is its exponential, whose mean logarithm is the bias
@@ -133,9 +140,9 @@ def _of_queries(d_k: int, n_keys: int, divisor: str) -> Callable[[float], Expect
     number = divisor_value(name, point)
     if number is None:
         raise InputError(f"divisor must be one divisor, got {name!r}")
-    if (spread := math.sqrt(d_k) / number) > MOST_STD:
+    if not LEAST_STD <= (spread := math.sqrt(d_k) / number) <= MOST_STD:
         raise InputError(
-            f"sqrt(d_k) over the divisor must be at most {MOST_STD:g}, got {spread:g} "
-            f"for {name!r}"
+            f"sqrt(d_k) over the divisor must lie between {LEAST_STD:g} and "
+            f"{MOST_STD:g}, got {spread:g} for {name!r}"
         )
     return lambda n: expect_gaussian_length(d_k, n, 1.0 / number)

@@ -245,6 +245,16 @@ def test_errors_come_by_significand():
     assert half / single == pytest.approx(2.0**13, rel=0.2)
 
 
+def test_an_overflowing_sum_is_an_error_of_one():
+    """65,536 equal exponentials add up beyond float16: each weight is 1/inf = 0."""
+    scores = np.zeros((1, 65536))
+    weights = softmax_in(scores, HALF, "shifted_wide")
+    exact = softmax_in(scores, DOUBLE, "shifted_wide")
+
+    assert not weights.any()
+    assert weight_error(weights, exact) == 1.0
+
+
 def test_underflow():
     """What is exp(-20) of the largest is exactly 0 in float16, and not in bfloat16."""
     scores = np.array([[0.0, -20.0, -5.0, -100.0]])
@@ -270,7 +280,7 @@ NAN, INF = math.nan, math.inf
     [
         ([0.5, 0.25, 0.25, 0.0], 0.0, 0.25, 0.75, 0.0),
         ([0.25, 0.25, 0.25, 0.25], 0.0, 0.0, 0.25, 0.25),
-        ([0.0, 0.0, 0.0, 0.0], 1.0, 1.0, 0.25, 0.5),
+        ([0.0, 0.0, 0.0, 0.0], 1.0, 1.0, 0.25, 1.0),
         ([NAN, 0.0, 0.0, 0.0], 1.0, 0.75, 0.25, 1.0),
         ([INF, 0.25, 0.25, 0.0], 1.0, 0.25, 0.5, 1.0),
         ([0.0, 0.0, 0.0, 1.0], 0.0, 0.75, 0.5, 1.0),

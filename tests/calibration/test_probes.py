@@ -1,9 +1,9 @@
 """The report card says itself what of it is stale."""
 
 import json
-import math
 
 import pandas as pd
+import scipy.stats
 
 from montecarlo.calibration.bank import points, row_keys
 from montecarlo.calibration.card import (
@@ -13,14 +13,20 @@ from montecarlo.calibration.card import (
     find_uncounted,
     read_card,
 )
-from montecarlo.calibration.probes import NUMBERS, PROBES_FILE, probe
+from montecarlo.calibration.probes import (
+    NUMBERS,
+    PROBED,
+    PROBED_RATE,
+    PROBES_FILE,
+    SAME,
+    find_changes,
+    probe,
+)
 from montecarlo.calibration.rates import RowName
 from montecarlo.calibration.studies import studies_recipe
 from montecarlo.report.content.report_card import view_card
 from montecarlo.sampling.design_points import parse_point
 
-#: Relative: kernels of other processors differ by rounding.
-ROUNDING = 1e-6
 ABOUT = json.loads((FOLDER / "about.json").read_text(encoding="utf-8"))
 
 
@@ -30,29 +36,6 @@ def kept():
         FOLDER / PROBES_FILE, keep_default_na=False, na_values={"n_keys": [""]}
     )
     return table.astype({"context": "str", "n_keys": "Int64"})
-
-
-def find_changes(then, now):
-    """Return the rows that come out otherwise now, by the columns that name them.
-
-    Both as `probe` gives them; rows that only one of them has are none of these.
-    """
-    both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
-    found = []
-    for one in both.to_dict("records"):
-        pairs = [(one[f"{name}_then"], one[f"{name}_now"]) for name in NUMBERS]
-        if not all(is_same(*pair) for pair in pairs):
-            names = {name: one[name] for name in RowName._fields}
-            # JSON has no missing number
-            found.append({k: v for k, v in names.items() if not pd.isna(v)})
-    return found
-
-
-def is_same(then, now):
-    """Whether two numbers agree but for rounding; no number is itself."""
-    if math.isnan(then) or math.isnan(now):
-        return math.isnan(then) and math.isnan(now)
-    return math.isclose(then, now, rel_tol=ROUNDING, abs_tol=1e-12)
 
 
 def named(table):
@@ -103,9 +86,19 @@ def test_stale_rows_are_left_out():
     assert len(gaps)
 
 
+def moved(then, row, name, by):
+    """Probes of which one number of a row is moved by so many standard errors."""
+    error = (then.loc[row, "high"] - then.loc[row, "low"]) / 2.0
+    error /= scipy.stats.t.isf(PROBED_RATE, PROBED - 1)
+    now = then.copy()
+    now.loc[row, name] += by * error
+    return now
+
+
 def test_change_is_seen():
-    """A row whose value or end of an interval moves by a thousandth is named; rounding
-    and rows that one table lacks are not.
+    """A row whose value or end of an interval moves by more than a tenth of its
+    standard error is named; rounding and rows that one table lacks are not, nor is a
+    number near 0 that rounding moves by more than a part of itself.
     """
     place = [
         parse_point("laplace", "laplace", 4),
@@ -114,10 +107,13 @@ def test_change_is_seen():
     then = probe(3, place)
     assert find_changes(then, probe(3, place)) == []
     for name in NUMBERS:
-        moved = then.copy()
-        moved.loc[2, name] *= 1.001
-        (row,) = find_changes(then, moved)
+        (row,) = find_changes(then, moved(then, 2, name, 1.1 * SAME))
         assert row == {**then.loc[2, list(RowName._fields)].dropna().to_dict()}
-    rounded = then.assign(value=then["value"] * (1.0 + 1e-9))
-    assert find_changes(then, rounded) == []
+        assert find_changes(then, moved(then, 2, name, -0.9 * SAME)) == []
+    near = then.assign(value=then["value"].where(then.index != 2, 1e-9))
+    assert find_changes(near, moved(near, 2, "value", 1e-6)) == []
     assert find_changes(then, then.iloc[1:]) == []
+    exact = then.assign(low=then["value"], high=then["value"])
+    assert len(find_changes(exact, exact.assign(value=exact["value"] * 1.01))) == (
+        then["value"].ne(0.0).sum()
+    )

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.pairs import RECIPROCAL
+from montecarlo.attention.ranges import SHARE
 from montecarlo.estimation.estimates import (
     POINTWISE,
     Estimate,
@@ -300,13 +301,14 @@ def test_share_of_independent_rows_misses_as_seldom_as_it_says(p):
 @pytest.mark.parametrize("p", [0.001, 0.01, 0.05, 0.99])
 def test_rare_values_of_a_bounded_mean_are_allowed_for(p):
     """Where a mean hangs on few replicates, or on none of them, its interval misses at
-    most as often as promised: over all outcomes of 64 values that are 0 or 1.
+    most as often as promised: over all outcomes of 64 values that are -1 or 2.
     """
     for error_rate in (0.025, 1e-3):
         sides = np.zeros(2)
         for hits, weight in enumerate(scipy.stats.binom.pmf(np.arange(65), 64, p)):
-            estimate = bounded_estimate((np.arange(64) < hits).astype(float))
-            low, high = estimate.interval(error_rate)
+            values = 3.0 * (np.arange(64) < hits) - 1.0
+            estimate = bounded_estimate(values, (-1.0, 2.0))
+            low, high = ((1.0 + x) / 3.0 for x in estimate.interval(error_rate))
             sides += weight * np.array([high < p, low > p])
         assert (sides <= error_rate).all()
 
@@ -315,12 +317,12 @@ def test_bounded_mean_of_values_that_differ_is_a_mean():
     """Where many replicates make the variance, nothing is bounded beyond that."""
     values = np.random.default_rng(0).uniform(size=64)
 
-    assert bounded_estimate(values) == mean_estimate(values)
+    assert bounded_estimate(values, SHARE) == mean_estimate(values).in_range(SHARE)
 
 
 def test_bounded_mean_of_values_that_agree_is_not_certain():
     """All replicates alike: the interval is Hoeffding's, the error as wide as it."""
-    estimate = bounded_estimate(np.ones(32))
+    estimate = bounded_estimate(np.ones(32), SHARE)
     low, high = estimate.interval(1e-6)
 
     assert (low, high) == (pytest.approx(1.0 - math.sqrt(math.log(1e6) / 64.0)), 1.0)
@@ -340,3 +342,47 @@ def test_share_of_rows_that_agree_is_wide():
     assert together.high - together.low > 0.9 * (alone.high - alone.low)
     low, high = clopper_pearson(32_000, 64_000, 0.025)
     assert together.high - together.low > 10.0 * (high - low)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "expected"),
+    [
+        (0.99, 0.1, (0.79, 1.0)),
+        (0.01, 0.1, (0.0, 0.21)),
+        (0.5, 1.0, (0.0, 1.0)),
+        (0.5, math.nan, (math.nan, math.nan)),
+    ],
+)
+def test_an_interval_ends_with_its_range(value, error, expected):
+    """What lies beyond the range is cut off; no interval stays none; the standard
+    error is that of the replicates.
+    """
+    plain = Estimate(value, error, 2**20)
+    estimate = plain.in_range(SHARE)
+
+    assert estimate.interval(0.025) == pytest.approx(expected, abs=0.01, nan_ok=True)
+    assert (estimate.value, estimate.n_replicates) == (value, 2**20)
+    assert estimate.std_error == pytest.approx(error, nan_ok=True)
+    assert Estimate(1.0 + 1e-9, error, 2).in_range(SHARE).value == 1.0
+
+
+@pytest.mark.parametrize("value", [1.001, -0.001, math.inf])
+def test_a_value_that_cannot_be_is_left_to_be_seen(value):
+    """What lies beyond its range by more than rounding is wrong."""
+    wrong = Estimate(value, 1e-4, 2**20)
+    assert wrong.in_range(SHARE) == wrong
+    if math.isfinite(value):
+        low, high = bounded_estimate(np.full(8, value), SHARE).interval(0.025)
+        assert low > 1.0 or high < 0.0
+
+
+def test_a_mean_is_known_no_better_than_it_is_rounded():
+    """Values that differ in their last places have an error of at least eight of them;
+    those that agree, and those that differ by more, have their own.
+    """
+    values = 1.0 + 2.0**-52 * np.tile([0.0, 1.0], 2**12)
+    assert mean_estimate(values).std_error == pytest.approx(2.0**-50)
+    assert mean_estimate(np.ones(8)).std_error == 0.0
+    varied = mean_estimate(VALUES)
+    error = VALUES.std(ddof=1) / math.sqrt(len(VALUES))
+    assert varied.std_error == pytest.approx(error)

@@ -7,6 +7,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.pairs import PAIR_MEANS
+from montecarlo.attention.quantities import QUANTITIES, range_of
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, row_keys
@@ -48,6 +49,39 @@ def test_every_row_has_an_estimate(point):
         assert math.isfinite(estimate.value), key
         assert estimate.n_replicates == N
         assert math.isnan(estimate.std_error) != has_interval(point, key.quantity)
+
+
+EXTREME = [
+    parse_point("gaussian", "gaussian", d_k, n_keys, dependence, formats=True)
+    for d_k, n_keys in ((1, 2), (16, 2), (256, 2), (4, 33))
+    for dependence in ("none", "planted(0.9)")
+]
+
+
+@pytest.mark.parametrize("point", EXTREME, ids=lambda c: c.name)
+def test_values_lie_within_the_range_of_their_quantity(point):
+    """Whatever was drawn, uniform rows and one-hot ones; and so do their intervals."""
+    divisors = ("none", "sqrt", "1e4")
+    batch = sample(point, 1, 0, 12, divisors)
+    for (_, column), values in zip(
+        mean_columns(point, divisors), batch.means.T, strict=True
+    ):
+        name = column.partition("@")[0]
+        if name not in QUANTITIES or getattr(QUANTITIES[name], "given", ""):
+            continue
+        low, high = range_of(name, point.n_keys)
+        slack = 1e-6 * max(1.0, abs(low))  # single precision
+        assert low - slack <= values.min(), name
+        assert values.max() <= high + 1e-6 * high, name
+    summaries = Summaries(point, Samples(batch.means, batch.counts), divisors)
+    for key in row_keys(point, divisors):
+        estimate = summaries.estimate(key)
+        ends = estimate.interval(0.025)
+        if "/" in key.divisor or key.summary == "spread" or math.isnan(ends.low):
+            assert not ends.low < 0.0
+            continue
+        low, high = range_of(key.quantity, point.n_keys)
+        assert low <= ends.low <= ends.high <= high, key
 
 
 def test_divisors_scale_what_is_estimated_of_pairs():

@@ -26,6 +26,9 @@ def test_lines_are_read(tmp_path):
     (line,) = validate_table(table(tmp_path, MEASUREMENTS, ROW))
     assert (line["d_k"], line["initialisation"], line["ci_low"]) == ("4", None, "-inf")
     assert len(validate_table(table(tmp_path, CURVES, CURVE))) == 1
+    bound = ROW.replace("1.0,0.1,-inf,inf", ",,0.0,1e-60")
+    (line,) = validate_table(table(tmp_path, MEASUREMENTS, bound))
+    assert (line["estimate"], line["ci_high"]) == (None, "1e-60")
 
 
 @pytest.mark.parametrize(
@@ -35,6 +38,9 @@ def test_lines_are_read(tmp_path):
         (MEASUREMENTS, ",4,256", ",four,256", "line 2, .*`int`.* at d_k, got 'four'"),
         (MEASUREMENTS, "1.0,0.1", "1.0,-0.1", ">= 0.* at std_error, got '-0.1'"),
         (MEASUREMENTS, "1.0,0.1", "nan,0.1", "must leave empty what is no number"),
+        (MEASUREMENTS, "1.0,0.1,-inf,inf", ",0.1,0.0,1.0", "std_error without an est"),
+        (MEASUREMENTS, "-inf,inf", ",inf", "two ends of an interval .* got None"),
+        (MEASUREMENTS, "-inf,inf", "2.0,1.0", "in order, or none, got '2.0' and '1.0'"),
         (MEASUREMENTS, "r0123456789a", "row", "at row_id, got 'row'"),
         (MEASUREMENTS, ",value", "", "must have 20 fields, got 19"),
         (MEASUREMENTS, ",value", ',"value', "must be a table, got none"),

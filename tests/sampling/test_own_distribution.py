@@ -8,6 +8,7 @@ import pytest
 from montecarlo import distribution, grid, judge, measure
 from montecarlo.errors import InputError
 from montecarlo.sampling.distributions import OWN, parse_distribution
+from montecarlo.sampling.own_distribution import TRIED
 
 EXPONENTIAL = np.random.Generator.standard_exponential
 
@@ -77,6 +78,11 @@ def test_it_is_judged():
     assert judge({"claim": [claim]})["claims"][0]["verdict"] == "supported"
 
 
+#: Draws with the right moments that do not come from the generator.
+FIXED = np.random.default_rng(3).exponential(size=TRIED)
+OTHER = np.random.default_rng(4)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -84,7 +90,8 @@ def test_it_is_judged():
         ({"name": "normal"}, "name must"),
         ({"name": "Mine!"}, "name must"),
         ({"std": 0.0}, "std must"),
-        ({"mean": math.nan}, "std must"),
+        ({"mean": math.nan}, "mean must"),
+        ({"mean": math.inf}, "std must"),
         ({"kurtosis": 0.5}, "kurtosis must"),
         ({"kurtosis": math.inf}, "kurtosis must"),
         ({"moments": 3.0}, "kurtosis must"),
@@ -93,6 +100,12 @@ def test_it_is_judged():
         ({"std": 1.1}, "variance that was said"),
         ({"sampler": lambda rng, shape: rng.random(3)}, "of the shape"),
         ({"sampler": lambda rng, shape: np.full(shape, np.nan)}, "finite"),
+        ({"sampler": lambda rng, shape: np.full(shape, "1,0")}, "array of numbers"),
+        ({"sampler": lambda rng, shape: FIXED.reshape(shape)}, "nothing else"),
+        (
+            {"sampler": lambda rng, shape: OTHER.exponential(size=shape)},
+            "nothing else",
+        ),
     ],
 )
 def test_what_it_is_not_is_refused(change, message):

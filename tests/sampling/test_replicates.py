@@ -315,8 +315,10 @@ def test_number_formats_change_nothing_else(point):
 
 def test_number_formats_are_those_of_the_first_rows():
     """Columns of number formats are means over the first rows of each replicate, for
-    every format, way of softmax, quantity and divisor.
+    every format, way of softmax, quantity and divisor, of scores in float64.
     """
+    q, k = (x.astype(np.float64) for x in draw_matrices(FORMATS, SEED, 2))
+    raw = q[:FORMAT_ROWS] @ k.T
     columns = mean_columns(FORMATS, ("none", "sqrt"))
     measured = dict(
         zip(
@@ -324,7 +326,8 @@ def test_number_formats_are_those_of_the_first_rows():
         )
     )
     for divisor in ("none", "sqrt"):
-        scores, exact = (x[:FORMAT_ROWS] for x in rows_by_hand(FORMATS, 2, divisor))
+        scores = raw / DIVISORS[divisor].value(FORMATS.d_k)
+        exact = softmax_in(scores, NUMBER_FORMATS["float64"], "shifted_wide")
         for number_format in NUMBER_FORMATS.values():
             for softmax in SOFTMAXES:
                 weights = softmax_in(scores, number_format, softmax)
@@ -339,6 +342,18 @@ def test_number_formats_are_those_of_the_first_rows():
                     )
     names = [name for _, name in columns if "@" in name]
     assert len(names) == 2 * 4 * 4 * 4
+
+
+def test_scores_do_not_tie_before_they_are_rounded():
+    """In float64 all weights of a long row differ.  Of 16,384 scores in float32 dozens
+    tie; in float64 any two of all rows do with a probability of 1e-7.
+    """
+    point = parse_point("gaussian", "gaussian", 16, 2**14, formats=True)
+    values = sample(point, SEED, 0, 1, ("sqrt",)).means[0]
+    found = dict(zip(mean_columns(point, ("sqrt",)), values, strict=True))
+
+    assert found["sqrt", "format_distinct_share@float64@shifted_wide"] == 1.0
+    assert found["sqrt", "format_distinct_share@float32@shifted_wide"] < 1.0
 
 
 def test_number_formats_of_long_rows():

@@ -11,6 +11,7 @@ from montecarlo.training.retrieval import (
     KEY,
     N_KEYS,
     N_QUERIES,
+    WARM_UP,
     Weights,
     draw_sequences,
     draw_weights,
@@ -94,6 +95,37 @@ def test_a_run_that_diverges_is_a_result():
     run = train(SEED, draw_weights(SEED, 16), 1.0, "sgd", 1e200, steps=5)
     assert np.isinf(run.losses[-1])
     assert math.isfinite(run.losses[0])
+
+
+def adam_by_hand(epsilon, rate, steps):
+    """Weights after some steps of Adam, entry by entry, as its paper has them."""
+    data = [draw_sequences(SEED, step) for step in range(steps)]
+    start = draw_weights(SEED, 8)
+    entries = np.concatenate([start.queries.ravel(), start.keys.ravel()]).tolist()
+    means, squares = [0.0] * len(entries), [0.0] * len(entries)
+    for t in range(1, steps + 1):
+        now = Weights(*np.array(entries).reshape(2, *start.queries.shape))
+        _, by = loss_and_gradients(now, data[t - 1], 2.0)
+        slopes = [*by.queries.ravel().tolist(), *by.keys.ravel().tolist()]
+        for i, g in enumerate(slopes):
+            means[i] = 0.9 * means[i] + 0.1 * g
+            squares[i] = 0.999 * squares[i] + 0.001 * g * g
+            m, v = means[i] / (1.0 - 0.9**t), squares[i] / (1.0 - 0.999**t)
+            warm = min(1.0, t / WARM_UP)
+            entries[i] -= rate * warm * m / (math.sqrt(v) + epsilon)
+    return np.array(entries)
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 1e-3])
+def test_steps_of_adam_are_those_of_its_paper(epsilon):
+    """Epsilon beside the root of the squares, not in it: at 1e-3, which is as large as
+    these gradients, that moves weights by another amount.
+    """
+    weights = train(
+        SEED, draw_weights(SEED, 8), 2.0, "adam", 0.1, steps=3, epsilon=epsilon
+    ).weights
+    found = np.concatenate([weights.queries.ravel(), weights.keys.ravel()])
+    assert np.abs(found - adam_by_hand(epsilon, 0.1, 3)).max() < 1e-12
 
 
 def test_the_task_can_be_solved():

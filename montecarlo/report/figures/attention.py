@@ -83,9 +83,10 @@ def saturated_rows(measurements: DataFrame) -> DataFrame:
     Of Gaussian rows of the numbers of keys that have a line.
     """
     rows = gaussian_rows(measurements, quantity="saturated", summary="mean")
-    rows = with_interval(rows[rows["divisor"].isin(DIVISORS)])
+    rows = rows[rows["divisor"].isin(DIVISORS)]
     rows = rows[rows["d_k"].between(LEAST_D_K, MOST_D_K)]
-    return rows[rows["n_keys"].isin(key_counts(rows, LINE_KEYS, len(DASHES)))]
+    counts = key_counts(with_interval(rows), LINE_KEYS, len(DASHES))
+    return rows[rows["n_keys"].isin(counts)]
 
 
 def build_attention(measurements: DataFrame, curves: DataFrame) -> Figure | None:
@@ -157,7 +158,7 @@ def plot_saturated(axes: Axes, table: DataFrame) -> Axes:
 def pick_attention(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Average the largest weights of the rows drawn; pick a share of saturated rows."""
     largest = [weights.max(axis=1) for _, _, weights in example_weights(curves)]
-    rows = saturated_rows(measurements)
+    rows = with_interval(saturated_rows(measurements))
     rows = at_nearest(rows[rows["divisor"].eq("none")], "n_keys", N_KEYS)
     rows = at_nearest(rows, "d_k", FACT_D_K)
     if len(largest) < 2 or rows.empty:

@@ -103,8 +103,7 @@ def _plot_summaries(axes: Axes, rows: DataFrame, look: Look) -> Axes:
             plot_reference(axes, mine)
         else:
             plot_line(axes, mine, replace(look, dash=dash))
-    mean = with_interval(rows[rows["summary"].eq("mean")])
-    return plot_estimates(axes, mean, look)
+    return plot_estimates(axes, rows[rows["summary"].eq("mean")], look)
 
 
 def pick_gradients(measurements: DataFrame, _: DataFrame) -> Fact | None:
@@ -119,8 +118,9 @@ def pick_gradients(measurements: DataFrame, _: DataFrame) -> Fact | None:
 def build_gradient_ratio(measurements: DataFrame, _: DataFrame) -> Figure | None:
     """Build the mean gradients without the divisor over those with it."""
     rows = gaussian_rows(measurements, divisor="none/sqrt", summary="mean")
-    rows = with_interval(rows[rows["quantity"].isin(QUANTITIES)])
-    n_keys = nearest(key_counts(rows, (RATIO_KEYS,), len(rows)), RATIO_KEYS)
+    rows = rows[rows["quantity"].isin(QUANTITIES)]
+    counts = key_counts(with_interval(rows), (RATIO_KEYS,), len(rows))
+    n_keys = nearest(counts, RATIO_KEYS)
     if n_keys is None:
         return None
     rows = rows[rows["n_keys"].eq(n_keys)]

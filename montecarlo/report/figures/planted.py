@@ -42,7 +42,6 @@ def planted_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
         & measurements["summary"].eq("mean")
         & measurements["divisor"].isin(DIVISOR_LOOKS)
     ]
-    rows = with_interval(rows)
     if rows.empty:
         return rows.assign(alignment=0.0)
     rows = rows[rows["n_keys"].eq(rows["n_keys"].mode().max())]
@@ -53,7 +52,7 @@ def planted_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
 def build_planted(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build one column of panels for each alignment: weight above, rank below."""
     rows = planted_rows(measurements, curves)
-    sizes = rows.groupby("alignment")["d_k"].nunique()
+    sizes = with_interval(rows).groupby("alignment")["d_k"].nunique()
     shown = [a for a in sizes.index if sizes[a] >= FEWEST_POINTS][-MOST_COLUMNS:]
     if not shown:
         return None
@@ -91,7 +90,7 @@ def _plot_planted(axes: Axes, table: DataFrame) -> Axes:
 
 def pick_planted_weights(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the weight of the planted key under two divisors, at a common d_k."""
-    rows = planted_rows(measurements, curves)
+    rows = with_interval(planted_rows(measurements, curves))
     rows = rows[rows["quantity"].eq("planted_weight")]
     rows = rows[rows["alignment"].eq(rows["alignment"].max())]
     rows = at_nearest(rows, "d_k", FACT_D_K)

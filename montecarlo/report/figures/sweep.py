@@ -15,7 +15,7 @@ from pandas import DataFrame, Series, isna
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.errors import InputError
-from montecarlo.names import look_up
+from montecarlo.names import look_up, require_text, show
 from montecarlo.report.figures.drawing.palette import (
     BLUE,
     GREEN,
@@ -96,6 +96,8 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     >>> len(figure(frame).axes)
     1
     """
+    if not isinstance(frame, DataFrame):
+        raise InputError(f"frame must be a DataFrame, got {show(frame)}")
     lacking = {*COLUMNS, *VARIED} - {*frame.columns}
     if lacking or frame.empty:
         raise InputError(
@@ -104,8 +106,8 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
         )
     for name in frame["quantity"].unique():
         look_up("quantity", str(name), QUANTITIES)
-    if x not in {None, *SIZES}:
-        raise InputError(f"x must be 'd_k' or 'n_keys', got {x!r}")
+    if x is not None and require_text("x", x) not in SIZES:
+        raise InputError(f"x must be 'd_k' or 'n_keys', got {show(x)}")
     x = x or max(SIZES, key=lambda size: frame[size].nunique())
     varied = frame[[name for name in VARIED if name != x]].nunique().gt(1)
     names = list(varied.index[varied])
@@ -144,11 +146,10 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
-        known = series[series["reference"].notna()]
         axes.plot(
-            known[x], known["reference"].astype(float), color=MUTED, linewidth=1.0
+            series[x], series["reference"].astype(float), color=MUTED, linewidth=1.0
         )
-        plot_estimates(axes, series[series["ci_low"].notna()], look, x)
+        plot_estimates(axes, series, look, x)
     sizes = rows[x].dropna().astype(float)
     if sizes.max() >= WIDE * sizes.min():
         powers_of_two(axes, sizes, 2)

@@ -75,10 +75,11 @@ def _plot_losses(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
 
 def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
     """Draw the median, and the band between the outer tenths."""
-    wide = rows.pivot_table(index="x", columns="outcome", values="estimate")
-    band = wide.dropna()
+    wide = rows.pivot_table(
+        index="x", columns="outcome", values="estimate", dropna=False
+    )
     axes.fill_between(
-        band.index, band["q10"], band["q90"], color=look.colour, alpha=0.2, linewidth=0
+        wide.index, wide["q10"], wide["q90"], color=look.colour, alpha=0.2, linewidth=0
     )
     axes.plot(wide["median"], markevery=MARK_EVERY, linestyle=look.dash, **look.mark)
     return axes

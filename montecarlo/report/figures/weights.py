@@ -174,7 +174,9 @@ def _plot_weight_max(axes: Axes, table: DataFrame) -> Axes:
 
 
 def _plot_band(axes: Axes, rows: DataFrame, look: Look) -> Axes:
-    wide = rows.pivot_table(index="d_k", columns="summary", values="estimate")
+    wide = rows.pivot_table(
+        index="d_k", columns="summary", values="estimate", dropna=False
+    )
     if {"q10", "q90"} <= set(wide.columns):
         axes.fill_between(
             wide.index,
@@ -199,13 +201,12 @@ def _build_by_keys(
     drawn: DataFrame, plot: Callable[[Axes, DataFrame], Axes], y: str
 ) -> Figure | None:
     """Build one panel over d_k for each n; None without any."""
-    rows = with_interval(drawn)
-    counts = key_counts(rows, PANEL_KEYS, MOST_PANELS)
+    counts = key_counts(with_interval(drawn), PANEL_KEYS, MOST_PANELS)
     if not counts:
         return None
-    parts = [(f"$n = {n}$", rows[rows["n_keys"].eq(n)]) for n in counts]
+    parts = [(f"$n = {n}$", drawn[drawn["n_keys"].eq(n)]) for n in counts]
     figure = plot_panels(
-        plot, parts, rows["d_k"], [y] * len(parts), columns=2, height=2.4
+        plot, parts, drawn["d_k"], [y] * len(parts), columns=2, height=2.4
     )
     legend_above(figure, keys_of(DIVISOR_LOOKS, drawn["divisor"], line=True))
     return figure

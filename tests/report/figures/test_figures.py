@@ -97,6 +97,50 @@ def test_same_results_give_same_bytes(svgs, results, name):
         assert render_svg(FIGURES[name], turned, curves) == svgs[name]
 
 
+#: Figures that join estimates against d_k, down to the least of the small study.
+JOINED = ("effective-keys", "weight-max", "gradients", "gradient-ratio", "planted")
+
+
+def joined(figure: Figure) -> set[tuple[float, float]]:
+    """The x of both ends of each piece of a line of estimates; a point's twice."""
+    pieces = set()
+    for axes in figure.axes:
+        for line in axes.get_lines():
+            if line.get_color() == MUTED or line.get_linestyle() == "None":
+                continue
+            x, y = (np.asarray(v, float) for v in line.get_data())
+            pieces |= {
+                (a, a) for a, known in zip(x, np.isfinite(y), strict=True) if known
+            }
+            both = np.isfinite(y[:-1]) & np.isfinite(y[1:])
+            pieces |= set(zip(x[:-1][both], x[1:][both], strict=True))
+    return pieces
+
+
+@pytest.mark.parametrize("name", JOINED)
+@pytest.mark.parametrize("unknown", ["unbounded", "bound", "none"])
+def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
+    """Where there is no estimate, or an interval without bounds, a line ends."""
+    measurements, curves = results
+    planted = measurements["dependence"].str.startswith("planted")
+    further = measurements[planted & measurements["d_k"].eq(16)].assign(d_k=4)
+    table = pd.concat([measurements, further], ignore_index=True)
+    with house_style(name):
+        assert {(4, 16), (16, 64)} <= joined(FIGURES[name].build(table, curves))
+
+    at = table["d_k"].eq(16)
+    if unknown == "unbounded":
+        table.loc[at, ["ci_low", "ci_high"]] = -np.inf, np.inf
+    if unknown in {"bound", "none"}:
+        table.loc[at, ["estimate", "std_error", "reference"]] = np.nan
+    if unknown == "none":
+        table.loc[at, ["ci_low", "ci_high"]] = np.nan
+    with house_style(name):
+        pieces = joined(FIGURES[name].build(table, curves))
+    assert (4, 4) in pieces
+    assert not any(low <= 16 <= high for low, high in pieces)
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_holds_no_word(laid_out, name):
     """Axes, legends and titles carry symbols and numbers only."""

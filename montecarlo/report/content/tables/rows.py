@@ -32,9 +32,17 @@ def gaussian_rows(table: pd.DataFrame, **values: str | int) -> pd.DataFrame:
 
 
 def with_interval(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose interval is bounded: no point without its error bar."""
-    low, high = (table[end].abs() < np.inf for end in ("ci_low", "ci_high"))
-    return table[low & high]
+    """Return the rows with an estimate and a bounded interval.
+
+    Others are no points of a figure, and no line of one is drawn through their places.
+    """
+    return table[has_interval(table)]
+
+
+def has_interval(table: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell of each row whether it has an estimate and a bounded interval."""
+    numbers = table[["estimate", "ci_low", "ci_high"]]
+    return (numbers.abs() < np.inf).all(axis=1)
 
 
 def key_counts(table: pd.DataFrame, wanted: Iterable[int], most: int) -> list[int]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame, Series
 
 from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.report.content.tables.rows import has_interval, with_interval
 from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look, keep_looks
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
@@ -137,8 +138,11 @@ def plot_series(
 
 
 def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> Axes:
-    """Draw estimates with their intervals against d_k, or another column."""
-    table = table.sort_values(x)
+    """Draw estimates with their intervals against d_k, or another column.
+
+    Those whose interval has no bounds are left out.
+    """
+    table = with_interval(table).sort_values(x)
     value = table["estimate"].to_numpy()
     # Rounding may put an interval of width 0 a hair beside its estimate.
     low = np.maximum(value - table["ci_low"].to_numpy(), 0.0)
@@ -150,16 +154,20 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
 
 
 def plot_line(axes: Axes, table: DataFrame, look: Look) -> Axes:
-    """Join the estimates against d_k, to guide the eye."""
-    x, y = (table.sort_values("d_k")[name] for name in ("d_k", "estimate"))
-    axes.plot(x, y, color=look.colour, linestyle=look.dash, zorder=1.8)
+    """Join the estimates against d_k, to guide the eye.
+
+    The line breaks where one is missing, or its interval has no bounds.
+    """
+    table = table.sort_values("d_k")
+    y = table["estimate"].where(has_interval(table))
+    axes.plot(table["d_k"], y, color=look.colour, linestyle=look.dash, zorder=1.8)
     return axes
 
 
 def plot_reference(axes: Axes, table: DataFrame, _: Look | None = None) -> Axes:
     """Draw the exact values that theory gives against d_k, grey under the points."""
-    table = table[table["reference"].notna()].sort_values("d_k")
-    if len(table):
+    table = table.sort_values("d_k")
+    if table["reference"].notna().any():
         axes.plot(
             table["d_k"], table["reference"], color=MUTED, linewidth=1.1, zorder=1.6
         )
