@@ -110,9 +110,9 @@ def test_the_product_would_be_seen_to_be_square(monkeypatch):
 @pytest.mark.parametrize(
     ("sizes", "verdict"),
     [
-        ([(512, 8, 64), (768, 12, 64)], Verdict.REFUTED),
-        ([(64, 1, 64)], Verdict.SUPPORTED),
-        ([(512, 8, 64), (64, 1, 64)], Verdict.REFUTED),
+        ([(512, 8, 64), (768, 12, 64)], Verdict.CONTRADICTED_BY_RECORD),
+        ([(64, 1, 64)], Verdict.DOCUMENTED),
+        ([(512, 8, 64), (64, 1, 64)], Verdict.CONTRADICTED_BY_RECORD),
     ],
 )
 def test_the_input_dimension_is_that_of_one_head(sizes, verdict):
