@@ -116,9 +116,9 @@ def open_files(
     for path in paths:
         if path.suffix not in KINDS:
             raise InputError(f"file must end in {', '.join(KINDS)}, got {str(path)!r}")
-        if not path.is_file():
-            raise InputError(f"file must be there, got {str(path)!r}")
         with reading("file", path):
+            if not path.is_file():
+                raise InputError(f"file must be there, got {str(path)!r}")
             path.open("rb").close()
     if len(kinds) > 1:
         raise InputError(f"files must be of one kind, got {', '.join(sorted(kinds))}")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
 
-_NAME = re.compile(r"none|(pairs|planted)\((-?\d*\.?\d+(?:e-?\d+)?)\)")
+_NAME = re.compile(r"none|(pairs|planted)\((-?[0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\)")
 
 
 @dataclass(frozen=True, slots=True)
