@@ -8,7 +8,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, shorten
 from montecarlo.execution.executors import EXECUTORS
 from montecarlo.printing import printable
 
@@ -108,7 +108,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and leave with status 2."""
-        super().error(printable(message))
+        super().error(printable(shorten(message)))
 
 
 def require_values(arguments: argparse.Namespace) -> None:
