@@ -54,6 +54,13 @@ class UnfinishedError(RuntimeError):
         super().__init__(shorten(message))
 
 
+class NotReachedError(RuntimeError):
+    """What was asked for was not reached: there are no data for it."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shorten(message))
+
+
 @contextmanager
 def reading(name: str, path: object) -> Iterator[None]:
     """Translate what opening and reading a user's file raises.

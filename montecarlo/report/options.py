@@ -88,7 +88,8 @@ def read_options(
         return _repeat(arguments, typed)
     settings: dict[str, object] = {}
     if arguments.config:
-        settings |= parse_toml("config", read_small("config", Path(arguments.config)))
+        content = read_small("config", Path(arguments.config))
+        settings |= parse_toml(f"config {arguments.config!r}", content)
     if arguments.preset is not None:
         settings.pop("grid", None)
     configuration = configure(settings | _read_typed(arguments), arguments.config)
