@@ -78,7 +78,7 @@ def test_what_is_parsed_is_cheap(tmp_path, name):
     )
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code, str(file)],
-        preexec_fn=lambda: resource.setrlimit(  # noqa: PLW1509 - no threads here
+        preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY)
         ),
         capture_output=True,
