@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import montecarlo
-from montecarlo.cli.exits import DONE, INPUT_ERROR, complain
-from montecarlo.errors import InputError
+from montecarlo.cli.exits import DONE, EXPECTED, INPUT_ERROR, complain
+from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import look_up
-from montecarlo.printing import print_lines, spell_out
+from montecarlo.printing import prepare_streams, print_lines
 
 #: Each is a module of `montecarlo.cli`, with what it is for.
 COMMANDS = {
@@ -25,23 +25,23 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that is named first; returns its exit status."""
     typed = list(sys.argv[1:] if argv is None else argv)
-    spell_out()
+    prepare_streams()
     if not typed:
         print_lines(list_commands(), sys.stderr)
         return INPUT_ERROR
     name, *rest = typed
-    if name in {"-h", "--help"}:
-        print_lines(list_commands())
-        return DONE
-    if name == "--version":
-        print_lines(f"montecarlo {montecarlo.__version__}")
-        return DONE
     if name == "--list":
         name, rest = "report", typed
     try:
+        if name in {"-h", "--help"}:
+            print_lines(list_commands())
+            return DONE
+        if name == "--version":
+            print_lines(f"montecarlo {montecarlo.__version__}")
+            return DONE
         look_up("command", name, COMMANDS)
-    except InputError as error:
-        return complain("", error, INPUT_ERROR)
+    except (InputError, UnfinishedError) as error:
+        return complain("", error, EXPECTED[type(error)])
     status: int = import_module(f"montecarlo.cli.{name}").main(rest)
     return status
 

@@ -4,17 +4,61 @@ What libraries raise is translated where it is expected: where a user's file is 
 a text decoded, a folder written.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+#: Characters of one thing that came which a message shows, from its ends, and of a
+#: whole message: the longest list of names that there are has half of these.
+MOST_QUOTED, MOST_MESSAGE = 120, 4000
+#: What a message quotes, as `repr` and libraries do, or a word that is too long.  An
+#: apostrophe within a word begins no quotation.
+_QUOTED = re.compile(
+    rf"""(?<![\w'"`])b?(['"`])(?:(?!\1)[^\\]|\\.)*+\1|\S{{{MOST_QUOTED + 1},}}""",
+    re.DOTALL,
+)
+
+
+def shorten(message: object) -> str:
+    """Return a message with the middle cut out of what came, where that is long.
+
+    Examples
+    --------
+    >>> len(shorten(f"seed must be a whole number, got {'9' * 1000!r}"))
+    153
+    """
+    text = _QUOTED.sub(lambda found: _cut(found[0], MOST_QUOTED), str(message))
+    return _cut(text, MOST_MESSAGE)
+
+
+def _cut(text: str, most: int) -> str:
+    """Cut the middle out of a text that has more characters."""
+    if len(text) <= most:
+        return text
+    last = most // 3
+    return f"{text[: most - last - 3]}...{text[-last:]}"
 
 
 class InputError(ValueError):
     """Usage or input that cannot be worked with: name, requirement, what came."""
 
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shorten(message))
+
 
 class UnfinishedError(RuntimeError):
     """A run that could not start or finish: for want of a disk, memory, a worker."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shorten(message))
+
+
+class NotReachedError(RuntimeError):
+    """What was asked for was not reached: there are no data for it."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shorten(message))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ What is none of these, or out of its limits, is refused by an `InputError`.
 
 import difflib
 import math
-import os
+import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
@@ -29,6 +29,9 @@ MOST_SIZE = 10**MOST_DIGITS
 MOST_SHOWN = 80
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_SHOWN
+#: Python's own `int` and `float` take digits of every script, and underscores.
+_WHOLE = re.compile("[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
@@ -59,27 +62,38 @@ def parse_folder(name: str, typed: str) -> Path:
     """Return the folder that a flag or a file names; ``~`` is somebody's home.
 
     Expanded once, here, so that nothing later writes to another place than the rest.
+
+    Raises
+    ------
+    InputError
+        If it is no name, or cannot be reached: for want of a right, or in a loop of
+        links.  It need not be there.
     """
     if not typed.strip() or "\0" in typed:
         raise InputError(f"{name} must name a folder, got {typed!r}")
     try:
-        os.fsencode(typed)
-        return Path(typed).expanduser()
-    except (RuntimeError, UnicodeEncodeError) as error:
-        raise InputError(f"{name} must name a folder, got {typed!r}: {error}") from None
+        folder = Path(typed).expanduser()
+        folder.stat()
+    except (FileNotFoundError, NotADirectoryError):  # left to what makes or reads it
+        return folder
+    except (RuntimeError, UnicodeEncodeError, OSError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"{name} must name a folder, got {typed!r}: {reason}"
+        ) from None
+    return folder
 
 
 def parse_whole(name: str, typed: str) -> int:
-    """Return a whole number that was typed."""
+    """Return a whole number that was typed, in the digits 0 to 9."""
     if len(typed) > MOST_DIGITS:
         raise InputError(
             f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
             f"{len(typed)} characters"
         )
-    try:
-        return int(typed)
-    except ValueError:
-        raise InputError(f"{name} must be a whole number, got {typed!r}") from None
+    if _WHOLE.fullmatch(typed) is None:
+        raise InputError(f"{name} must be a whole number, got {typed!r}")
+    return int(typed)
 
 
 def parse_within(name: str, typed: str, least: int, most: int) -> int:
@@ -101,11 +115,11 @@ def parse_jobs(typed: str | None) -> int | None:
 
 
 def parse_decimal(name: str, typed: str) -> float:
-    """Return a number that was typed."""
-    try:
-        return float(typed)
-    except ValueError:
-        raise InputError(f"{name} must be a number, got {typed!r}") from None
+    """Return a finite number that was typed, in the digits 0 to 9, as 0.01 or 1e-2."""
+    number = float(typed) if _DECIMAL.fullmatch(typed) else math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{name} must be a number, got {typed!r}")
+    return number
 
 
 def show(value: object) -> str:

@@ -8,7 +8,11 @@ import codecs
 import os
 import sys
 import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
+
+from montecarlo.errors import UnfinishedError
 
 #: Control, format, surrogate, private and unassigned characters; ends of lines and
 #: paragraphs.
@@ -35,12 +39,43 @@ def printable(text: object) -> str:
 def print_lines(text: object, stream: TextIO | None = None) -> None:
     """Print a text as `printable` has it; by default on standard output.
 
-    Where who reads it has ended, as ``head`` does, there is nobody left to tell.
+    Raises
+    ------
+    UnfinishedError
+        As for `printing`.
+    """
+    write_out(f"{printable(text)}\n", stream or sys.stdout)
+
+
+def write_out(text: str, stream: TextIO) -> None:
+    """Write a text of our own as it is, at once; raises as `printing`."""
+    with printing(stream):
+        stream.write(text)
+        stream.flush()
+
+
+@contextmanager
+def printing(stream: TextIO) -> Iterator[None]:
+    """Translate what a stream refuses, which then leads nowhere.
+
+    Where who reads it has ended, as ``head`` does, or standard error is not to be had,
+    there is nobody left to tell.
+
+    Raises
+    ------
+    UnfinishedError
+        If the disk of standard output is full, or it is closed.
     """
     try:
-        print(printable(text), file=stream, flush=True)
+        yield
     except BrokenPipeError:
-        print_nowhere(stream or sys.stdout)
+        print_nowhere(stream)
+    except OSError as error:
+        print_nowhere(stream)
+        if stream is not sys.stderr:
+            raise UnfinishedError(
+                f"standard output must be writable, got: {error.strerror or error}"
+            ) from None
 
 
 def print_nowhere(stream: TextIO) -> None:
@@ -50,13 +85,33 @@ def print_nowhere(stream: TextIO) -> None:
     os.close(nowhere)
 
 
-def spell_out() -> None:
-    """Let streams of this process spell what their encoding lacks, and not fail."""
+def prepare_streams() -> None:
+    """Let streams of this process spell what their encoding lacks, and not fail.
+
+    What was closed by who started it is opened, or the next file that is written would
+    be taken for it: standard output so that writing to it fails.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            _occupy(number, os.O_WRONLY if name == "stderr" else os.O_RDONLY)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     codecs.register_error(_HANDLER, _spell)
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors=_HANDLER)
+
+
+def _occupy(number: int, flags: int) -> None:
+    """Open the null device under a number, if that is free."""
+    try:
+        os.fstat(number)
+    except OSError:
+        opened = os.open(os.devnull, flags)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
 
 
 def _spell(error: UnicodeError) -> tuple[str, int]:

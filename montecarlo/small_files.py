@@ -1,16 +1,45 @@
 """A small file that a user names: read whole, and never more than it may have."""
 
+import errno
+import os
+import re
+import stat
+import tomllib
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 from montecarlo.errors import InputError, reading
 
-#: Bytes of a file that somebody writes by hand.
-MOST_WRITTEN = 2**20
+#: Bytes of a TOML file, as somebody writes it by hand: the catalogue of the five texts
+#: has fewer than half of these.
+MOST_WRITTEN = 2**18
+#: Parts of a key such as ``grid.blocks.d_k``.  `tomllib` keeps every beginning of a
+#: key, so that its memory grows with the square of their number.
+MOST_PARTS = 8
+#: A dot after a part of a key, which is bare or in quotes.
+_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}){{{MOST_PARTS}}}(?=[\w\"'-])", re.ASCII)
+
+
+def require_regular(name: str, path: Path) -> None:
+    """Refuse what is no regular file before it is opened: a pipe has no end.
+
+    Raises
+    ------
+    InputError
+        Messages call the file by the name.
+    """
+    with reading(name, path):
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):
+            raise InputError(f"{name} must be a regular file, got {str(path)!r}")
 
 
 def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) -> bytes:
-    """Read a file whole; one without an end is read to its limit.
+    """Read a regular file whole.
 
     Messages call it by the name; it may have so many bytes at most.
 
@@ -19,8 +48,10 @@ def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) ->
     >>> read_small("text", Path("/dev/zero"), 10)
     Traceback (most recent call last):
         ...
-    montecarlo.errors.InputError: text must have at most 10 bytes, got more: '/dev/zero'
+    montecarlo.errors.InputError: text must be a regular file, got '/dev/zero'
     """
+    if isinstance(path, Path):
+        require_regular(name, path)
     with reading(name, path), path.open("rb") as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -28,3 +59,35 @@ def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) ->
             f"{name} must have at most {most} bytes, got more: {str(path)!r}"
         )
     return bytes(content)
+
+
+def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
+    """Return what a TOML file holds; a few hundred megabytes and a second at most.
+
+    Raises
+    ------
+    InputError
+        If it is none, too long, or has a key of too many parts.  One that a text only
+        speaks of counts as well: what is no key is told by parsing alone.
+
+    Examples
+    --------
+    >>> parse_toml("config", "a.b = 1")
+    {'a': {'b': 1}}
+    """
+    if len(content) > MOST_WRITTEN:
+        raise InputError(
+            f"{name} must have at most {MOST_WRITTEN} bytes, got {len(content)}"
+        )
+    try:
+        text = content if isinstance(content, str) else content.decode()
+        found = _LONG_KEY.search(text)
+        data = {} if found else tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{name} must be TOML, got none: {error}") from None
+    if found:
+        raise InputError(
+            f"{name} must have at most {MOST_PARTS} parts in a key, got more: "
+            f"{found[0]!r}"
+        )
+    return data

@@ -29,7 +29,7 @@ def value(expression, inputs):
     return inputs[name]
 
 
-def run_step(name, tmp_path, python=sys.executable, **given):
+def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):
     """Run one step as a shell would; returns its status, or None if it is left out."""
     (step,) = (one for one in ACTION["runs"]["steps"] if one["name"] == name)
     assert step["shell"] == "bash"
@@ -43,11 +43,12 @@ def run_step(name, tmp_path, python=sys.executable, **given):
         **os.environ,
         **{key: value(text, inputs) for key, text in step["env"].items()},
         "RUNNER_TEMP": str(tmp_path / "runner"),
+        "PYTHONPATH": str(HERE),
         "PATH": f"{Path(python).parent}{os.pathsep}{os.environ['PATH']}",
     }
     (tmp_path / "runner").mkdir(exist_ok=True)
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-    done = subprocess.run(command, cwd=HERE, env=environment, check=False)  # noqa: S603
+    done = subprocess.run(command, cwd=cwd, env=environment, check=False)  # noqa: S603
     return done.returncode
 
 
@@ -87,6 +88,49 @@ def test_a_model_with_another_scale_fails_a_job(tmp_path, divisor, status):
     assert (tmp_path / "runner" / "montecarlo" / "index.html").exists()
 
 
+#: Modules that the steps import, or that Python itself does for them.
+PLANTED = ("montecarlo", "msgspec", "pip", "numpy", "multiprocessing", "json", "runpy")
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder of the caller's, whose modules say that they were run."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for name in PLANTED:
+        code = f"open({str(folder / 'planted')!r}, 'a').write({name!r}); import os\n"
+        (folder / f"{name}.py").write_text(f"{code}os._exit(0)\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+def test_no_module_of_the_caller_is_run(tmp_path, checkout):
+    """A step runs in the caller's checkout: the verdict is ours, whatever lies there.
+
+    Two workers: what they import comes from this program as well.
+    """
+    claims = HERE / "docs" / "own-claim.toml"
+    assert run_step("judge", tmp_path, cwd=checkout, claims=str(claims)) == 1
+    file = model(tmp_path / "qk.npz", 4.0 * 1.07)
+    given = {"model": file, "axes": "head,token,d"}
+    assert run_step("observe", tmp_path, cwd=checkout, **given) == 1
+    assert not (checkout / "planted").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("claims", ["--help", "--version -h", "--fail-on=none"])
+def test_inputs_are_no_options(tmp_path, checkout, claims):
+    """A file of that name is looked for, and a job is not green without one."""
+    assert run_step("judge", tmp_path, cwd=checkout, claims=claims) == 2
+    named = {"model": claims, "axes": "head,token,d"}
+    assert run_step("observe", tmp_path, cwd=checkout, **named) == 2
+    assert (
+        run_step("judge", tmp_path, cwd=checkout, claims="x", **{"fail-on": "-h"}) == 2
+    )
+    given = {"expect": "--help", "names": "--help", "model": "qk.npz"}
+    assert run_step("observe", tmp_path, cwd=checkout, **given) == 2
+
+
 def test_what_is_not_asked_for_is_left_out(tmp_path):
     """Without claims or a model a step does nothing, and cannot fail."""
     assert run_step("judge", tmp_path) is None
@@ -94,11 +138,14 @@ def test_what_is_not_asked_for_is_left_out(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_action_installs_its_own_checkout(tmp_path):
-    """What is installed is this checkout: its commands and its version."""
+def test_the_action_installs_its_own_checkout(tmp_path, checkout):
+    """What is installed is this checkout: its commands and its version; nothing of the
+    caller's is run meanwhile.
+    """
     venv.create(tmp_path / "env", with_pip=True)
     python = tmp_path / "env" / "bin" / "python"
-    assert run_step("install", tmp_path, python) == 0
+    assert run_step("install", tmp_path, python, cwd=checkout) == 0
+    assert not (checkout / "planted").exists()
     told = subprocess.run(  # noqa: S603 - the environment's own
         [python, "-m", "montecarlo", "--version"],
         cwd=tmp_path,

@@ -23,6 +23,7 @@ LIMITS = [
     ("characters of a name", safetensors_files.MOST_NAME),
     ("digits of a number in a name", safetensors_files.MOST_DIGITS),
     ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
+    ("parts of a key", small_files.MOST_PARTS),
     ("| `--text`", author_texts.MOST_BYTES),
     ("characters of a line", author_texts.MOST_LINE),
     ("| `run.json`", reading.MOST_RUN),

@@ -1,10 +1,13 @@
 """Formulas that are products of powers of d_k, n and ln(n): read, and written."""
 
 import ast
+import re
 from collections.abc import Callable
 from typing import NamedTuple
 
 MOST_CHARACTERS = 100
+#: What Python takes for a number beside these: 1_000, 0x10.
+_NO_NUMBER = re.compile("[0-9]_|0[box]", re.IGNORECASE)
 
 
 class Product(NamedTuple):
@@ -43,6 +46,8 @@ def read_formula(text: str) -> Product:
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"formula must have at most {MOST_CHARACTERS} characters")
+    if _NO_NUMBER.search(text):
+        raise ValueError("numbers must be decimal ones, as 1000 or 1e3")
     try:
         tree = ast.parse(text.strip().replace("^", "**"), mode="eval")
         return _evaluate(tree.body)

@@ -2,7 +2,6 @@
 
 import difflib
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
@@ -37,7 +36,7 @@ from montecarlo.claims.sentences import Passage, Sentence
 from montecarlo.claims.yardsticks import put_numbers
 from montecarlo.errors import InputError
 from montecarlo.names import look_up
-from montecarlo.small_files import read_small
+from montecarlo.small_files import parse_toml, read_small
 
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
@@ -65,7 +64,7 @@ def read_catalogue(path: Path | None = None) -> Catalogue:
 
 @lru_cache(maxsize=4)
 def _parse_packaged(content: bytes, name: str) -> Catalogue:
-    return parse_catalogue(_parse_toml(content, name), name)
+    return parse_catalogue(parse_toml(name, content), name)
 
 
 def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
@@ -77,15 +76,8 @@ def read_own_catalogue(path: Path) -> tuple[Catalogue, bytes]:
         As `read_catalogue`.
     """
     content = read_small(path.name, path)
-    data = _parse_toml(content, path.name)
+    data = parse_toml(path.name, content)
     return parse_catalogue(data, path.name, own=True), content
-
-
-def _parse_toml(content: bytes, name: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise CatalogueError(f"{name}: cannot be read as TOML: {error}") from error
 
 
 def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Catalogue:

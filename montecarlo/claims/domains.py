@@ -10,6 +10,7 @@ from montecarlo.attention.quantities import beyond_table
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import Check
 from montecarlo.claims.recorded import RECORDED
+from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
@@ -74,12 +75,12 @@ def canonical_distributions(named: str) -> str:
 
     Raises
     ------
-    ValueError
+    InputError
         If a distribution is not known, or there are more than two.
     """
     names = [parse_distribution(part.strip()).name for part in named.split("*")]
     if len(names) > 2:
-        raise ValueError(
+        raise InputError(
             f"distributions must be one distribution or a pair 'q * k', got {named!r}"
         )
     return names[0] if names[0] == names[-1] else " * ".join(names)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import Form, Quantifier, Source, Topic
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.results.columns import Finite
+from montecarlo.results.columns import Error, Finite
 from montecarlo.results.validating import about
 from montecarlo.theory.limits import Limit
 
@@ -96,7 +96,7 @@ class CaseOutcome(Located, frozen=True, kw_only=True):
     ] = ()
     estimate: Annotated[Finite | None, about("null: none", "the quantity's")] = None
     std_error: Annotated[
-        Finite | None, about("its standard error", "the quantity's")
+        Error | None, about("its standard error", "the quantity's")
     ] = None
     n_replicates: Annotated[int | None, about("replicates it is made of")] = None
     simultaneous_low: Annotated[
@@ -157,9 +157,9 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True):
     form: Annotated[Form, about("outright, or as an implication")]
     share: Annotated[Finite, about("of the cases, that `usually` asks for")]
     votes: Annotated[bool, about("whether a text says it so")]
-    tested: Annotated[
-        str, about("the tested proposition, in English; empty: none")
-    ] = ""
+    tested: Annotated[str, about("the tested proposition, in English; empty: none")] = (
+        ""
+    )
     degree: Annotated[
         str, about("the text's word that has no border there; empty: none")
     ] = ""
@@ -173,7 +173,7 @@ class NumberOutcome(_Record, frozen=True, kw_only=True):
     """A number of a sentence."""
 
     value: Annotated[Finite, about("the number", "the quantity's")]
-    std_error: Annotated[Finite | None, about("null: a count, size or exact value")]
+    std_error: Annotated[Error | None, about("null: a count, size or exact value")]
     row: Annotated[str, about("row_id of its line; empty: of none, or of several")]
     percent: Annotated[bool, about("whether it is shown in per cent")]
 
@@ -200,7 +200,7 @@ class ClaimOutcome(_Record, frozen=True, kw_only=True):
     topic: Annotated[Topic, about("what it is about")]
     sources: Annotated[tuple[Source, ...], about("where texts say it, and how")]
     verdict: Outcome
-    error_rate: Annotated[float, about("nominal, of all its checks")]
+    error_rate: Annotated[float, about("nominal, of all its checks", ge=0.0, lt=1.0)]
     tested: Annotated[
         str, about("the tested proposition where interpretations have none")
     ] = ""

@@ -9,10 +9,11 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from montecarlo.cli.options import require_values
-from montecarlo.errors import InputError, UnfinishedError
-from montecarlo.printing import print_lines, spell_out
+from montecarlo.cli.options import require_text, require_values
+from montecarlo.errors import InputError, NotReachedError, UnfinishedError
+from montecarlo.printing import prepare_streams, print_lines
 
 DONE = 0
 #: An outcome named by ``--fail-on``, or a record that does not come out again.
@@ -26,14 +27,19 @@ NOT_REACHED = 4
 #: A mistake of ours, with its traceback.
 BUG = 70
 INTERRUPTED = 130
+#: Ended by SIGTERM, as an interruption is.
+TERMINATED = 143
 #: What is expected to end a run; anything else is a bug.
 EXPECTED: dict[type[BaseException], int] = {
     InputError: INPUT_ERROR,
     UnfinishedError: FAILED,
+    NotReachedError: NOT_REACHED,
     MemoryError: FAILED,
     BrokenPipeError: FAILED,  # who reads what is printed has ended
     KeyboardInterrupt: INTERRUPTED,
 }
+#: Whether SIGTERM came in the command that runs.
+_terminated = threading.Event()
 #: What is said of an interruption that says nothing itself.
 NOTHING_WRITTEN = "interrupted, nothing was written"
 
@@ -60,11 +66,23 @@ def run(
     ``argv`` None stands for the process's arguments, and ``interrupted`` for what an
     interruption does not say itself.
     """
+    with _terminable():
+        status = _run(parser, work, argv, interrupted)
+    return TERMINATED if status == INTERRUPTED and _terminated.is_set() else status
+
+
+def _run(
+    parser: argparse.ArgumentParser,
+    work: Work,
+    argv: Sequence[str] | None,
+    interrupted: str,
+) -> int:
     command = parser.prog.split()[-1]
     typed = list(sys.argv[1:] if argv is None else argv)
-    spell_out()
-    arguments = parser.parse_args(typed)
+    prepare_streams()
     try:
+        require_text(typed)
+        arguments = parser.parse_args(typed)
         require_values(arguments)
         return work(arguments, typed)
     except tuple(EXPECTED) as error:
@@ -78,23 +96,54 @@ def run(
         return complain(command, report, BUG)
 
 
+def _terminate(*_: object) -> None:
+    """Let SIGTERM do what Ctrl-C does; a second one changes nothing."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _terminated.set()
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Handle SIGTERM by `_terminate`, where nobody else does."""
+    _terminated.clear()
+    with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
+        yield
+
+
 @contextmanager
 def importing(command: str) -> Iterator[None]:
-    """End the process at once on Ctrl-C, for the second that imports take.
+    """End the process at once on Ctrl-C or SIGTERM, for the second that imports take.
 
     There is nothing to undo yet, and an exception may be swallowed by what is imported.
     """
 
-    def leave(*_: object) -> None:
-        os._exit(complain(command, NOTHING_WRITTEN, INTERRUPTED))
+    def leave(number: int, _: object) -> None:
+        status = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        os._exit(complain(command, NOTHING_WRITTEN, status))
 
-    handler = signal.default_int_handler
+    with (
+        _handling(signal.SIGINT, signal.default_int_handler, leave),
+        _handling(signal.SIGTERM, _terminate, leave),
+    ):
+        yield
+
+
+@contextmanager
+def _handling(
+    number: int, usual: object, handler: Callable[[int, Any], None]
+) -> Iterator[None]:
+    """Handle a signal, if it is handled as usual, for a block.
+
+    Only the main thread may, and otherwise it was somebody's wish that it be ignored.
+    """
     in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is not handler:
-        yield  # others have no signals, or it was somebody's wish that they be ignored
+    before = signal.getsignal(number)
+    if not in_main or before is not usual:
+        yield
         return
-    signal.signal(signal.SIGINT, leave)
+    signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(number, before)

@@ -1,14 +1,16 @@
 """``python -m montecarlo figures``: figures for documents, with captions beside them.
 
 Exit status: 0 drawn; 2 usage or input, found before sampling; 3 the run could not
-finish; 70 a bug; 130 interrupted.
+finish; 4 there are no data for a figure of ``--only``, and the others are drawn; 70 a
+bug; 130 interrupted.
 """
 
 import argparse
 from collections.abc import Sequence
 
-from montecarlo.cli.exits import DONE, importing, run
+from montecarlo.cli.exits import DONE, NOT_REACHED, complain, importing, run
 from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
+from montecarlo.names import parse_folder
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -55,7 +57,8 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     """Draw the figures, or print which there are."""
     with importing("figures"):
         from montecarlo.report.command import run_report
-        from montecarlo.report.documentation import figure_maker, print_paths
+        from montecarlo.report.documentation import figure_maker, print_paths, undrawn
+        from montecarlo.report.figures import FIGURES
         from montecarlo.report.language.catalogues import SOURCE, read_language
         from montecarlo.report.listing import print_list
         from montecarlo.report.rerendering import render_again
@@ -66,7 +69,14 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     make = figure_maker(arguments)
     draw = run_report if arguments.source is None else render_again
     draw(arguments, typed, make, print_paths)
-    return DONE
+    folder = parse_folder("output", arguments.output)
+    asked = arguments.figures or FIGURES
+    if not (lacking := undrawn(folder, asked)):
+        return DONE
+    told = f"results must have data for all figures, got none for {', '.join(lacking)}"
+    if arguments.figures:
+        return complain("figures", told, NOT_REACHED)
+    return DONE if arguments.quiet else complain("figures", told, DONE)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

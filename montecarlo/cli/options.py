@@ -5,12 +5,13 @@ list.  Values stay as typed, and what no option can mean is an `InputError` at o
 """
 
 import argparse
+import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, shorten
 from montecarlo.execution.executors import EXECUTORS
-from montecarlo.printing import printable
+from montecarlo.printing import printable, write_out
 
 #: Heading of the options that most people need; a page of help begins with it.
 FIRST = "what most people need"
@@ -106,9 +107,26 @@ class Parser(argparse.ArgumentParser):
             else:
                 group.add_argument(flag, **settings)
 
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
+        write_out(message, file or sys.stderr)
+
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and leave with status 2."""
-        super().error(printable(message))
+        super().error(printable(shorten(message)))
+
+
+def require_text(typed: Iterable[str]) -> None:
+    """Refuse bytes that are no text, such as a file's name may have.
+
+    Results name the command that made them, in UTF-8.
+    """
+    for word in typed:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise InputError(
+                f"arguments must be in the encoding of this system, got {word!r}"
+            ) from None
 
 
 def require_values(arguments: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """Sampling again what failed in a report, alone: the same draws, in this process."""
 
 import argparse
+import re
 import time
 from collections.abc import Callable
 
@@ -60,9 +61,9 @@ def replay(arguments: argparse.Namespace) -> str:
 
 
 def _indices(typed: str) -> range:
-    first, colon, stop = typed.partition(":")
-    numbers = first.isdecimal() and stop.isdecimal() and len(typed) <= MOST_DIGITS
-    if not (colon and numbers and int(first) < int(stop)):
+    numbers = re.fullmatch("[0-9]+:[0-9]+", typed) and len(typed) <= MOST_DIGITS
+    first, _, stop = typed.partition(":")
+    if not (numbers and int(first) < int(stop)):
         raise InputError(
             f"replicates must be two whole numbers A:B with A below B, got {typed!r}"
         )

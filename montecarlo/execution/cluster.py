@@ -6,13 +6,21 @@ come up, does not answer or would give other bytes is an `UnfinishedError`.
 
 import logging
 import multiprocessing
+from asyncio import wait_for
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Future
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
 import dask.config
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from distributed import Client, LocalCluster, Security
+from distributed.comm import connect as open_connection
+from distributed.utils import LoopRunner
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.execution.fingerprint import Fingerprint, fingerprint
@@ -29,8 +37,14 @@ FAREWELL = 1
 INSECURE = "insecure+"
 #: Where Dask looks for the certificates of this command.
 KEYS = "distributed.comm.tls.ca-file, .client.cert and .client.key"
-#: What a scheduler of this machine's own answers by HTTP, which asks for no key.
-ROUTES = {"distributed.scheduler.http.routes": ["distributed.http.health"]}
+#: What a cluster of this machine's own answers by HTTP, which asks for no key: nothing.
+ROUTES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+#: How long before now a certificate is valid from, should the clock be set back, and
+#: after it.
+DAY, YEAR = timedelta(days=1), timedelta(days=365)
 
 
 def connect(address: str) -> Pool:
@@ -47,20 +61,38 @@ def connect(address: str) -> Pool:
         security = Security()
         if not address.startswith(INSECURE):
             _require_certificates(address, security)
+        _greet(address.removeprefix(INSECURE), security)
         client = Client(
             address.removeprefix(INSECURE),
             timeout=PATIENCE,
             set_as_default=False,
             security=security,
         )
-    except (RuntimeError, ValueError) as error:  # Dask's configuration refuses it
-        raise UnfinishedError(f"executor {address}: {error}") from None
     except OSError as error:
         raise UnfinishedError(
             f"executor {address} must be a running Dask scheduler, none answered "
             f"within {PATIENCE} s: {error}"
         ) from None
+    except (RuntimeError, ValueError) as error:  # Dask's configuration refuses it
+        raise UnfinishedError(f"executor {address}: {error}") from None
     return _pool(client, client.close, address)
+
+
+def _greet(address: str, security: Security) -> None:
+    """See that a scheduler says who it is: a client waits for that without a limit."""
+
+    async def greet() -> None:
+        settings = security.get_connection_args("client")
+        trying = open_connection(address, PATIENCE, **settings)
+        comm = await wait_for(trying, PATIENCE)
+        await comm.close()
+
+    try:
+        LoopRunner().run_sync(greet)
+    except TimeoutError:
+        raise OSError("it says nothing") from None
+    except (ValueError, MemoryError) as error:  # what it says is taken for a size
+        raise OSError(f"what it says is no greeting: {error}") from None
 
 
 def _require_certificates(address: str, security: Security) -> None:
@@ -94,8 +126,9 @@ def start_local(jobs: int) -> Pool:
                 threads_per_worker=1,
                 host=LOOPBACK,
                 dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
+                scheduler_kwargs={"dashboard": False},
                 silence_logs=logging.CRITICAL,
-                security=Security.temporary(),
+                security=temporary_security(),
             )
         except (OSError, RuntimeError) as error:  # what Dask makes of a first one
             raise UnfinishedError(
@@ -120,6 +153,37 @@ def start_local(jobs: int) -> Pool:
             cluster.shutdown_on_close = False  # or the interpreter waits for them again
 
     return _pool(client, close, "dask")
+
+
+def temporary_security() -> Security:
+    """Return how a cluster talks by TLS, with a key and a certificate made for it.
+
+    As `Security.temporary`, whose certificates are valid from now on: where the clock
+    is set back a cluster with these never comes up.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dask-internal")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - DAY)
+        .not_valid_after(now + YEAR)
+        .sign(key, hashes.SHA256())
+    )
+    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    secret = key.private_bytes(encoding, form, serialization.NoEncryption()).decode()
+    public = certificate.public_bytes(encoding).decode()
+    roles = ("client", "scheduler", "worker")
+    return Security(
+        require_encryption=True,
+        tls_ca_file=public,
+        **{f"tls_{role}_key": secret for role in roles},
+        **{f"tls_{role}_cert": public for role in roles},
+    )
 
 
 def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:

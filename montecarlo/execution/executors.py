@@ -8,7 +8,7 @@ from functools import partial
 from montecarlo.errors import InputError
 from montecarlo.execution.local_workers import LOCAL
 from montecarlo.execution.workers import Kind, Workers
-from montecarlo.names import PROJECT, look_up
+from montecarlo.names import PROJECT, look_up, parse_within
 
 THREADS, PROCESSES, DASK = "threads", "processes", "dask"
 #: A connection that asks for certificates, and one that lets anybody in, which has to
@@ -17,10 +17,11 @@ SAFE, UNSAFE = "tls://HOST:PORT", "insecure+tcp://HOST:PORT"
 #: What there is to choose from; those of this machine stand with what starts them.
 EXECUTORS = LOCAL | {
     DASK: Kind(needed=("distributed", "cryptography")),
-    SAFE: Kind(needed=("distributed",)),
-    UNSAFE: Kind(needed=("distributed",)),
+    SAFE: Kind(needed=("distributed", "cryptography")),
+    UNSAFE: Kind(needed=("distributed", "cryptography")),
 }
-_ADDRESS = re.compile(r"(?P<scheme>tls|tcp|insecure\+tcp)://[^\s:/]+:[0-9]{1,5}")
+_ADDRESS = re.compile(r"(?P<scheme>tls|tcp|insecure\+tcp)://[^\s:/]+:(?P<port>[0-9]+)")
+MOST_PORT = 2**16 - 1
 
 
 def available_cores() -> int:
@@ -53,6 +54,8 @@ def check_executor(kind: str, jobs: int | None = None) -> None:
         if kind in (SAFE, UNSAFE):
             raise InputError(f"executor must name a host and a port, got {kind!r}")
         look_up("executor", kind, EXECUTORS)
+    if address is not None:
+        parse_within("port of executor", address["port"], 1, MOST_PORT)
     if address is not None and address["scheme"] == "tcp":
         raise InputError(
             "executor must be tls://HOST:PORT with certificates, got "

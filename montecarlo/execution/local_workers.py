@@ -11,7 +11,8 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPool
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import resource_tracker
-from threading import Thread
+from threading import Thread, current_thread, main_thread
+from types import FrameType
 from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -131,8 +132,35 @@ def _end_with_parent() -> None:
 def block_interrupt() -> Iterator[None]:
     """Keep Ctrl-C from processes that are started meanwhile, before they can ignore it.
 
-    The process itself gets it afterwards.
+    The process itself gets it afterwards, and so it does SIGTERM: half of a pool cannot
+    be ended.
     """
+    with _postponing(signal.SIGTERM), _blocking_interrupt():
+        yield
+
+
+@contextmanager
+def _postponing(number: signal.Signals) -> Iterator[None]:
+    """Postpone what a signal does in this process, if it is handled in it.
+
+    It is not blocked: processes that are started would keep it so.
+    """
+    handler = signal.getsignal(number)
+    if not callable(handler) or current_thread() is not main_thread():
+        yield
+        return
+    came: list[FrameType | None] = []
+    signal.signal(number, lambda _, frame: came.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(number, handler)
+        if came:
+            handler(number, came[0])
+
+
+@contextmanager
+def _blocking_interrupt() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

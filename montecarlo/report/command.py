@@ -96,6 +96,8 @@ def _read_post(
             raise InputError(f"--{name} must stand with --format markdown, got {given}")
     if flavour is not None:
         look_up("flavour", flavour, FLAVOURS)
+    if front is not None and NONE in front and list(front) != [NONE]:
+        raise InputError(f"front-matter must be {NONE} alone, got {','.join(front)!r}")
     keys = None if front is None else tuple(key for key in front if key != NONE)
     front_matter(SOURCE, "", keys or ())
     return Post(flavour or KRAMDOWN.flavour, keys)

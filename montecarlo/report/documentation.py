@@ -4,7 +4,7 @@ From a report's contents to files; options of ``python -m montecarlo figures``.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -12,15 +12,14 @@ from pathlib import Path
 from bs4.element import Tag
 
 from montecarlo.claims.schema import Catalogue
-from montecarlo.errors import InputError, UnfinishedError
+from montecarlo.errors import InputError, NotReachedError
 from montecarlo.names import look_up, parse_whole
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Make
 from montecarlo.report.content.findings import Results
 from montecarlo.report.content.views import Findings
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.drawing.files import FORMATS, THEMES, draw_files
-from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import read_html, to_markdown
@@ -50,12 +49,13 @@ def figure_maker(arguments: argparse.Namespace) -> Make:
     for name in formats:
         look_up("format", name, dict.fromkeys(FORMATS))
     for name in arguments.figures or ():
-        look_up("figure", name, FIGURES)
+        look_up("figure", name, EVERY_FIGURE)
     if arguments.theme is not None:
         look_up("theme", arguments.theme, THEMES)
     mark = arguments.decimal or "point"
     look_up("decimal", mark, dict.fromkeys(DECIMALS))
-    chosen = [name for name in FIGURES if name in (arguments.figures or FIGURES)]
+    asked = arguments.figures or EVERY_FIGURE
+    chosen = [name for name in EVERY_FIGURE if name in asked]
     draw = partial(
         draw_files,
         formats=[kind for kind in FORMATS if kind in formats],
@@ -73,13 +73,12 @@ def figure_maker(arguments: argparse.Namespace) -> Make:
     ) -> None:
         contents = gather_contents(results, catalogue, languages, chosen)
         if not contents.figures:
-            raise UnfinishedError(
+            raise NotReachedError(
                 f"results must have data for one of these figures: {', '.join(chosen)}"
             )
-        shown = with_verdicts(results)
         drawn = {}
         for name in contents.figures:
-            files = draw(FIGURES[name], (shown.measurements, shown.curves))
+            files = draw(*contents.drawings[name])
             for kind, content in files.items():
                 (folder / f"{name}.{kind}").write_bytes(content)
             # of those that were asked for, what a Markdown page can show best
@@ -90,6 +89,11 @@ def figure_maker(arguments: argparse.Namespace) -> Make:
             write_text(folder / f"captions.{code}.md", text)
 
     return make
+
+
+def undrawn(folder: Path, names: Collection[str]) -> list[str]:
+    """Return the figures that are not in the folder that was written for them."""
+    return [name for name in names if not any(folder.glob(f"{name}.*"))]
 
 
 def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.estimation.summaries import offered_summaries
 from montecarlo.names import look_up
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.terminal import make_table
 from montecarlo.sampling.distributions import DISTRIBUTIONS
@@ -192,7 +192,7 @@ KINDS = {
         "figures of the report",
         lambda _: (
             ("figure", "shows"),
-            [(f.id, f.shows) for f in FIGURES.values()],
+            [(f.id, f.shows) for f in EVERY_FIGURE.values()],
         ),
     ),
     "languages": Kind(

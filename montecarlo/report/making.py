@@ -12,6 +12,7 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.report.content.findings import Results
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.judging.cases import CASES
 from montecarlo.report.figures.judging.texts import TEXTS
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN, read_format
 from montecarlo.report.language.catalogues import read_language
@@ -82,12 +83,12 @@ def _figures_beside(results: Results, formats: Sequence[str]) -> list[str]:
     How it was made, and what papers say, stands on pages alone.
     """
     if not results.of_some:
-        return list(FIGURES)
+        return [CASES.id, *FIGURES]
     sections: set[str | None] = {"answer"}
     sections |= {claim.topic for claim in results.claims.claims}
     if DEFAULT in formats:
         sections |= {"method", None}
-    return [
+    return [CASES.id] + [
         name
         for name, spec in FIGURES.items()
         if spec.section in sections and spec is not TEXTS

@@ -5,7 +5,6 @@ Every problem is an `InputError` of one line, found before anything is sampled.
 
 import argparse
 import reprlib
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from montecarlo.names import (
 )
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.results.reading import read_record
-from montecarlo.small_files import read_small
+from montecarlo.small_files import parse_toml, read_small
 from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
 from montecarlo.study.running import Study
 
@@ -87,7 +86,10 @@ def read_options(
     """
     if arguments.replicates_from is not None:
         return _repeat(arguments, typed)
-    settings = dict(_read_file(arguments.config)) if arguments.config else {}
+    settings: dict[str, object] = {}
+    if arguments.config:
+        content = read_small("config", Path(arguments.config))
+        settings |= parse_toml(f"config {arguments.config!r}", content)
     if arguments.preset is not None:
         settings.pop("grid", None)
     configuration = configure(settings | _read_typed(arguments), arguments.config)
@@ -192,14 +194,6 @@ def choose_languages(asked: Sequence[str]) -> tuple[str, ...]:
     for code in asked:
         look_up("language", code, known)
     return tuple(code for code in LANGUAGES if code in asked or "all" in asked)
-
-
-def _read_file(path: str) -> dict[str, object]:
-    content = read_small("config", Path(path))
-    try:
-        return tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"config must be TOML, got {path!r}: {error}") from None
 
 
 def configure(settings: dict[str, object], path: str | None = None) -> Configuration:

@@ -15,6 +15,7 @@ from montecarlo.names import look_up, parse_folder
 from montecarlo.report.command import Make, Show
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.fitting import require_catalogue
+from montecarlo.report.content.record import require_records
 from montecarlo.report.content.texts.author_texts import require_erratum
 from montecarlo.report.content.views import Findings
 from montecarlo.report.language.catalogues import read_language
@@ -87,6 +88,7 @@ def render_again(
         edition.record = {**record, "languages": list(languages)}
         results = read_results(edition.folder, edition.record)
         require_catalogue(results.claims, judged)
+        require_records(results.claims, judged)
         if chosen is not None:
             results, catalogue = results.only(chosen), chosen
         with make_executor(kind=PROCESSES) as executor:

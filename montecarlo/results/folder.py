@@ -59,14 +59,15 @@ def claim_folder(output: Path) -> None:
 @contextmanager
 def claiming(output: Path) -> Iterator[None]:
     """Claim an output folder for a block; if it fails, no new empty folder is left."""
-    new = [path for path in (output, *output.parents) if not path.exists()]
+    with _explain_errors(output):
+        new = [path for path in (output, *output.parents) if not path.exists()]
     try:
         with writing(output):
             claim_folder(output)
             yield
     except BaseException:
-        with suppress(OSError):
-            for path in new:
+        for path in new:
+            with suppress(OSError):
                 path.rmdir()
         raise
 

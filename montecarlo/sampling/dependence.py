@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from montecarlo.errors import InputError
 from montecarlo.names import show
 
-_NAME = re.compile(r"none|(pairs|planted)\((-?\d*\.?\d+(?:e-?\d+)?)\)")
+_NAME = re.compile(r"none|(pairs|planted)\((-?[0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\)")
 
 
 @dataclass(frozen=True, slots=True)

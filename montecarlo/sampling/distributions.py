@@ -217,7 +217,7 @@ OWN: dict[str, Distribution] = {}
 
 #: What else the Gaussian is called.
 _CALLED = re.compile(r"^\s*(?:normal|Gaussian|Normal)\b")
-_NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 _SHIFTED = re.compile(rf"(\w+)\((mean|std)=({_NUMBER})(?:,(mean|std)=({_NUMBER}))?\)")
 
 

@@ -33,7 +33,7 @@ NORMS = ("layer", "rms")
 #: heads of Q, K and V together.  It decides the fan out.
 SHAPES = ("head", "full", "fused")
 
-_NAME = re.compile(r"init\(kind=(\w+),norm=(\w+),shape=(\w+),width=(\d+)\)")
+_NAME = re.compile(r"init\(kind=(\w+),norm=(\w+),shape=(\w+),width=([0-9]{1,7})\)")
 
 
 @dataclass(frozen=True, slots=True)

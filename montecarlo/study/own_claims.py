@@ -6,7 +6,6 @@ large between them.
 """
 
 import math
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import product
@@ -39,6 +38,7 @@ from montecarlo.names import (
 from montecarlo.sampling.affordable import require_affordable, require_spread
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.small_files import parse_toml
 from montecarlo.study.grid import Block, Dimension, Grid, Keys
 from montecarlo.study.judged import Judged
 from montecarlo.study.presets import PRESETS
@@ -191,11 +191,7 @@ def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
         raise InputError(f"claims must be a file, a text or a dict, got {show(claims)}")
     if isinstance(claims, Path) or "\n" not in claims:
         return read_own_catalogue(Path(claims))[0]
-    try:
-        data = tomllib.loads(claims)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"claims must be TOML: {error}") from None
-    return parse_catalogue(data, "claims", own=True)
+    return parse_catalogue(parse_toml("claims", claims), "claims", own=True)
 
 
 def find_unjudged(study: Study) -> Iterator[str]:

@@ -4,12 +4,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from montecarlo.printing import print_nowhere
+from montecarlo.printing import printing
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.running import Advance
@@ -19,10 +19,14 @@ PIPED_WIDTH = 160
 
 
 class _Console(Console):
-    """A console whose reader may end, as ``head`` does: the rest is printed nowhere."""
+    """A console whose stream may refuse what it is given, as `printing` has it."""
+
+    def print(self, *objects: Any, **settings: Any) -> None:  # noqa: ANN401 - as rich has it
+        with printing(self.file):  # type: ignore[arg-type]
+            super().print(*objects, **settings)
 
     def on_broken_pipe(self) -> None:
-        print_nowhere(self.file)  # type: ignore[arg-type]
+        raise  # noqa: PLE0704 - rich calls this where it handles it, and would exit
 
 
 def open_console(stream: TextIO, *, highlight: bool = True) -> Console:

@@ -553,12 +553,12 @@ def test_passages_are_validated_too(change, said):
         ("[[claim]]\nid = 3", "claim number 1"),
         ("[[claim]]\n[[claim]]", "claim number 1"),
         ("[claim]\nid = 'x'", "list of tables"),
-        ("[[claim]", "cannot be read as TOML"),
-        ("a = 1\0", "cannot be read as TOML"),
-        ("a = " + "[" * 5000 + "]" * 5000, "cannot be read as TOML"),
-        ("a = " + "{a=" * 5000 + "1" + "}" * 5000, "cannot be read as TOML"),
-        ("a = " + "9" * 5000, "cannot be read as TOML"),
-        ("[" + ".".join("a" * 5000) + "]", "got 'a'"),
+        ("[[claim]", "must be TOML"),
+        ("a = 1\0", "must be TOML"),
+        ("a = " + "[" * 5000 + "]" * 5000, "must be TOML"),
+        ("a = " + "{a=" * 5000 + "1" + "}" * 5000, "must be TOML"),
+        ("a = " + "9" * 5000, "must be TOML"),
+        ("[" + ".".join("a" * 5000) + "]", "8 parts in a key"),
     ],
     ids=range(12),
 )
@@ -566,10 +566,10 @@ def test_hostile_files(tmp_path, text, said):
     """What is no catalogue, however hostile, is refused in one line with its name."""
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(CatalogueError) as caught:
+    with pytest.raises(InputError) as caught:
         read_catalogue(path)
 
-    assert str(caught.value).startswith("mine.toml: ")
+    assert str(caught.value).startswith("mine.toml")
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500
@@ -579,7 +579,7 @@ def test_files_that_cannot_be_read(tmp_path):
     """A folder, no file and no text are refused in one line."""
     (tmp_path / "text.toml").write_bytes(b"\xff\xfe\x00")
     for name in ("text.toml", "absent.toml", "."):
-        with pytest.raises(InputError, match="read"):
+        with pytest.raises(InputError, match=r"read|TOML"):
             read_catalogue(tmp_path / name)
 
 

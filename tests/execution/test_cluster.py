@@ -4,6 +4,7 @@ Started by the commands of docs/cluster.md.
 """
 
 import contextlib
+import http.client
 import json
 import logging
 import os
@@ -12,15 +13,21 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import NamedTuple
 
 import dask.config
 import psutil
 import pytest
+from cryptography import x509
 from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
@@ -275,6 +282,68 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
     assert list(files_of(output)) == []
 
 
+@pytest.fixture(params=["silent", "closing", "noisy"])
+def listener(request):
+    """The port of something that is no scheduler, and what it does."""
+    said = {"silent": None, "closing": b"", "noisy": b"HTTP/1.1 400 Bad Request"}
+    held = []
+
+    def serve(server):
+        with contextlib.suppress(OSError):  # the test has ended
+            while True:
+                connection, _ = server.accept()
+                held.append(connection)
+                if said[request.param] is not None:
+                    connection.sendall(said[request.param])
+                    connection.close()
+
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        thread = threading.Thread(target=serve, args=(server,), daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    for connection in held:
+        connection.close()
+
+
+@pytest.mark.slow
+def test_a_listener_that_is_no_scheduler(tmp_path, listener):
+    """It is waited for no longer than is said, and nothing is left of the attempt."""
+    code = (
+        "import sys; from montecarlo.execution import cluster; cluster.PATIENCE = 2\n"
+        "from montecarlo.cli.report import main; sys.exit(main(sys.argv[1:]))"
+    )
+    address = f"insecure+tcp://127.0.0.1:{listener}"
+    started = time.monotonic()
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code, "--executor", address, "--output", "x"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"montecarlo report: executor {address} must be a running")
+    assert time.monotonic() - started < 8.0 * slowness()  # of which 3 are imports
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "70000", "9" * 30])
+@pytest.mark.parametrize("scheme", ["tls", "insecure+tcp"])
+def test_a_port_that_there_is_none_of(scheme, port, tmp_path, capsys):
+    """Refused as what was typed, before anything is waited for."""
+    address = f"{scheme}://127.0.0.1:{port}"
+    assert main(["--executor", address, "--output", str(tmp_path / "x")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "port of executor must lie between 1 and 65535" in line
+
+
 def ports(process):
     """The TCP ports that a process and its children listen at."""
     family = [process, *process.children(recursive=True)]
@@ -304,6 +373,51 @@ def heard(port, context=None):
 def context_of(made):
     """How a client with a certificate would connect."""
     return made.get_connection_args("client")["ssl_context"]
+
+
+def asked(port, path):
+    """The status with which a port answers a request by HTTP; None: with nothing."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+    try:
+        with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+#: What Dask answers by itself, and with bokeh.
+PATHS = ("/", "/health", "/metrics", "/statics/css/base.css", "/statics/js/x.js")
+PATHS += ("/info/main/workers.html", "/json/counts.json", "/proxy/1/localhost/x")
+PATHS += ("/status", "/workers", "/tasks", "/profile", "/individual-plots")
+
+
+@pytest.mark.slow
+def test_a_cluster_of_this_machine_tells_nothing(monkeypatch):
+    """Not by HTTP either: scheduler and worker have no page for other users, and no
+    dashboard where the library for it is there.
+    """
+    dashboard = ModuleType("distributed.dashboard.scheduler")
+    dashboard.connect = lambda *_, **__: pytest.fail("there is a dashboard")
+    monkeypatch.setitem(sys.modules, dashboard.__name__, dashboard)
+    monkeypatch.setattr("distributed.dashboard.scheduler", dashboard, raising=False)
+    with make_executor(1, "dask") as executor:
+        assert executor.submit(abs, -3).result() == 3
+        there = ports(psutil.Process())
+        found = {asked(port, path) for port in there for path in PATHS}
+    assert found == {404, None}
+
+
+def test_certificates_are_valid_if_the_clock_is_set_back():
+    """They begin a day ago: a worker that finds one of tomorrow never connects."""
+    made = cluster.temporary_security()
+    for pem in (made.tls_ca_file, made.tls_worker_cert, made.tls_scheduler_cert):
+        one = x509.load_pem_x509_certificate(pem.encode())
+        now = datetime.now(UTC)
+        assert now - one.not_valid_before_utc > timedelta(hours=23)
+        assert one.not_valid_after_utc - now > timedelta(days=300)
+    assert made.require_encryption
 
 
 @pytest.mark.slow

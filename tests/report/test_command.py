@@ -23,10 +23,10 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims import catalogue
-from montecarlo.claims.catalogue import CatalogueError, read_catalogue
+from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.cli.report import main
-from montecarlo.errors import UnfinishedError
+from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.names import PROJECT
 from montecarlo.report.figures import FIGURES
@@ -276,7 +276,7 @@ def test_malformed_catalogue_is_refused(refused, config, tmp_path, monkeypatch):
     ):
         changed = text.replace(old, new, 1)
         (package / "catalogue.toml").write_text(changed, encoding="utf-8")
-        with pytest.raises(CatalogueError):
+        with pytest.raises(InputError):
             read_catalogue()
         line = refused(*config())
         assert "catalogue.toml" in line

@@ -9,7 +9,8 @@ import pytest
 from PIL import Image
 
 from montecarlo.cli import figures as figures_command
-from montecarlo.report.figures import FIGURES
+from montecarlo.cli.report import main as report_command
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES
 from montecarlo.report.figures.drawing.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
 from tests.report.conftest import CODES
 
@@ -138,7 +139,7 @@ def test_list_names_every_figure(run):
     """Each figure is listed with what it shows."""
     status, printed, _ = run("--list")
     assert status == 0
-    for spec in FIGURES.values():
+    for spec in EVERY_FIGURE.values():
         assert f"{spec.id} " in printed
         assert spec.shows in printed
         assert spec.shows
@@ -199,6 +200,61 @@ def test_figure_without_data_is_no_file(run, report, tmp_path, monkeypatch):
     status, _, complaint = run(
         "--from", report.folder, "--output", tmp_path, "--only", "variance"
     )
-    assert status == 3
+    assert status == 4
     assert "variance" in complaint
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("drawn_here")
+def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch):
+    """Of several that were asked for, the others are drawn: status 4, and a line."""
+    monkeypatch.setitem(
+        FIGURES, "variance", type(FIGURES["variance"])("variance", lambda *_: None)
+    )
+    asked = ["--from", report.folder, "--output", tmp_path, "--lang", "en"]
+    status, _, complaint = run(*asked, "--only", "variance,saturation")
+    assert status == 4
+    (line,) = complaint.splitlines()
+    assert line.endswith("got none for variance")
+    assert (tmp_path / "saturation.svg").exists()
+
+
+def test_few_claims_are_drawn(run, own_report, tmp_path):
+    """Of own claims: each estimate beside what is claimed, which the page shows, too;
+    what there are no data for is named.
+    """
+    asked = ["--from", own_report.folder, "--output", tmp_path, "--lang", "en"]
+    status, printed, complaint = run(*asked, "--format", "svg,png")
+    assert status == 0
+    assert {"cases.svg", "cases.png"} <= {path.name for path in tmp_path.iterdir()}
+    assert "## cases" in (tmp_path / "captions.en.md").read_text(encoding="utf-8")
+    assert "planted" in complaint
+    assert str(tmp_path / "cases.svg") in printed
+    status, _, complaint = run(*asked, "--only", "cases")
+    assert (status, complaint) == (0, "")
+
+
+@pytest.mark.usefixtures("one_figure")
+def test_a_run_of_some_claims_is_drawn(run, report, tmp_path):
+    """The same of a report that was asked for some claims, without and with sampling;
+    a report on all has no such picture.
+    """
+    study = tmp_path / "study.toml"
+    study.write_text(
+        'only = ["linear-variance"]\nlang = ["en"]\njobs = 1\n[grid]\nd_k = [16, 64]\n'
+        "n_keys = [8]\ndistributions = []\nfirst = 4\nmost = 4\n",
+        encoding="utf-8",
+    )
+    some = tmp_path / "some"
+    config = ["--config", str(study), "--quiet"]
+    assert report_command([*config, "--output", str(some), "--format", "json"]) == 0
+    for given in (["--from", some, "--lang", "en"], config):
+        drawn = tmp_path / f"drawn-{len(given)}"
+        status, _, complaint = run(*given, "--only", "cases", "--output", drawn)
+        assert (status, complaint) == (0, "")
+        assert (drawn / "cases.svg").exists()
+    given = ["--from", report.folder, "--output", tmp_path / "none"]
+    status, _, complaint = run(*given, "--only", "cases")
+    assert status == 4
+    assert len(complaint.splitlines()) == 1
+    assert not (tmp_path / "none").exists()

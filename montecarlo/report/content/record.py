@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import pandas as pd
 
 from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.schema import Catalogue
 from montecarlo.literature.outcomes import LiteratureOutcome
 from montecarlo.literature.record import read_literature_record
 from montecarlo.report.content.observed.trained import TrainedModel, view_trained
@@ -22,8 +23,10 @@ from montecarlo.results.table import tabulate_curves
 from montecarlo.results.validating import about, require_whole, validate
 from montecarlo.small_files import read_small
 from montecarlo.study.running import StudyResults
-from montecarlo.training.record import read_language, read_record
+from montecarlo.training.record import Record, read_language, read_record
 
+#: What a study found, beside its numbers.
+_JUDGED = ("verdict", "outcome")
 #: Bytes of a claims.json at most; that of the full preset has two million.
 MOST_CLAIMS = 2**25
 
@@ -68,20 +71,74 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 def with_studies(results: StudyResults) -> StudyResults:
     """Put beside results what training, a trained model and papers say, and choices."""
-    record = read_record()
-    language = view_language(read_language())
-    training = replace(view_training(record), language=language)
-    papers = read_literature_record()
-    claims = _with(
-        results.claims,
-        trained_model=view_trained(results.study.catalogue),
-        sensitivity=read_sensitivity(),
-        training=training,
-        literature=papers.outcome,
-    )
-    lines = (*training_curves(training, record), *papers.lines())
+    record, papers = read_record(), read_literature_record()
+    studies = _studies(results.study.catalogue, record)
+    claims = _with(results.claims, **studies)
+    lines = (*training_curves(studies["training"], record), *papers.lines())
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=claims)
+
+
+def _studies(catalogue: Catalogue, record: Record) -> dict[str, Any]:
+    """Return what claims.json says of studies that ship with the package."""
+    language = view_language(read_language())
+    return {
+        "trained_model": view_trained(catalogue),
+        "sensitivity": read_sensitivity(),
+        "training": replace(view_training(record), language=language),
+        "literature": read_literature_record().outcome,
+    }
+
+
+def require_records(claims: ReportRecord, catalogue: Catalogue) -> None:
+    """Make sure that pages can show what stands beside the claims of a folder.
+
+    Each study has the parts, names and sizes of the one that ships; its numbers and
+    verdicts are the folder's own.  One that was left out is not shown, but for the
+    trained model, which stands beside each claim.
+
+    Raises
+    ------
+    ResultsError
+        One line: the file, the place, what there must be.
+    """
+    card = claims.report_card
+    if card and not all(len(one.worst) == len(card.rates) for one in card.grades):
+        raise ResultsError(
+            f"{CLAIMS_FILE} must have a number for each rate in report_card.grades"
+        )
+    if catalogue.language is not None:  # of one's own claims there are no studies
+        return
+    for name, ships in _studies(catalogue, read_record()).items():
+        came = msgspec.to_builtins(getattr(claims, name))
+        if came is None and name != "trained_model":
+            continue
+        if place := _unlike(msgspec.to_builtins(ships), came, name):
+            raise ResultsError(
+                f"{CLAIMS_FILE} must be of the records of this version, got another "
+                f"{place}"
+            )
+
+
+def _unlike(ships: object, came: object, place: str) -> str:
+    """Return the first place where data have other parts; empty where none."""
+    if isinstance(ships, dict) and isinstance(came, dict):
+        if ships.keys() != came.keys():
+            return place
+        parts = [(f"{place}.{key}", ships[key], came[key]) for key in ships]
+    elif isinstance(ships, list | tuple) and isinstance(came, list | tuple):
+        if len(ships) != len(came):
+            return place
+        pairs = enumerate(zip(ships, came, strict=True))
+        parts = [(f"{place}[{number}]", *pair) for number, pair in pairs]
+    else:
+        name = place.rpartition(".")[2]
+        both = (ships, came)
+        numbers = all(one is None or isinstance(one, int | float) for one in both)
+        free = name in _JUDGED or (numbers and name != "d_k")
+        differs = not free and ships != came
+        return place if differs else ""
+    return next((found for one in parts if (found := _unlike(*one[1:], one[0]))), "")
 
 
 def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import pandas as pd
+from msgspec import Meta
 from msgspec.structs import replace
 
 from montecarlo.calibration.card import (
@@ -82,7 +84,7 @@ class CardView:
     simultaneous_error: float
     samples: int
     draws: int
-    grades: tuple[Grade, ...]
+    grades: Annotated[tuple[Grade, ...], Meta(min_length=1)]
     studies: tuple[Tally, ...]
     distances: tuple[float, ...]
     power: tuple[PowerLine, ...]

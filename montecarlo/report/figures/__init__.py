@@ -12,6 +12,7 @@ from montecarlo.report.figures.drawing.specs import FigureSpec, render_svg
 from montecarlo.report.figures.formats import FORMATS
 from montecarlo.report.figures.gradients import GRADIENT_RATIO, GRADIENTS
 from montecarlo.report.figures.judging.card import REPORT_CARD
+from montecarlo.report.figures.judging.cases import CASES
 from montecarlo.report.figures.judging.judgement import THRESHOLDS, Z_SCORES
 from montecarlo.report.figures.judging.papers import CONCENTRATION, SCALE_GROWTH
 from montecarlo.report.figures.judging.texts import TEXTS
@@ -29,7 +30,7 @@ from montecarlo.report.figures.weights import (
     WEIGHTS_BY_RANK,
 )
 
-__all__ = ["FIGURES", "FigureSpec", "render_svg"]
+__all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec", "render_svg"]
 
 #: In the order in which those of a section stand on pages.
 FIGURES = {
@@ -45,3 +46,5 @@ FIGURES = {
         *(SCALE_GROWTH, CONCENTRATION),
     )
 }
+#: With that of a few claims, which is drawn from other tables.
+EVERY_FIGURE = {CASES.id: CASES, **FIGURES}

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import math
 import shlex
 import tempfile
 from collections.abc import Sequence
@@ -21,9 +20,9 @@ from montecarlo.applied.telling import (
     require_rtol,
 )
 from montecarlo.applied.usual import EXPECTED, expected_divisor
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, reading
 from montecarlo.execution.fingerprint import made_with
-from montecarlo.names import look_up_all, parse_folder, parse_seed
+from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
 from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.model import Head, Model
 from montecarlo.observation.observing import divisor_value, observe_model
@@ -51,6 +50,9 @@ from montecarlo.study.progress import open_bar
 def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
     """Return paths of files; none but queries and keys in one array is given twice."""
     files = tuple(map(Path, typed))
+    for file in files:
+        with reading("file", file):
+            file.stat()
     # sequences that count twice are no sequences
     several = [file.resolve() for file in files if file.suffix != ".npy"]
     if len(set(several)) < len(several):
@@ -153,10 +155,7 @@ def first_head(judged: JudgedScales, model: Model) -> Head:
 
 def parse_rtol(typed: str) -> float:
     """Return how far a divisor may be off, as a part of it."""
-    try:
-        return require_rtol(float(typed))
-    except ValueError:
-        return require_rtol(math.nan)
+    return require_rtol(parse_decimal("rtol", typed))
 
 
 def run_record(

@@ -7,6 +7,7 @@ import pandas as pd
 
 from montecarlo.report.content.observed.record import Observed
 from montecarlo.report.content.observed.views import ObservedView, view_observation
+from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.observed.applied import (
     APPLIED_FIGURES,
     STEP_FIGURES,
@@ -35,12 +36,12 @@ def make_observed_report(
 
 def draw_observed(observed: Observed, folder: Path) -> dict[str, Figure]:
     """Draw the figures of an observation into a folder."""
-    figures = draw_figures(OBSERVED_FIGURES, (observed.table, pd.DataFrame()), folder)
+    figures = _draw(OBSERVED_FIGURES, (observed.table, pd.DataFrame()), folder)
     if not observed.scales.empty:
-        figures |= draw_figures(APPLIED_FIGURES, tables_of(observed), folder)
+        figures |= _draw(APPLIED_FIGURES, tables_of(observed), folder)
     if not observed.steps.empty:
         tables = observed.steps, pd.DataFrame()
-        figures |= draw_figures(STEP_FIGURES, tables, folder)
+        figures |= _draw(STEP_FIGURES, tables, folder)
     return figures
 
 
@@ -57,3 +58,11 @@ def render_observed(
     return render_template(
         template, language, languages=languages, view=view, figures=figures
     )
+
+
+def _draw(
+    specs: Mapping[str, FigureSpec],
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+    folder: Path,
+) -> dict[str, Figure]:
+    return draw_figures({name: (one, tables) for name, one in specs.items()}, folder)

@@ -1,6 +1,6 @@
 """What pages show, of results: gathered once, for all languages and formats."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from montecarlo.report.content.tables.topics import (
 from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.errata import Erratum, make_errata
 from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES
 from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
 from montecarlo.report.figures.captions.legends import Legend, read_legends
 from montecarlo.report.figures.judging.cases import CASES, case_rows, drawn_checks
@@ -26,7 +26,7 @@ from montecarlo.report.figures.judging.texts import with_verdicts
 from montecarlo.report.language.catalogues import Language
 from montecarlo.report.language.own_words import Shown
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.report.render.embedding import Figure, Spread, draw_figures
+from montecarlo.report.render.embedding import Drawing, Figure, Spread, draw_figures
 from montecarlo.report.render.numbering import Numbers, number_all
 
 
@@ -56,6 +56,7 @@ class Contents:
     findings: Findings
     errata: Sequence[Erratum]  # those that are written with the pages
     figures: Mapping[str, Figure]
+    drawings: Mapping[str, Drawing]  # what each figure is drawn from
     tables: Mapping[str, TopicTable]
     facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
     audit: Sequence[AuditRow]  # the table of initialisations
@@ -121,7 +122,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     results: Results,
     catalogue: Catalogue,
     languages: Sequence[str],
-    names: Iterable[str] = FIGURES,
+    names: Collection[str] = tuple(EVERY_FIGURE),
     folder: Path | None = None,
     *,
     spread: Spread = map,
@@ -135,8 +136,8 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     ----------
     results, catalogue, languages, authors, post
         As for `montecarlo.report.making.make_report`.
-    names : iterable of str
-        Keys of `FIGURES`: those to draw.
+    names : collection of str
+        Keys of `EVERY_FIGURE`: those to draw.
     folder : Path, optional
     spread : callable
         Draws figures, as ``map`` would.
@@ -150,22 +151,25 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     findings = gather(results, catalogue)
     if findings.own:  # calibration is the report's to show: here a sentence tells it
         facts.pop("report-card", None)
-    specs = {name: FIGURES[name] for name in names if name in facts}
+    drawings: dict[str, Drawing] = {
+        name: (FIGURES[name], tables) for name in names if name in facts
+    }
+    if (findings.own or results.of_some) and CASES.id in names:
+        cases = (case_rows(findings.record.claims), tables[1])
+        drawings = {CASES.id: (CASES, cases), **drawings}
+        facts = {CASES.id: {}, **facts}
     errata: Sequence[Erratum] = []
     # one of some claims would say that the others hold, and of a few sizes that what
     # holds at others fails
     if not results.of_some and results.run["preset"] != "quick":
         errata = make_errata(findings, catalogue, languages, authors)
     draw = partial(draw_figures, folder=folder, spread=spread, adaptive=adaptive)
-    figures = draw(specs, tables)
-    if findings.own or results.of_some:
-        cases = (case_rows(findings.record.claims), tables[1])
-        figures = {**draw({CASES.id: CASES}, cases), **figures}
-        facts = {CASES.id: {}, **facts}
+    figures = draw(drawings)
     return Contents(
         findings,
         errata,
         figures,
+        drawings,
         topic_tables(results.measurements),
         facts,
         audit_rows(results.measurements),

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -37,21 +36,26 @@ class Figure:
         return Markup(with_comma(self.source))  # noqa: S704 - paths for paths
 
 
+#: What a figure is, and the tables that it is drawn from.
+Drawing = tuple[FigureSpec, tuple[pd.DataFrame, pd.DataFrame]]
+
+
 def draw_figures(
-    specs: Mapping[str, FigureSpec],
-    tables: tuple[pd.DataFrame, pd.DataFrame],
+    drawings: Mapping[str, Drawing],
     folder: Path | None = None,
     spread: Spread = map,
     *,
     adaptive: bool = True,
 ) -> dict[str, Figure]:
-    """Draw the figures that tables have data for, into a folder if there is one.
+    """Draw the figures whose tables have data for them, into a folder if there is one.
 
     Files that are not ``adaptive`` are light, on a ground of their own.
     """
     figures = {}
-    drawn = spread(render_svg, specs.values(), *map(repeat, tables))
-    for name, svg in zip(specs, drawn, strict=True):
+    specs = [spec for spec, _ in drawings.values()]
+    tables = zip(*(tables for _, tables in drawings.values()), strict=True)
+    drawn = spread(render_svg, specs, *tables) if specs else ()
+    for name, svg in zip(drawings, drawn, strict=True):
         if svg is None:
             continue
         if folder is not None:

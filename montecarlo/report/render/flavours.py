@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from bs4.element import Tag
 
+from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import SOURCE
 from montecarlo.report.render.markdown import Kramdown
@@ -138,6 +139,13 @@ FLAVOURS: dict[str, type[Kramdown]] = {
 }
 
 
+#: Keys of front matter, values that YAML takes as they stand (a number, a date or
+#: true is one then), and characters that it does not take.
+_KEY = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+_PLAIN = re.compile(r"\w[\w./+-]*(?: [\w./+-]+)*")
+_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
 def front_matter(code: str, title: str, keys: Sequence[str]) -> str:
     """Return what a static site wants to know of a post, in the order of its keys.
 
@@ -151,16 +159,28 @@ def front_matter(code: str, title: str, keys: Sequence[str]) -> str:
     Raises
     ------
     InputError
-        If a key without a value is not known.
+        If a key without a value is not known, one is no word, or stands twice.
     """
     known = {
-        "title": json.dumps(title.replace('"', "'"), ensure_ascii=False),
+        "title": _quote(title.replace('"', "'")),
         "lang": code,
         "generated": "true",
         "translated": "false" if code == SOURCE else "true",
     }
-    lines = []
+    lines = {}
     for asked in keys:
         key, sign, value = asked.partition("=")
-        lines.append(f"{key}: {value if sign else look_up('front-matter', key, known)}")
-    return "\n".join(["---", *lines, "---", "", ""]) if lines else ""
+        if sign and not _KEY.fullmatch(key):
+            raise InputError(f"front-matter must have words as keys, got {asked!r}")
+        if key in lines:
+            raise InputError(f"front-matter must have each key once, got {key!r} again")
+        plain = value if _PLAIN.fullmatch(value) else _quote(value)
+        lines[key] = plain if sign else look_up("front-matter", key, known)
+    shown = [f"{key}: {value}" for key, value in lines.items()]
+    return "\n".join(["---", *shown, "---", "", ""]) if shown else ""
+
+
+def _quote(text: str) -> str:
+    """Return a text in double quotes as YAML has it: JSON without what is unseen."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)

@@ -7,9 +7,8 @@ a number names the same figure on both pages and in every language.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.drawing.specs import SECTIONS
-from montecarlo.report.figures.judging.cases import CASES
 
 #: Sections in their order, each with what stands there.
 Order = Mapping[str, tuple[str, ...]]
@@ -38,8 +37,7 @@ def place_figures(*, own: bool, on_report: bool) -> Order:
 
     A user's ``own`` claims have one page, which is both.
     """
-    every = (CASES, *FIGURES.values())
-    shown = [spec for spec in every if own or spec.on_report == on_report]
+    shown = [s for s in EVERY_FIGURE.values() if own or s.on_report == on_report]
     return {
         section: tuple(
             spec.id

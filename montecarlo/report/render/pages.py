@@ -19,7 +19,7 @@ from montecarlo.report.content.places import parse_place
 from montecarlo.report.content.tables.papers import view_literature
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.content.texts.sources import sayers_of
-from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.captions.facts import numbers_in_words
 from montecarlo.report.figures.drawing.palette import (
     ARM_LOOKS,
@@ -176,7 +176,7 @@ def _environment() -> Environment:
         "arms": ARMS,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
-        "figure_specs": {**FIGURES, CASES.id: CASES},
+        "figure_specs": EVERY_FIGURE,
         "formats": NUMBER_FORMATS,
         "looks": FORMAT_LOOKS | DIVISOR_LOOKS | ARM_LOOKS | DISTRIBUTION_LOOKS,
         "numbers_in_words": numbers_in_words,

@@ -12,11 +12,13 @@ from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content import record
 from montecarlo.report.content.fitting import require_catalogue
-from montecarlo.report.content.record import ReportRecord, read_claims
+from montecarlo.report.content.record import ReportRecord, read_claims, require_records
 from montecarlo.results.folder import ResultsError, write_json
 from montecarlo.results.validating import validate
 from montecarlo.study.running import exact_value
+from montecarlo.training.record import read_record
 
 CATALOGUE = read_catalogue()
 
@@ -200,3 +202,72 @@ def test_claims_in_another_order_are_refused(written):
     changed = {**written, "claims": written["claims"][::-1]}
     with pytest.raises(ResultsError, match="ids of claims"):
         require_catalogue(validate(changed, ReportRecord, CLAIMS_FILE), CATALOGUE)
+
+
+@pytest.fixture(scope="module")
+def studied(written):
+    """The same with the studies that ship beside the claims."""
+    studies = record._studies(CATALOGUE, read_record())
+    return {**written, **msgspec.to_builtins(studies)}
+
+
+def test_studies_that_ship_fit(studied, written):
+    """With all of them, and without those that need not be there."""
+    require_records(validate(studied, ReportRecord, CLAIMS_FILE), CATALOGUE)
+    only = {**written, "trained_model": studied["trained_model"]}
+    require_records(validate(only, ReportRecord, CLAIMS_FILE), CATALOGUE)
+
+
+STUDIES = [
+    (("literature", "statements", 0), "id", "x"),
+    (("literature", "statements", 0, "checks", 0, 0), "quantity", "x"),
+    (("literature",), "statements", []),
+    (("training", "lines", 0), "d_k", 1),
+    (("training", "lines", 0), "arm", "x"),
+    (("training", "published", 0), "numbers", {}),
+    (("training",), "lines", []),
+    (("trained_model",), "interpretations", {}),
+    (("trained_model", "interpretations"), "product-variance", []),
+    ((), "trained_model", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "value"),
+    STUDIES,
+    ids=[".".join(map(str, (*path, field))) for path, field, _ in STUDIES],
+)
+def test_an_edited_study_is_refused(studied, path, field, value):
+    """Pages look these up: one line, with the place."""
+    changed = validate(edited(studied, path, field, value), ReportRecord, CLAIMS_FILE)
+    with pytest.raises(ResultsError, match="of the records of this version, got anoth"):
+        require_records(changed, CATALOGUE)
+
+
+def test_numbers_of_a_study_are_its_own(studied):
+    """One that was made again on another machine is shown as it was."""
+    for path, field, value in (
+        (("training", "lines", 0), "gradient", 3.0),
+        (("literature", "statements", 0, "checks", 0, 0), "exact", 0.5),
+        (("literature", "statements", 0), "verdict", "refuted"),
+    ):
+        changed = copy.deepcopy(studied)
+        place = changed
+        for step in path:
+            place = place[step]
+        place[field] = value
+        require_records(validate(changed, ReportRecord, CLAIMS_FILE), CATALOGUE)
+
+
+@pytest.mark.parametrize("value", [-1e308, -1.0])
+def test_no_error_is_below_zero(written, value):
+    """Neither is a rate, and none is more than 1."""
+    for path, field in ((("claims", 0), "error_rate"), (CHECK, "cases")):
+        changed = copy.deepcopy(written)
+        case = {**msgspec.to_builtins(CASE), "std_error": value}
+        place = changed
+        for step in path:
+            place = place[step]
+        place[field] = value if field == "error_rate" else [case]
+        with pytest.raises(ResultsError, match=CLAIMS_FILE):
+            validate(changed, ReportRecord, CLAIMS_FILE)

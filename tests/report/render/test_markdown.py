@@ -2,13 +2,17 @@
 
 import json
 import re
+from datetime import date
 from pathlib import Path
 
 import html5lib
 import jinja2
 import msgspec
 import pytest
+import yaml
 
+from montecarlo.errors import InputError
+from montecarlo.report.command import _read_post
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.making import make_report
 from montecarlo.report.render.flavours import front_matter
@@ -119,6 +123,61 @@ def test_post_says_what_the_page_says(written, report, code):
 def test_title_cannot_end_early():
     """A double quote in a title becomes a single one."""
     assert "title: \"a 'b' c\"\n" in front_matter("en", 'a "b" c', ["title"])
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("Scores: why", "a # b", "'", '"x" and "y"', "- a", "[a", "{b", "*c", "&d"),
+        *("!e", "%f", "@g", "`h", "> i", "| j", " k ", "", "l\nm: n", "---", "\t"),
+        *("\x1b[31m", "\x85", "\u2028", "ünï 中文 😀", "C:\\x", "?", "a: b: c", ":"),
+    ],
+)
+def test_values_of_front_matter_are_texts(value):
+    """Whatever is typed: YAML that says just that."""
+    text = front_matter("en", value, ["title", f"description={value}"])
+    ((found, rest),) = (text.removeprefix("---\n").split("\n---\n"),)
+    assert rest == "\n"
+    told = yaml.safe_load(found)
+    assert told == {"title": value.replace('"', "'"), "description": value}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        *(("true", True), ("3", 3), ("0.5", 0.5), ("note", "note")),
+        *(("2026-01-31", date(2026, 1, 31)), ("two words", "two words")),
+    ],
+)
+def test_plain_values_stay_what_yaml_takes_them_for(value, told):
+    """A number, a date, a switch: sites ask for these."""
+    text = front_matter("en", "", [f"key={value}"])
+    assert f"key: {value}\n" in text
+    assert yaml.safe_load(text.strip("-\n")) == {"key": told}
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (["a b=1"], "words as keys"),
+        (["=1"], "words as keys"),
+        (["a: b=1"], "words as keys"),
+        (["title", "title=x"], "'title' again"),
+        (["titel"], "Did you mean 'title'"),
+        ([""], "front-matter must be one of"),
+    ],
+)
+def test_keys_of_front_matter_are_words(keys, said):
+    """One line, before anything is sampled."""
+    with pytest.raises(InputError, match=said):
+        front_matter("en", "x", keys)
+
+
+def test_no_front_matter_stands_alone():
+    """Beside others it would say nothing."""
+    assert _read_post(None, ["none"], ["markdown"]).front_matter == ()
+    with pytest.raises(InputError, match="front-matter must be none alone, got 'none,"):
+        _read_post(None, ["none", "title"], ["markdown"])
 
 
 def test_front_matter_is_what_is_asked_for():

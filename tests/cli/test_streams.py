@@ -1,0 +1,153 @@
+"""Output that cannot be written, streams that are closed, and the end by SIGTERM."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from montecarlo.cli import exits
+from montecarlo.cli.options import Parser
+from montecarlo.cli.report import main as report
+
+CLAIM = Path(__file__).parents[2] / "docs" / "own-claim.toml"
+STUDY = """
+jobs = 1
+lang = ["en"]
+only = ["linear-variance"]
+[grid]
+d_k = [16, 64]
+n_keys = [8]
+distributions = []
+first = 4
+most = 4
+"""
+#: What each command is given, and its status where it can print.
+QUICK = {
+    "help": ("--help", 0),
+    "version": ("--version", 0),
+    "list": ("--list divisors", 0),
+    "help of a command": ("measure --help", 0),
+    "measure": ("measure --quantity entropy --d-k 4 --keys 8 --relative-error 0.2", 0),
+}
+SLOW = {
+    "report": ("report --config study.toml", 0),
+    "figures": ("figures --config study.toml --only variance", 0),
+    "judge": (f"judge {CLAIM} --jobs 1", 1),
+    "observe": ("observe qk.npz --lang en", 0),
+}
+COMMANDS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run a command in a folder, redirected as a shell does."""
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    arrays = np.random.default_rng(1).normal(size=(2, 2, 1, 1, 4, 3))
+    np.savez(tmp_path / "qk.npz", q=arrays[0], k=arrays[1])
+
+    def run_shell(words, redirected):
+        return subprocess.run(  # noqa: S603
+            ["/bin/bash", "-c", f"{sys.executable} -m montecarlo {words} {redirected}"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    return run_shell
+
+
+@pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_output_that_cannot_be_written(run, name, redirected):
+    """One line, status 3, and nothing that Python says itself at its end."""
+    words, _ = (QUICK | SLOW)[name]
+    done = run(words, redirected)
+    assert done.returncode == exits.FAILED, done.stderr
+    (line,) = done.stderr.splitlines()
+    assert "standard output must be writable, got: " in line
+
+
+@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_complaints_that_nobody_hears(run, name, redirected):
+    """What was asked for is printed, and the status is what it would be."""
+    words, status = (QUICK | SLOW)[name]
+    done = run(words, redirected)
+    assert done.returncode == status
+    assert done.stdout
+    assert done.stderr == ""
+
+
+def test_a_file_does_not_take_the_place_of_a_closed_stream(run, tmp_path):
+    """A refusal with no stream at all: its status, and no file with its line."""
+    done = run("measure --seed x --quantity entropy", "<&- >&- 2>&-")
+    assert done.returncode == exits.INPUT_ERROR
+    done = run("report --version", "<&- >&- 2>&-")
+    assert done.returncode == exits.FAILED
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["qk.npz", "study.toml"]
+
+
+@pytest.mark.parametrize("word", ["--output=r\udcff", "r\udcff", "--only=\udc80"])
+def test_bytes_that_are_no_text(word, tmp_path, monkeypatch, capsys):
+    """Refused before sampling: the record of the run could not name them."""
+    monkeypatch.chdir(tmp_path)
+    assert report([word]) == exits.INPUT_ERROR
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "\\udc" in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_sigterm_ends_as_an_interruption(capsys):
+    """One line, the status that shells give it, and the handler is as it was."""
+
+    def work(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+
+    before = signal.getsignal(signal.SIGTERM)
+    assert exits.run(Parser("x", ""), work, [], "the work is kept") == exits.TERMINATED
+    assert capsys.readouterr().err == "montecarlo x: the work is kept\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_sigterm_is_not_remembered():
+    """A Ctrl-C of a later command is one."""
+
+    def work(*_):
+        raise KeyboardInterrupt
+
+    exits._terminated.set()
+    assert exits.run(Parser("x", ""), work, []) == exits.INTERRUPTED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["--jobs=1", "--jobs=2", "--executor=dask"])
+@pytest.mark.parametrize("after", [0.0, 0.5, 3.0])
+def test_sigterm_of_a_report(tmp_path, how, after):
+    """Whenever it comes: one line, and what the same command goes on from."""
+    command = [sys.executable, "-m", "montecarlo", "report", "--preset", "full"]
+    process = subprocess.Popen(  # noqa: S603
+        [*command, "--quiet", "--output", "new", how],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "new").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(after)
+    process.terminate()
+    _, complaint = process.communicate(timeout=30)
+    assert process.returncode == exits.TERMINATED
+    assert len(complaint.splitlines()) == 1
+    left = {path.name for path in (tmp_path / "new").glob("*")}
+    assert left <= {".montecarlo-journal"}

@@ -1,0 +1,97 @@
+"""What is typed: numbers in the digits 0 to 9, folders that can be reached."""
+
+import os
+
+import pytest
+
+from montecarlo.attention.divisors import parse_divisor
+from montecarlo.cli.replay import _indices
+from montecarlo.errors import InputError
+from montecarlo.names import (
+    parse_decimal,
+    parse_folder,
+    parse_jobs,
+    parse_seed,
+    parse_whole,
+)
+from montecarlo.report.observed.command import parse_rtol
+from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.initialisations import parse_initialisation
+
+INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"
+WHOLE = {
+    "whole": lambda typed: parse_whole("d-k", typed),
+    "seed": parse_seed,
+    "jobs": parse_jobs,
+    "replicates": lambda typed: _indices(f"0:{typed}").stop,
+}
+DECIMAL = {
+    "decimal": lambda typed: parse_decimal("absolute-error", typed),
+    "rtol": lambda typed: parse_rtol(f"0.{typed}"),
+    "distribution": lambda typed: parse_distribution(f"gaussian(std={typed})").std,
+    "dependence": lambda typed: parse_dependence(f"pairs(0.{typed})").rho,
+    "initialisation": lambda typed: parse_initialisation(INITIALISATION.format(typed)),
+    "divisor": lambda typed: parse_divisor(typed).factor,
+}
+
+
+@pytest.mark.parametrize("parser", [*WHOLE, *DECIMAL])
+@pytest.mark.parametrize("typed", ["٣٢", "３２", "1_0", "0x1f", "", "-9" * 999])
+def test_numbers_have_the_digits_0_to_9(parser, typed):
+    """Python's own `int` and `float` take other scripts' digits and underscores."""
+    with pytest.raises(InputError) as refused:
+        (WHOLE | DECIMAL)[parser](typed)
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("parser", [*WHOLE, *DECIMAL])
+def test_numbers_are_read(parser):
+    """And what they mean is that of Python's own."""
+    found = (WHOLE | DECIMAL)[parser]("32")
+    if parser in {"rtol", "dependence"}:
+        assert found == 0.32
+    elif parser == "initialisation":
+        assert found.width == 32
+    else:
+        assert found == 32
+
+
+@pytest.mark.parametrize(
+    "typed", ["nan", "inf", "-inf", "1e999", "1e", ".", "1,5", "5%"]
+)
+def test_decimals_are_finite(typed):
+    """No number is what a limit can be held against, and the line says what came."""
+    with pytest.raises(InputError, match="x must be a number, got '"):
+        parse_decimal("x", typed)
+
+
+@pytest.mark.parametrize("typed", ["0.01", ".5", "5.", "-3", "1e-2", "+1.5E+3"])
+def test_decimals_are_read(typed):
+    """All ways of writing that people have."""
+    assert parse_decimal("x", typed) == float(typed)
+
+
+@pytest.mark.parametrize("kind", ["loop", "long", "closed"])
+def test_folders_that_cannot_be_reached(tmp_path, kind):
+    """One line before anything is made; where they are not there yet, they may be."""
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    (tmp_path / "closed").mkdir(mode=0)
+    name = {"loop": "a/x", "long": "x" * 300, "closed": "closed/x"}[kind]
+    typed = str(tmp_path / name)
+    with as_somebody(), pytest.raises(InputError, match="output must name a folder"):
+        parse_folder("output", typed)
+    assert parse_folder("output", str(tmp_path / "new")) == tmp_path / "new"
+
+
+class as_somebody:  # noqa: N801 - reads as what it does
+    """Take the rights of nobody, where this process has all."""
+
+    def __enter__(self):
+        self.user = os.geteuid()
+        if self.user == 0:
+            os.seteuid(65534)
+
+    def __exit__(self, *_):
+        os.seteuid(self.user)
