@@ -21,9 +21,8 @@ Quantifier = Literal["always", "usually", "can", "limit", "generic"]
 #: Said outright; said of what follows where something else does; or said to be equal
 #: in distribution.
 Form = Literal["statement", "implication", "equality"]
-#: What a text assumes before it says something: of the entries, or of a key that is
-#: close to its query.
-Premise = Literal["independent", "mean-0", "variance-1", "normal", "aligned"]
+#: What a text assumes of the entries before it says something.
+Premise = Literal["independent", "mean-0", "variance-1", "normal"]
 
 #: What part of the cases ``usually`` asks for, if nothing else is said.
 SHARE = 0.5
