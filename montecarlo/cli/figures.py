@@ -9,7 +9,15 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, NOT_REACHED, complain, importing, run
-from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
+from montecarlo.cli.options import (
+    FIRST,
+    NAMES,
+    OTHER,
+    SAMPLING,
+    Parser,
+    option,
+    require_defaults,
+)
 from montecarlo.names import parse_folder
 
 
@@ -64,6 +72,8 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
         from montecarlo.report.rerendering import render_again
 
     if arguments.list:
+        every = set(vars(arguments)) - {"list"}
+        require_defaults(arguments, build_parser(), every, "--list")
         print_list("figures", read_language(SOURCE))
         return DONE
     make = figure_maker(arguments)

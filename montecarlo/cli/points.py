@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -24,6 +23,7 @@ from montecarlo.execution.executors import make_executor
 from montecarlo.names import (
     PROJECT,
     parse_decimal,
+    parse_folder,
     parse_jobs,
     parse_seed,
     parse_whole,
@@ -175,7 +175,7 @@ def _why(measured: Measurement) -> str:
 def answer_row(arguments: argparse.Namespace) -> Answer:
     """Measure a row of a report again, with its seed and replicates, and time it."""
     started = time.perf_counter()
-    folder = Path(arguments.source)
+    folder = parse_folder("from", arguments.source)
     run = read_report_run(folder)
     validate_table(folder / MEASUREMENTS)
     table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)

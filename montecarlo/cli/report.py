@@ -9,7 +9,15 @@ import argparse
 from collections.abc import Sequence
 
 from montecarlo.cli.exits import DONE, FAILING, importing, run
-from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
+from montecarlo.cli.options import (
+    FIRST,
+    NAMES,
+    OTHER,
+    SAMPLING,
+    Parser,
+    option,
+    require_defaults,
+)
 from montecarlo.names import PROJECT
 from montecarlo.printing import print_lines
 from montecarlo.report.formats import DEFAULT, FORMATS
@@ -95,6 +103,10 @@ def build_parser() -> argparse.ArgumentParser:
 
 def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     """Write the report, or print what there is."""
+    for name, beside in (("version", set()), ("list", {"lang"})):
+        if getattr(arguments, name):
+            every = set(vars(arguments)) - {name} - beside
+            require_defaults(arguments, build_parser(), every, f"--{name}")
     if arguments.version:
         from importlib.metadata import version
 

@@ -1,6 +1,7 @@
 """One program: its commands, what each says of itself, and how options are spelt."""
 
 import argparse
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -136,3 +137,27 @@ def test_lists_have_one_spelling(parser, typed):
         needed = ["x"] * sum(not one.option_strings for one in parser._actions)
         found = parser.parse_args([*needed, *words])
         assert getattr(found, action.dest) == ["de", "en"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        (["report", "--list", "divisors", "--seed", "3"], "--list .* --seed"),
+        (["report", "--list", "--only", "x"], "--list .* --only"),
+        (["report", "--version", "--quiet"], "--version .* --quiet"),
+        (["--list", "divisors", "--lang", "de", "--preset", "x"], "--list .* --preset"),
+        (["figures", "--list", "--only", "x"], "--list .* --only"),
+        (["figures", "--list", "--output", "x"], "--list .* --output"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(typed, named, capsys):
+    """An option beside one that only prints something: one line, status 2."""
+    assert main(typed) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert re.search(named, line)
+
+
+def test_a_list_has_a_language(capsys):
+    """That of its words."""
+    assert main(["--list", "divisors", "--lang", "de"]) == 0
+    assert capsys.readouterr().out
