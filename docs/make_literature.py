@@ -1,7 +1,7 @@
 """Write montecarlo/literature/record.json: what papers say, drawn and judged.
 
-It takes about a minute.  Run it where literature.toml or a quantity of it was changed:
-a test fails until it was.
+It takes two or three minutes.  Run it where literature.toml or a quantity of it was
+changed: a test fails until it was.
 """
 
 from pathlib import Path

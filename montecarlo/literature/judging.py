@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from functools import lru_cache
 
+import numpy as np
+
 from montecarlo.claims.rounding import finite, shorten
 from montecarlo.claims.verdicts import Verdict, decide, interpretation_verdict
 from montecarlo.errors import UnfinishedError
@@ -116,25 +118,47 @@ def judge_statement(
         )
         for i, check in enumerate(statement.check)
     )
-    outcomes = [case.outcome for cases in checks for case in cases]
-    verdict = interpretation_verdict(statement.quantifier, outcomes, complete=True)
-    return StatementOutcome(statement.id, verdict, checks)
+    votes = [case.outcome for cases in checks for case in cases if case.votes]
+    verdict = interpretation_verdict(statement.logic, votes)
+    return StatementOutcome(
+        id=statement.id,
+        logic=statement.logic,
+        tested=statement.tested,
+        degree=statement.degree,
+        verdict=verdict,
+        checks=checks,
+    )
+
+
+def region_of(check: LiteratureCheck, case: Case) -> tuple[float, float] | None:
+    """Return what agrees in a case, of the values that its quantity can have."""
+    if (region := check.region(case)) is None:
+        return None
+    least, most = QUANTITIES[check.quantity].possible
+    low, high = region
+    # an end that is open stays open
+    return (
+        low if math.isinf(low) else max(low, least),
+        high if math.isinf(high) else min(high, most),
+    )
 
 
 def _decide(
     check: LiteratureCheck, case: Case, exact: float | None, drawn: Drawn
 ) -> StatementCase:
     """Decide a case on what was drawn; where nothing is random, on the exact value."""
-    region, outcome = check.region(case), Verdict.NOT_APPLICABLE
+    region, outcome = region_of(check, case), Verdict.NOT_APPLICABLE
     if region is not None:
         ends = (exact, exact) if drawn is None else drawn[3:]
         low, high = (math.nan if end is None else end for end in ends)
-        outcome = decide(Interval(low, high), region)
+        possible = QUANTITIES[check.quantity].possible
+        outcome = decide(Interval(*np.clip((low, high), *possible).tolist()), region)
     least, most = (-math.inf, math.inf) if region is None else region
     return StatementCase(
         quantity=check.quantity,
         at=case.at,
         outcome=outcome,
+        votes=check.votes and region is not None,
         paper=case.paper,
         exact=None if exact is None else finite(exact),
         estimate=None if drawn is None else finite(drawn[0]),

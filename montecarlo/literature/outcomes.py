@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.verdicts import Logic, Verdict
 from montecarlo.literature.settings import Setting
 from montecarlo.results.validating import about
 
@@ -15,6 +15,7 @@ class StatementCase(Struct, frozen=True, forbid_unknown_fields=True):
     quantity: Annotated[str, about("what is looked at")]
     at: Annotated[Setting, about("the model's numbers")]
     outcome: Annotated[Verdict, about("not_applicable: only shown")]
+    votes: Annotated[bool, about("whether it is a part of what is stated")]
     paper: Annotated[float | None, about("that the paper has; null: none")] = None
     exact: Annotated[float | None, about("null: theory has none")] = None
     estimate: Annotated[float | None, about("null: nothing is random")] = None
@@ -33,7 +34,12 @@ class StatementOutcome(Struct, frozen=True, forbid_unknown_fields=True):
     """A statement of papers, with its verdict."""
 
     id: Annotated[str, about("of literature.toml")]
-    verdict: Annotated[Verdict, about("of its cases that are judged")]
+    logic: Annotated[Logic, about("what it needs of its cases")]
+    tested: Annotated[str, about("the tested proposition, in English")]
+    degree: Annotated[
+        str, about("word of degree without a border in the paper; empty: none")
+    ]
+    verdict: Annotated[Verdict, about("of its cases that vote")]
     checks: Annotated[
         tuple[tuple[StatementCase, ...], ...], about("cases, check by check")
     ]

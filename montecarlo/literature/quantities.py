@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.literature import growth, jacobian_bounds, low_precision
+from montecarlo.literature import growth, jacobian_bounds, limits, low_precision
 from montecarlo.literature import score_rows as rows
 from montecarlo.literature.correlation import drawn_exponent, exact_exponent
 from montecarlo.literature.settings import Setting
@@ -29,11 +29,18 @@ class LiteratureQuantity:
         Setting -> value; None where theory has none.
     draw : callable or None
         (source of rows, setting) -> estimate; None where nothing is random.
+    possible : (float, float)
+        The least and the largest value that it can have.
     """
 
     symbol: str
     exact: Callable[[Setting], float] | None = None
     draw: Callable[[ModelRows, Setting], Estimate] | None = None
+    possible: tuple[float, float] = (-math.inf, math.inf)
+
+
+#: What a weight, a probability or Σp² can be.
+PART = (0.0, 1.0)
 
 
 def raised_weight(at: Setting) -> float:
@@ -93,6 +100,11 @@ def _draw_frozen_share(source: ModelRows, at: Setting) -> Estimate:
     return found.times(1.0 / _frozen(at))
 
 
+def scaled_ceiling(at: Setting) -> float:
+    """Return 1 over E Σp² with √d_k: the ratio of a row that has all on one key."""
+    return 1.0 / expected_row(at.keys, d_k=at.d_k)["inverse_participation"].value
+
+
 def beyond_critical(at: Setting) -> float:
     """Return sqrt(d_k), the s of unscaled scores, over the critical s."""
     return math.sqrt(at.dimension) / critical_std(at.keys)
@@ -141,23 +153,44 @@ def _draw_exponent(source: ModelRows, at: Setting) -> Estimate:
 
 #: By the names that literature.toml has.
 QUANTITIES = {
-    "raised-weight": LiteratureQuantity("p_1", raised_weight),
+    "raised-weight": LiteratureQuantity("p_1", raised_weight, possible=PART),
+    "raised-weight-limit": LiteratureQuantity(
+        r"\lim_{n \to \infty} p_1", limits.raised_weight_limit, possible=PART
+    ),
     "noisy-weight": LiteratureQuantity(
         r"\operatorname{E} p_1",
         _row("biased_weight"),
         partial(rows.mean_over_rows, value=rows.first_weight_of),
+        PART,
     ),
     "growth-exponent": LiteratureQuantity(
         r"\alpha: s \propto (\ln n)^\alpha", _exponent, _draw_exponent
     ),
     # of so many keys that drawing would take a minute
     "late-exponent": LiteratureQuantity(r"\alpha: s \propto (\ln n)^\alpha", _exponent),
+    "growth-exponent-limit": LiteratureQuantity(
+        r"\lim_{n \to \infty} \alpha: s \propto (\ln n)^\alpha",
+        limits.normal_exponent_limit,
+    ),
+    "gap-exponent": LiteratureQuantity(
+        r"\alpha: \Delta \propto (\ln n)^\alpha", limits.gap_exponent
+    ),
+    "gap-exponent-limit": LiteratureQuantity(
+        r"\lim_{n \to \infty} \alpha: \Delta \propto (\ln n)^\alpha",
+        limits.gap_exponent_limit,
+    ),
     "extension-factor": LiteratureQuantity(r"(0.1 \ln(n/n_0) + 1)^2", extension_factor),
     "growth-factor": LiteratureQuantity(r"s(n)/s(n_0)", growth_factor),
     "row-concentration": LiteratureQuantity(
         r"\operatorname{E} \sum p^2",
         _row("inverse_participation"),
         partial(rows.mean_over_rows, value=rows.concentration_of),
+        PART,
+    ),
+    "concentration-limit": LiteratureQuantity(
+        r"\lim_{n \to \infty} \operatorname{E} \sum p^2",
+        limits.concentration_limit,
+        possible=PART,
     ),
     "frozen-share": LiteratureQuantity(
         r"\operatorname{E} \sum p^2 / (1 - \sqrt{2 \ln n}/s)",
@@ -172,19 +205,34 @@ QUANTITIES = {
         _unscaled_over_scaled("inverse_participation"),
         partial(rows.unscaled_over_scaled, value=rows.concentration_of),
     ),
+    "scaled-ceiling": LiteratureQuantity(
+        r"1 : \operatorname{E} \|p_{\sqrt{d_k}}\|^2", scaled_ceiling
+    ),
     "jacobian-ratio": LiteratureQuantity(
         r"\operatorname{E} \|J\|_F^2 : \operatorname{E} \|J_{\sqrt{d_k}}\|_F^2",
         _unscaled_over_scaled("jacobian_frobenius_squared"),
         partial(rows.unscaled_over_scaled, value=rows.frobenius_of),
     ),
-    "query-gradient-ratio": LiteratureQuantity(
+    "query-gradient-rest": LiteratureQuantity(
         r"\operatorname{E} |\partial o/\partial q|^2 : "
-        r"\operatorname{E} |\partial o_{\sqrt{d_k}}/\partial q|^2",
+        r"d_k \operatorname{E} |\partial o_{\sqrt{d_k}}/\partial q|^2",
         draw=rows.query_gradients,
+    ),
+    "mean-jacobian-limit": LiteratureQuantity(
+        r"\lim_{d_k \to \infty} \operatorname{E} \|J\|_F",
+        partial(limits.jacobian_limit, summary="mean"),
+    ),
+    "median-jacobian-limit": LiteratureQuantity(
+        r"\lim_{d_k \to \infty} \operatorname{median} \|J\|_F",
+        partial(limits.jacobian_limit, summary="median"),
     ),
     "small-jacobians": LiteratureQuantity(
         r"\operatorname{P}(\|J\|_F^2 \lt \operatorname{E} \|J_{\sqrt{d_k}}\|_F^2)",
         draw=rows.small_jacobians,
+        possible=PART,
+    ),
+    "spectral-bound": LiteratureQuantity(
+        r"\max_{\|u\| = 1} (\max u - \min u)^2 / 4", limits.spectral_bound
     ),
     "spectral-norm": LiteratureQuantity(r"\max \|J\|_2", jacobian_bounds.spectral_norm),
     "searched-norm": LiteratureQuantity(r"\max \|J\|_2", jacobian_bounds.searched_norm),
@@ -217,18 +265,32 @@ QUANTITIES = {
         causal=False,
     ),
     "sink-underflow": LiteratureQuantity(
-        r"\operatorname{P}(\hat p = 0)",
+        r"\operatorname{P}(\hat e = 0), \; e = S e^{x - \max x}",
         low_precision.behind_sink,
         low_precision.drawn_behind_sink,
+        PART,
+    ),
+    "over-leading-order": LiteratureQuantity(
+        r"\operatorname{P}(\hat e = 0) : \Phi(\Delta + \delta - 10 \ln 2 - \ln S)",
+        low_precision.over_leading_order,
     ),
     "row-underflow": LiteratureQuantity(
-        r"\operatorname{P}(\hat p = 0)",
+        r"\operatorname{P}(\hat e = 0), \; e = e^{x - \max x}",
         low_precision.in_row,
         low_precision.drawn_in_row,
+        PART,
+    ),
+    "normalised-underflow": LiteratureQuantity(
+        r"\operatorname{P}(\hat p = 0), \; p = e / \sum e",
+        draw=low_precision.drawn_normalised,
+        possible=PART,
     ),
     "score-exponent": LiteratureQuantity(
         r"\beta: \sqrt{\operatorname{E} (q\cdot k)^2} \propto d_k^\beta",
         exact_exponent,
         drawn_exponent,
+    ),
+    "score-exponent-limit": LiteratureQuantity(
+        r"\lim_{d_k \to \infty} \beta", limits.score_exponent_limit
     ),
 }

@@ -8,15 +8,19 @@ import math
 import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.claims.checks import Name, Text
+from montecarlo.claims.schema import Quantifier
+from montecarlo.claims.verdicts import Logic, Verdict
 from montecarlo.literature.settings import Setting
 
 Number = Annotated[float, Meta(ge=-1e9, le=1e9)]
+#: Of what agrees with a number of a paper; more than any of them has.
+DECIMALS = 12
 
 
 class Paper(Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,13 +41,14 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True):
     at : Setting
     paper : float or None
         The number that the paper prints, or that its formula gives.
-    reach : float
-        How far from it agrees with it: half of its last digit, or what is said.
+    reach : float or None
+        How far from it agrees with it: half of its last digit, or a numerical error.
+        None: both are only shown.
     """
 
     at: Setting
     paper: Number | None = None
-    reach: Annotated[float, Meta(ge=0)] = 0.0
+    reach: Annotated[float, Meta(ge=0)] | None = None
 
 
 class LiteratureCheck(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,21 +60,27 @@ class LiteratureCheck(Struct, frozen=True, forbid_unknown_fields=True):
         A key of `QUANTITIES`.
     low, high : float or None
         The values that count as agreement.  Both None: those about the paper's number,
-        in the cases that have one.
+        in the cases that have one with a reach.
     case : tuple of Case
+    votes : bool
+        Whether it is a part of what is stated.  Else findings and answers rest on it,
+        or it is only shown.
     """
 
     quantity: Name
     case: Annotated[tuple[Case, ...], Meta(min_length=1)]
     low: Number | None = None
     high: Number | None = None
+    votes: bool = True
 
     def region(self, case: Case) -> tuple[float, float] | None:
         """Return the values that agree in one of its cases; None: it is only shown."""
         if self.low is None and self.high is None:
-            if case.paper is None:
+            if case.paper is None or case.reach is None:
                 return None
-            return case.paper - case.reach, case.paper + case.reach
+            ends = case.paper - case.reach, case.paper + case.reach
+            # as the file has them: a sum of two decimals has more digits
+            return round(ends[0], DECIMALS), round(ends[1], DECIMALS)
         return (
             -math.inf if self.low is None else self.low,
             math.inf if self.high is None else self.high,
@@ -77,20 +88,39 @@ class LiteratureCheck(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Finding(Struct, frozen=True, forbid_unknown_fields=True):
-    """What is said where a statement came out so.
+    """What is said where a statement came out so, and all that it rests on holds.
 
     Attributes
     ----------
-    verdict : str
+    verdict : Verdict
     text : str
         Numbers stand in it as ``%(name)s``.
     value : dict
         Name of a number to the places of its check and case, counted from 0.
     """
 
-    verdict: Literal["supported", "refuted", "tally", "undecided"]
+    verdict: Verdict
     text: Text
     value: dict[str, tuple[int, int]] = {}
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer to a question, said where statements came out so.
+
+    Attributes
+    ----------
+    verdicts : dict
+        Statements to the verdicts that they must have; what their findings rest on
+        must hold as well.
+    text : str
+        Numbers stand in it as ``%(name)s``.
+    value : dict
+        Name of a number to a statement, and the places of its check and case.
+    """
+
+    verdicts: Annotated[dict[Name, Verdict], Meta(min_length=1)]
+    text: Text
+    value: dict[str, tuple[Name, int, int]] = {}
 
 
 class Statement(Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,32 +133,50 @@ class Statement(Struct, frozen=True, forbid_unknown_fields=True):
     statement : str
     model : str
         The model of scores that it is looked at in.
-    paper : tuple of str
-        Keys; none: asked by readers.
-    quantifier : str
+    tested : str
+        The tested proposition: one sentence, in English.
     check : tuple of LiteratureCheck
     finding : tuple of Finding
         The first whose verdict is that of the statement is said.
+    paper : tuple of str
+        Keys; none: a question of readers, which no paper states.
+    quantifier : str
+    degree : str
+        The word of degree that has no border in the paper: then the number stands in
+        place of a verdict, and bounds of the checks are ours.
+    same_as : tuple of str
+        ``claim/interpretation`` of the catalogue of the five texts: where it is the
+        same sentence, which then has the same logic.
     """
 
     id: Name
     question: Name
     statement: Text
     model: Text
+    tested: Text
     check: Annotated[tuple[LiteratureCheck, ...], Meta(min_length=1)]
     finding: Annotated[tuple[Finding, ...], Meta(min_length=1)]
     paper: tuple[Name, ...] = ()
-    quantifier: Literal["always", "can"] = "always"
+    quantifier: Quantifier = "always"
+    degree: Annotated[str, Meta(max_length=60)] = ""
+    same_as: tuple[Annotated[str, Meta(pattern=r"^[a-z0-9-]+/[a-z0-9-]+\Z")], ...] = ()
+
+    @property
+    def logic(self) -> Logic:
+        """What it needs of its cases."""
+        return "degree" if self.degree else self.quantifier
 
 
 class Question(Struct, frozen=True, forbid_unknown_fields=True):
     """A question that papers differ on.
 
-    ``figure`` names the picture of it, if there is one.
+    ``figure`` names the picture of it, if there is one; of the answers the first that
+    holds is said.
     """
 
     id: Name
     title: Text
+    answer: Annotated[tuple[Answer, ...], Meta(min_length=1)]
     figure: str = ""
 
 
@@ -143,6 +191,8 @@ class Literature(Struct, frozen=True, forbid_unknown_fields=True):
         """Yield every text that pages show, with the place where it stands."""
         for question in self.question:
             yield question.title, f"question {question.id}"
+            for number, answer in enumerate(question.answer, start=1):
+                yield answer.text, f"question {question.id}, answer {number}"
         for statement in self.statement:
             place = f"statement {statement.id}"
             yield statement.statement, place

@@ -92,13 +92,14 @@ def small_jacobians(source: ModelRows, at: Setting) -> Estimate:
 
 
 def query_gradients(source: ModelRows, at: Setting) -> Estimate:
-    """Estimate E |∂o/∂q|² unscaled over that with √d_k, all entries standard normal.
+    """Estimate E |Kᵀ J v|² unscaled over that with √d_k, all entries standard normal.
 
     Notes
     -----
-    The output o has one dimension, and ∂o/∂q = Kᵀ J v over the divisor.  Along q the
-    keys are the scores over |q|; across it they are d_k - 1 further normal entries
-    each, of which Kᵀ (J v) takes ‖J v‖² times a chi-square: no key need be drawn.
+    The output o has one dimension, and ∂o/∂q = Kᵀ J v over the divisor, which is left
+    out here: with it the ratio is d_k times as large.  Along q the keys are the scores
+    over |q|; across it they are d_k - 1 further normal entries each, of which Kᵀ (J v)
+    takes ‖J v‖² times a chi-square: no key need be drawn.
     """
     none, sqrt = (_query_gradient(source, at, divisor) for divisor in _two(at))
     return product([(none, 1), (sqrt, -1)])
@@ -146,5 +147,5 @@ def _query_gradient(source: ModelRows, at: Setting, divisor: float) -> Estimate:
         moved = weights * (v - (weights * v).sum(axis=-1, keepdims=True))
         inner = (along * moved).sum(axis=-1) ** 2
         across = source.lengths(at.dimension - 1, n_rows) ** 2
-        found.append((inner + across * (moved**2).sum(axis=-1)) / divisor**2)
+        found.append(inner + across * (moved**2).sum(axis=-1))
     return mean_estimate(np.concatenate(found))

@@ -25,6 +25,9 @@ class Setting(Struct, frozen=True, forbid_unknown_fields=True):
         Dimension | None, about("the smaller of two that are compared")
     ] = None
     std: Annotated[Positive | None, about("s of independent normal scores")] = None
+    times: Annotated[Positive | None, about("s over sqrt(2 ln n), held as n grows")] = (
+        None
+    )
     gap: Annotated[Gap | None, about("by how much one score lies above")] = None
     growth: Annotated[
         Positive | None, about("scores are multiplied by it times ln n")

@@ -8,7 +8,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from montecarlo.attention.number_formats import FLOAT8
-from montecarlo.literature import growth, jacobian_bounds, low_precision
+from montecarlo.literature import growth, jacobian_bounds, limits, low_precision
 from montecarlo.literature.correlation import exact_exponent, second_moment
 from montecarlo.literature.quantities import QUANTITIES, raised_weight
 from montecarlo.literature.score_rows import (
@@ -21,6 +21,8 @@ from montecarlo.literature.score_rows import (
 from montecarlo.literature.settings import Setting
 from montecarlo.sampling.model_rows import ModelRows
 from montecarlo.theory import expected_row
+from montecarlo.theory.gaussian_rows import gaussian_profile
+from montecarlo.theory.row_integrals import ROW_NAMES, integrate_row
 
 #: Standard errors that two ways may differ by: once in 500 million times.
 FAR = 6.0
@@ -171,7 +173,7 @@ def test_gradient_by_the_query_is_that_of_keys_that_are_drawn():
         squares = (gradient**2).sum(axis=1)
         found.append((squares.mean(), squares.std() / math.sqrt(rows)))
     (none, none_error), (sqrt, sqrt_error) = found
-    ratio = none / sqrt
+    ratio = none / sqrt / d_k  # but for what the divisor itself makes of it
     error = ratio * math.hypot(none_error / none, sqrt_error / sqrt)
     ours = query_gradients(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
     assert abs(ours.value - ratio) < FAR * math.hypot(error, ours.std_error)
@@ -241,3 +243,123 @@ def test_that_nothing_was_lost_is_no_certainty():
     low, high = found.interval(0.001)
     assert found.value == 0.0
     assert low <= 0.0 < high < 0.01
+
+
+@pytest.mark.parametrize("gap", [2.0, 4.0])
+@pytest.mark.parametrize("growth_factor", [None, 0.3, 0.5, 1.0])
+def test_weight_of_a_raised_score_tends_to_its_limit(gap, growth_factor):
+    """At 10^6 keys it is nearer to it than at 10^3, or there already."""
+    limit = limits.raised_weight_limit(Setting(gap=gap, growth=growth_factor))
+    far, near = (
+        abs(raised_weight(Setting(n_keys=n, gap=gap, growth=growth_factor)) - limit)
+        for n in (10**3, 10**6)
+    )
+    assert near < 0.7 * far
+    assert near < 0.07
+
+
+@pytest.mark.parametrize("times", [1.25, 2.0, 4.0])
+def test_concentration_tends_to_its_limit(times):
+    """Falling, by exact values to 10^12 keys; and the limit is the mean of a weight
+    drawn as often as it is large, which is Beta(1 - m, m).
+    """
+    limit = limits.concentration_limit(Setting(times=times))
+    m = 1.0 / times
+    assert limit == pytest.approx(stats.beta(1.0 - m, m).mean(), rel=1e-12)
+    place = ROW_NAMES.index("inverse_participation")
+    shares = []
+    for n_keys in (1e3, 1e6, 1e9, 1e12):
+        std = times * math.sqrt(2.0 * math.log(n_keys))
+        row = integrate_row(gaussian_profile(np.array([std])), n_keys)
+        shares.append(float(row.values[0, place]) / limit - 1.0)
+    assert all(0.0 < later < earlier for earlier, later in itertools.pairwise(shares))
+    assert shares[-1] < 0.45 * shares[0]
+
+
+def test_concentration_below_the_critical_scale_tends_to_nothing():
+    """At half of it E Σp² falls with n, as n^(-1/2) times a logarithm at most."""
+    assert limits.concentration_limit(Setting(times=0.5)) == 0.0
+    found = []
+    for n_keys in (10**3, 10**6):
+        std = 0.5 * math.sqrt(2.0 * math.log(n_keys))
+        found.append(expected_row(n_keys, std=std)["inverse_participation"].value)
+    assert found[1] < 0.1 * found[0]
+
+
+@pytest.mark.parametrize("level", [1.0, 2.0, 3.0])
+def test_gap_that_holds_an_entropy_does(level):
+    """By softmax of the row itself; and the exponent nears 1 as ln n grows."""
+    for n_keys in (64, 4096):
+        scores = np.zeros(n_keys)
+        scores[0] = limits.gap_that_holds(level, math.log(n_keys - 1))
+        assert stats.entropy(special.softmax(scores)) == pytest.approx(level)
+    at = Setting(holds="entropy", level=level)
+    assert limits.gap_exponent_limit(at) == pytest.approx(1.0, abs=1e-6)
+    early, late = (
+        abs(math.log(last / first) / math.log(2.0) - 1.0)
+        for first, last in (
+            (limits.gap_that_holds(level, n), limits.gap_that_holds(level, 2.0 * n))
+            for n in (1e2, 1e4)
+        )
+    )
+    assert late < 0.1 * early
+
+
+def test_exponent_of_normal_scores_tends_to_one_half():
+    """As local ones fall towards it, at 10^6, 10^9 and 10^12 keys."""
+    limit = limits.normal_exponent_limit(Setting(holds="entropy", level=1.0))
+    assert limit == pytest.approx(0.5, abs=1e-9)
+    local = [growth.local_exponent("entropy", 1.0, n) for n in (1e6, 1e9, 1e12)]
+    assert local[0] > local[1] > local[2] > limit
+
+
+def test_exponent_of_correlated_scores_tends_to_its_limit():
+    """Of exact ones at the largest d_k that there is."""
+    for correlation in (0.0, 0.1, 0.5):
+        limit = limits.score_exponent_limit(Setting(correlation=correlation))
+        at = Setting(from_d_k=2**19, d_k=2**20, correlation=correlation)
+        assert exact_exponent(at) == pytest.approx(limit, abs=1e-3)
+
+
+@pytest.mark.parametrize("n_keys", [2, 16])
+def test_no_row_is_beyond_the_proven_bound(n_keys):
+    """Of rows and unit vectors that are drawn; the range of a vector bounds it."""
+    rng = np.random.default_rng(3)
+    most = limits.spectral_bound(Setting(n_keys=n_keys))
+    assert most == pytest.approx(0.5)
+    p = special.softmax(4.0 * rng.standard_normal((500, n_keys)), axis=1)
+    u = rng.standard_normal((500, n_keys))
+    u /= np.linalg.norm(u, axis=1, keepdims=True)
+    variance = (p * u**2).sum(axis=1) - (p * u).sum(axis=1) ** 2
+    assert np.all(variance <= np.ptp(u, axis=1) ** 2 / 4.0 + 1e-12)
+    assert np.all(np.ptp(u, axis=1) ** 2 / 4.0 <= most + 1e-12)
+
+
+def test_jacobian_without_a_divisor_tends_to_nothing():
+    """In the mean and in the median, whatever it is at d_k = 64."""
+    for summary in ("mean", "median"):
+        assert limits.jacobian_limit(Setting(n_keys=128), summary) == 0.0
+    with pytest.raises(ValueError, match="summary"):
+        limits.jacobian_limit(Setting(n_keys=128), "mode")
+
+
+def test_leading_order_is_the_formula():
+    """Φ(Δ + 1.03 - 6.93 - ln S), and the exact share over it."""
+    for gap, scale in ((4.0, 1.0), (8.0, 256.0)):
+        at = Setting(std=1.0, gap=gap, scale=scale, number_format="e4m3")
+        formula = stats.norm.cdf(gap + 1.03 - 6.93 - math.log(scale))
+        assert low_precision.leading_order(at) == pytest.approx(formula, rel=0.02)
+        ratio = low_precision.behind_sink(at) / low_precision.leading_order(at)
+        assert low_precision.over_leading_order(at) == pytest.approx(ratio)
+
+
+def test_underflow_after_division_is_that_of_a_normal_score():
+    """Of many keys the sum is n exp(s²/2), so that x below ln(2^-10 n) + s²/2 is lost;
+    to a percentage point.
+    """
+    n = 4096
+    at = Setting(n_keys=n, std=1.0, number_format="e4m3")
+    found = low_precision.drawn_normalised(ModelRows(1, "normalised"), at)
+    expected = stats.norm.cdf(-10.0 * math.log(2.0) + math.log(n) + 0.5)
+    assert found.value == pytest.approx(expected, abs=0.01)
+    assert found.value > 0.96

@@ -67,10 +67,11 @@ def is_filled(places):
     """Tell whether numbers are put into a message, so that % signs are doubled.
 
     Those of templates and figures are, the sentences of the catalogue of claims, and
-    what was found of papers.
+    what was found of papers and is answered with them.
     """
     sentence = re.compile(
-        r"passage |claim [\w-]+, (?!interpretation )|statement [\w-]+, finding "
+        r"passage |claim [\w-]+, (?!interpretation )|statement [\w-]+, finding |"
+        r"question [\w-]+, answer "
     )
     return any(
         place.endswith((".j2", ".py")) or sentence.match(place) for place in places

@@ -1,10 +1,16 @@
-"""The page of papers: a paper's number is shown to the digits that it has."""
+"""The page of papers: what its numbers show, and what counts apart."""
 
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
-from montecarlo.report.content.tables.papers import CaseView
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.literature.record import read_literature_record
+from montecarlo.report.content.tables.papers import CaseView, view_literature
+from montecarlo.report.language.layout import lay_out
+
+OUTCOME = read_literature_record().outcome
 
 
 @pytest.mark.parametrize(
@@ -17,3 +23,88 @@ def test_papers_number_has_the_digits_it_was_given(paper, error):
     shown = CaseView((), "", outcome)
 
     assert shown.paper_error == pytest.approx(error)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (0.99955, 0.99965, ("0.99955", "0.99965")),
+        (0.95, 1.05, ("0.95", "1.05")),
+        (1.7226, 1.904, ("1.7226", "1.9040")),
+        (0.0, 0.0203, ("0.0000", "0.0203")),
+    ],
+)
+def test_what_agrees_is_shown_as_an_interval(low, high, shown):
+    """Both ends with all of their digits, and the exact value with one more."""
+    outcome = SimpleNamespace(
+        region_low=low, region_high=high, exact=0.9996456670, std_error=None
+    )
+    case = CaseView((), "", outcome)
+    ends = [str(lay_out(end, case.region_error).shown(end)) for end in (low, high)]
+    assert tuple(ends) == shown
+    exact = lay_out(outcome.exact, case.exact_error)
+    assert exact.decimals >= len(shown[0]) - 1
+
+
+@pytest.mark.parametrize(("low", "high"), [(None, 0.25), (1.0, None), (0.5, 0.5)])
+def test_what_agrees_may_be_no_interval(low, high):
+    """A bound, or a single value."""
+    outcome = SimpleNamespace(region_low=low, region_high=high)
+    assert CaseView((), "", outcome).region_error is None
+
+
+def test_exact_value_of_few_digits_is_shown_as_it_is():
+    """A limit of one half is no measurement to five digits."""
+    outcome = SimpleNamespace(
+        region_low=0.5, region_high=0.5, exact=0.5, std_error=None
+    )
+    assert CaseView((), "", outcome).exact_error is None
+
+
+def test_questions_of_readers_are_numbered_apart():
+    """From 1 in the order of the page, and after what papers say."""
+    for of_readers in (False, True):
+        numbers = [
+            one.number
+            for question in view_literature(OUTCOME)
+            for one in question.statements
+            if one.of_readers == of_readers
+        ]
+        assert numbers == list(range(1, len(numbers) + 1))
+    for question in view_literature(OUTCOME):
+        order = [one.of_readers for one in question.statements]
+        assert order == sorted(order)
+
+
+def test_every_question_and_statement_says_something():
+    """An answer and findings, unless what they rest on came out otherwise."""
+    for question in view_literature(OUTCOME):
+        assert question.answer is not None
+        assert all(one.finding is not None for one in question.statements)
+    first, *others = OUTCOME.statements
+    refuted = msgspec.structs.replace(first, verdict=Verdict.REFUTED)
+    changed = msgspec.structs.replace(OUTCOME, statements=(refuted, *others))
+    question, *_ = view_literature(changed)
+    assert question.statements[0].finding is None
+
+
+def test_a_case_has_one_line():
+    """Though a finding asserts more of it than the statement does."""
+    for question in view_literature(OUTCOME):
+        for one in question.statements:
+            for symbol, lines in one.tables:
+                places = [(line.sizes, line.number_format) for line in lines]
+                assert len(set(places)) == len(places), (one.statement.id, symbol)
+
+
+def test_an_error_that_three_digits_do_not_show_is_left_out():
+    """Of a share that was drawn a hundred million times over."""
+    views = {
+        one.statement.id: one
+        for question in view_literature(OUTCOME)
+        for one in question.statements
+    }
+    lost = views["scaled-rows-keep-weights"].finding.numbers["n"]
+    assert lost.std_error is None
+    rest = views["gradients-explode"].finding.numbers["a"]
+    assert rest.std_error is not None
