@@ -4,7 +4,7 @@ import html5lib
 import pytest
 from markupsafe import Markup
 
-from montecarlo.claims.catalogue import CatalogueError
+from montecarlo.errors import InputError
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import (
     OwnWords,
@@ -260,7 +260,7 @@ def test_file_that_pages_cannot_show_is_refused(text, said, tmp_path):
     """What cannot be shown is found when the file is read: one line with the place."""
     path = tmp_path / "mine.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(CatalogueError) as caught:
+    with pytest.raises(InputError) as caught:
         read_own_claims(path)
     line = str(caught.value)
     assert line.startswith("mine.toml")
