@@ -32,9 +32,9 @@ class Located(_Record, frozen=True, kw_only=True):
     arithmetic: Annotated[
         str, about("number format and softmax, where these are compared")
     ] = ""
-    part: Annotated[
-        str, about("a head, an array, a model, an optimiser; empty: simulated")
-    ] = ""
+    part: Annotated[str, about("an array, a model, an optimiser; empty: simulated")] = (
+        ""
+    )
     n_keys: Annotated[Size | None, about("keys of a row; null: pairs")] = None
     d_k: Annotated[Size | None, about("null: a series over all of them")] = None
 
@@ -157,9 +157,9 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True):
     form: Annotated[Form, about("outright, or as an implication")]
     share: Annotated[Finite, about("of the cases, that `usually` asks for")]
     votes: Annotated[bool, about("whether a text says it so")]
-    tested: Annotated[
-        str, about("the tested proposition, in English; empty: none")
-    ] = ""
+    tested: Annotated[str, about("the tested proposition, in English; empty: none")] = (
+        ""
+    )
     degree: Annotated[
         str, about("the text's word that has no border there; empty: none")
     ] = ""

@@ -11,7 +11,6 @@ from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.literature.outcomes import LiteratureOutcome
 from montecarlo.literature.record import read_literature_record
-from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.report.content.tables.language import view_language
@@ -36,9 +35,6 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     ] = None
     report_card: Annotated[
         CardView | None, about("the judge's report card; null: there is none")
-    ] = None
-    trained_model: Annotated[
-        TrainedModel | None, about("the claims on a trained model; null likewise")
     ] = None
     sensitivity: Annotated[
         Sensitivity | None, about("what other choices would change; null likewise")
@@ -67,14 +63,13 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training, a trained model and papers say, and choices."""
+    """Put beside results what training and papers say, and what choices change."""
     record = read_record()
     language = view_language(read_language())
     training = replace(view_training(record), language=language)
     papers = read_literature_record()
     claims = _with(
         results.claims,
-        trained_model=view_trained(results.study.catalogue),
         sensitivity=read_sensitivity(),
         training=training,
         literature=papers.outcome,
