@@ -94,8 +94,6 @@ GLOSSARY = {
     "replicates": "of each estimate",
     "tolerance": "of `equals`, as a part of the value",
     "shares": "supported, undecided, refuted, by distance",
-    "n_heads": "heads that were observed",
-    "n_sequences": "sequences that they were observed on",
     "label": "of the interpretation; null: its quantity",
     "verdict": "how it came out",
     "false_alarm": "probability that a right simulator is called wrong",
@@ -111,7 +109,6 @@ GLOSSARY = {
     "largest": "the largest",
     "preset": "of the seeds",
     "seeds": "how many",
-    "holds": "heads in which it holds",
 }
 LIMITS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 

@@ -169,7 +169,6 @@ def main() -> int:
     parser.add_argument("text", nargs="?", type=Path, default=text, help="UTF-8")
     parser.add_argument("--write", type=Path, default=Path("sentence_encoder.npz"))
     parser.add_argument("--output", default="observed", help="folder (observed)")
-    parser.add_argument("--lang", default="all", help="language of the pages (all)")
     arguments = parser.parse_args()
     folder = model_folder()
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -182,8 +181,7 @@ def main() -> int:
     q, k = (np.array([one[i] for one in found], dtype=np.float32) for i in (1, 2))
     np.savez(arguments.write, q=q, k=k)
     print(f"{arguments.write}: {len(q)} passages, q and k of shape {q.shape}")
-    options = ["--output", arguments.output, "--lang", arguments.lang]
-    return observe([str(arguments.write), *options])
+    return observe([str(arguments.write), "--output", arguments.output])
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def test_own_text_is_long_enough(example):
 def test_encoder_is_checked_and_observed(example, tmp_path, monkeypatch, capsys):
     """The encoder gives the cosines that others show, and its report is written."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["x", "--output", "o", "--lang", "en"])
+    monkeypatch.setattr(sys, "argv", ["x", "--output", "o"])
     assert example["main"]() == 0
     printed = capsys.readouterr().out
     assert "cosine 0.943 (shown elsewhere: 0.943)" in printed

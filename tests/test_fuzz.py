@@ -86,7 +86,7 @@ def fuzz(monkeypatch, tmp_path, capsys):
     """Run inputs, judge each, and print how many there were."""
     for module, name in WORK:
         monkeypatch.setattr(import_module(module), name, taken)
-    for module in ("command", "rerendering", "observed.command"):
+    for module in ("command", "rerendering"):
         # reads all templates, whatever came
         where = import_module(f"montecarlo.report.{module}")
         monkeypatch.setattr(where, "require_complete", list)
@@ -275,7 +275,7 @@ def test_arrays(fuzz, tmp_path):
             else:
                 made = spoil(rng, content)
             spoilt.write_bytes(made)
-            arguments = [spoilt, *rest, "--output", "o", "--lang", "en", "--quiet"]
+            arguments = [spoilt, *rest, "--output", "o", "--quiet"]
             fuzz.run(main, arguments, f"{path.name} {number}")
 
 

@@ -174,7 +174,7 @@ def test_observing_writes_to_a_home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arrays = np.random.default_rng(1).standard_normal((2, 1, 1, 1, 4, 8))
     np.savez("model.npz", q=arrays[0], k=arrays[1])
-    words = ["model.npz", "--output", "~/o", "--lang", "en", "--quiet"]
+    words = ["model.npz", "--output", "~/o", "--quiet"]
     assert observe(words) == 0
     assert (tmp_path / "home" / "o" / "run.json").exists()
     assert not (tmp_path / "~").exists()

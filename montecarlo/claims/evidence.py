@@ -1,8 +1,7 @@
 """What a check is decided on: the one way by which evidence reaches the judge.
 
-Simulation, an observed model and what is on record each answer the same questions: in
-which cases a check can be looked at, what was found in one, whether more can be had,
-and whether what texts assume holds there.
+Simulation and what is on record each answer the same questions: in which cases a check
+can be looked at, what was found in one, and whether more can be had.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -58,9 +57,6 @@ class Evidence(Protocol):
 
     def find(self, check: Check, case: Located) -> Found:
         """Return what there is for a check in one of its cases."""
-
-    def meets_premises(self, case: Located) -> bool:
-        """Tell whether what texts assume of entries holds in a case."""
 
 
 @dataclass(frozen=True, slots=True)

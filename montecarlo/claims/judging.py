@@ -119,20 +119,12 @@ class Judge:
         """Judge the interpretations of a claim."""
         voting = claim.admitted()
         return tuple(
-            self.judge_interpretation(
-                one,
-                votes=one.id in voting,
-                premises=any(source.premises for source in claim.source),
-            )
+            self.judge_interpretation(one, votes=one.id in voting)
             for one in claim.interpretation
         )
 
     def judge_interpretation(
-        self,
-        interpretation: Interpretation,
-        *,
-        votes: bool = True,
-        premises: bool = False,
+        self, interpretation: Interpretation, *, votes: bool = True
     ) -> InterpretationOutcome:
         """Judge an interpretation: its checks together, in each of their cases.
 
@@ -141,9 +133,6 @@ class Judge:
         interpretation : Interpretation
         votes : bool
             Whether a text says it so.
-        premises : bool
-            Whether texts say it under a premise: where that is broken, what fails is
-            no refutation.
         """
         checks = tuple(map(self.judge_check, interpretation.check))
         cases = tuple(join_cases(checks))
@@ -156,10 +145,6 @@ class Judge:
         )
         if verdict != Verdict.REFUTED and not all(check.cases for check in checks):
             verdict = Verdict.NOT_MEASURED
-        if premises and verdict == Verdict.REFUTED:
-            against = [locate(c) for c in cases if c.outcome == Verdict.REFUTED]
-            if not any(map(self.evidence.meets_premises, against)):
-                verdict = Verdict.PREMISE_NOT_MET
         return InterpretationOutcome(
             id=interpretation.id,
             quantifier=interpretation.quantifier,

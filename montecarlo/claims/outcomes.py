@@ -32,9 +32,9 @@ class Located(_Record, frozen=True, kw_only=True):
     arithmetic: Annotated[
         str, about("number format and softmax, where these are compared")
     ] = ""
-    part: Annotated[
-        str, about("a head, an array, a model, an optimiser; empty: simulated")
-    ] = ""
+    part: Annotated[str, about("an array, a model, an optimiser; empty: simulated")] = (
+        ""
+    )
     n_keys: Annotated[Size | None, about("keys of a row; null: pairs")] = None
     d_k: Annotated[Size | None, about("null: a series over all of them")] = None
 

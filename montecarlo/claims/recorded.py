@@ -62,10 +62,6 @@ class Recorded:
             d_k=None if case.d_k is None else (case.d_k, case.d_k),
         )
 
-    def meets_premises(self, case: Located) -> bool:
-        """Of what is on record nothing is assumed."""
-        return self.others.meets_premises(case)
-
     def _look_up(self, check: Check) -> Mapping[Located, Estimate]:
         if check not in self.known:
             find = RECORDED[check.quantity].find

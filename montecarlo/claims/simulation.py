@@ -120,11 +120,6 @@ class Simulation:
             exact = exact_in(check, points, self.reference)
         return replace(found, estimate=estimate, exact=exact, limit=limit)
 
-    def meets_premises(self, case: Located) -> bool:
-        """Domains name what is sampled: nothing is judged where a premise fails."""
-        del case
-        return True
-
     def _points(self, check: Check) -> dict[Located, Points]:
         if check not in self._looked_at:
             self._looked_at[check] = {

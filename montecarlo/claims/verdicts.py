@@ -35,7 +35,6 @@ class Verdict(StrEnum):
     DEGREE = "degree"
     TALLY = "tally"
     PREMISE = "premise"
-    PREMISE_NOT_MET = "premise_not_met"
     DOCUMENTED = "documented"
     CONTRADICTED_BY_RECORD = "contradicted_by_record"
     NOT_APPLICABLE = "not_applicable"

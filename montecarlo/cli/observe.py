@@ -44,7 +44,6 @@ def build_parser() -> argparse.ArgumentParser:
             "--output": option(
                 "folder to write (default: observed)", default="observed"
             ),
-            "--lang": {},
             "--json": {"help": "print the applied scales as one JSON object"},
         },
     )
@@ -57,7 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
                 **NAMES,
             ),
             "--steps": option(
-                "each file is a step of training: of the last one the report, and what "
+                "each file is a step of training: of the last one the answer, and what "
                 "became of the scores on the way",
                 action="store_true",
             ),
@@ -79,7 +78,7 @@ def build_parser() -> argparse.ArgumentParser:
                 default=RTOL,
             ),
             "--divisor": option(
-                "what pages divide by (default: what is told, else sqrt)", "C"
+                "what tables divide by (default: what is told, else sqrt)", "C"
             ),
             "--fail-on": option(
                 "end with status 1 if a head is saturated, peaked, balanced or flat; "
@@ -95,7 +94,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
-    """Observe the files, and write the report."""
+    """Observe the files, and write what was found."""
     with importing("observe"):
         from montecarlo.applied.telling import NO, UNTOLD
         from montecarlo.report.observed.command import observe_files

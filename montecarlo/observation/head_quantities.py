@@ -64,14 +64,13 @@ class HeadEstimate(NamedTuple):
         return Interval(self.centre - half, self.centre + half)
 
 
-def row_sums(divisor: float) -> tuple[RowSum, ...]:
+def row_sums() -> tuple[RowSum, ...]:
     """Return the means over rows that are found under the model's divisor."""
-    asked = [RowSum(name, name, divisor) for name in ROW_FUNCTIONS]
-    asked.append(RowSum(SHARE, "effective_keys", divisor, n_power=1.0))
-    asked += [
-        RowSum(f"{name}_permuted", name, divisor, permuted=True) for name in COMPARED
-    ]
-    return tuple(asked)
+    return (
+        *(RowSum(name, name) for name in ROW_FUNCTIONS),
+        RowSum(SHARE, "effective_keys", n_power=1.0),
+        *(RowSum(f"{name}_permuted", name, permuted=True) for name in COMPARED),
+    )
 
 
 def quantities(sums: HeadSums, divisor: float) -> Stacks:

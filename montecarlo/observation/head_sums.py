@@ -76,6 +76,7 @@ class _Chosen:
     rows: NDArray[np.intp]
     few: NDArray[np.intp]
     causal: bool
+    divisor: float
 
 
 def group_of(sequence: int, n_sequences: int) -> int:
@@ -84,7 +85,9 @@ def group_of(sequence: int, n_sequences: int) -> int:
     return sequence * groups // n_sequences
 
 
-def sum_head(model: Model, head: Head, asked: Sequence[RowSum], seed: int) -> HeadSums:
+def sum_head(
+    model: Model, head: Head, asked: Sequence[RowSum], divisor: float, seed: int
+) -> HeadSums:
     """Read a head's queries and keys and sum what its quantities are made of."""
     n = len(model.sequences)
     groups, d_k = min(n, MOST_GROUPS), model.d_k
@@ -122,7 +125,7 @@ def sum_head(model: Model, head: Head, asked: Sequence[RowSum], seed: int) -> He
         rows, few = row_positions(
             seed, head, sequence, len(q), [MOST_ROWS, SPECTRAL_ROWS]
         )
-        chosen = _Chosen(rows, few, model.causal)
+        chosen = _Chosen(rows, few, model.causal, divisor)
         _sum_softmax(q, k, observed, sums, group, chosen)
         if n > 1:
             drawn = keys_of_others(seed, head, sequence, pool.owners, len(k))
@@ -238,7 +241,7 @@ def _sum_softmax(  # noqa: PLR0913, PLR0917 - a sequence, what to sum, and where
     for start in range(0, len(chosen.rows), step):
         numbers = chosen.rows[start : start + step]
         seen = numbers + 1 if chosen.causal else np.full(len(numbers), len(k))
-        rows = Rows(q[numbers] @ k.T, seen)
+        rows = Rows(q[numbers] @ k.T, seen, chosen.divisor)
         found = sum_rows(rows, asked, np.isin(numbers, chosen.few))
         for name, added in found.items():
             sums.rows[name][group] += added

@@ -1,4 +1,4 @@
-"""A model observed: every head's quantities, its diagnosis, and the claims.
+"""A model observed: every head's quantities, and its diagnosis.
 
 >>> import numpy as np
 >>> from montecarlo.observation import observe
@@ -16,18 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.judging import Judge
-from montecarlo.claims.outcomes import InterpretationOutcome, Located
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.observation.diagnosis import Diagnosis, diagnose
-from montecarlo.observation.evidence import (
-    Heads,
-    error_rate_of,
-    head_checks,
-    select_claims,
-)
 from montecarlo.observation.head_quantities import (
     HeadEstimate,
     Stacks,
@@ -79,8 +70,6 @@ class Observation:
     heads : tuple of HeadView
     overall : dict
         Quantities averaged over heads.
-    interpretations : tuple of (str, InterpretationOutcome)
-        Id of the claim, and how a meaning of it came out; its cases are the heads.
     """
 
     model: Model
@@ -88,7 +77,6 @@ class Observation:
     seed: int
     heads: tuple[HeadView, ...]
     overall: dict[str, HeadEstimate]
-    interpretations: tuple[tuple[str, InterpretationOutcome], ...]
 
     @property
     def dead(self) -> list[Head]:
@@ -136,12 +124,10 @@ def observe(  # noqa: PLR0913 - two arrays, and four options
 
     Notes
     -----
-    What stands under a plain name, such as ``entropy``, is a mean over rows under
-    ``divisor``; ``effective_keys(sqrt)`` is one that a claim needs, under the divisor
-    and over the rows (those with so many keys) that the claim speaks of.  Rows that
-    see a single key, as the first causal one does, are left out: they have nothing to
-    choose; so are dead heads, whose queries or keys are the same for every token.  Of
-    long sequences some rows are drawn.
+    What softmax makes of a row, such as ``entropy``, is a mean over rows under
+    ``divisor``.  Rows that see a single key, as the first causal one does, are left
+    out: they have nothing to choose; so are dead heads, whose queries or keys are the
+    same for every token.  Of long sequences some rows are drawn.
 
     Raises
     ------
@@ -175,12 +161,8 @@ def observe_model(
 
     ``progress`` is told how many are done.
     """
-    claims = select_claims(read_catalogue(), model.d_k)
-    evidence = Heads(head_checks(claims, model.d_k))
-    asked = {one.name: one for one in row_sums(divisor)}
-    asked |= {one.name: one for made in evidence.checks.values() for one in made.sums}
-    if len(model.sequences) == 1:
-        asked = {name: one for name, one in asked.items() if not one.permuted}
+    alone = len(model.sequences) == 1
+    asked = [one for one in row_sums() if not (alone and one.permuted)]
     heads = model.heads()
     views = []
     varied = np.zeros(2, dtype=bool)
@@ -190,21 +172,12 @@ def observe_model(
             varies = _vary(model, head)
             varied |= varies
             if varies.all():
-                found = quantities(
-                    sum_head(model, head, tuple(asked.values()), seed), divisor
-                )
+                sums = sum_head(model, head, asked, divisor, seed)
+                found = quantities(sums, divisor)
                 for name, stack in found.items():
                     total[name] = total.get(name, 0.0) + stack
                 estimates = {name: estimate(stack) for name, stack in found.items()}
                 views.append(HeadView(head, estimates, diagnose(estimates)))
-                part = f"layer {head.layer}, head {head.head}"
-                case = Located(part=part, d_k=model.d_k)
-                evidence.found[case] = {
-                    check: made.estimate(found, model.d_k)
-                    for check, made in evidence.checks.items()
-                }
-                if views[-1].diagnosis.failing:
-                    evidence.unmet.add(case)
             progress(done)
     if not views:
         sides = [name for name, some in zip("qk", varied, strict=True) if not some]
@@ -212,16 +185,12 @@ def observe_model(
             f"{sides[0] if sides else 'q and k'} must vary from token to token, got "
             "zero variance in every head"
         )
-    judge = Judge(evidence, error_rate_of(claims, len(views)))
     return Observation(
         model,
         divisor,
         seed,
         tuple(views),
         {name: estimate(stack / len(views)) for name, stack in total.items()},
-        tuple(
-            (claim.id, one) for claim in claims for one in judge.judge_meanings(claim)
-        ),
     )
 
 

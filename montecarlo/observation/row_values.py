@@ -1,4 +1,4 @@
-"""Softmax of a head's rows: each quantity of the table, under each divisor.
+"""Softmax of a head's rows: each quantity of the table, under the model's divisor.
 
 Scores of some rows in, sums over rows out.  A hidden key has weight 0.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.attention import gradients, softmax
-from montecarlo.attention.softmax import Array, Gaps, SoftmaxRows
+from montecarlo.attention.softmax import Array, SoftmaxRows
 from montecarlo.claims.yardsticks import ONE_HOT
 
 #: Rows of a sequence whose spectral norm is found: it costs an iteration.
@@ -52,64 +52,46 @@ class RowSum:
         Its own, in the tables.
     quantity : str
         A key of `ROW_FUNCTIONS`.
-    divisor : float
     n_power : float
         Each row's value is divided by this power of the number of keys it sees.
-    below : float or None
-        If given, the share of rows whose value lies below it is meant.
-    n_keys : (float, float)
-        Only rows that see so many keys count: one that sees a single key, as the
-        first causal one does, has nothing to choose.
     permuted : bool
         Whether keys are those of other sequences.
     """
 
     name: str
     quantity: str
-    divisor: float
     n_power: float = 0.0
-    below: float | None = None
-    n_keys: tuple[float, float] = (2, np.inf)
     permuted: bool = False
 
 
 class Rows:
-    """Scores of some rows of one sequence; softmax of them is found as it is needed."""
+    """Rows of one sequence; softmax of them is found if it is needed."""
 
-    def __init__(self, scores: Array, seen: NDArray[np.intp]) -> None:
+    def __init__(self, scores: Array, seen: NDArray[np.intp], divisor: float) -> None:
         """Take scores, shape (n_rows, n_keys), and how many keys each row sees."""
-        self.scores, self.seen = scores, seen
-        self._made: dict[float, SoftmaxRows] = {}
-        self._values: dict[tuple[str, float], Array] = {}
+        self.scores, self.seen, self.divisor = scores, seen, divisor
 
     @cached_property
-    def gaps(self) -> Gaps:
-        """Scores from the largest that a row sees, hidden ones far below it."""
-        n_keys = self.scores.shape[-1]
-        if self.seen.min() == n_keys:
-            return softmax.measure_gaps(self.scores)
-        hidden = np.arange(n_keys) >= self.seen[:, np.newaxis]
-        return softmax.measure_gaps(np.where(hidden, -HIDDEN, self.scores))
-
-    def values(self, quantity: str, divisor: float) -> Array:
-        """Return a quantity of each row."""
-        key = (quantity, divisor)
-        if key not in self._values:
-            if divisor not in self._made:
-                self._made[divisor] = softmax.softmax_rows(self.gaps, divisor)
-            rows = self._made[divisor]
-            self._values[key] = ROW_FUNCTIONS[quantity](rows)
-        return self._values[key]
+    def softmax(self) -> SoftmaxRows:
+        """Softmax of the divided scores; hidden keys lie far below those seen."""
+        scores, n_keys = self.scores, self.scores.shape[-1]
+        if self.seen.min() < n_keys:
+            hidden = np.arange(n_keys) >= self.seen[:, np.newaxis]
+            scores = np.where(hidden, -HIDDEN, scores)
+        return softmax.softmax_rows(softmax.measure_gaps(scores), self.divisor)
 
     def few(self, chosen: NDArray[np.bool_]) -> "Rows":
         """Return some of these rows."""
-        return Rows(self.scores[chosen], self.seen[chosen])
+        return Rows(self.scores[chosen], self.seen[chosen], self.divisor)
 
 
 def sum_rows(
     rows: Rows, asked: Iterable[RowSum], chosen: NDArray[np.bool_]
 ) -> dict[str, tuple[float, int]]:
     """Return sum and number of rows for each mean that is asked for.
+
+    A row that sees a single key, as the first causal one does, does not count: it has
+    nothing to choose.
 
     Parameters
     ----------
@@ -122,14 +104,12 @@ def sum_rows(
     sums = {}
     for one in asked:
         found = few if one.quantity in FEW_ROWS else rows
-        kept = (found.seen >= one.n_keys[0]) & (found.seen <= one.n_keys[1])
+        kept = found.seen > 1
         if not kept.any():
             sums[one.name] = (0.0, 0)
             continue
-        values = found.values(one.quantity, one.divisor)
+        values = ROW_FUNCTIONS[one.quantity](found.softmax)
         if one.n_power:
             values = values / found.seen.astype(np.float64) ** one.n_power
-        if one.below is not None:
-            values = _indicator(values < one.below)
         sums[one.name] = (float(values[kept].sum()), int(kept.sum()))
     return sums

@@ -94,7 +94,6 @@ class ObservationRun(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     files: Annotated[tuple[ObservedFile, ...], about("what was observed")]
     divisor: Annotated[str, about("of the model, as typed")]
     seed: Seed
-    languages: Codes
     versions: Versions
     kernel: Kernel
     sha256: Hashes

@@ -242,7 +242,7 @@ def test_the_answer_is_the_first_line(  # noqa: PLR0917
     tmp_path, capsys, written, file, options, status, line
 ):
     """With the exit status that says the same, if it was asked."""
-    output = ["--output", str(tmp_path / "out"), "--lang", "en"]
+    output = ["--output", str(tmp_path / "out")]
     assert main([str(written / f"{file}.npz"), *options, *output]) == status
     shown = capsys.readouterr().out
     assert line in "".join(shown.splitlines(keepends=True)[:2])
@@ -251,7 +251,7 @@ def test_the_answer_is_the_first_line(  # noqa: PLR0917
 
 def test_json_and_table(tmp_path, capsys, written):
     """One object: the answer, and per head the scale, its interval and the nearest."""
-    output = ["--output", str(tmp_path / "out"), "--lang", "en", "--json"]
+    output = ["--output", str(tmp_path / "out"), "--json"]
     assert main([str(written / "weights.npz"), *output]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["answer"] == "yes"

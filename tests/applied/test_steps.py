@@ -13,6 +13,7 @@ from montecarlo.applied.steps import (
     FROZEN,
     HOT,
     TREND,
+    WARNINGS,
     describe_step,
     is_growing,
     judge_steps,
@@ -21,7 +22,6 @@ from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
 from montecarlo.observation.opening import open_arrays
 from montecarlo.report.observed.stepping import order_files
-from tests.report.conftest import Page
 
 SHAPE = (6, 2, 3, 24, 16)
 SIZES = (1.0, 1.5, 3.0, 9.0, 40.0)
@@ -141,42 +141,28 @@ def files(tmp_path_factory):
     ("state", "status"), [("growing", 1), ("hot", 1), ("flat", 0), ("none", 0)]
 )
 def test_the_command_fails_for_what_is_named(files, tmp_path, capsys, state, status):
-    """With a table, a figure and a section of the report on the last step."""
-    options = ["--steps", "--fail-on", state, "--lang", "en", "--output"]
+    """With a table of all steps, and a record of what is said of heads."""
+    options = ["--steps", "--fail-on", state, "--output"]
     assert main([*map(str, files), *options, str(tmp_path / "o")]) == status
     assert "over training, growing (layer, head): (1, 2)" in capsys.readouterr().out
     table = pd.read_csv(tmp_path / "o" / "steps.csv")
     assert list(table["step"].unique()) == [100, 200, 400, 1000, 2000]
     record = json.loads((tmp_path / "o" / "observation.json").read_text())
     assert record["steps"]["warnings"]["growing"] == [[1, 2]]
-    assert (tmp_path / "o" / "figures" / "steps.svg").exists()
-    page = Page((tmp_path / "o" / "en.html").read_text(), "en")
-    lines = page.by_id["table-steps"].findall("tbody/tr")
-    for line, (step, heads) in zip(lines, table.groupby("step"), strict=True):
-        shown = [page.numbers(cell)[0].value for cell in line]
-        assert shown[:4] == [
-            step,
-            heads["score_max"].max(),
-            heads["score_variance"].max(),
-            heads["entropy_share"].min(),
-        ]
-        assert shown[4] == pytest.approx(4.0)
-    assert page.verdicts(page.by_id["steps"]) == ["refuted"] * 3
 
 
-def test_a_page_says_that_nothing_grows(tmp_path):
-    """Where no head is named, with the borders that none has passed."""
+def test_nothing_is_said_where_nothing_grows(tmp_path):
+    """No head is named, with the borders that none has passed."""
     paths = []
     for step in range(3):
         _, q, k, p = model_of(1.0, seed=step)
         np.savez(tmp_path / f"{step}.npz", q=q, k=k, weights=p)
         paths.append(str(tmp_path / f"{step}.npz"))
-    output = ["--output", str(tmp_path / "o"), "--lang", "en", "--quiet"]
+    output = ["--output", str(tmp_path / "o"), "--quiet"]
     assert main([*paths, "--steps", "--fail-on", "growing,hot,frozen", *output]) == 0
-    page = Page((tmp_path / "o" / "en.html").read_text(), "en")
-    assert page.verdicts(page.by_id["steps"]) == ["supported"]
-    first = next(e for e in page.by_id["steps"].iter("p"))
-    assert {n.value for n in page.numbers(first)} == {TREND, FACTOR, HOT, FROZEN}
+    steps = json.loads((tmp_path / "o" / "observation.json").read_text())["steps"]
+    assert steps.pop("warnings") == {name: [] for name in WARNINGS}
+    assert set(steps.values()) == {TREND, FACTOR, HOT, FROZEN}
 
 
 def test_states_of_steps_need_steps(files, tmp_path, capsys):

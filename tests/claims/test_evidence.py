@@ -12,7 +12,6 @@ from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.observation.evidence import Heads, head_checks, select_claims
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.running import exact_value
 
@@ -48,16 +47,7 @@ def known():
     return Recorded(CATALOGUE, Simulation({}, (), exact_value)), checks
 
 
-def observed():
-    """Two heads of a model, and the checks that they can decide."""
-    checks = head_checks(select_claims(CATALOGUE, 64), 64)
-    cases = [Located(part=f"layer 0, head {head}", d_k=64) for head in (0, 1)]
-    estimates = dict.fromkeys(checks, Estimate(1.0, 0.1, 64))
-    heads = Heads(checks, dict.fromkeys(cases, estimates), {cases[1]})
-    return heads, list(checks)
-
-
-KINDS = {"simulation": simulated, "facts": known, "heads": observed}
+KINDS = {"simulation": simulated, "facts": known}
 
 
 @pytest.fixture(params=KINDS)
@@ -68,7 +58,7 @@ def kind(request):
 
 def test_it_answers_what_the_judge_asks(kind):
     """The same questions, with the same arguments."""
-    assert MEMBERS == ["reaches", "cases", "find", "meets_premises"]
+    assert MEMBERS == ["reaches", "cases", "find"]
     evidence, checks = kind
     assert {type(evidence.reaches(check)) for check in checks} == {bool}
     for name in MEMBERS:
@@ -90,7 +80,6 @@ def test_each_case_is_found(kind):
             found = evidence.find(check, case)
             assert isinstance(found, Found)
             assert found.region[0] <= found.region[1]
-            assert isinstance(evidence.meets_premises(case), bool)
 
 
 def test_the_judge_decides_on_it(kind):
@@ -107,13 +96,6 @@ def test_the_judge_decides_on_it(kind):
                 getattr(where, n) for n in fields
             ]
             assert case.replicates_needed is None or check.quantity not in RECORDED
-
-
-def test_premises_are_those_of_heads():
-    """Where entries are not as texts assume is told by the case."""
-    heads, _ = observed()
-    assert [heads.meets_premises(case) for case in heads.found] == [True, False]
-    assert all(map(simulated()[0].meets_premises, heads.found))
 
 
 def test_what_was_not_sampled_cannot_be_found():

@@ -52,11 +52,6 @@ class Told:
         del check
         return True
 
-    def meets_premises(self, case):
-        """Nothing is assumed."""
-        del case
-        return True
-
 
 def written(outcome):
     """What claims.json has of something, read back."""

@@ -248,11 +248,6 @@ class Single:
         del check, case
         return Found(REGION, Estimate(self.value, 0.01, 64))
 
-    def meets_premises(self, case):
-        """Nothing is assumed."""
-        del case
-        return True
-
 
 def test_numbers_that_are_none_are_missing():
     """Neither a place without an estimate nor one that is not a number has one."""

@@ -267,11 +267,6 @@ class MadeUp:
         estimate = Estimate(value, half / 8.0, 64, bounds=lambda _: interval)
         return Found(region, estimate, value if self.theory else None, d_k=ends)
 
-    def meets_premises(self, case):
-        """Nothing is assumed."""
-        del case
-        return True
-
 
 def outcome_of(check, moved=0.0, *, theory=False, grid=STANDARD):
     """Return how a check would come out on what is made up."""

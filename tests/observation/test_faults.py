@@ -1,25 +1,13 @@
 """Sampled data with known faults comes back with the right diagnosis."""
 
 import math
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
-from msgspec.structs import replace
 
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.judging import Judge
-from montecarlo.claims.outcomes import Located
-from montecarlo.claims.schema import Interpretation
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.estimates import Estimate
 from montecarlo.observation.diagnosis import diagnose, state_of
-from montecarlo.observation.evidence import (
-    Heads,
-    error_rate_of,
-    head_checks,
-    select_claims,
-)
 from montecarlo.observation.head_quantities import HeadEstimate
 from montecarlo.observation.observing import observe_model
 from montecarlo.observation.opening import open_arrays
@@ -31,9 +19,6 @@ FAULTS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation")
 #: Each interval misses on a side with this probability: 80 of them, once in 10,000.
 RATE = 6e-7
 ROOT_D = float(np.sqrt(D_K))
-#: What a model of this size can be asked, and three of its heads.
-CHECKS = head_checks(select_claims(read_catalogue(), D_K), D_K)
-HEADS = tuple(Located(part=f"layer 0, head {head}", d_k=D_K) for head in range(3))
 
 
 def sampled(faults, seed=1):
@@ -184,120 +169,3 @@ def test_one_sequence_says_nothing_of_sequences():
     (view,) = observe_model(model, ROOT_D).heads
     assert "sequence" not in {fault.name for fault in view.diagnosis.faults}
     assert "sequence" in {fault.name for fault in diagnosed(()).diagnosis.faults}
-
-
-def test_undefined_ratios_are_undecided():
-    """A gradient of 0 under both divisors says nothing, though the rows are there."""
-    check = next(one for one in CHECKS.values() if len(one.sums) == 2)
-    for value, verdict in (
-        (0.0, Verdict.UNDECIDED),
-        (np.nan, Verdict.NOT_APPLICABLE),  # what a mean over no rows is
-    ):
-        found = {one.name: np.full(7, value) for one in check.sums}
-        heads = Heads(CHECKS, {HEADS[0]: {check.check: check.estimate(found, D_K)}})
-        (case,) = Judge(heads, RATE).judge_check(check.check).cases
-        assert case.outcome is verdict
-
-
-def interpretations(q, k):
-    """Return verdicts of the claims by claim and interpretation."""
-    model = open_arrays(q, k, axes=("sequence", "token", "d"))
-    found = observe_model(model, ROOT_D).interpretations
-    return {(claim, one.id): one for claim, one in found}
-
-
-def test_claims_hold_on_what_they_assume():
-    """The texts' central claim is supported on independent entries of variance 1."""
-    found = interpretations(*sampled(()))
-    assert found["scaled-variance-one", "equals"].verdict is Verdict.SUPPORTED
-    (balanced,) = found["scaled-balanced", "between"].cases
-    (suffering,) = found["linear-gradient", "jacobian"].cases
-    assert (balanced.outcome, suffering.outcome) == ("supported", "refuted")
-
-
-#: Claims that texts say under a premise.
-UNDER_A_PREMISE = {
-    claim.id
-    for claim in read_catalogue().claim
-    if any(source.premises for source in claim.source)
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_broken_premises_refute_nothing(fault):
-    """What is said of independent entries of mean 0 and variance 1 is not refuted by
-    others: the premise is not met; a word of degree has a number as before.
-    """
-    found = interpretations(*sampled((fault,)))
-    under = {name: one for name, one in found.items() if name[0] in UNDER_A_PREMISE}
-    assert len(under) > 12
-    broken = found["scaled-variance-one", "equals"]
-    assert broken.verdict is Verdict.PREMISE_NOT_MET
-    assert [case.outcome for case in broken.cases] == [Verdict.REFUTED]
-    verdicts = {one.verdict for one in under.values()}
-    assert Verdict.REFUTED not in verdicts
-    assert found["linear-gradient", "jacobian"].verdict is Verdict.DEGREE
-
-
-def test_few_sequences_tell_nothing():
-    """With four sequences no claim is decided, whatever the numbers are."""
-    q, k = sampled(("entries",))
-    decided = {one.verdict for one in interpretations(q[:4] * 100, k[:4]).values()}
-    assert decided == {Verdict.UNDECIDED, Verdict.DEGREE}
-
-
-def test_quantiles_are_shares_of_rows():
-    """A median of at most 0.1 is judged as half of the rows at least lying below."""
-    q, k = sampled(())
-    (case,) = interpretations(q * 20.0, k)["unscaled-gradient-vanishes", "can"].cases
-    assert case.outcome is Verdict.SUPPORTED
-
-
-@pytest.mark.parametrize(
-    ("quantifier", "heads", "verdict"),
-    [
-        ("always", "SSS", Verdict.SUPPORTED),
-        ("always", "RRU", Verdict.REFUTED),
-        ("always", "RSU", Verdict.REFUTED),
-        ("always", "SSU", Verdict.UNDECIDED),
-        ("always", "UUU", Verdict.UNDECIDED),
-        ("can", "RSU", Verdict.SUPPORTED),
-        ("can", "RRU", Verdict.UNDECIDED),
-        ("can", "RRR", Verdict.REFUTED),
-    ],
-)
-def test_heads_are_joined(quantifier, heads, verdict):
-    """What is said of every head fails by one; what can be fails by all.
-
-    Under a premise neither fails where no head meets it, and both do where all do.
-    """
-    check = next(one for one in CHECKS.values() if np.isfinite(one.region).all())
-    interpretation = Interpretation("i", (check.check,), quantifier=quantifier)
-    (low, high), outcomes = check.region, dict(zip(HEADS, heads, strict=True))
-    inside, outside = 0.5 * (low + high), high + (high - low)
-    values = {"S": (inside, 0.0), "R": (outside, 0.0), "U": (inside, math.nan)}
-    found = {
-        case: {check.check: Estimate(*values[letter], 8)}
-        for case, letter in outcomes.items()
-    }
-    for premises, broken in product((False, True), repeat=2):
-        heads = Heads(CHECKS, found, set(HEADS) if broken else set())
-        joined = Judge(heads, RATE).judge_interpretation(
-            interpretation, premises=premises
-        )
-        unmet = premises and broken and verdict is Verdict.REFUTED
-        assert joined.verdict is (Verdict.PREMISE_NOT_MET if unmet else verdict)
-        letters = {one.part: one.outcome.value[0].upper() for one in joined.cases}
-        assert letters == {case.part: letter for case, letter in outcomes.items()}
-
-
-def test_error_rate_is_split():
-    """All checks of all heads miss on either side with one probability together."""
-    claims = [replace(claim, interpretation=()) for claim in read_catalogue().claim]
-    checks = tuple(CHECKS)
-    assert len(checks) > 3
-    for halves in ((checks,), (checks[:2], checks[2:])):
-        meanings = tuple(Interpretation("i", half) for half in halves)
-        several = [replace(claims[0], interpretation=meanings), *claims[1:]]
-        rate = error_rate_of(several, 72)
-        assert 2 * len(checks) * 72 * rate == pytest.approx(0.01)

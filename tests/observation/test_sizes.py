@@ -75,7 +75,7 @@ def test_special_files_are_not_opened(tmp_path, monkeypatch, capsys, kind, suffi
     monkeypatch.chdir(tmp_path)  # names of sockets are short
     path = special(tmp_path / f"one.{suffix}", kind)
     files = [str(path)] * (3 if suffix == "npy" else 1)
-    assert main([*files, "--output", str(tmp_path / "out"), "--lang", "en"]) == 2
+    assert main([*files, "--output", str(tmp_path / "out")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "file must be a regular one" in line
 
@@ -143,7 +143,7 @@ def test_a_head_that_says_nothing_does_not_end_the_run(tmp_path, capsys, size):
     where = (slice(None), 1, 0) if size == 0.0 else ...
     arrays["q"][where] *= size
     np.savez(tmp_path / "qk.npz", **arrays)
-    options = ["--output", str(tmp_path / "out"), "--lang", "en", "--expect", "sqrt"]
+    options = ["--output", str(tmp_path / "out"), "--expect", "sqrt"]
     status = main([str(tmp_path / "qk.npz"), *options, "--axes", AXES])
     told = capsys.readouterr().out
     if size == 0.0:

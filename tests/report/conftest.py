@@ -16,30 +16,18 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 import html5lib
-import numpy as np
 import pytest
 from babel import Locale
 from babel.numbers import get_decimal_symbol, parse_decimal
 from msgspec import convert
 
-from montecarlo.applied.heads import apply_model
-from montecarlo.applied.rows import sample_row
-from montecarlo.applied.telling import judge_applied
-from montecarlo.applied.usual import expected_divisor
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.claims.schema import Catalogue
 from montecarlo.execution.executors import make_executor
-from montecarlo.observation.observing import observe_model
-from montecarlo.observation.opening import open_arrays
 from montecarlo.report import making, rerendering
 from montecarlo.report.content.findings import gather, read_results
-from montecarlo.report.content.observed.record import (
-    read_observation,
-    write_observation,
-)
-from montecarlo.report.content.observed.views import view_observation
 from montecarlo.report.content.record import (
     ReportRecord,
     with_calibration,
@@ -51,7 +39,6 @@ from montecarlo.report.figures.captions.facts import threshold_panels
 from montecarlo.report.formats import html
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
-from montecarlo.report.observed.pages import draw_observed, render_observed
 from montecarlo.report.render import embedding
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.pages import (
@@ -61,7 +48,7 @@ from montecarlo.report.render.pages import (
     render_page,
     render_papers,
 )
-from montecarlo.results.folder import write_json, write_run
+from montecarlo.results.folder import write_run
 from montecarlo.study.presets import Block, Grid
 from montecarlo.study.recording import write_results
 from montecarlo.study.running import Study, run_study
@@ -97,8 +84,6 @@ OWN_PAGES = ("own_report/de", "own_report/ja", "own_report/zh", "own_report/inde
 OWN_CLAIMS = Path(__file__).with_name("own_claims.toml")
 EVIDENCE_PAGES = tuple(f"{EVIDENCE}{code}" for code in CODES)
 PAPERS_PAGES = tuple(f"{PAPERS}{code}" for code in CODES)
-OBSERVED_PAGES = (*(f"observed/{code}" for code in CODES), "observed/index")
-OBSERVED_PAGES += ("observed_few/en", "observed_few/zh")
 ERRATA = tuple(f"{ERRATUM}{text.key}" for text in read_catalogue().text)
 
 
@@ -409,82 +394,6 @@ def own_report(tmp_path_factory):
     return Report(made_once(tmp_path_factory, "own", make), catalogue)
 
 
-def planted_weights(q, k):
-    """Return attention weights of heads that are divided by the root, and others.
-
-    Of the first layer one head is divided twice, one has a bias, one each key alike;
-    of the second, one lacks weight, one is capped and one fits no scale.
-    """
-    scores = q @ np.swapaxes(k, -1, -2)
-    logits = scores / q.shape[-1] ** 0.5
-    n = scores.shape[-1]
-    places = np.arange(n)
-    logits[:, 0, 1] /= q.shape[-1] ** 0.5
-    logits[:, 0, 2] -= 0.25 * np.abs(places[:, None] - places)
-    logits[:, 0, 3] = 0.0
-    logits[:, 1, 1] = 2.0 * np.tanh(logits[:, 1, 1] / 2.0)
-    logits[:, 1, 2] = logits[::-1, 1, 2]
-    e = np.exp(np.where(places <= places[:, None], logits, -np.inf))
-    weights = e / e.sum(axis=-1, keepdims=True)
-    weights[:, 1, 0] *= 0.8
-    return weights
-
-
-class ObservedReport:
-    """A model observed, and its pages as they are asked for."""
-
-    errata = ()
-
-    def __init__(self, folder: Path, sequences: int, *, causal: bool) -> None:
-        rng = np.random.default_rng(1)
-        shape, d_k = (sequences, 2, 4, 40), 16
-        q = rng.normal(size=(*shape, d_k)) * np.linspace(0.5, 3.0, 4)[:, None, None]
-        k = rng.normal(size=(sequences, 2, 2, 40, d_k)) + 0.4
-        weights = planted_weights(q, np.repeat(k, 2, axis=2)) if causal else None
-        model = open_arrays(q, k, causal=causal, weights=weights)
-        self.folder = folder
-        self.observation = observe_model(model, d_k**0.5)
-        applied = apply_model(model)
-        expected = expected_divisor("sqrt", d_k, applied.n_heads)
-        self.judged = judge_applied(applied, expected)
-        row = sample_row(model, model.heads()[0])
-        write_observation(self.observation, self.judged, row, folder)
-        run = {"command": "python -m montecarlo observe qk.npz --seed 1"}
-        run |= {"kernel": "none", "versions": {"numpy": "2.0"}}
-        run |= {"files": [{"name": "qk.npz", "bytes": 1, "sha256": "0" * 64}]}
-        write_json(folder / "run.json", run)
-        self.observed = read_observation(folder, run)
-        self.view = view_observation(self.observed)
-        self.figures = draw_observed(self.observed, folder)
-        self._pages: dict[str, Page] = {}
-
-    def page(self, name: str) -> Page:
-        """Return a page by the code of its language, or the index."""
-        if name not in self._pages:
-            code = SOURCE if name == INDEX else name
-            self._pages[name] = self.render(read_language(code), index=name == INDEX)
-            path = self.folder / f"{name}.html"
-            path.write_text(self._pages[name].text, encoding="utf-8")
-        return self._pages[name]
-
-    def render(self, language: Language, *, index: bool = False) -> Page:
-        """Render a page in a language of a test's own."""
-        text = render_observed(self.view, self.figures, CODES, language, index=index)
-        return Page(text, language.code, self)
-
-
-@pytest.fixture(scope="session")
-def observed(tmp_path_factory):
-    """A model observed over enough sequences for intervals."""
-    return ObservedReport(tmp_path_factory.mktemp("observed"), 8, causal=True)
-
-
-@pytest.fixture(scope="session")
-def observed_few(tmp_path_factory):
-    """One that has too few of them."""
-    return ObservedReport(tmp_path_factory.mktemp("few"), 1, causal=False)
-
-
 @pytest.fixture(params=CODES)
 def page(report, request):
     """The report in each language."""
@@ -500,7 +409,7 @@ def evidence(report, request):
 @pytest.fixture(
     params=(
         *(*CODES, *EVIDENCE_PAGES, *PAPERS_PAGES, INDEX),
-        *(*ERRATA, *OWN_PAGES, *OBSERVED_PAGES),
+        *(*ERRATA, *OWN_PAGES),
     )
 )
 def any_page(request):

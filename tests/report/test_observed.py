@@ -1,172 +1,113 @@
-"""Pages of a model observed, and the command that writes them."""
+"""What `observe` writes and prints: tables, a record, a figure, the terminal."""
 
 import hashlib
 import json
-import re
 from collections import Counter
-from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from fontTools.ttLib import TTFont
 
-from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.observe import main
-from montecarlo.observation.evidence import label_here, select_claims
-from montecarlo.report.content.observed import trained as trained_model
-from montecarlo.report.content.observed.record import RECORD, TABLE
-from montecarlo.report.content.observed.trained import TRAINED_FILE, view_trained
 from montecarlo.report.figures import render_svg
-from montecarlo.report.figures.drawing import palette
-from montecarlo.report.figures.observed.applied import APPLIED_FIGURES, tables_of
-from montecarlo.report.figures.observed.heads import OBSERVED_FIGURES
-from montecarlo.report.language.catalogues import LANGUAGES, Language
-from montecarlo.report.language.messages import source_messages
-from montecarlo.report.language.templates import template_folder
+from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales
 from montecarlo.report.observed import command
+from montecarlo.report.observed.record import RECORD, ROW, SCALES, TABLE
 from montecarlo.results.folder import STAGING
 from montecarlo.results.reading import read_run
 from montecarlo.results.validating import validate
 from montecarlo.study.run_record import ObservationRun, Timing
 
-CODES = tuple(LANGUAGES)
+FIGURE = "figures/applied-scales.svg"
 
 
-@pytest.fixture(params=CODES)
-def page(observed, request):
-    """The page in each language."""
-    return observed.page(request.param)
+def planted_weights(q, k):
+    """Return attention weights of heads that are divided by the root, and others.
+
+    Of the first layer one head is divided twice, one has a bias, one each key alike;
+    of the second, one lacks weight, one is capped and one fits no scale.
+    """
+    scores = q @ np.swapaxes(k, -1, -2)
+    logits = scores / q.shape[-1] ** 0.5
+    n = scores.shape[-1]
+    places = np.arange(n)
+    logits[:, 0, 1] /= q.shape[-1] ** 0.5
+    logits[:, 0, 2] -= 0.25 * np.abs(places[:, None] - places)
+    logits[:, 0, 3] = 0.0
+    logits[:, 1, 1] = 2.0 * np.tanh(logits[:, 1, 1] / 2.0)
+    logits[:, 1, 2] = logits[::-1, 1, 2]
+    e = np.exp(np.where(places <= places[:, None], logits, -np.inf))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    weights[:, 1, 0] *= 0.8
+    return weights
 
 
-def test_numbers_are_those_of_the_table(observed, page):
-    """Each number that names a head and a quantity is the value in the table."""
-    table = pd.read_csv(observed.folder / TABLE, dtype={"layer": str, "head": str})
-    places = table["layer"] + "/" + table["head"] + "/" + table["quantity"]
-    values = dict(zip(places, table["value"], strict=True))
-    named = [number for number in page.numbers() if number.row]
-    assert len(named) > 80
-    for number in named:
-        assert number.value == values[number.row]
-        assert abs(number.shown - number.value) <= number.half_unit * 1.001
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Eight heads with faults, causal, as a file."""
+    rng = np.random.default_rng(1)
+    q = rng.normal(size=(8, 2, 4, 40, 16)) * np.linspace(0.5, 3.0, 4)[:, None, None]
+    k = rng.normal(size=(8, 2, 2, 40, 16)) + 0.4
+    path = tmp_path_factory.mktemp("planted") / "planted.npz"
+    np.savez(path, q=q, k=k, weights=planted_weights(q, np.repeat(k, 2, axis=2)))
+    return path
 
 
-def test_numbers_are_the_same_in_every_language(observed, page):
-    """A page shows what the English one shows."""
-    have = Counter(number.value for number in page.numbers())
-    assert have == Counter(number.value for number in observed.page("en").numbers())
-
-
-def test_verdicts_are_those_of_the_record(observed, page):
-    """Each interpretation has its verdict and its counts of heads."""
-    record = json.loads((observed.folder / RECORD).read_text())
-    lines = page.by_id["table-claims"].findall("tbody/tr")
-    assert len(lines) == len(record["interpretations"]) > 10
-    for line, interpretation in zip(lines, record["interpretations"], strict=True):
-        assert page.verdicts(line) == [interpretation["verdict"]]
-        counts = [number.value for number in page.numbers(line[2])]
-        names = ("supported", "refuted", "undecided")
-        assert counts == [interpretation["heads"].get(name, 0) for name in names]
-        assert sum(counts) == len(record["heads"])
-
-
-def test_states_are_counted(observed, page):
-    """The short answer counts every head once."""
-    counts = next(e for e in page.root.iter("ul") if e.get("class") == "counts")
-    shown = [number.value for number in page.numbers(counts)]
-    assert sum(shown) == len(observed.observation.heads)
-
-
-def test_parts_add_up(observed, page):
-    """The parts on the page are the variance of the table, with that of the mask."""
-    lines = page.by_id["table-parts"].findall("tbody/tr")
-    parts = [page.numbers(line[2])[0].value for line in lines]
-    overall = observed.observation.overall["score_variance"].value
-    assert sum(parts) == pytest.approx(overall, rel=1e-12)
-    assert len(parts) == 6
-    shares = [page.numbers(line[3])[0].value for line in lines]
-    assert sum(shares) == pytest.approx(1.0)
-
-
-def test_assumptions_are_counted(observed, page):
-    """Each assumption has the heads in which it holds, fails and cannot be told."""
-    record = json.loads((observed.folder / RECORD).read_text())
-    found = Counter(
-        (one["name"], one["verdict"])
-        for head in record["heads"]
-        for one in head["assumptions"]
+@pytest.fixture(scope="module")
+def observed(planted):
+    """What came of observing them: the folder, the record, lines that were printed."""
+    folder, printed = planted.parent / "o", planted.parent / "printed.txt"
+    with printed.open("w") as lines, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.stdout", lines)
+        assert run(planted, "--causal", "--output", folder) == 0
+    return SimpleNamespace(
+        folder=folder,
+        record=json.loads((folder / RECORD).read_text()),
+        lines=printed.read_text().splitlines(),
     )
-    lines = page.by_id["table-assumptions"].findall("tbody/tr")
-    assert len(lines) == len({name for name, _ in found}) == 6
-    for line in lines:
-        (name,) = {n.row.partition("/factor_")[2] for n in page.numbers(line) if n.row}
-        shown = [page.numbers(cell)[0].value for cell in line[4:7]]
-        verdicts = ("supported", "refuted", "undecided")
-        assert shown == [found[name, verdict] for verdict in verdicts]
-    assert {verdict for _, verdict in found} >= {"supported", "refuted"}
 
 
-def test_rows_are_compared_with_keys_from_elsewhere(page):
-    """Each line has the quantity, that of drawn keys, and the difference."""
-    lines = page.by_id["table-dependence"].findall("tbody/tr")
-    assert len(lines) == 6
-    for line in lines:
-        cells = [page.numbers(cell)[0] for cell in line[1:]]
-        name = cells[0].row
-        rows = [name, f"{name}_permuted", f"{name}_dependence"]
-        assert [cell.row for cell in cells] == rows
-        first, second, third = (cell.value for cell in cells)
-        assert first - second == pytest.approx(third, rel=1e-9)
+def test_terminal_has_the_numbers_of_the_table(observed):
+    """Each head has a line with its values in observation.csv, rounded to four digits,
+    its state, and the assumptions that fail on it, those farthest off first.
+    """
+    table = pd.read_csv(observed.folder / TABLE).set_index(["layer", "head"])
+    heads = {(one["layer"], one["head"]): one for one in observed.record["heads"]}
+    start = next(i for i, x in enumerate(observed.lines) if x.startswith("layer  head"))
+    seen, spreads = [], []
+    for line in observed.lines[start + 1 : start + 9]:
+        layer, head, *numbers, state = line.split()[:7]
+        values = table.loc[(layer, head)].set_index("quantity")["value"]
+        names = ("score_variance", "score_row_variance", "scaled_row_variance")
+        for shown, name in zip(numbers, (*names, "unit_divisor"), strict=True):
+            assert float(shown) == pytest.approx(values[name], rel=6e-4)
+        one = heads[int(layer), int(head)]
+        assert state == one["state"]
+        failing = [x for x in one["assumptions"] if x["verdict"] == "refuted"]
+        causes = ", ".join(f"{x['name']} {x['factor']:.3g}" for x in failing[:3])
+        assert line.rstrip().endswith(causes)
+        assert failing
+        seen.append((int(layer), int(head)))
+        spreads.append(abs(np.log(values["scaled_row_variance"])))
+    assert sorted(seen) == sorted(heads)
+    assert spreads == sorted(spreads, reverse=True)
+    states = Counter(one["state"] for one in heads.values())
+    counts = ", ".join(
+        f"{states[name]} {name}" for name in ("peaked", "balanced", "flat")
+    )
+    assert f"8 heads, d_k = 16, divisor 4: {counts}" in observed.lines
 
 
-def test_scales_are_those_of_the_record(observed, page):
-    """Each line has the divisor that was found of its heads, and all heads have one."""
-    record = json.loads((observed.folder / RECORD).read_text())["applied"]
-    lines = page.by_id["table-scales"].findall("tbody/tr")
-    told = [
-        (finding, place)
-        for finding in record["findings"]
-        for place in finding["places"]
-    ]
-    assert len(lines) == len(told) == 8
-    for line, (finding, (layers, heads)) in zip(lines, told, strict=True):
-        shown = [number.value for number in page.numbers(line[0])]
-        assert set(shown) == {layers[0], layers[-1]}
-        if heads != [0, 1, 2, 3]:
-            shown = [number.value for number in page.numbers(line[1])]
-            assert {shown[0], shown[-1]} == {heads[0], heads[-1]}
-        divisor = [number.value for number in page.numbers(line[2])]
-        assert divisor[:1] == ([finding["divisor"]] if finding["divisor"] else [])
-    heads = {(n, h) for _, (layers, hs) in told for n in layers for h in hs}
-    assert len(heads) == 8
-    told = [one["outcome"] for one in record["findings"]]
-    assert Counter(told) == {"scale": 5, "uniform": 1, "no_fit": 1}
-    verdicts = page.verdicts(page.by_id["scale"])
-    assert verdicts == ["refuted"]
-    first = next(e for e in page.by_id["scale"].iter("p"))
-    shown = [number.value for number in page.numbers(first)]
-    # all, right, the divisor, the tolerance in per cent, wrong, and open, in an order
-    # that a language may change
-    assert Counter(shown) == Counter([8, 5, 4.0, 1.0, 2, 1])
-
-
-def test_without_weights_no_scale_is_told(observed_few):
-    """Queries and keys alone do not tell it, and the page says so."""
-    page = observed_few.page("en")
-    assert "table-scales" not in page.by_id
-    text = "".join(page.by_id["scale"].itertext())
-    assert "From queries and keys alone it cannot be told" in text
-    assert page.verdicts(page.by_id["scale"]) == ["undecided"]
-
-
-def test_what_else_is_in_the_scores_is_in_words(observed):
+def test_terminal_says_what_else_is_in_the_scores(observed):
     """Every additive part that was planted, and every hint, by its name."""
-    text = "".join(observed.page("en").by_id["table-scales"].itertext())
+    assert observed.lines[0] == "scores divided by sqrt(d_k) = 4? no"
+    text = "\n".join(observed.lines)
     for words in (
         "is the scale applied twice?",
-        "a bias of −0.250 per position of distance",
-        "capped at 2.00 by",
-        "add up to 0.80 on average",
+        "a bias of -0.25 per position of distance",
+        "capped at 2 by tanh",
+        "add up to 0.8 on average",
         "every key that is not hidden counts the same",
         "no scale fits",
         "causal mask",
@@ -174,83 +115,102 @@ def test_what_else_is_in_the_scores_is_in_words(observed):
         assert words in text
 
 
-def test_few_sequences_say_so(observed_few):
-    """Without intervals no error is shown and no claim is decided."""
-    page = observed_few.page("en")
-    text = "".join(page.root.find("body").itertext())
-    assert "fewer than five sequences" in text
-    assert "no keys from elsewhere" in text
-    assert "±" not in text
-    assert set(page.verdicts(page.by_id["table-claims"])) == {"undecided"}
-    assert "fewer than five" not in "".join(observed_few_text(page, "claims"))
+def test_record_tells_every_head(observed):
+    """Findings have each head once, with what was planted."""
+    applied = observed.record["applied"]
+    told = Counter(one["outcome"] for one in applied["findings"])
+    assert told == {"scale": 5, "uniform": 1, "no_fit": 1}
+    places = [
+        (layer, head)
+        for one in applied["findings"]
+        for layers, heads in one["places"]
+        for layer in layers
+        for head in heads
+    ]
+    assert len(places) == len(set(places)) == len(applied["heads"]) == 8
+    assert applied["answer"] == "no"
 
 
-def observed_few_text(page, name):
-    """Return the words of a section."""
-    return page.by_id[name].itertext()
+def test_json_is_what_the_record_has(planted, observed, tmp_path, capsys):
+    """`--json` prints one object, the one in observation.json, and nothing else."""
+    assert run(planted, "--causal", "--json", "--output", tmp_path / "o") == 0
+    assert json.loads(capsys.readouterr().out) == observed.record["applied"]
 
 
-def test_every_word_is_a_message(observed):
-    """No word of the page stands in a template without being translated."""
-    messages = {source: f"⟦{source}⟧" for source in source_messages()}
-    page = observed.render(Language("de", "de", "Deutsch", messages))
-    depth = 0
-    for text, element in page.texts():
-        tags = {e.tag.rpartition("}")[2] for e in page.above(element)}
-        allowed = tags & {"math", "code"} or element.get("lang") is not None
-        allowed = allowed or element.get("href") == text
-        for sign in text:
-            depth += (sign == "⟦") - (sign == "⟧")
-            assert not sign.isalpha() or depth > 0 or allowed, text
-    assert depth == 0
+def drawn(scales):
+    """Return the axes of the figure, drawn from a table."""
+    (axes,) = build_scales(scales, pd.DataFrame()).axes
+    return axes
 
 
-def test_formulas_are_in_the_font(page):
-    """The font of the page has every sign of its formulas."""
-    font = TTFont(str(template_folder().joinpath("fonts", "math.woff2")))
-    known = {chr(code) for code in font.getBestCmap()}
-    signs = {
-        sign
-        for text, element in page.texts()
-        for sign in text
-        if element.tag.rpartition("}")[2] in {"mi", "mo", "mn"} and not sign.isspace()
-    }
-    italic = {
-        "λ",
-        "μ",
-        "σ",
-        "ρ",
-    }  # drawn as letters of the mathematical italic alphabet
-    assert signs - known - italic - set("\u2061\u2062\ufe00") == set()
-    assert "Σ" in signs
+def marks_of(axes, marker):
+    """Return what stands where a marker is drawn."""
+    lines = [line for line in axes.lines if line.get_marker() == marker]
+    return [point for line in lines for point in line.get_xydata().tolist()]
 
 
-@pytest.mark.parametrize("name", OBSERVED_FIGURES)
-def test_figures_have_no_words(observed, name):
-    """Figures are paths in colours with dark counterparts, the same bytes each time."""
-    table = observed.observed.table
-    spec = OBSERVED_FIGURES[name]
-    svg = render_svg(spec, table, pd.DataFrame())
-    assert svg == render_svg(spec, table, pd.DataFrame())
+@pytest.fixture
+def scales(observed):
+    """The table that the figure is drawn from."""
+    return pd.read_csv(observed.folder / SCALES).assign(expected=4.0)
+
+
+def test_figure_shows_each_head(scales):
+    """A point for each divisor, in its layer; marks at the top for the others."""
+    axes = drawn(scales)
+    told = scales[scales["outcome"].eq("scale")]
+    points = np.array(marks_of(axes, "o"))
+    there = points[np.isfinite(points[:, 1])]
+    assert there[:, 1] == pytest.approx(told["implied_divisor"])
+    assert np.round(there[:, 0]).tolist() == told["layer"].tolist()
+    ((place, _),) = marks_of(axes, "^")
+    assert round(place) == 0
+    ((place, _),) = marks_of(axes, "x")
+    assert round(place) == 1
+    legend = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert legend == ["expected: 4", "all keys alike", "none above 0"]
+
+
+def test_figure_has_the_intervals(scales):
+    """Bars end where the table says; one that reaches the scale 0 is open upwards."""
+    wide = scales.assign(ci_low=0.9, ci_high=1.1, implied_scale=1.0)
+    wide = wide.assign(implied_divisor=1.0, outcome="scale")
+    wide.loc[0, "ci_low"] = -0.1
+    axes = drawn(wide)
+    (bars,) = axes.collections
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    assert ends[:, 0] == pytest.approx(1.0 / 1.1)
+    assert ends[1:, 1] == pytest.approx(1.0 / 0.9)
+    assert ends[0, 1] == pytest.approx(axes.get_ylim()[1])
+
+
+def test_figure_is_paths_on_a_light_ground(observed, scales):
+    """It looks the same wherever it is opened, and has the same bytes each time."""
+    svg = (observed.folder / FIGURE).read_text()
     assert "<text" not in svg
-    light = svg.partition("@media")[0]
-    used = set(re.findall(r"#[0-9a-f]{6}", light))
-    assert used
-    assert used <= set(palette.DARK)
+    assert "@media" not in svg
+    assert 'fill="#ffffff"' in svg
+    again = [render_svg(APPLIED_SCALES, scales, pd.DataFrame()) for _ in range(2)]
+    assert again[0] == again[1]
 
 
-@pytest.mark.parametrize("name", APPLIED_FIGURES)
-def test_figures_of_the_scale_have_no_words(observed, name):
-    """As above; the row is drawn where there are weights."""
-    tables = tables_of(observed.observed)
-    svg = render_svg(APPLIED_FIGURES[name], *tables)
-    assert svg == render_svg(APPLIED_FIGURES[name], *tables)
-    assert "<text" not in svg
-    used = set(re.findall(r"#[0-9a-f]{6}", svg.partition("@media")[0]))
-    assert used <= set(palette.DARK)
-    if name == "applied-row":
-        empty = tables[1].iloc[:0]
-        assert render_svg(APPLIED_FIGURES[name], tables[0], empty) is None
+def test_without_weights_there_is_no_figure(files, tmp_path, capsys):
+    """Queries and keys alone tell no scale, and the terminal says so."""
+    assert run(files, "--output", tmp_path / "o") == 0
+    assert not (tmp_path / "o" / "figures").exists()
+    printed = capsys.readouterr().out
+    assert printed.startswith("scores divided by sqrt(d_k) = 4? cannot be told")
+    assert "fewer than 5" not in printed
+
+
+def test_few_sequences_say_so(tmp_path, capsys):
+    """Without intervals the tokens at hand are described, and that is told."""
+    rng = np.random.default_rng(1)
+    q, k = (rng.normal(size=(4, 1, 2, 24, 16)) for _ in "qk")
+    np.savez(tmp_path / "qk.npz", q=q, k=k)
+    assert run(tmp_path / "qk.npz", "--output", tmp_path / "o") == 0
+    assert "fewer than 5 sequences" in capsys.readouterr().out
+    assert pd.read_csv(tmp_path / "o" / TABLE)["std_error"].isna().all()
 
 
 @pytest.fixture
@@ -268,29 +228,22 @@ def run(*arguments):
     return main([str(argument) for argument in arguments])
 
 
-def test_command_writes_a_folder_of_results(files, tmp_path, capsys):
-    """Pages, figures, table, record; hashes that hold; the same bytes again."""
+def test_command_writes_a_folder_of_results(planted, tmp_path, capsys):
+    """Tables, record, figure; hashes that hold; the same bytes again."""
     outputs = [tmp_path / "a", tmp_path / "b"]
     for output in outputs:
-        assert run(files, "--output", output, "--lang", "de", "--lang", "en") == 0
+        assert run(planted, "--output", output) == 0
     printed = capsys.readouterr().out
-    assert "2 heads, d_k = 16" in printed
+    assert "8 heads, d_k = 16" in printed
     assert str(outputs[0] / TABLE) in printed
     record = read_run(outputs[0])
     validate(record, ObservationRun, "run.json")
     validate(json.loads((outputs[0] / "timing.json").read_bytes()), Timing, "timing")
     assert (
-        record["files"][0]["sha256"] == hashlib.sha256(files.read_bytes()).hexdigest()
+        record["files"][0]["sha256"] == hashlib.sha256(planted.read_bytes()).hexdigest()
     )
-    assert record["command"] == "python -m montecarlo observe qk.npz --seed 1"
-    assert set(record["sha256"]) == {
-        TABLE,
-        RECORD,
-        "de.html",
-        "en.html",
-        "index.html",
-        *(f"figures/{name}.svg" for name in OBSERVED_FIGURES),
-    }
+    assert record["command"] == "python -m montecarlo observe planted.npz --seed 1"
+    assert set(record["sha256"]) == {TABLE, RECORD, SCALES, ROW, FIGURE}
     assert record == read_run(outputs[1])
     assert not (outputs[0] / STAGING).exists()
     columns = pd.read_csv(outputs[0] / TABLE).columns
@@ -298,9 +251,9 @@ def test_command_writes_a_folder_of_results(files, tmp_path, capsys):
 
 
 def test_command_is_told_again(files, tmp_path):
-    """The command on the page names every option that changes the numbers."""
+    """The command in run.json names every option that changes the numbers."""
     more = ["--axes", "sequence,layer,head,token,d", "--causal", "--divisor", "5"]
-    assert run(files, "--output", tmp_path / "o", "--lang", "en", "--quiet", *more) == 0
+    assert run(files, "--output", tmp_path / "o", "--quiet", *more) == 0
     assert read_run(tmp_path / "o")["command"] == (
         "python -m montecarlo observe qk.npz --axes sequence,layer,head,token,d "
         "--causal --divisor 5 --seed 1"
@@ -312,7 +265,7 @@ def test_arrays_of_other_names_are_told(tmp_path, capsys):
     rng = np.random.default_rng(1)
     q, k, probs = rng.standard_normal((3, 6, 1, 2, 8, 16))
     np.savez(tmp_path / "qk.npz", q=q, k=k, probs=probs)
-    assert run(tmp_path / "qk.npz", "--output", tmp_path / "o", "--lang", "en") == 0
+    assert run(tmp_path / "qk.npz", "--output", tmp_path / "o") == 0
     assert "not read: probs (--names tells" in capsys.readouterr().out
 
 
@@ -322,9 +275,9 @@ def test_arrays_of_other_names_are_told(tmp_path, capsys):
 )
 def test_states_fail_a_run(files, tmp_path, state, divisor, status):
     """A head in a state that was named is an exit status of 1, and only that."""
-    arguments = ["--fail-on", state, "--divisor", divisor, "--lang", "en", "--quiet"]
+    arguments = ["--fail-on", state, "--divisor", divisor, "--quiet"]
     assert run(files, "--output", tmp_path / "o", *arguments) == status
-    assert (tmp_path / "o" / "index.html").exists()
+    assert (tmp_path / "o" / TABLE).exists()
 
 
 @pytest.mark.parametrize(
@@ -334,7 +287,6 @@ def test_states_fail_a_run(files, tmp_path, state, divisor, status):
         (["--divisor", "root"], "divisor must be one of none, sqrt"),
         (["--divisor", "-1"], "divisor must be one of none, sqrt"),
         (["--seed", "x"], "seed must be a whole number"),
-        (["--lang", "xx"], "language must be one of"),
         (["--axes", "head,token,d"], "must have the axes head,token,d, got shape"),
         (["--names", "{side}"], "names of arrays must name q and k"),
     ],
@@ -353,13 +305,13 @@ def test_bad_options_are_refused(files, tmp_path, capsys, arguments, message):
 def test_bad_numbers_leave_the_old_report(files, tmp_path, capsys):
     """What is found while reading leaves a finished folder as it was."""
     output = tmp_path / "o"
-    assert run(files, "--output", output, "--lang", "en", "--quiet") == 0
+    assert run(files, "--output", output, "--quiet") == 0
     before = read_run(output)
     with np.load(files) as held:
         q, k = held["q"], held["k"]
     q[3, 0, 1, 7, 2] = np.nan
     np.savez(files, q=q, k=k)
-    assert run(files, "--output", output, "--lang", "en") == 2
+    assert run(files, "--output", output) == 2
     assert "got nan at sequence 3, layer 0, head 1, token 7, d 2" in (
         capsys.readouterr().err
     )
@@ -369,14 +321,14 @@ def test_bad_numbers_leave_the_old_report(files, tmp_path, capsys):
 def test_failure_leaves_the_old_report(files, tmp_path, capsys, monkeypatch):
     """A run that cannot finish is status 3, and leaves a finished folder as it was."""
     output = tmp_path / "o"
-    assert run(files, "--output", output, "--lang", "en", "--quiet") == 0
+    assert run(files, "--output", output, "--quiet") == 0
     before = read_run(output)
 
     def fail(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(command, "make_observed_report", fail)
-    assert run(files, "--output", output, "--lang", "en") == 3
+    monkeypatch.setattr(command, "write_observation", fail)
+    assert run(files, "--output", output) == 3
     assert "no space left" in capsys.readouterr().err
     assert read_run(output) == before
     assert not (output / STAGING).exists()
@@ -397,60 +349,8 @@ def test_files_count_once(tmp_path, capsys):
     q = np.random.default_rng(1).normal(size=(5, 8, 4))
     np.savez(tmp_path / "a.npz", q=q, k=-q)
     np.save(tmp_path / "q.npy", q)
-    options = ["--axes", "sequence,token,d", "--lang", "en", "--quiet"]
+    options = ["--axes", "sequence,token,d", "--quiet"]
     options += ["--output", str(tmp_path / "o")]
     assert main([str(tmp_path / "a.npz")] * 2 + options) == 2
     assert "files must be different ones" in capsys.readouterr().err
     assert main([str(tmp_path / "q.npy")] * 2 + options) == 0
-
-
-def test_claims_are_shown_on_a_trained_model(report):
-    """Each claim's evidence tells in how many heads each interpretation was seen."""
-    trained = report.results.claims.trained_model
-    page = report.page("evidence-en")
-    for claim, interpretations in trained.interpretations.items():
-        article = page.by_id[f"claim-{claim}"]
-        lines = [e for e in article.iter("p") if e.get("class") == "trained"]
-        shown = [number.value for line in lines for number in page.numbers(line)]
-        assert shown == [
-            n for one in interpretations for n in (one.holds, trained.n_heads)
-        ]
-    assert sum(map(len, trained.interpretations.values())) > 10
-
-
-def test_what_was_kept_fits_the_catalogue():
-    """Each interpretation that a model of that size can decide is kept, and no other.
-
-    Those that a text says are shown.
-    """
-    trained = view_trained(read_catalogue())
-    path = Path(trained_model.__file__).with_name(TRAINED_FILE)
-    record = json.loads(path.read_text(encoding="utf-8"))
-    kept = {(one["claim"], one["interpretation"]) for one in record["interpretations"]}
-    told = select_claims(read_catalogue(), trained.d_k)
-    assert kept == {
-        (claim.id, one.id) for claim in told for one in claim.interpretation
-    }
-    voting = {
-        (claim.id, interpretation.id)
-        for claim in read_catalogue().claim
-        for interpretation in claim.interpretation
-        if not interpretation.beyond
-    }
-    assert len(kept & voting) == sum(map(len, trained.interpretations.values()))
-
-
-def test_own_claims_are_not_shown_on_it(own_report):
-    """A report of one's own claims has no such column."""
-    text = "".join(own_report.page("de").root.find("body").itertext())
-    assert "trainierten Modell" not in text
-
-
-def test_labels_that_name_a_distribution_are_left_out():
-    """Interpretations that differ by the distribution of the entries alone have no
-    label on a model.
-    """
-    claims = {claim.id: claim for claim in read_catalogue().claim}
-    assert label_here(claims["scaled-mean-zero"], "premise") is None
-    assert label_here(claims["unscaled-one-hot"], "typically") is not None
-    assert label_here(claims["scaled-variance-one"], "equals") is None

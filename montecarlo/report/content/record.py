@@ -12,7 +12,6 @@ from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.schema import Catalogue
 from montecarlo.literature.outcomes import LiteratureOutcome
 from montecarlo.literature.record import read_literature_record
-from montecarlo.report.content.observed.trained import TrainedModel, view_trained
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.report.content.tables.language import view_language
@@ -39,9 +38,6 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
     ] = None
     report_card: Annotated[
         CardView | None, about("the judge's report card; null: there is none")
-    ] = None
-    trained_model: Annotated[
-        TrainedModel | None, about("the claims on a trained model; null likewise")
     ] = None
     sensitivity: Annotated[
         Sensitivity | None, about("what other choices would change; null likewise")
@@ -70,20 +66,19 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 
 def with_studies(results: StudyResults) -> StudyResults:
-    """Put beside results what training, a trained model and papers say, and choices."""
+    """Put beside results what training and papers say, and what choices change."""
     record, papers = read_record(), read_literature_record()
-    studies = _studies(results.study.catalogue, record)
+    studies = _studies(record)
     claims = _with(results.claims, **studies)
     lines = (*training_curves(studies["training"], record), *papers.lines())
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=claims)
 
 
-def _studies(catalogue: Catalogue, record: Record) -> dict[str, Any]:
+def _studies(record: Record) -> dict[str, Any]:
     """Return what claims.json says of studies that ship with the package."""
     language = view_language(read_language())
     return {
-        "trained_model": view_trained(catalogue),
         "sensitivity": read_sensitivity(),
         "training": replace(view_training(record), language=language),
         "literature": read_literature_record().outcome,
@@ -94,8 +89,7 @@ def require_records(claims: ReportRecord, catalogue: Catalogue) -> None:
     """Make sure that pages can show what stands beside the claims of a folder.
 
     Each study has the parts, names and sizes of the one that ships; its numbers and
-    verdicts are the folder's own.  One that was left out is not shown, but for the
-    trained model, which stands beside each claim.
+    verdicts are the folder's own.  One that was left out is not shown.
 
     Raises
     ------
@@ -109,9 +103,9 @@ def require_records(claims: ReportRecord, catalogue: Catalogue) -> None:
         )
     if catalogue.language is not None:  # of one's own claims there are no studies
         return
-    for name, ships in _studies(catalogue, read_record()).items():
+    for name, ships in _studies(read_record()).items():
         came = msgspec.to_builtins(getattr(claims, name))
-        if came is None and name != "trained_model":
+        if came is None:
             continue
         if place := _unlike(msgspec.to_builtins(ships), came, name):
             raise ResultsError(

@@ -31,7 +31,6 @@ VERDICTS = (
     "documented",
     "contradicted_by_record",
     "premise",
-    "premise_not_met",
     "not_applicable",
     "not_measured",
 )
@@ -47,7 +46,6 @@ BY_WEIGHT = (
     "supported",
     "documented",
     "premise",
-    "premise_not_met",
     "not_applicable",
     "not_measured",
 )

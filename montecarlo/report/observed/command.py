@@ -27,13 +27,8 @@ from montecarlo.observation.diagnosis import STATES
 from montecarlo.observation.model import Head, Model
 from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.printing import print_lines
-from montecarlo.report.content.observed.record import (
-    read_observation,
-    write_observation,
-)
-from montecarlo.report.language.catalogues import read_language
-from montecarlo.report.language.messages import require_complete
-from montecarlo.report.observed.pages import make_observed_report
+from montecarlo.report.figures.applied_scale import draw_scales
+from montecarlo.report.observed.record import record_applied, write_observation
 from montecarlo.report.observed.stepping import (
     measure_earlier,
     measure_step,
@@ -41,7 +36,6 @@ from montecarlo.report.observed.stepping import (
     order_files,
 )
 from montecarlo.report.observed.terminal import print_observed
-from montecarlo.report.options import choose_languages
 from montecarlo.results.ownership import file_hash
 from montecarlo.results.publishing import publishing
 from montecarlo.study.progress import open_bar
@@ -79,7 +73,7 @@ class Told:
 
 
 def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
-    """Observe files and write the report.
+    """Observe files, write tables, record and figure, and print the answer.
 
     Raises
     ------
@@ -94,12 +88,10 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
     expected_divisor(arguments.expect or EXPECTED, 1, 1)
     rtol = parse_rtol(arguments.rtol)
     files, quiet = read_files(arguments.files), arguments.quiet or arguments.json
-    languages = choose_languages(arguments.lang or ("all",))
     steps = order_files(files) if arguments.steps else []
     states = {state: state for state in (*STATES, *(WARNINGS if steps else ()))}
     failing = look_up_all("fail-on", arguments.fail_on or (), states)
     output = parse_folder("output", arguments.output)
-    require_complete(read_language(code) for code in languages)
     with publishing(output, typed) as edition:
         with tempfile.TemporaryDirectory(dir=edition.folder) as scratch:
             lines = []
@@ -131,19 +123,18 @@ def observe_files(arguments: argparse.Namespace, typed: Sequence[str]) -> Told:
         edition.note_time("observing")
         judged_steps = judge_steps(lines) if steps else None
         write_observation(observation, judged, row, edition.folder, judged_steps)
-        edition.record = run_record(arguments, files, seed, languages)
-        edition.record["divisor"] = named
-        observed = read_observation(edition.folder, edition.record)
-        view = make_observed_report(observed, languages, edition.folder)
-        edition.note_time("rendering")
+        if applied.heads:
+            draw_scales(judged, edition.folder)
+        edition.note_time("writing")
+        edition.record = run_record(arguments, files, seed, named)
     warned = [name for name in failing if name in WARNINGS]
     if arguments.json:
-        print_lines(json.dumps(view.record["applied"], indent=2))
+        print_lines(json.dumps(record_applied(judged), indent=2))
     elif not arguments.quiet:
-        print_observed(view, judged, edition.written, model.unread)
+        print_observed(observation, judged, judged_steps, edition.written)
     return Told(
-        any(head["state"] in failing for head in view.record["heads"])
-        or any(view.record["steps"]["warnings"][name] for name in warned),
+        any(view.diagnosis.state in failing for view in observation.heads)
+        or bool(judged_steps and any(judged_steps.warnings[name] for name in warned)),
         judged.answer if arguments.expect is not None else None,
     )
 
@@ -162,7 +153,7 @@ def run_record(
     arguments: argparse.Namespace,
     files: Sequence[Path],
     seed: int,
-    languages: Sequence[str],
+    divisor: str,
 ) -> dict[str, Any]:
     """Return what run.json says of an observation; nothing of how it ran."""
     return {
@@ -172,9 +163,8 @@ def run_record(
             {"name": path.name, "bytes": path.stat().st_size, "sha256": file_hash(path)}
             for path in files
         ],
-        "divisor": arguments.divisor,
+        "divisor": divisor,
         "seed": seed,
-        "languages": list(languages),
         **made_with(),
     }
 
@@ -182,7 +172,7 @@ def run_record(
 def canonical_command(
     arguments: argparse.Namespace, files: Sequence[Path], seed: int
 ) -> str:
-    """Return what to type to make this report again."""
+    """Return what to type to observe the same again."""
     words = ["python -m montecarlo observe"]
     names = [path.name for path in files]
     alike = len(set(names)) < len(names)

@@ -123,7 +123,6 @@ def render(
         "case_panels": contents.case_panels if CASES.id in contents.figures else (),
         "shown": set(),
         "card": record.report_card,
-        "trained": record.trained_model,
         "sensitivity": record.sensitivity,
         "training": record.training,
         "command": canonical_command(contents.findings.run),

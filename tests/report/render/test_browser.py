@@ -10,8 +10,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 PAGES = ("en", "de", "zh", "ja", "es", "index", "erratum-de", "own_report/ja")
 PAGES += tuple(f"evidence-{code}" for code in ("en", "de", "zh", "ja", "es"))
 PAGES += tuple(f"papers-{code}" for code in ("en", "de", "zh", "ja", "es"))
-PAGES += ("observed/en", "observed/de", "observed/zh", "observed/ja", "observed/es")
-PAGES += ("observed/index",)
 #: What axe sees in dark colours as well: these are the same in every language.
 DARK = tuple(page for page in PAGES if page[-2:] not in {"de", "zh", "ja", "es"})
 DARK += ("erratum-de",)

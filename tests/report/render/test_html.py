@@ -24,7 +24,6 @@ from tests.report.conftest import EVIDENCE, PAPERS
 MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
 PICTURE = "data:image/svg+xml,"
 DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json", OWN_FILE}
-DATA_FILES |= {"observation.csv", "observation.json"}
 #: A page of nothing but what the checks below look for, each thing done wrong.
 FAULTY = """<!DOCTYPE html><html><head><title>x</title></head><body>
 <h1>a</h1><h3>b</h3><a href="#none">c</a><a href="none.html">d</a>
@@ -56,10 +55,10 @@ def bad_links(page, report):
     """Return links that lead nowhere; other languages' pages are written as well."""
     names = [
         *LANGUAGES,
-        *(f"erratum-{e.key}" for e in getattr(report, "contents", report).errata),
+        *(f"erratum-{e.key}" for e in report.contents.errata),
     ]
     texts = {f"{name}.md" for name in names if name not in LANGUAGES}
-    if page.name.partition("/")[0] not in {"own_report", "observed", "observed_few"}:
+    if page.name.partition("/")[0] != "own_report":
         names += [f"{kind}{code}" for kind in (EVIDENCE, PAPERS) for code in LANGUAGES]
     pages_by_file = {f"{name}.html": name for name in names}
     bad = []
@@ -426,7 +425,7 @@ def test_nothing_is_fetched(any_page):
 
 def test_page_is_small(any_page):
     """A page can be sent by mail; those of a small study are far below their limits."""
-    alone = any_page.name.startswith((EVIDENCE, "own_report", "observed"))
+    alone = any_page.name.startswith((EVIDENCE, "own_report"))
     most = MOST_EVIDENCE if alone else MOST_BYTES
     assert len(any_page.text.encode()) < most
 

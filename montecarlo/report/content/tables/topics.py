@@ -15,8 +15,6 @@ from montecarlo.report.content.tables.rows import (
 )
 from montecarlo.report.language.symbols import row_symbol
 
-#: What a number without an error is over its digits: it is shown with four.
-UNKNOWN = 100.0
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
 MOST_ROWS = 8
 #: Number of keys that the tables of rows are made for, where the grid has it.
@@ -33,11 +31,6 @@ class TableCell:
     error: float | None = None
     row: str = ""
     reference: float | None = None
-
-    @property
-    def digits(self) -> float:
-        """The error that its digits are cut to, where the error is not shown."""
-        return abs(self.value) / UNKNOWN if self.error is None else self.error
 
 
 #: The cells of a line of a table, one a column; None where one is missing.

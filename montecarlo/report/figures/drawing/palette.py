@@ -191,7 +191,6 @@ GRADIENT_LOOKS = {
 VERDICT_LOOKS = {
     "refuted": Look(REFUTED, "D", symbol="✗", size=5.0),
     "contradicted_by_record": Look(REFUTED, "s", symbol="≠", filled=False),
-    "premise_not_met": Look(OPEN, "D", symbol="⊬", filled=False, size=5.0),
     "tally": Look(CONDITIONAL, "o", symbol="✓✗", half=True),
     "depends": Look(CONDITIONAL, "s", symbol="↔", half=True),
     "approximate": Look(CONDITIONAL, "o", symbol="≈", filled=False),

@@ -1,10 +1,6 @@
-"""What an observation leaves on disk: a tidy table, and a record of what it says."""
+"""What an observation leaves on disk: tidy tables, and a record of what it says."""
 
-import json
 import math
-from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +9,6 @@ import pandas as pd
 from montecarlo.applied.heads import describe, tidy_applied
 from montecarlo.applied.steps import FACTOR, FROZEN, HOT, TREND, Steps
 from montecarlo.applied.telling import Finding, JudgedScales
-from montecarlo.claims.outcomes import CheckOutcome
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.observation.diagnosis import Diagnosis
 from montecarlo.observation.head_quantities import FEWEST, HeadEstimate
@@ -28,18 +23,6 @@ SCALES, ROW = "applied-scale.csv", "applied-row.csv"
 #: Where several steps of training were given.
 STEPS = "steps.csv"
 Record = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """An observation as it stands on disk."""
-
-    table: pd.DataFrame  # observation.csv; layer and head as text
-    record: Record  # observation.json
-    run: Record  # run.json
-    scales: pd.DataFrame  # applied-scale.csv, without lines where there is none
-    row: pd.DataFrame  # applied-row.csv, likewise
-    steps: pd.DataFrame  # steps.csv, likewise
 
 
 def write_observation(
@@ -65,18 +48,6 @@ def write_observation(
     write_json(folder / RECORD, record | {"steps": record_steps(steps)})
 
 
-def read_observation(folder: Path, run: Mapping[str, Any]) -> Observed:
-    """Read what `write_observation` wrote."""
-    kinds = {"layer": str, "head": str}
-    table = pd.read_csv(folder / TABLE, dtype=kinds)
-    record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    more = (
-        pd.read_csv(folder / name) if (folder / name).exists() else pd.DataFrame()
-        for name in (SCALES, ROW, STEPS)
-    )
-    return Observed(table, record, dict(run), *more)
-
-
 def record_steps(steps: Steps | None) -> Record | None:
     """Return what is said of steps of training, as data."""
     if steps is None:
@@ -93,16 +64,6 @@ def record_observation(observation: Observation) -> Record:
         {"layer": view.head.layer, "head": view.head.head, **_diagnosis(view.diagnosis)}
         for view in observation.heads
     ]
-    interpretations = [
-        {
-            "claim": claim,
-            "interpretation": one.id,
-            "verdict": one.verdict,
-            "heads": Counter(case.outcome for case in one.cases),
-            "checks": [_check(observation, check) for check in one.checks],
-        }
-        for claim, one in observation.interpretations
-    ]
     return {
         "d_k": model.d_k,
         "layers": list(model.layers),
@@ -118,7 +79,6 @@ def record_observation(observation: Observation) -> Record:
         "seed": observation.seed,
         "heads": heads,
         "dead": [list(head) for head in observation.dead],
-        "interpretations": interpretations,
     }
 
 
@@ -174,27 +134,6 @@ def _diagnosis(diagnosis: Diagnosis) -> Record:
                 **_ends(fault.factor, POINTWISE),
             }
             for fault in diagnosis.faults
-        ],
-    }
-
-
-def _check(observation: Observation, check: CheckOutcome) -> Record:
-    first = check.cases[0]
-    return {
-        "quantity": check.quantity,
-        "summary": check.summary,
-        "divisor": check.divisor,
-        "region": [first.region_low, first.region_high],
-        "heads": [
-            {
-                "layer": view.head.layer,
-                "head": view.head.head,
-                "outcome": case.outcome,
-                "value": case.estimate,
-                "low": case.simultaneous_low,
-                "high": case.simultaneous_high,
-            }
-            for view, case in zip(observation.heads, check.cases, strict=True)
         ],
     }
 

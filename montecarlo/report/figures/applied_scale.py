@@ -1,0 +1,127 @@
+"""The figure of `observe`: what each head divides scores by, and what was expected.
+
+It stands alone, beside no page, and so has English words, as the terminal does.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+from pandas import DataFrame
+
+from montecarlo.applied.heads import tidy_applied
+from montecarlo.applied.telling import JudgedScales
+from montecarlo.report.figures.drawing.palette import INK, MUTED, VERMILLION, Dash
+from montecarlo.report.figures.drawing.panels import (
+    legend_above,
+    logarithmic,
+    panels,
+)
+from montecarlo.report.figures.drawing.specs import FigureSpec, render_svg
+from montecarlo.report.figures.drawing.svg import on_light_ground
+from montecarlo.results.folder import write_text
+
+#: Dashes of what was expected.
+DASHES: Dash = (0, (4, 3))
+MOST_LAYERS = 12
+#: Divisors on the axis at most, and how far apart their logarithms are at least.
+MOST_MARKS, APART = 6, 0.15
+
+
+def draw_scales(judged: JudgedScales, folder: Path) -> None:
+    """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
+    scales = tidy_applied(judged.applied).assign(expected=judged.expected.value)
+    svg = render_svg(APPLIED_SCALES, scales, DataFrame())
+    if svg is not None:
+        write_text(
+            folder / "figures" / f"{APPLIED_SCALES.id}.svg", on_light_ground(svg)
+        )
+
+
+def build_scales(scales: DataFrame, _: DataFrame) -> Figure | None:
+    """Build the divisors of all heads, layer by layer, beside the one expected.
+
+    Parameters
+    ----------
+    scales : DataFrame
+        As of `montecarlo.applied.heads.tidy_applied`, with the divisor ``expected``.
+    """
+    if scales.empty:
+        return None
+    figure, (axes,) = panels(1, 1, 2.6)
+    plot_scales(axes, scales)
+    axes.set_xlabel("layer")
+    axes.set_ylabel("divisor, 95 % interval")
+    legend_above(figure, axes.get_legend_handles_labels()[0])
+    return figure
+
+
+def plot_scales(axes: Axes, scales: DataFrame) -> Axes:
+    """Draw each head's divisor with its interval; at the top where none is told."""
+    layers = sorted(set(scales["layer"]))
+    order = scales.groupby("layer").cumcount()
+    place = scales["layer"].map(layers.index) + (order + 0.5) / (order.max() + 1) - 0.5
+    told = scales["outcome"].eq("scale") & scales["implied_scale"].gt(0.0)
+    uniform = scales["outcome"].eq("uniform")
+    divisors = scales["implied_divisor"].where(told)
+    expected = float(scales["expected"].iloc[0])
+    low = np.fmin(divisors.min(), expected) / 1.5
+    high = np.fmax(divisors.max(), expected) * 1.5
+    logarithmic(axes, low, high)
+    _mark_divisors(axes, [expected, *divisors.dropna()])
+    axes.axhline(
+        expected,
+        color=MUTED,
+        linewidth=1.2,
+        linestyle=DASHES,
+        label=f"expected: {expected:.4g}",
+    )
+    # an interval that reaches the scale 0 is open upwards
+    tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
+    errors = [divisors - 1.0 / scales["ci_high"], tops - divisors]
+    axes.errorbar(
+        place,
+        divisors,
+        np.clip(np.stack(errors), 0.0, None),
+        color=INK,
+        marker="o",
+        markersize=3.2,
+        linestyle="none",
+        linewidth=0.9,
+    )
+    for shown, marker, label in (
+        (uniform, "^", "all keys alike"),
+        (~told & ~uniform, "x", "none above 0"),
+    ):
+        if shown.any():
+            axes.plot(
+                place[shown],
+                np.full(shown.sum(), high / 1.15),
+                color=VERMILLION,
+                marker=marker,
+                markersize=4.0,
+                linestyle="none",
+                label=label,
+            )
+    step = -(-len(layers) // MOST_LAYERS)
+    axes.xaxis.set_major_locator(FixedLocator(range(0, len(layers), step)))
+    axes.set_xticklabels([str(layer) for layer in layers[::step]])
+    axes.set_xlim(-0.5, len(layers) - 0.5)
+    return axes
+
+
+def _mark_divisors(axes: Axes, divisors: list[float]) -> None:
+    """Write divisors on the axis, the first ones that are apart from each other."""
+    shown: list[float] = []
+    for one in divisors:
+        apart = all(abs(np.log(one / other)) > APART for other in shown)
+        if apart and len(shown) < MOST_MARKS:
+            shown.append(one)
+    axes.yaxis.set_major_locator(FixedLocator(shown))
+    axes.yaxis.set_major_formatter(FixedFormatter([f"{one:.3g}" for one in shown]))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
+APPLIED_SCALES = FigureSpec("applied-scales", build_scales)

@@ -1,1 +1,0 @@
-"""Figures of a model observed: its heads, and the scale that it applies."""
