@@ -34,12 +34,11 @@ from montecarlo.claims.outcomes import (
     Judgement,
 )
 from montecarlo.claims.record import ClaimsRecord
-from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.verdicts import (
     Verdict,
-    claim_verdict,
     decide,
     interpretation_verdict,
+    join_verdicts,
 )
 from montecarlo.estimation.intervals import Interval, t_quantile
 from montecarlo.execution.executors import make_executor
@@ -169,7 +168,7 @@ def verdicts_of(claims: Judgement, varied: Varied) -> dict[tuple[str, str], str]
             if interpretation.votes:
                 voting.append(verdict)
         measured = claim.kind == "measured" and voting
-        joined = claim_verdict(voting) if measured else claim.verdict
+        joined = join_verdicts(voting) if measured else claim.verdict
         found[claim.id, ""] = joined.value
     return found
 
@@ -177,15 +176,11 @@ def verdicts_of(claims: Judgement, varied: Varied) -> dict[tuple[str, str], str]
 def _interpretation(interpretation: InterpretationOutcome, varied: Varied) -> Verdict:
     checks = [_check(check, varied) for check in interpretation.checks]
     outcomes = [case.outcome for case in join_cases(checks)]
-    verdict = interpretation_verdict(
-        interpretation.quantifier,
-        outcomes,
-        interpretation.share,
-        complete=all(check.quantity in RECORDED for check in checks),
+    if interpretation.verdict == Verdict.NOT_MEASURED:  # as before: nothing is sampled
+        return Verdict.NOT_MEASURED
+    return interpretation_verdict(
+        interpretation.logic, outcomes, share=interpretation.share
     )
-    if verdict == Verdict.SUPPORTED and not all(check.cases for check in checks):
-        return Verdict.UNDECIDED
-    return verdict
 
 
 def _check(check: CheckOutcome, varied: Varied) -> CheckOutcome:

@@ -7,8 +7,8 @@ from typing import Annotated
 from msgspec import Struct
 
 from montecarlo.claims.checks import Check, Limiting
-from montecarlo.claims.schema import Form, Quantifier, Source, Topic
-from montecarlo.claims.verdicts import Verdict
+from montecarlo.claims.schema import Form, Quantifier, Source, Topic, logic_of
+from montecarlo.claims.verdicts import Logic, Verdict
 from montecarlo.results.columns import Error, Finite
 from montecarlo.results.validating import about
 from montecarlo.theory.limits import Limit
@@ -167,6 +167,11 @@ class InterpretationOutcome(_Record, frozen=True, kw_only=True):
     cases: Annotated[tuple[JointOutcome, ...], about("where it was looked at")]
     borders: Annotated[tuple[Border, ...], about("where the outcome changes")]
     checks: Annotated[tuple[CheckOutcome, ...], about("what must hold", min_length=1)]
+
+    @property
+    def logic(self) -> Logic:
+        """What it needs of its cases."""
+        return logic_of(self.quantifier, self.form, self.degree)
 
 
 class NumberOutcome(_Record, frozen=True, kw_only=True):

@@ -28,6 +28,13 @@ Premise = Literal["independent", "mean-0", "variance-1", "normal"]
 SHARE = 0.5
 
 
+def logic_of(quantifier: Quantifier, form: Form, degree: str) -> Logic:
+    """Return what a sentence needs of its cases."""
+    if degree:
+        return "degree"
+    return "equality" if form == "equality" else quantifier
+
+
 class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     """One precise meaning of a claim.
 
@@ -63,9 +70,7 @@ class Interpretation(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def logic(self) -> Logic:
         """What it needs of its cases."""
-        if self.degree:
-            return "degree"
-        return "equality" if self.form == "equality" else self.quantifier
+        return logic_of(self.quantifier, self.form, self.degree)
 
 
 class Source(Struct, frozen=True, forbid_unknown_fields=True):

@@ -95,7 +95,7 @@ def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:
     asked = [
         [
             claim.id,
-            *(one.id, one.votes, one.quantifier, one.share),
+            *(one.id, one.votes, one.logic, one.share),
             *(msgspec.to_builtins(check.asked) for check in one.checks),
         ]
         for claim in claims.claims
