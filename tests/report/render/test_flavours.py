@@ -285,4 +285,4 @@ def test_errata_have_front_matter_if_it_is_asked_for(report, tmp_path):
 def test_what_is_no_flavour_is_refused(formats, flavour, front, message):
     """One line, before anything is sampled."""
     with pytest.raises(InputError, match=message):
-        report_maker(formats, None, flavour, front)
+        report_maker(formats, flavour, front)
