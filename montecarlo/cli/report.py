@@ -69,7 +69,8 @@ def build_parser() -> argparse.ArgumentParser:
         "texts and checks",
         {
             "--flavour": option(
-                "of Markdown: kramdown (default), mkdocs, myst or github", "NAME"
+                "of Markdown: kramdown (default), or commonmark (MkDocs, GitHub)",
+                "NAME",
             ),
             "--front-matter": option(
                 "of Markdown: title, lang, generated, translated, KEY=VALUE; or none",
