@@ -7,8 +7,6 @@ exact reference nor a reason for having none, fails here and not on a page.
 
 import math
 import re
-import tomllib
-from importlib.resources import files
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +18,6 @@ from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import SATURATED
-from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
 from montecarlo.execution.executors import EXECUTORS, make_executor
@@ -199,14 +196,3 @@ def test_every_figure_has_one_place(own):
     placed = [one for order in orders for ids in order.values() for one in ids]
     placed += [one.figure for one in read_literature().question if one.figure]
     assert sorted(placed) == sorted([CASES.id, *FIGURES])
-
-
-def test_sources_name_sentences_that_are_there():
-    """By line and number, as the fingerprints of the texts have them."""
-    file = files("montecarlo.claims").joinpath("fingerprints.toml")
-    known = tomllib.loads(file.read_text(encoding="utf-8"))
-    for claim in read_catalogue().claim:
-        for source in claim.source:
-            for number in source.sentence:
-                where = f"{source.line}.{number}"
-                assert where in known[source.text]["sentences"], (claim.id, where)

@@ -424,24 +424,7 @@ def test_own_claims(fuzz, tmp_path):
         fuzz.run(main, [path], f"claims {number}")
 
 
-TEXT = "# A **b**\n\n- Eins. Zwei (drei. Vier)! \\(a. b\\)\n\n$$\nx\n$$\n```\ny\n"
-
-
-def test_author_texts(fuzz, tmp_path):
-    """Authors' files of every kind."""
-    rng = generator()
-    path = tmp_path / "text.md"
-    for number in range(N_TEXTS):
-        path.write_bytes(spoil(rng, TEXT.encode() * rng.choice((1, 1, 200))))
-        key = rng.choice(("de", "zh-chat", "ja", "es"))
-        fuzz.run(
-            report_main,
-            ["--text", f"{key}={path}", "--preset", "quick", "--output", "o"],
-            f"text {number}",
-        )
-
-
-@pytest.mark.parametrize("kind", ["config", "claims", "text", "npy", "replicates"])
+@pytest.mark.parametrize("kind", ["config", "claims", "npy", "replicates"])
 def test_files_without_an_end(fuzz, tmp_path, kind):
     """What has no end is read to a limit."""
     path = tmp_path / "zero.npy"
@@ -449,7 +432,6 @@ def test_files_without_an_end(fuzz, tmp_path, kind):
     commands = {
         "config": (report_main, ["--config", path]),
         "claims": (import_module("montecarlo.cli.judge").main, [path]),
-        "text": (report_main, ["--text", f"de={path}", "--preset", "quick"]),
         "npy": (import_module("montecarlo.cli.observe").main, [path, path]),
         "replicates": (report_main, ["--replicates-from", path]),
     }

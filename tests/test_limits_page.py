@@ -7,7 +7,6 @@ import pytest
 from montecarlo import small_files
 from montecarlo.observation import arrays, numpy_files, safetensors_files
 from montecarlo.report.content import record
-from montecarlo.report.content.texts import author_texts
 from montecarlo.results import columns, reading
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
@@ -24,8 +23,6 @@ LIMITS = [
     ("digits of a number in a name", safetensors_files.MOST_DIGITS),
     ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
     ("parts of a key", small_files.MOST_PARTS),
-    ("| `--text`", author_texts.MOST_BYTES),
-    ("characters of a line", author_texts.MOST_LINE),
     ("| `run.json`", reading.MOST_RUN),
     ("| `claims.json`", record.MOST_CLAIMS),
     ("| `measurements.csv`, `curves.csv`", columns.MOST_TABLE),

@@ -77,17 +77,12 @@ def build_parser() -> argparse.ArgumentParser:
         "texts and checks",
         {
             "--flavour": option(
-                "of Markdown: kramdown (default), mkdocs, myst or github", "NAME"
+                "of Markdown: kramdown (default), or commonmark (MkDocs, GitHub)",
+                "NAME",
             ),
             "--front-matter": option(
                 "of Markdown: title, lang, generated, translated, KEY=VALUE; or none",
                 **NAMES,
-            ),
-            "--text": option(
-                "an author's file (UTF-8), whose sentences its erratum quotes; "
-                "repeatable",
-                "KEY=FILE",
-                action="append",
             ),
             "--fail-on": option(
                 "end with status 1 if one of these comes out: a verdict such as "
@@ -125,9 +120,7 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
         print_list(arguments.list, read_language(code))
         return DONE
     is_failing = failing_outcome(arguments.fail_on or ())
-    make = report_maker(
-        arguments.format, arguments.text, arguments.flavour, arguments.front_matter
-    )
+    make = report_maker(arguments.format, arguments.flavour, arguments.front_matter)
     write = run_report if arguments.source is None else render_again
     findings = write(arguments, typed, make)
     return FAILING if is_failing(findings) else DONE

@@ -16,10 +16,6 @@ from montecarlo.execution.workers import Workers
 from montecarlo.names import NONE, look_up
 from montecarlo.report.content.findings import Results, gather, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
-from montecarlo.report.content.texts.author_texts import (
-    read_author_texts,
-    require_erratum,
-)
 from montecarlo.report.content.views import Findings
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, read_language
@@ -45,7 +41,6 @@ Show = Callable[[Findings, Sequence[Path]], None]
 
 def report_maker(
     asked: Sequence[str] | None,
-    texts: Sequence[str] | None = None,
     flavour: str | None = None,
     front: Sequence[str] | None = None,
 ) -> Make:
@@ -55,8 +50,6 @@ def report_maker(
     ----------
     asked : sequence of str or None
         Names of formats.
-    texts : sequence of str or None
-        ``KEY=FILE``: authors' files, which errata quote.
     flavour : str or None
         Of Markdown.
     front : sequence of str or None
@@ -65,13 +58,12 @@ def report_maker(
     Raises
     ------
     ValueError
-        If a format or a key is not known, or a file not usable.
+        If a format, a flavour or a key is not known.
     """
     for name in asked or ():
         look_up("format", name, dict.fromkeys(FORMATS))
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
     post = _read_post(flavour, front, formats)
-    authors = read_author_texts(texts)
 
     def make(
         results: Results,
@@ -80,9 +72,7 @@ def report_maker(
         folder: Path,
         executor: Executor | None,
     ) -> None:
-        make_report(
-            results, catalogue, languages, folder, formats, executor, authors, post
-        )
+        make_report(results, catalogue, languages, folder, formats, executor, post)
 
     return make
 
@@ -129,7 +119,6 @@ def run_report(
         If the run could not finish; the previous output is as it was.
     """
     study, target = read_options(arguments, typed)
-    require_erratum(getattr(arguments, "text", None), target.languages)
     require_replicates(study)
     results, written = write_report(study, target, make=make)
     findings = gather(results, study.catalogue)

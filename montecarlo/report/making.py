@@ -1,6 +1,6 @@
 """A report, from results to the files of the formats that are asked for."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from functools import partial
@@ -10,7 +10,6 @@ from typing import Any
 
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.content.findings import Results
-from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.judging.cases import CASES
 from montecarlo.report.figures.judging.texts import TEXTS
@@ -33,7 +32,6 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     folder: Path,
     formats: Sequence[str] = (DEFAULT,),
     executor: Executor | None = None,
-    authors: Mapping[str, AuthorText] | None = None,
     post: Post = KRAMDOWN,
 ) -> None:
     """Write the figures and the report in some languages into a folder.
@@ -53,8 +51,6 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     executor : concurrent.futures.Executor, optional
         Processes that draw figures and pages beside each other; by default this one
         does.
-    authors : mapping, optional
-        Key of a text to its author's file, which its erratum quotes.
     post : Post
         How Markdown is written.
     """
@@ -66,7 +62,6 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
         _figures_beside(results, formats),
         folder,
         spread=spread,
-        authors=authors,
         post=post,
         adaptive=MARKDOWN not in formats,
     )

@@ -16,7 +16,6 @@ from montecarlo.report.command import Make, Show
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.fitting import require_catalogue
 from montecarlo.report.content.record import require_records
-from montecarlo.report.content.texts.author_texts import require_erratum
 from montecarlo.report.content.views import Findings
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.messages import require_complete
@@ -77,8 +76,6 @@ def render_again(
         passages = {"passage": judged.passage}
         chosen = replace(judged.only(tuple(arguments.only)), **passages)
     languages = choose_languages(arguments.lang or record["languages"])
-    in_errata = () if "own_claims" in record else languages
-    require_erratum(getattr(arguments, "text", None), in_errata)
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}

@@ -428,34 +428,14 @@ STDERR.puts made.warnings.reject { |w| w =~ /link definition/ }
 """
 
 
-#: A template of Liquid as Jekyll fills it in: the data of a site, and its filters.
-LIQUID = """
-require "json"
-require "kramdown"
-require "kramdown-parser-gfm"
-require "liquid"
-module Filters
-  def markdownify(text)
-    Kramdown::Document.new(text.to_s, input: "GFM", math_engine: "mathjax").to_html
-  end
-  def relative_url(path)
-    path
-  end
-end
-Liquid::Template.register_filter(Filters)
-given = JSON.parse(STDIN.read.force_encoding("utf-8"))
-template = Liquid::Template.parse(given["template"], error_mode: :strict)
-puts template.render!(given["values"], strict_filters: true)
-"""
-
-
-def ruby_script(script, tried, missing):
-    """Return what runs a script on a text; skipped, or failed if required, without."""
+@pytest.fixture(scope="session")
+def kramdown():
+    """Convert Markdown as a static site would; skipped, or failed, without a tool."""
     ruby = shutil.which("ruby")
 
     def run(text):
         done = subprocess.run(  # noqa: S603 - our own script, given as an argument
-            [ruby, "-e", script],
+            [ruby, "-e", KRAMDOWN],
             input=text.encode(),
             capture_output=True,
             check=True,
@@ -463,23 +443,7 @@ def ruby_script(script, tried, missing):
         return done.stdout.decode(), done.stderr.decode()
 
     try:
-        run(tried)
+        run("x")
     except (TypeError, OSError, subprocess.CalledProcessError):
-        skip_or_fail(f"{missing} is not installed")
+        skip_or_fail("no kramdown: ruby-kramdown-parser-gfm is not installed")
     return run
-
-
-@pytest.fixture(scope="session")
-def kramdown():
-    """Convert Markdown as a static site would."""
-    return ruby_script(KRAMDOWN, "x", "no kramdown: ruby-kramdown-parser-gfm")
-
-
-@pytest.fixture(scope="session")
-def liquid():
-    """Fill in a template as Jekyll would."""
-    tried = json.dumps({"template": "x", "values": {}})
-    run = ruby_script(LIQUID, tried, "no Liquid: ruby-liquid")
-    return lambda template, values: run(
-        json.dumps({"template": template, "values": values})
-    )[0]

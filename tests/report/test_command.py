@@ -541,50 +541,6 @@ def test_unknown_format_is_refused(refused, finished):
     assert "'markdown'" in refused("--from", finished, "--format", "markdwon")
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("drawn_here")
-def test_author_file_reaches_errata_alone(run, finished, tmp_path):
-    """With a file of the author's nothing but errata, and their hashes, are others."""
-    place, path = tmp_path / "place", tmp_path / "text.md"
-    path.write_text("Ein Satz, den niemand geprüft hat.", encoding="utf-8")
-    arguments = ("--from", finished, "--output", place, "--text", f"de={path}")
-    status, _, complaint = run(*arguments, "--quiet")
-    assert (status, complaint) == (0, "")
-    now, before = contents(place), contents(finished)
-    others = {name for name in before if now[name] != before[name]}
-    assert others == {"erratum-de.html", "erratum-de.md", "run.json"}
-    runs = [json.loads(folder["run.json"]) for folder in (now, before)]
-    for one in runs:
-        del one["digest"]  # of all else
-        for name in others - {"run.json"}:
-            del one["sha256"][name]
-    assert runs[0] == runs[1]
-    assert not any("niemand geprüft".encode() in content for content in now.values())
-
-
-@pytest.mark.parametrize(
-    ("typed", "message"),
-    [
-        ("fr=x", "text must be one of de, zh-chat, zh-post, ja, es; got 'fr'"),
-        ("de=no-such-file", "text 'de' must be a readable file, got 'no-such-file'"),
-        ("de", "text must be KEY=FILE, got 'de'"),
-    ],
-)
-def test_author_file_that_is_not_usable_is_refused(refused, finished, typed, message):
-    """Before anything is sampled or rendered."""
-    assert message in refused("--text", typed)
-    assert message in refused("--from", finished, "--text", typed)
-
-
-def test_author_file_without_an_erratum_is_refused(refused, finished, tmp_path):
-    """The language of the text has to be among those that are written."""
-    path = tmp_path / "text.md"
-    path.write_text("はい。", encoding="utf-8")
-    typed = ("--text", f"ja={path}")
-    assert "text 'ja' must have its erratum" in refused("--from", finished, *typed)
-    assert "text 'ja' must have its erratum" in refused("--lang", "de", *typed)
-
-
 @pytest.fixture
 def copied(finished, tmp_path):
     """A finished report to spoil."""

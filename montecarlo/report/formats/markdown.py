@@ -4,29 +4,24 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from bs4.element import Tag
-
 from montecarlo.report.language.catalogues import Language
 from montecarlo.report.render.contents import Contents, File
 from montecarlo.report.render.errata_markdown import errata_files
 from montecarlo.report.render.flavours import FLAVOURS, front_matter
 from montecarlo.report.render.markdown import read_html, to_markdown
-from montecarlo.report.render.pages import render_captions, render_fragment
-from montecarlo.report.render.quoting import quotations
-from montecarlo.report.render.reproduce import canonical_command
+from montecarlo.report.render.pages import render_captions, render_post
 
 
 def files(contents: Contents) -> Iterator[File]:
-    """Yield a post in each language, what to quote from it, and the errata."""
+    """Yield a post in each language, and the errata."""
     for code in contents.languages:
         yield f"report-{code}.md", _render_post, code
-        yield f"quotations-{code}.json", _render_quotations, code
     yield from errata_files(contents, _beside)
 
 
 def _render_post(contents: Contents, language: Language) -> str:
     """Return the post of a language."""
-    tree = read_html(render_fragment(contents, language, quotable=True))
+    tree = read_html(render_post(contents, language))
     title = ""
     if (heading := tree.find("h1")) is not None:
         # that of the captions has no formula
@@ -35,27 +30,12 @@ def _render_post(contents: Contents, language: Language) -> str:
         heading.extract()
     flavour = FLAVOURS[contents.post.flavour]
     keys = contents.post.front_matter
-    convert = partial(to_markdown, link=_beside, flavour=flavour, code=language.code)
+    convert = partial(to_markdown, link=_beside, flavour=flavour)
     text = convert(tree)
     if flavour.titled and heading is not None:
         text = f"{convert(heading)}\n{text}"
     front = flavour.front_matter if keys is None else keys
     return front_matter(language.code, title, front) + text
-
-
-def _render_quotations(contents: Contents, language: Language) -> str:
-    """Return what another post may quote, in the same Markdown."""
-    tree = read_html(render_fragment(contents, language, quotable=True))
-    flavour = FLAVOURS[contents.post.flavour]
-    run = contents.findings.run
-    about = f"montecarlo {run['versions']['montecarlo']}, seed {run['seed']}"
-    cite = f"{about}: {canonical_command(run)}"
-
-    def convert(element: Tag) -> str:
-        return to_markdown(element, _beside, flavour, language.code).strip()
-
-    captions = read_html(render_captions(contents, language))
-    return quotations(tree, captions, convert, cite)
 
 
 def _beside(address: str) -> str:

@@ -15,7 +15,6 @@ from montecarlo.report.content.tables.topics import (
     audit_rows,
     topic_tables,
 )
-from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.errata import Erratum, make_errata
 from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES
@@ -126,7 +125,6 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     folder: Path | None = None,
     *,
     spread: Spread = map,
-    authors: Mapping[str, AuthorText] | None = None,
     post: Post = KRAMDOWN,
     adaptive: bool = True,
 ) -> Contents:
@@ -134,7 +132,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
 
     Parameters
     ----------
-    results, catalogue, languages, authors, post
+    results, catalogue, languages, post
         As for `montecarlo.report.making.make_report`.
     names : collection of str
         Keys of `EVERY_FIGURE`: those to draw.
@@ -162,7 +160,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     # one of some claims would say that the others hold, and of a few sizes that what
     # holds at others fails
     if not results.of_some and results.run["preset"] != "quick":
-        errata = make_errata(findings, catalogue, languages, authors)
+        errata = make_errata(findings, catalogue, languages)
     draw = partial(draw_figures, folder=folder, spread=spread, adaptive=adaptive)
     figures = draw(drawings)
     return Contents(

@@ -47,20 +47,10 @@ def _render_erratum(
         heading = read_html(page).find("h1")
         title = "" if heading is None else heading.get_text().strip()
         front = front_matter(language.code, title, contents.post.front_matter)
-    return front + _erratum_text(contents, language, erratum.key, page, link)
-
-
-def _erratum_text(
-    contents: Contents,
-    language: Language,
-    key: str,
-    page: str,
-    link: Callable[[str], str],
-) -> str:
     if contents.post.flavour == KRAMDOWN.flavour:  # as the texts are written
-        return erratum_markdown(key, page, link)
+        return front + erratum_markdown(erratum.key, page, link)
     flavour = FLAVOURS[contents.post.flavour]
-    return to_markdown(read_html(page), link, flavour, language.code)
+    return front + to_markdown(read_html(page), link, flavour)
 
 
 def erratum_markdown(key: str, page: str, link: Callable[[str], str] = str) -> str:

@@ -23,12 +23,22 @@ _ESCAPED = re.compile(r"([\\`*_\[\]])")
 _NUMBERED = re.compile(r"[|<>#~${}]")
 #: What begins a list, a heading or a definition at the beginning of a line.
 _START = re.compile(r"^(?:(\d+)(?=[.)])|([-+:=]))")
-#: The file of a post, with the code of its language.
-_POST = re.compile(r"report-(\w{2})\.md")
+#: Commands and signs of a formula that a reader of Markdown may take for its own.
+_TAKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[&*<>`~\[\]]|(?<![A-Za-z0-9])_")
+#: What means the same.  Between spaces ``_`` begins no emphasis, and GitHub refuses
+#: ``\operatorname``.
+_SAME = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt ", "_": " _ "}
+_SAME |= {r"\,": r"\thinspace ", r"\:": r"\ ", r"\;": r"\ ", r"\!": r"\negthinspace "}
+_SAME |= {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\operatorname": r"\mathrm"}
 
 
-class _Plain(Kramdown):
-    """What the others share: single dollars around formulas, numbers for signs."""
+class CommonMark(Kramdown):
+    """CommonMark with tables and formulas between dollars.
+
+    So read it GitHub, and MkDocs with its extensions tables, md_in_html and
+    pymdownx.arithmatex.  Some readers take a formula as it is written, others what
+    CommonMark makes of it: both get the same.
+    """
 
     titled: ClassVar[bool] = True
     front_matter: ClassVar[tuple[str, ...]] = ()
@@ -43,22 +53,19 @@ class _Plain(Kramdown):
         return _START.sub(lambda m: f"{m[1]}\\" if m[1] else f"&#{ord(m[2])};", line)
 
     def write_formula(self, latex: str) -> str:
-        return f"${latex}$"
+        return f"${_TAKEN.sub(_keep, latex)}$"
 
     def write_block_formula(self, latex: str) -> str:
-        return f"$$\n{latex}\n$$"
+        return f"${self.write_formula(latex)}$"
 
+    def name_heading(self, heading: str, name: str) -> str:
+        return f'<a id="{name}"></a>\n\n{heading}'
 
-class MkDocs(_Plain):
-    """Python-Markdown as MkDocs reads it.
-
-    With its extensions tables, attr_list, def_list, md_in_html and pymdownx.arithmatex.
-    """
-
-    front_matter = ("title",)
+    def name_block(self, block: str, name: str) -> str:
+        return self.name_heading(block, name)
 
     def convert_li(self, el: Tag, text: str, parent_tags: object) -> str:
-        """Indent by four columns, without which nothing is nested."""
+        """Indent by four columns, without which MkDocs nests nothing."""
         made = str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
         marker, _, rest = made.partition(" ")
         lines = rest.strip("\n").split("\n")
@@ -66,77 +73,31 @@ class MkDocs(_Plain):
         inner = [" " * 4 + line[width:] if line else line for line in lines[1:]]
         return "\n".join([marker.ljust(4) + lines[0], *inner]) + "\n"
 
-    def name_heading(self, heading: str, name: str) -> str:
-        return f"{heading} {{ #{name} }}"
-
-    def name_block(self, block: str, name: str) -> str:
-        if block.startswith("!["):
-            return f"{block}{{ #{name} }}"
-        return f'<a id="{name}"></a>\n\n{block}'
-
-
-class _Html(_Plain):
-    """What is folded is HTML, in which Markdown begins again after an empty line."""
-
-    def convert_details(self, _el: Tag, text: str, **_: object) -> str:
-        return f"\n\n<details>{text.rstrip()}\n\n</details>\n\n"
-
     def convert_summary(self, el: Tag, text: str, **_: object) -> str:
         """Keep it in its line, where nothing is converted, unless it has a formula."""
         if el.find("math") is None:
             return f"\n<summary>{escape(el.get_text().strip())}</summary>\n\n"
-        return f"\n<summary>\n\n{text.strip()}\n\n</summary>\n\n"
-
-
-class Myst(_Html):
-    """MyST, as Sphinx reads it, with the extensions dollarmath and deflist.
-
-    Names of places are those of a whole site, so each begins with its language.
-    """
-
-    def name_heading(self, heading: str, name: str) -> str:
-        return f"({self.code}-{name})=\n{heading}"
-
-    def name_block(self, block: str, name: str) -> str:
-        return f"({self.code}-{name})=\n{block}"
-
-    def convert_a(self, el: Tag, text: str, **_: object) -> str:
-        file, sign, name = self.link(str(el.get("href", ""))).partition("#")
-        code = _POST.fullmatch(file)
-        if sign and (code or not file):
-            file, name = "", f"{code[1] if code else self.code}-{name}"
-        return f"[{text}]({file}{sign}{name})"
-
-
-class GitHub(_Html):
-    """What GitHub shows: no definitions, and no names of ours without HTML."""
-
-    def write_formula(self, latex: str) -> str:
-        return f"$`{latex}`$"
-
-    def write_block_formula(self, latex: str) -> str:
-        return f"```math\n{latex}\n```"
-
-    def name_heading(self, heading: str, name: str) -> str:
-        return f'<a id="{name}"></a>\n\n{heading}'
-
-    def name_block(self, block: str, name: str) -> str:
-        return f'<a id="{name}"></a>\n\n{block}'
+        return f'\n<summary markdown="span">\n\n{text.strip()}\n\n</summary>\n\n'
 
     def convert_dt(self, _el: Tag, text: str, **_: object) -> str:
-        return f"\n\n**{text.strip()}**\n\n"
+        return f"\n\n**{text.replace('**', '').strip()}**\n\n"
 
     def convert_dd(self, _el: Tag, text: str, **_: object) -> str:
         return f"\n\n{text.strip()}\n\n"
 
 
+def _keep(found: re.Match[str]) -> str:
+    """Return a command or sign of a formula so that every reader hands it on."""
+    taken = found[0]
+    if taken in _SAME:
+        return _SAME[taken]
+    if taken[1:].isalnum() or taken == r"\ ":
+        return taken
+    return "".join(f"&#{ord(sign)};" for sign in taken)
+
+
 #: By the name that asks for it.
-FLAVOURS: dict[str, type[Kramdown]] = {
-    "kramdown": Kramdown,
-    "mkdocs": MkDocs,
-    "myst": Myst,
-    "github": GitHub,
-}
+FLAVOURS: dict[str, type[Kramdown]] = {"kramdown": Kramdown, "commonmark": CommonMark}
 
 
 #: Keys of front matter, values that YAML takes as they stand (a number, a date or

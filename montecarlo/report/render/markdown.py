@@ -72,7 +72,6 @@ def to_markdown(
     element: Tag,
     link: Callable[[str], str] = str,
     flavour: "type[Kramdown] | None" = None,
-    code: str = "",
 ) -> str:
     """Return an element as Markdown, by default kramdown's.
 
@@ -82,10 +81,8 @@ def to_markdown(
     link : callable
         What becomes of addresses.
     flavour : type, optional
-    code : str
-        Of the language, for flavours whose names of places are those of a whole site.
     """
-    return (flavour or Kramdown)(link, code).convert_soup(element).strip("\n") + "\n"
+    return (flavour or Kramdown)(link).convert_soup(element).strip("\n") + "\n"
 
 
 class Kramdown(MarkdownConverter):
@@ -104,12 +101,12 @@ class Kramdown(MarkdownConverter):
     titled: ClassVar[bool] = False
     front_matter: ClassVar[tuple[str, ...]] = ("layout=post", "title", "lang")
 
-    def __init__(self, link: Callable[[str], str], code: str = "") -> None:
+    def __init__(self, link: Callable[[str], str]) -> None:
         # wrap: a paragraph is one line, however long
         super().__init__(
             bullets="-", strip=["em"], sup_symbol="<sup>", wrap=True, wrap_width=None
         )
-        self.link, self.code = link, code
+        self.link = link
 
     def escape(self, text: str, _: object = None) -> str:
         """Return text that Markdown, Liquid and MathJax leave as it is."""

@@ -33,7 +33,7 @@ from montecarlo.report.language.templates import read_template
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.numbering import place_figures
 from montecarlo.report.render.reproduce import canonical_command
-from montecarlo.report.render.style import nest, policy, stylesheet
+from montecarlo.report.render.style import policy, stylesheet
 from montecarlo.report.render.wording import functions_for
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.training.arms import ARMS
@@ -82,7 +82,7 @@ def render_index(contents: Contents, language: Language) -> str:
 def render_erratum(
     contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
-    """Render the erratum of one text; ``quotable`` as for `render_fragment`."""
+    """Render the erratum of one text; ``quotable`` as for `render`."""
     return render(
         "erratum.html.j2", contents, language, erratum=erratum, quotable=quotable
     )
@@ -93,14 +93,9 @@ def render_captions(contents: Contents, language: Language) -> str:
     return render("captions.html.j2", contents, language, quotable=True, numbers=None)
 
 
-def render_fragment(
-    contents: Contents, language: Language, *, quotable: bool = False
-) -> str:
-    """Render the report for a page of someone else's: no head, one element.
-
-    Each formula, also of tables, has its LaTeX with it if it is ``quotable``.
-    """
-    return render("fragment.html.j2", contents, language, quotable=quotable)
+def render_post(contents: Contents, language: Language) -> str:
+    """Render the report without links to its other pages, as HTML for `to_markdown`."""
+    return render("report.html.j2", contents, language, quotable=True, script="")
 
 
 #: Templates whose pages have a script.
@@ -112,7 +107,8 @@ def render(
 ) -> str:
     """Render a template with contents, and with what stands beside them.
 
-    ``quotable`` as for `render_fragment`; without numbers of figures: ``numbers=None``.
+    Each formula, also of tables, has its LaTeX with it where ``quotable`` is true;
+    figures have no numbers where ``numbers`` is None.
     """
     record = contents.findings.record
     known: dict[str, Any] = {
@@ -152,7 +148,6 @@ def render_template(
         policy=policy(style, script),
         script=Markup(script),  # noqa: S704 - our own file, no message in it
         style=Markup(style),  # noqa: S704 - our own file, no message in it
-        nested_style=Markup(nest(style)),  # noqa: S704 - the same file
     )
     return page.rstrip("\n") + "\n"
 

@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 
 from montecarlo.report.language.templates import read_template, template_folder
 
@@ -19,22 +18,6 @@ def stylesheet() -> str:
     font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
     style = read_template("report.css")
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
-
-
-def nest(style: str) -> str:
-    """Return the style for one element of a page that is not ours, and all inside.
-
-    Fonts have no place inside a rule; there, the reader's own serve for formulas.
-    """
-    rules = re.sub(
-        r"@font-face \{[^}]*\}\n|^html .*\n|\* \{", _outside, style, flags=re.MULTILINE
-    )
-    rules = re.sub(r":root|\bbody\b", "&", rules)
-    return f".montecarlo {{\n{rules.rstrip()}\n}}\n"
-
-
-def _outside(rule: re.Match[str]) -> str:
-    return "& * {" if rule[0].startswith("*") else ""
 
 
 def policy(style: str, script: str) -> str:

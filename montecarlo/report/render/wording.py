@@ -12,7 +12,6 @@ from montecarlo.report.content.views import Said
 from montecarlo.report.language.catalogues import LANGUAGES, Language, localise
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import OwnWords, Shown, set_own_words
-from montecarlo.report.language.quotations import set_quotation
 from montecarlo.report.render.embedding import Figure
 
 #: As in all messages, a per cent sign is written twice.
@@ -32,7 +31,6 @@ def functions_for(
         "other_language": partial(_other_language, language),
         "plain": partial(_plain, language),
         "image": partial(_image, numbers.mark),
-        "quoted": set_quotation,
         "num": numbers.number,
         "pm": numbers.with_error,
         "percent": numbers.percent,

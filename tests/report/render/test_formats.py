@@ -53,7 +53,7 @@ def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
 
 @pytest.mark.slow
 def test_formats_are_the_same_whoever_makes_them(report, tmp_path):
-    """Posts and fragments too, in every language, by real processes."""
+    """Posts too, in each language, by real processes."""
     arguments = report.results, report.catalogue, ["de", "zh"]
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):

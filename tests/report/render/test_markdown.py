@@ -1,23 +1,19 @@
-"""The report as Markdown, as a fragment and as JSON: what pages say, elsewhere."""
+"""The report as Markdown and as JSON: what pages say, elsewhere."""
 
 import json
 import re
 from datetime import date
-from pathlib import Path
 
 import html5lib
-import jinja2
-import msgspec
 import pytest
 import yaml
 
 from montecarlo.errors import InputError
 from montecarlo.report.command import _read_post
-from montecarlo.report.language.catalogues import LANGUAGES, read_language
+from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.making import make_report
 from montecarlo.report.render.flavours import front_matter
 from montecarlo.report.render.markdown import read_html, to_markdown
-from montecarlo.report.render.style import nest, stylesheet
 from tests.report.conftest import CODES
 
 
@@ -25,7 +21,7 @@ from tests.report.conftest import CODES
 def written(report, tmp_path_factory):
     """The report in every format but pages."""
     folder = tmp_path_factory.mktemp("formats")
-    formats = ("markdown", "fragment", "json")
+    formats = ("markdown", "json")
     with report.keep_figures():
         make_report(report.results, report.catalogue, CODES, folder, formats)
     return folder
@@ -232,60 +228,6 @@ def _script_only(page, element):
     return any("script-only" in (e.get("class") or "") for e in page.above(element))
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_fragment_is_one_element_without_a_head(written, code):
-    """A fragment has no head, no script, and a style that touches nothing outside."""
-    text = (written / f"fragment-{code}.html").read_text(encoding="utf-8")
-    assert not re.search(r"<(?:!doctype|html|head|body|meta|title|script)\b", text)
-    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
-    found = parser.parseFragment(text)
-    assert parser.errors == []
-    (outer,) = list(found)
-    assert outer.get("class") == "montecarlo"
-    assert outer.get("lang") == LANGUAGES[code][0]
-    (style,) = outer.iter("style")
-    assert style.text.strip().startswith(".montecarlo {")
-    assert style.text.strip().endswith("}")
-    assert not re.search(r"\bbody\b|:root|\bhtml\b|@font-face", style.text)
-    ids = [e.get("id") for e in outer.iter() if e.get("id")]
-    assert len(set(ids)) == len(ids)
-    targets = [a.get("href") for a in outer.iter("a")]
-    assert not {f"{name}.html" for name in CODES} & set(targets)
-    assert all(t[1:] in ids for t in targets if t.startswith("#"))
-
-
-#: What begins a tag of Jinja, Liquid, Hugo, Handlebars or ERB, and a text with each.
-TAG = r"\{[{%#]|<%|\$\{|#\{"
-TAGS = "{{ 7*7 }} {% raw %} {# gone #} {{< x >}} {{{ y }}} ${z} #{w} <%= v %>"
-
-
-def test_fragment_has_no_tag_of_a_template(own_report, tmp_path):
-    """Whatever a claim says: an engine leaves the file as it is, and a reader sees the
-    same characters.
-    """
-    claims = own_report.catalogue.claim
-    mine = msgspec.structs.replace(
-        claims[0], statement={"de": TAGS.replace("$", r"\$")}
-    )
-    catalogue = msgspec.structs.replace(own_report.catalogue, claim=(mine, *claims[1:]))
-    with own_report.keep_figures():
-        make_report(own_report.results, catalogue, ("de",), tmp_path, ("fragment",))
-    text = (tmp_path / "fragment-de.html").read_text(encoding="utf-8")
-    assert not re.search(TAG, text)
-    rendered = jinja2.Environment(autoescape=True, keep_trailing_newline=True)
-    assert rendered.from_string(text).render() == text
-    parser = html5lib.HTMLParser(namespaceHTMLElements=False)
-    assert TAGS in "".join(parser.parseFragment(text).itertext())
-    assert parser.errors == []
-
-
-def test_nested_style_closes_what_it_opens():
-    """Taken inside one rule, the style has as many rules as before but for the font."""
-    style, inside = stylesheet(), nest(stylesheet())
-    assert inside.count("{") == inside.count("}")
-    assert inside.count("{") == style.count("{") - style.count("@font-face") - 1 + 1
-
-
 def test_findings_say_what_the_record_says(written, report):
     """Verdicts and their cases are those of claims.json, worst news first."""
     found = json.loads((written / "findings.json").read_text(encoding="utf-8"))
@@ -337,7 +279,7 @@ def test_findings_say_what_the_record_says(written, report):
 @pytest.mark.slow
 def test_own_claims_are_written_in_every_format(own_report, tmp_path):
     """A user's own texts come through, in all formats, without a tag of Liquid."""
-    formats = ("markdown", "fragment", "json")
+    formats = ("markdown", "json")
     with own_report.keep_figures():
         make_report(
             own_report.results, own_report.catalogue, ("de", "ja"), tmp_path, formats
@@ -347,39 +289,3 @@ def test_own_claims_are_written_in_every_format(own_report, tmp_path):
     found = json.loads((tmp_path / "findings.json").read_text(encoding="utf-8"))
     assert found["languages"] == ["de", "ja"]
     assert all(claim["statement"] for claim in found["claims"])
-
-
-INCLUDE = Path(__file__).parents[3] / "docs" / "jekyll" / "claim.html"
-
-
-@pytest.mark.parametrize("code", CODES)
-def test_a_post_quotes_a_claim(liquid, written, report, code):
-    """The include puts sentence, finding, figure and source into a post."""
-    data = json.loads((written / f"quotations-{code}.json").read_bytes())
-    page = report.page(code)
-    assert set(data["claims"]) == {claim["id"] for claim in report.claims["claims"]}
-    values = {"site": {"data": {f"quotations-{code}": data}}}
-    asked = {"claim": "linear-variance", "lang": code, "figure": "variance"}
-    made = liquid(INCLUDE.read_text(encoding="utf-8"), {**values, "include": asked})
-    root = html5lib.parse(made, namespaceHTMLElements=False)
-    (article,) = (
-        e for e in page.root.iter("article") if e.get("id") == "claim-linear-variance"
-    )
-    (found,) = (e for e in article.iter("p") if e.get("class") == "finding")
-    text = "".join(root.itertext())
-    for number in found.iter("data"):
-        assert (number.text or "").strip() in text
-    (image,) = root.iter("img")
-    assert image.get("src") == "/figures/variance.svg"
-    assert image.get("alt") == data["figures"]["variance"]["alternative"]
-    (cite,) = root.iter("cite")
-    assert "python -m montecarlo report" in cite.text
-    verdicts = {claim["id"]: claim["verdict"] for claim in report.claims["claims"]}
-    (outer,) = (e for e in root.iter("figure"))
-    assert outer.get("data-verdict") == verdicts["linear-variance"]
-    plain = liquid(
-        INCLUDE.read_text(encoding="utf-8"),
-        {**values, "include": {"claim": "linear-variance", "lang": code}},
-    )
-    assert "<img" not in plain
-    assert "<blockquote>" in plain

@@ -1,17 +1,16 @@
 """Errata: for each text, in its own language, what does not hold as it is said.
 
-In: each claim as one text says it, with the verdict of what that text's words admit,
-and the author's file, where there is one.  Out: entries in the order of the text.
+In: each claim as one text says it, with the verdict of what that text's words admit.
+Out: entries in the order of the text.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.schema import Catalogue, Source
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.telling import find_counterexample
-from montecarlo.report.content.texts.author_texts import AuthorText
 from montecarlo.report.content.texts.sources import section_number
 from montecarlo.report.content.views import FAILING, CheckView, ClaimView, Findings
 
@@ -52,44 +51,27 @@ class Assertion:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What an erratum says of one claim."""
-
-    said: Assertion  # its places in the order of the text
-    #: What the author's file has there, as far as it was found.
-    quotations: tuple[str, ...] = ()
-    #: Those whose sentences are not in the author's file as they were.
-    changed: tuple[Place, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Erratum:
     """The erratum of one text."""
 
     key: str
     text: str  # its name, a message
     language: str
-    entries: tuple[Entry, ...]  # in the order of the text
+    #: What does not hold, in the order of the text, and so are the places of each.
+    entries: tuple[Assertion, ...]
     #: Parts of the text with those of their points, if they have any, of which all that
     #: was judged is right as it is said.
     right: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    #: Whether the author's file is another than the one that was judged.
-    differs: bool = False
-
-    @property
-    def changed(self) -> tuple[Place, ...]:
-        """Cited places that are not in the author's file as they were, each once."""
-        cited = (place for entry in self.entries for place in entry.changed)
-        return tuple(dict.fromkeys(sorted(cited, key=_position)))
 
 
-def compose_entries(
-    said: Iterable[Assertion], language: str, author: AuthorText | None = None
-) -> tuple[Entry, ...]:
-    """Return an entry for each claim that fails, in the order of the text."""
-    failing = [one for one in said if one.verdict in FAILING]
-    failing.sort(key=lambda one: [_position(place) for place in _order(one.places)])
-    return tuple(_entry(one, language, author) for one in failing)
+def compose_entries(said: Iterable[Assertion]) -> tuple[Assertion, ...]:
+    """Return the claims that fail, each with its places, in the order of the text."""
+    ordered = (
+        replace(one, places=tuple(sorted(one.places, key=_position)))
+        for one in said
+        if one.verdict in FAILING
+    )
+    return tuple(sorted(ordered, key=lambda one: [*map(_position, one.places)]))
 
 
 def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -119,10 +101,7 @@ def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]]
 
 
 def make_errata(
-    findings: Findings,
-    catalogue: Catalogue,
-    languages: Sequence[str],
-    authors: Mapping[str, AuthorText] | None = None,
+    findings: Findings, catalogue: Catalogue, languages: Sequence[str]
 ) -> list[Erratum]:
     """Return the errata of the texts whose languages are written; none of a user's."""
     errata = []
@@ -130,12 +109,9 @@ def make_errata(
         if text.language not in languages or findings.own:
             continue
         said = [one for c in findings.claims for one in _find_assertions(c, text.key)]
-        author = (authors or {}).get(text.key)
-        entries = compose_entries(said, text.language, author)
-        differs = author is not None and author.differs
-        right = places_right(said)
+        entries, right = compose_entries(said), places_right(said)
         name = str(text.name)
-        errata.append(Erratum(text.key, name, text.language, entries, right, differs))
+        errata.append(Erratum(text.key, name, text.language, entries, right))
     return errata
 
 
@@ -150,23 +126,6 @@ def _find_assertions(claim: ClaimView, key: str) -> Iterable[Assertion]:
         places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
         against = [r for r in claim.voting if r.verdict == verdict]
         yield Assertion(claim, verdict, places, find_counterexample(against))
-
-
-def _entry(said: Assertion, language: str, author: AuthorText | None) -> Entry:
-    """Return the entry of a claim, with what the author's file has in its places."""
-    places = _order(said.places)
-    ordered = replace(said, places=places)
-    if author is None:
-        return Entry(ordered)
-    cited = [place for place in places if place.line and place.sentences]
-    found = {p: author.quotation(p.line, p.sentences, language) for p in cited}
-    quotations = [text for text in found.values() if text is not None]
-    changed = tuple(place for place, text in found.items() if text is None)
-    return Entry(ordered, tuple(dict.fromkeys(quotations)), changed)
-
-
-def _order(places: Iterable[Place]) -> tuple[Place, ...]:
-    return tuple(sorted(places, key=_position))
 
 
 def _position(place: Place) -> tuple[int, tuple[int, ...]]:

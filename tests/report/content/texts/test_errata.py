@@ -1,7 +1,6 @@
-"""Errata: which entries, in which order, with what quoted, as a page and Markdown."""
+"""Errata: which entries, in which order, as a page and as Markdown."""
 
 import dataclasses
-import re
 
 import html5lib
 import pytest
@@ -14,7 +13,6 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.schema import Source
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.report.content.texts.author_texts import compare_text, know_text
 from montecarlo.report.content.texts.errata import (
     Assertion,
     Erratum,
@@ -32,11 +30,9 @@ from montecarlo.report.content.views import (
     Said,
 )
 from montecarlo.report.language.catalogues import Language, read_language
-from montecarlo.report.language.quotations import set_quotation
 from montecarlo.report.render.errata_markdown import erratum_markdown, formula_in_text
 from montecarlo.report.render.pages import render_template
 
-TEXT = "# A\n\n- One is. Two is $x_1$.\n- Three **is** \\\\( y \\\\).\n\nFour.\n"
 PLACES = (
     Place("1", 1, 3, (1,)),
     Place("1", 1, 3, (2,)),
@@ -104,10 +100,10 @@ def measured(formula):
     return CheckView(formula, (case,)), case
 
 
-def erratum(claims, author=None, key="de", **more):
+def erratum(claims, key="de"):
     """Compose an erratum of some claims."""
-    entries = compose_entries(claims, "en", author)
-    return Erratum(key, "A text", "en", entries, places_right(claims), **more)
+    entries = compose_entries(claims)
+    return Erratum(key, "A text", "en", entries, places_right(claims))
 
 
 def page_of(found, language=None):
@@ -131,15 +127,15 @@ def test_entries_come_in_the_order_of_the_text():
         said("c", "refuted", PLACES[2]),
         said("a", "contradicted_by_record", PLACES[0]),
     ]
-    found = compose_entries(claims, "en")
-    assert [entry.said.claim.id for entry in found] == ["a", "b", "c", "d"]
-    assert found[1].said.places == (PLACES[1], PLACES[3])
+    found = compose_entries(claims)
+    assert [entry.claim.id for entry in found] == ["a", "b", "c", "d"]
+    assert found[1].places == (PLACES[1], PLACES[3])
 
 
 @pytest.mark.parametrize("verdict", VERDICTS)
 def test_only_what_fails_is_an_entry(verdict):
     """What the words of a text support, or nobody measured, is held against nobody."""
-    found = compose_entries([said("a", verdict, PLACES[0])], "en")
+    found = compose_entries([said("a", verdict, PLACES[0])])
     failing = {"refuted", "contradicted_by_record"}
     assert bool(found) == (verdict in failing)
 
@@ -232,79 +228,6 @@ def test_words_that_are_not_there_leave_no_label():
         "In our words: statement of a",
         "Evidence",
     ]
-
-
-def test_sentences_of_the_file_are_quoted():
-    """With the author's file each place has its sentence, and nothing is said to
-    differ.
-    """
-    author = compare_text(know_text(TEXT, "en"), TEXT, "en")
-    claims = [
-        said("a", "refuted", PLACES[1], PLACES[2]),
-        said("b", "refuted", PLACES[3]),
-    ]
-    found = erratum(claims, author, differs=author.differs)
-    root, text = page_of(found)
-    assert [words(q) for q in root.iter("blockquote")][1] == "Four."
-    quoted = [words(p) for p in next(root.iter("blockquote"))]
-    assert quoted[0].startswith("Two is")
-    assert quoted[1].startswith("Three is ")
-    assert "differs" not in text
-    assert "In our words" not in text
-
-
-def test_file_that_differs_is_said_to_differ():
-    """Sentences that are not found are named, and their entries stand."""
-    changed = TEXT.replace("One is.", "One was.")
-    author = compare_text(know_text(TEXT, "en"), changed, "en")
-    claims = [said("a", "refuted", PLACES[0]), said("b", "refuted", PLACES[1])]
-    found = erratum(claims, author, differs=author.differs)
-    root, _ = page_of(found)
-    assert found.changed == (PLACES[0],)
-    whole = words(root.find("body"))
-    assert "The file differs from the text that was judged." in whole
-    assert whole.count("Changed or removed in the file: § 1, point 1, sentence 1") == 2
-    assert len(list(root.iter("blockquote"))) == 1
-    assert len(list(root.iter("article"))) == 2
-
-
-MATH = "{http://www.w3.org/1998/Math/MathML}"
-#: Sentences that would be markup, a template, a formula or Markdown.
-HOSTILE = [
-    "<script>alert(1)</script> & <b>x</b>",
-    "{{ 7 * 7 }} {% raw %} %(name)s %s",
-    "$</math><script>x</script>$ and $5",
-    r"\\( \href{javascript:x}{y} \\) \( <i> \)",
-    r"$\unknown{x}$ and $x$ \$ \\$",
-    "[a](javascript:x) ![b](y) `c` *d* _e_ ~~f~~ <!-- g --> {: .h}",
-    "> # - 1. | a | b |",
-    "$" + "{" * 400 + "}" * 400 + "$",
-]
-
-
-@pytest.mark.parametrize("sentence", HOSTILE)
-def test_quotation_is_data(sentence, kramdown):
-    """What an author wrote comes out as it was written, on the page and in Markdown."""
-    place = Place("1", 1, 1, (1,))
-    author = type("Author", (), {"quotation": lambda *_: sentence})()
-    root, text = page_of(erratum([said("a", "refuted", place)], author))
-    (quotation,) = root.iter("blockquote")
-    plain = {e.tag for e in quotation.iter() if not e.tag.startswith(MATH)}
-    assert plain <= {"blockquote", "p", "span"}
-    made, warnings = kramdown(erratum_markdown("de", text))
-    assert warnings.strip() == ""
-    (again,) = html5lib.parse(made, namespaceHTMLElements=False).iter("blockquote")
-    assert {e.tag for e in again.iter()} == {"blockquote", "p"}
-    assert not re.search(r"\{[{%]", erratum_markdown("de", text))
-    if not any(e.tag.startswith(MATH) for e in quotation.iter()):
-        assert words(quotation) == " ".join(sentence.split())
-        # kramdown sets dashes, here as in the author's own text
-        assert words(again).replace("–", "--") == words(quotation)
-
-
-def test_emphasis_is_left_out_of_a_quotation():
-    """Marks of emphasis say nothing; a lone one may be what is left of a pair."""
-    assert str(set_quotation("**A** b** c")) == "A b c"
 
 
 FORMULAS = [
