@@ -42,7 +42,8 @@ def verdict_table(findings: Findings) -> str:
     lines = ["| | claim | verdict | found |", "|--:|---|---|---|"]
     for claim in findings.claims:
         found = "" if claim.finding is None else plain_said(claim.finding)
-        line = f"| {claim.number} | {claim.statement} | **{claim.verdict}** | {found} |"
+        number = f"Q{claim.number}" if claim.is_question else str(claim.number)
+        line = f"| {number} | {claim.statement} | **{claim.verdict}** | {found} |"
         lines.append(line)
     return "\n".join(lines)
 

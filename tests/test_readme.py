@@ -48,24 +48,33 @@ def test_commands_are_the_tested_ones():
     assert 'python -m pip install -e ".[test]" && python -m pytest\n' in ci
 
 
+def numbered_claims():
+    """The claims with their numbers; questions of readers are numbered apart."""
+    claims = read_catalogue().claim
+    said = [claim for claim in claims if claim.source]
+    asked = [claim for claim in claims if not claim.source]
+    yield from ((str(n), claim) for n, claim in enumerate(said, start=1))
+    yield from ((f"Q{n}", claim) for n, claim in enumerate(asked, start=1))
+
+
 def test_every_claim_is_in_the_table():
     """The table between the markers names each claim once, with a verdict."""
     script = load_script()
     table = README.partition(script.START)[2].partition(script.END)[0]
-    for number, claim in enumerate(read_catalogue().claim, start=1):
+    for number, claim in numbered_claims():
         assert table.count(f"\n| {number} | {claim.statement} | **") == 1
 
 
 def verdicts_of_table(table):
     """Return the verdict of each claim of a table, by its number."""
-    rows = re.findall(r"^\| (\d+) \|.* \| \*\*(\w+)\*\* \|", table, re.MULTILINE)
-    return {int(number): verdict for number, verdict in rows}
+    rows = re.findall(r"^\| (Q?\d+) \|.* \| \*\*(\w+)\*\* \|", table, re.MULTILINE)
+    return dict(rows)
 
 
 def test_page_of_changes_has_the_verdicts_of_the_table():
     """What came of a change is what the table says of that claim today."""
     script = load_script()
-    numbers = {claim.id: n for n, claim in enumerate(read_catalogue().claim, start=1)}
+    numbers = {claim.id: number for number, claim in numbered_claims()}
     table = README.partition(script.START)[2].partition(script.END)[0]
     verdicts = verdicts_of_table(table)
     assert len(verdicts) == len(numbers)
