@@ -55,6 +55,11 @@ LAZY = ("", "__main__", "report.formats")
 #: takes long and is not needed to say which workers there are.
 OPTIONAL = {
     ("execution.executors", "make_executor", "montecarlo.execution.cluster"),
+    (
+        "execution.executors",
+        "make_executor",
+        "montecarlo.execution.certificates.make_certificate",
+    ),
     ("execution.local_workers", "limit_blas", "numpy"),
     ("capturing.capture", "capture", "montecarlo.capturing.torch_calls.recording"),
     (

@@ -9,15 +9,10 @@ import multiprocessing
 from asyncio import wait_for
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Future
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
 
 import dask.config
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from distributed import Client, LocalCluster, Security
 from distributed.comm import connect as open_connection
 from distributed.utils import LoopRunner
@@ -42,9 +37,6 @@ ROUTES: dict[str, list[str]] = {
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
-#: How long before now a certificate is valid from, should the clock be set back, and
-#: after it.
-DAY, YEAR = timedelta(days=1), timedelta(days=365)
 
 
 def connect(address: str) -> Pool:
@@ -111,11 +103,12 @@ def _require_certificates(address: str, security: Security) -> None:
         )
 
 
-def start_local(jobs: int) -> Pool:
+def start_local(jobs: int, certify: Callable[[], tuple[str, str]]) -> Pool:
     """Start a scheduler and workers on this machine.
 
     They talk by TLS with a key that is made here and never written to a lasting place:
     other users of the machine reach their ports, and whoever is let in runs code.
+    ``certify`` makes it, and a certificate.
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
@@ -128,7 +121,7 @@ def start_local(jobs: int) -> Pool:
                 dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
                 scheduler_kwargs={"dashboard": False},
                 silence_logs=logging.CRITICAL,
-                security=temporary_security(),
+                security=_security(*certify()),
             )
         except (OSError, RuntimeError) as error:  # what Dask makes of a first one
             raise UnfinishedError(
@@ -155,34 +148,14 @@ def start_local(jobs: int) -> Pool:
     return _pool(client, close, "dask")
 
 
-def temporary_security() -> Security:
-    """Return how a cluster talks by TLS, with a key and a certificate made for it.
-
-    As `Security.temporary`, whose certificates are valid from now on: where the clock
-    is set back a cluster with these never comes up.
-    """
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "dask-internal")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - DAY)
-        .not_valid_after(now + YEAR)
-        .sign(key, hashes.SHA256())
-    )
-    encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    secret = key.private_bytes(encoding, form, serialization.NoEncryption()).decode()
-    public = certificate.public_bytes(encoding).decode()
+def _security(certificate: str, key: str) -> Security:
+    """Return how the parts of a cluster talk that have one certificate."""
     roles = ("client", "scheduler", "worker")
     return Security(
         require_encryption=True,
-        tls_ca_file=public,
-        **{f"tls_{role}_key": secret for role in roles},
-        **{f"tls_{role}_cert": public for role in roles},
+        tls_ca_file=certificate,
+        **{f"tls_{role}_cert": certificate for role in roles},
+        **{f"tls_{role}_key": key for role in roles},
     )
 
 

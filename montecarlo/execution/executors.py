@@ -17,8 +17,8 @@ SAFE, UNSAFE = "tls://HOST:PORT", "insecure+tcp://HOST:PORT"
 #: What there is to choose from; those of this machine stand with what starts them.
 EXECUTORS = LOCAL | {
     DASK: Kind(needed=("distributed", "cryptography")),
-    SAFE: Kind(needed=("distributed", "cryptography")),
-    UNSAFE: Kind(needed=("distributed", "cryptography")),
+    SAFE: Kind(needed=("distributed",)),
+    UNSAFE: Kind(needed=("distributed",)),
 }
 _ADDRESS = re.compile(r"(?P<scheme>tls|tcp|insecure\+tcp)://[^\s:/]+:(?P<port>[0-9]+)")
 MOST_PORT = 2**16 - 1
@@ -109,5 +109,7 @@ def make_executor(jobs: int | None = None, kind: str | None = None) -> Workers:
     from montecarlo.execution import cluster
 
     if chosen == DASK:
-        return Workers(chosen, partial(cluster.start_local, n))
+        from montecarlo.execution.certificates import make_certificate
+
+        return Workers(chosen, partial(cluster.start_local, n, make_certificate))
     return Workers(chosen, partial(cluster.connect, chosen))

@@ -147,7 +147,7 @@ def test_sigterm_of_a_report(tmp_path, how, after):
     time.sleep(after)
     process.terminate()
     _, complaint = process.communicate(timeout=30)
-    assert process.returncode == exits.TERMINATED
-    assert len(complaint.splitlines()) == 1
+    assert process.returncode == exits.TERMINATED, complaint
+    assert len(complaint.splitlines()) == 1, complaint
     left = {path.name for path in (tmp_path / "new").glob("*")}
     assert left <= {".montecarlo-journal"}

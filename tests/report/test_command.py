@@ -90,7 +90,7 @@ def refused(run, tmp_path):
     def run_refused(*arguments):
         output = tmp_path / "refused"
         known = {path: path.read_bytes() for path in files_of(tmp_path)}
-        if "--output" not in arguments:
+        if not {"--output", "--list"} & set(arguments):
             arguments = (*arguments, "--output", output)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(report_command, "run_study", forbidden)
