@@ -38,7 +38,7 @@ SLOW = {
     "report": ("report --config study.toml", 0),
     "figures": ("figures --config study.toml --only variance", 0),
     "judge": (f"judge {CLAIM} --jobs 1", 1),
-    "observe": ("observe qk.npz --lang en", 0),
+    "observe": ("observe qk.npz", 0),
 }
 COMMANDS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 

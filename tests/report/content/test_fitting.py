@@ -207,14 +207,14 @@ def test_claims_in_another_order_are_refused(written):
 @pytest.fixture(scope="module")
 def studied(written):
     """The same with the studies that ship beside the claims."""
-    studies = record._studies(CATALOGUE, read_record())
+    studies = record._studies(read_record())
     return {**written, **msgspec.to_builtins(studies)}
 
 
 def test_studies_that_ship_fit(studied, written):
     """With all of them, and without those that need not be there."""
     require_records(validate(studied, ReportRecord, CLAIMS_FILE), CATALOGUE)
-    only = {**written, "trained_model": studied["trained_model"]}
+    only = {**written, "literature": studied["literature"]}
     require_records(validate(only, ReportRecord, CLAIMS_FILE), CATALOGUE)
 
 
@@ -226,9 +226,6 @@ STUDIES = [
     (("training", "lines", 0), "arm", "x"),
     (("training", "published", 0), "numbers", {}),
     (("training",), "lines", []),
-    (("trained_model",), "interpretations", {}),
-    (("trained_model", "interpretations"), "product-variance", []),
-    ((), "trained_model", None),
 ]
 
 
