@@ -94,8 +94,7 @@ def find_distance(catalogue: Catalogue) -> Values:
     """
     del catalogue
     return {
-        Located(distribution="gaussian", part="theory", d_k=d_k): largest_gap(d_k)
-        for d_k in PRACTICE
+        Located(distribution="gaussian", d_k=d_k): largest_gap(d_k) for d_k in PRACTICE
     }
 
 

@@ -47,7 +47,9 @@ def test_estimates_are_those_of_the_report(banks, point):
         found = estimate(banks[point], key, np.arange(SIZE))
         expected = summaries.estimate(key)
         assert found.value == pytest.approx(expected.value, rel=1e-12), key
-        assert found.interval(1e-4) == pytest.approx(expected.interval(1e-4)), key
+        low, high = expected.within
+        ends = [min(max(end, low), high) for end in found.interval(1e-4)]
+        assert ends == pytest.approx(list(expected.interval(1e-4))), key
         assert pooled_value(banks[point], key)[0] == found.value
 
 

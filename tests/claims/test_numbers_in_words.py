@@ -98,6 +98,7 @@ OTHER_NUMBERS = {
     "softmax-sensitive, twice": {0.1},
     "unscaled-gradient-vanishes, saturated": {1.0},
     "unscaled-gradient-vanishes, query-mean": {0.0},
+    "unscaled-one-hot, large": {0.0, 1.0},
     "scaled-gradient-stable, same": {0.0, 0.1},
 }
 
@@ -200,7 +201,6 @@ BOUNDS = {
     "large-scores-overflow, shifted": {0.01},
     "sixty-four-overflows, half": {0.01},
     "sixty-four-overflows, wider": {0.01},
-    "linear-imprecise, small": {2.0**-7, 2.0**-10},
     # three rates half a decade apart are a decade; counts differ by one of them
     "works-in-training, rates": {3.0},
     "unscaled-hinders-learning, fewer-rates": {0.9},

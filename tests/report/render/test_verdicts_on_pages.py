@@ -125,7 +125,7 @@ def test_right_sentence_and_concession_turn(turns):
             right = record["right"]
             holds = fails and right is not None and right["holds"]
             assert classes.count("redo") == holds
-    assert some > 10
+    assert some > 5
 
 
 def test_passages_are_those_that_hold(turns):
@@ -185,7 +185,7 @@ def test_telling_case_agrees_with_its_verdict(turns, report):
         "supported": {"supported"},
         "refuted": {"refuted", "supported"},  # nothing refutes a shape but its words
         "tally": {"refuted", "undecided", "supported"},
-        "depends": {"refuted"},
+        "depends": {"refuted", "supported"},
         "undecided": {"undecided", "supported"},
     }
     some = 0

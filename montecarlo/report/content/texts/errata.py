@@ -124,7 +124,12 @@ def _find_assertions(claim: ClaimView, key: str) -> Iterable[Assertion]:
                 by_verdict.setdefault(verdict, []).append(source)
     for verdict, sources in by_verdict.items():
         places = tuple(Place(s.section, s.point, s.line, s.sentence) for s in sources)
-        against = [r for r in claim.voting if r.verdict == verdict]
+        admitted = {name for source in sources for name in source.admits}
+        against = [
+            one
+            for one in claim.voting
+            if one.verdict == verdict and (not admitted or one.id in admitted)
+        ]
         yield Assertion(claim, verdict, places, find_counterexample(against))
 
 
