@@ -105,7 +105,7 @@ def relate_traces(catalogue: Catalogue) -> Values:
     """
     del catalogue
     return {
-        Located(part=f"p = {p}", n_keys=others + 1): float(
+        Located(part=f"p = {p}, n = {others + 1}"): float(
             (1.0 - p**2 - (1.0 - p) ** 2 / others) / (1.0 - p)
         )
         for p in PEAKS

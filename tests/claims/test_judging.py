@@ -398,7 +398,7 @@ def test_what_is_not_measured(two):
         for one in claim.interpretations
         if all(check.quantity in RECORDED for check in one.checks)
     }
-    assert on_record == {"tally", "depends", "degree"}
+    assert on_record == {"tally", "depends", "degree", "supported"}
     assert verdicts["assumption"] == {"premise"}
     assert verdicts["record"] == {"documented", "contradicted_by_record"}
     assert verdicts["shape"] == {"refuted"}

@@ -194,7 +194,7 @@ VERDICT_LOOKS = {
     "tally": Look(CONDITIONAL, "o", symbol="✓✗", half=True),
     "depends": Look(CONDITIONAL, "s", symbol="↔", half=True),
     "approximate": Look(CONDITIONAL, "^", symbol="≈"),
-    "degree": Look(OPEN, "v", symbol="#", filled=False),
+    "degree": Look(OPEN, "v", symbol="#"),
     "undecided": Look(OPEN, "o", symbol="?", filled=False),
     "supported": Look(SUPPORTED, "o", symbol="✓"),
     "documented": Look(SUPPORTED, "s", symbol="="),
