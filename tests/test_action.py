@@ -82,10 +82,10 @@ def test_claims_fail_a_job_as_they_are_told_to(tmp_path, fail_on, status, before
 @pytest.mark.slow
 @pytest.mark.parametrize(("divisor", "status"), [(4.0, 0), (4.0 * 1.07, 1)])
 def test_a_model_with_another_scale_fails_a_job(tmp_path, divisor, status):
-    """1.07 times the root is no root, and the pages are there to be kept."""
+    """1.07 times the root is no root, and the record is there to be kept."""
     file = model(tmp_path / "qk.npz", divisor)
     assert run_step("observe", tmp_path, model=file, axes="head,token,d") == status
-    assert (tmp_path / "runner" / "montecarlo" / "index.html").exists()
+    assert (tmp_path / "runner" / "montecarlo" / "observation.json").exists()
 
 
 #: Modules that the steps import, or that Python itself does for them.

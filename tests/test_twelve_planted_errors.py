@@ -406,8 +406,8 @@ SEEN: dict[str, set[str]] = {
     "cut-bits": {"rounding"},
     "median-of-largest": {"reference of score_max"},
     "logistic-distribution": {"reference of score_distribution_gap"},
-    "coarse-grid": {"unscaled-one-hot/typically"},
-    "saturated-rows": {"unscaled-one-hot/typically"},
+    "coarse-grid": {"unscaled-one-hot/finding/weight_max"},
+    "saturated-rows": {"unscaled-one-hot/finding/weight_max"},
     "printed-weights": {"linear-cannot-focus/finding/planted_rank_first"},
     "slopes-from-one": {"magnitude-grows/finding/score_abs"},
     "pairs-with-themselves": {"exact-gradients", "reference of element_gradient"},
@@ -429,6 +429,8 @@ def verdicts_of(results):
     for id_, one in said:
         for check in one.checks:
             cases = {case.outcome for case in check.cases} - {"not_applicable"}
+            if not cases:  # nothing of it is sampled in this part of the grid
+                continue
             name = f"{id_}/{check.quantity}"
             verdict = cases.pop() if len(cases) == 1 else "mixed"
             before = found.setdefault(name, verdict)

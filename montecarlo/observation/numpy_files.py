@@ -168,6 +168,8 @@ def _require_whole(file: IO[bytes], archive: zipfile.ZipFile, name: str) -> None
     and `zipfile` reads it to the end of the list.
     """
     members = sorted(archive.infolist(), key=lambda one: one.header_offset)
+    if not members:
+        return
     ends = [*(one.header_offset for one in members[1:]), archive.start_dir]
     for info, end in zip(members, ends, strict=True):
         file.seek(info.header_offset + LOCAL_LENGTHS)
