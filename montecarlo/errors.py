@@ -40,25 +40,23 @@ def _cut(text: str, most: int) -> str:
     return f"{text[: most - last - 3]}...{text[-last:]}"
 
 
-class InputError(ValueError):
+class _ShortenedError(Exception):
+    """An error whose message is cut where what came is long."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(shorten(message))
+
+
+class InputError(_ShortenedError, ValueError):
     """Usage or input that cannot be worked with: name, requirement, what came."""
 
-    def __init__(self, message: object = "") -> None:
-        super().__init__(shorten(message))
 
-
-class UnfinishedError(RuntimeError):
+class UnfinishedError(_ShortenedError, RuntimeError):
     """A run that could not start or finish: for want of a disk, memory, a worker."""
 
-    def __init__(self, message: object = "") -> None:
-        super().__init__(shorten(message))
 
-
-class NotReachedError(RuntimeError):
+class NotReachedError(_ShortenedError, RuntimeError):
     """What was asked for was not reached: there are no data for it."""
-
-    def __init__(self, message: object = "") -> None:
-        super().__init__(shorten(message))
 
 
 @contextmanager

@@ -153,7 +153,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 
 
 def _is_truth(value: object) -> bool:
-    """Tell whether it is True or False, which are whole numbers to Python."""
+    """Tell whether it is True or False; inline, mypy would take bool for no number."""
     return isinstance(value, bool)
 
 

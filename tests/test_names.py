@@ -1,7 +1,5 @@
 """What is typed: numbers in the digits 0 to 9, folders that can be reached."""
 
-import os
-
 import pytest
 
 from montecarlo.attention.divisors import parse_divisor
@@ -18,6 +16,7 @@ from montecarlo.report.observed.command import parse_rtol
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.distributions import parse_distribution
 from montecarlo.sampling.initialisations import parse_initialisation
+from tests.rights import as_nobody
 
 INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"
 WHOLE = {
@@ -80,18 +79,6 @@ def test_folders_that_cannot_be_reached(tmp_path, kind):
     (tmp_path / "closed").mkdir(mode=0)
     name = {"loop": "a/x", "long": "x" * 300, "closed": "closed/x"}[kind]
     typed = str(tmp_path / name)
-    with as_somebody(), pytest.raises(InputError, match="output must name a folder"):
+    with as_nobody(), pytest.raises(InputError, match="output must name a folder"):
         parse_folder("output", typed)
     assert parse_folder("output", str(tmp_path / "new")) == tmp_path / "new"
-
-
-class as_somebody:  # noqa: N801 - reads as what it does
-    """Take the rights of nobody, where this process has all."""
-
-    def __enter__(self):
-        self.user = os.geteuid()
-        if self.user == 0:
-            os.seteuid(65534)
-
-    def __exit__(self, *_):
-        os.seteuid(self.user)

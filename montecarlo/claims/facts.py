@@ -119,10 +119,7 @@ def relate_elements(catalogue: Catalogue) -> Values:
     One other key has all the rest: no element of a row can have more.
     """
     del catalogue
-    return {
-        Located(part=f"p = {p}"): float(max(p * (1.0 - p), (1.0 - p) * p) / (1.0 - p))
-        for p in PEAKS
-    }
+    return {Located(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
 
 
 def date_record(catalogue: Catalogue) -> Values:

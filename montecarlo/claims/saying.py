@@ -159,5 +159,4 @@ def _count(cases: Sequence[CaseOutcome | JointOutcome], which: Counted) -> int:
         return len({case.distribution for case in cases})
     if which == "contexts":
         return len({case.context for case in cases})
-    wanted = Verdict.UNDECIDED if which == "undecided" else Verdict(which)
-    return sum(case.outcome == wanted for case in cases)
+    return sum(case.outcome == Verdict(which) for case in cases)

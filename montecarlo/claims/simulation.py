@@ -67,15 +67,13 @@ class Simulation:
         The corners are the smallest and largest d_k with the fewest and most keys.
         """
         domain = check.domain
-        points = [
-            point for case in self.cases(check) for point in self.points(check, case)
-        ]
+        cases = self.cases(check)
+        points = [point for case in cases for point in self.points(check, case)]
         if not points:
             return False
         sizes = {(point.d_k, point.n_keys) for point in points}
         of_pairs = check.quantity in PAIR_QUANTITIES
         corners = product(domain.d_k, (None,) if of_pairs else domain.n_keys)
-        cases = self.cases(check)
         named = (
             (domain.distributions, {case.distribution for case in cases}),
             (domain.dependence, {case.dependence for case in cases}),

@@ -1,11 +1,11 @@
 """Paths that cannot be reached: one line that names them, status 2, nothing made."""
 
-import os
 from contextlib import nullcontext
 
 import pytest
 
 from montecarlo.__main__ import main
+from tests.rights import as_nobody
 
 #: How each command is given a file or folder, and a name for it.
 COMMANDS = {
@@ -41,18 +41,6 @@ domain = { d_k = [4, 4], distributions = ["gaussian"] }
 """
 
 
-class nobody:  # noqa: N801 - reads as who it is
-    """Work without rights, where this process has all."""
-
-    def __enter__(self):
-        self.user = os.geteuid()
-        if self.user == 0:
-            os.seteuid(65534)
-
-    def __exit__(self, *_):
-        os.seteuid(self.user)
-
-
 @pytest.mark.parametrize("kind", ["loop", "closed", "long", "below a file"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_what_cannot_be_reached_is_refused(name, kind, tmp_path, monkeypatch, capsys):
@@ -77,7 +65,7 @@ def test_what_cannot_be_reached_is_refused(name, kind, tmp_path, monkeypatch, ca
     words = COMMANDS[name].split()
     main([word.replace("PATH", "loop") for word in words])  # nobody may not import
     capsys.readouterr()
-    with nobody() if kind == "closed" else nullcontext():
+    with as_nobody() if kind == "closed" else nullcontext():
         assert main([word.replace("PATH", path) for word in words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert path[:60] in line

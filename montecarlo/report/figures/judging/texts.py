@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.report.content.findings import Results
+from montecarlo.report.content.views import FAILING
 from montecarlo.report.figures.drawing.palette import VERDICT_LOOKS, keep_looks
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
@@ -19,7 +20,6 @@ from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 #: The curve of what `with_verdicts` adds.
 CURVE = "verdict"
 LINE = 0.36
-FAILING = ("refuted", "contradicted_by_record")
 
 
 def with_verdicts(results: Results) -> Results:
