@@ -8,10 +8,10 @@ from pathlib import Path
 
 import msgspec
 
-from montecarlo.execution.executors import make_executor
 from montecarlo.literature.curves import literature_curves
 from montecarlo.literature.judging import judge_literature
 from montecarlo.literature.record import ERROR_RATE, RECORD, SEED, LiteratureRecord
+from montecarlo.study.executors import make_executor
 
 FOLDER = Path(__file__).parents[1] / "montecarlo" / "literature"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from montecarlo.observation.head_quantities import PARTS
-from montecarlo.observation.observing import ALL
+from montecarlo.model.head_quantities import PARTS
+from montecarlo.model.observing import ALL
 
 DOCS = Path(__file__).parent
 NAMES = {

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from montecarlo.calibration.card import count_rate, read_card
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.views import Findings, Said
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.render.wording import set_number
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.running import Study, error_rates_of
 
 ROOT = Path(__file__).resolve().parents[1]
 START, END = "<!-- verdicts: made by docs/make_readme.py -->", "<!-- end -->"

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
-from montecarlo.applied.heads import COLUMNS as APPLIED_COLUMNS
-from montecarlo.applied.steps import COLUMNS as STEP_COLUMNS
-from montecarlo.observation.observing import COLUMNS as OBSERVED_COLUMNS
+from montecarlo.claims.run_record import ObservationRun, ReportRun, Timing
+from montecarlo.model.heads import COLUMNS as APPLIED_COLUMNS
+from montecarlo.model.observing import COLUMNS as OBSERVED_COLUMNS
+from montecarlo.model.steps import COLUMNS as STEP_COLUMNS
 from montecarlo.report.content.record import ReportRecord
-from montecarlo.results.columns import CurveLine, MeasurementLine
-from montecarlo.results.folder import SCHEMA
-from montecarlo.study.run_record import ObservationRun, ReportRun, Timing
+from montecarlo.study.columns import CurveLine, MeasurementLine
+from montecarlo.study.folder import SCHEMA
 
 PAGE, SCHEMA_FILE = "results-folder.md", "results-folder.schema.json"
 #: The types of whole files, or of a line of one.

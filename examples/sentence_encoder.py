@@ -19,7 +19,7 @@ from scipy.special import erf, softmax
 from tokenizers import Tokenizer
 
 from montecarlo.cli.observe import main as observe
-from montecarlo.observation.safetensors_files import read_header, tensor_of
+from montecarlo.model.safetensors_files import read_header, tensor_of
 
 LAYERS, HEADS, D_K, WIDTH, WORDS, PLACES = 6, 12, 32, 384, 30522, 512
 #: Tokens of a passage, the two that mark its ends among them.

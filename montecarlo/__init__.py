@@ -36,14 +36,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from montecarlo.applied.checking import assert_attention_scale, compare
-    from montecarlo.applied.heads import applied_scale
-    from montecarlo.capturing import capture
-    from montecarlo.observation import observe
+    from montecarlo.claims.own_claims import judge
+    from montecarlo.model import capture, observe
+    from montecarlo.model.checking import assert_attention_scale, compare
+    from montecarlo.model.heads import applied_scale
     from montecarlo.report.figures.sweep import figure
     from montecarlo.sampling.own_distribution import distribution
     from montecarlo.study.measurement import grid, measure
-    from montecarlo.study.own_claims import judge
     from montecarlo.theory import expected_row
 
 __all__ = [
@@ -62,17 +61,17 @@ __all__ = [
 
 #: Where each name of the library is from.
 _LIBRARY = {
-    "applied_scale": "montecarlo.applied.heads",
-    "assert_attention_scale": "montecarlo.applied.checking",
-    "capture": "montecarlo.capturing",
-    "compare": "montecarlo.applied.checking",
+    "applied_scale": "montecarlo.model.heads",
+    "assert_attention_scale": "montecarlo.model.checking",
+    "capture": "montecarlo.model",
+    "compare": "montecarlo.model.checking",
     "distribution": "montecarlo.sampling.own_distribution",
     "expected_row": "montecarlo.theory",
     "figure": "montecarlo.report.figures.sweep",
     "grid": "montecarlo.study.measurement",
-    "judge": "montecarlo.study.own_claims",
+    "judge": "montecarlo.claims.own_claims",
     "measure": "montecarlo.study.measurement",
-    "observe": "montecarlo.observation",
+    "observe": "montecarlo.model",
 }
 
 

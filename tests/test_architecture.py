@@ -20,16 +20,12 @@ STAGES = (
     "sampling",
     "theory",
     "estimation",
-    "execution",
-    "results",
+    "study",
     "training",
     "claims",
-    "study",
     "literature",
     "calibration",
-    "observation",
-    "applied",
-    "capturing",
+    "model",
     "report.language",
     "report.content",
     "report.figures",
@@ -54,16 +50,16 @@ LAZY = ("", "__main__", "report.formats")
 #: The functions beside a command's work() that import, and what: it needs an extra, or
 #: takes long and is not needed to say which workers there are.
 OPTIONAL = {
-    ("execution.executors", "make_executor", "montecarlo.execution.cluster"),
+    ("study.executors", "make_executor", "montecarlo.study.cluster"),
     (
-        "execution.executors",
+        "study.executors",
         "make_executor",
-        "montecarlo.execution.certificates.make_certificate",
+        "montecarlo.study.certificates.make_certificate",
     ),
-    ("execution.local_workers", "limit_blas", "numpy"),
-    ("capturing.capture", "capture", "montecarlo.capturing.torch_calls.recording"),
+    ("study.local_workers", "limit_blas", "numpy"),
+    ("model.capture", "capture", "montecarlo.model.torch_calls.recording"),
     (
-        "capturing.torch_calls",
+        "model.torch_calls",
         "_wrapped_interface",
         "transformers.modeling_utils.AttentionInterface",
     ),
@@ -218,7 +214,7 @@ def clusters(modules: dict[str, Module]) -> Iterator[str]:
     for module in modules.values():
         for item in imports_of(module):
             library = item.target.split(".")[0]
-            if library in CLUSTER and module.name != "execution.cluster":
+            if library in CLUSTER and module.name != "study.cluster":
                 yield f"{module.name}:{item.line} imports {library}"
 
 
@@ -305,9 +301,9 @@ GOOD = {
     "sampling/__init__": "",
     "sampling/streams": "import numpy as np\nrng = np.random.default_rng(1)",
     "estimation/__init__": "",
-    "execution/__init__": "",
-    "execution/tasks": "from montecarlo import estimation",
     "study/__init__": "",
+    "claims/__init__": "",
+    "study/tasks": "from montecarlo import estimation",
     "study/running": "from montecarlo.sampling.streams import rng",
     "report/__init__": "",
     "report/content/__init__": "",
@@ -319,13 +315,11 @@ GOOD = {
     "cli/judge": "def work():\n    from montecarlo import study",
     "__main__": "import montecarlo\nfrom importlib import import_module",
 }
-#: As many as one folder may hold.
-
 #: What breaks which rule, and what the report of it must hold.
 BAD = [
     ("order", "attention/x", "import montecarlo.sampling.streams", "sampling.streams"),
     ("order", "sampling/x", "from montecarlo import study", "x:1 imports study"),
-    ("order", "estimation/x", "import montecarlo.execution.tasks", "execution.tasks"),
+    ("order", "estimation/x", "import montecarlo.study.tasks", "study.tasks"),
     ("order", "names", "import montecarlo.attention.softmax", "attention.softmax"),
     ("order", "study/x", "import montecarlo.report.render.pages", "render.pages"),
     ("order", "report/content/x", "import montecarlo.report.figures", "report.figures"),
@@ -333,7 +327,7 @@ BAD = [
     ("order", "report/language/x", "import montecarlo.report.content.views", "views"),
     ("order", "report/render/x", "import montecarlo.report.options", "imports report"),
     ("order", "study/x", "import montecarlo", "the package"),
-    ("order", "execution/x", "from montecarlo import study", "x:1 imports study"),
+    ("order", "study/x", "from montecarlo import claims", "x:1 imports claims"),
     ("light", "__init__", "from montecarlo.study import rng", "imports montecarlo.st"),
     ("light", "__init__", "import montecarlo.study", "imports montecarlo.study"),
     ("order", "study/x", "from montecarlo.cli.judge import work", "imports cli.judge"),
@@ -366,7 +360,7 @@ BAD = [
         "jinja2",
     ),
     ("clusters", "study", "from distributed import Client", "study:1"),
-    ("clusters", "execution/x", "import dask.config", "imports dask"),
+    ("clusters", "study/x", "import dask.config", "imports dask"),
     ("drawing", "study", "from numpy.random import Generator", "numpy.random"),
     ("drawing", "study", "from numpy import random", "numpy.random"),
     ("drawing", "study", "import random", "random"),
@@ -377,14 +371,14 @@ BAD = [
     ("late_imports", "study", "def main():\n    import json", "inside main()"),
     (
         "late_imports",
-        "execution/executors",
+        "study/executors",
         "def make_executor():\n    import distributed",
         "inside make_executor()",
     ),
     (
         "late_imports",
-        "execution/executors",
-        "def f():\n    from montecarlo.execution import cluster",
+        "study/executors",
+        "def f():\n    from montecarlo.study import cluster",
         "inside f()",
     ),
     ("late_imports", "cli/judge", "def f():\n    import json", "inside f()"),

@@ -20,7 +20,6 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import SATURATED
 from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
-from montecarlo.execution.executors import EXECUTORS, make_executor
 from montecarlo.literature.schema import read_literature
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.palette import (
@@ -37,6 +36,7 @@ from montecarlo.report.language.symbols import row_symbol
 from montecarlo.report.render.numbering import place_figures
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.study.executors import EXECUTORS, make_executor
 from montecarlo.theory.references import REFERENCES, reference
 
 #: Why theory has no exact value of a quantity.

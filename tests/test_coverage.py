@@ -1,7 +1,7 @@
 """Nominal 95 % intervals cover the exact value as often as they say.
 
 The table beside the benchmark was measured once with 2,000 runs (``python -m
-benchmarks.coverage``); here it is held against its bounds, and a short run of the same
+studies.coverage``); here it is held against its bounds, and a short run of the same
 function shows that the code still does what the table says.
 """
 
@@ -17,7 +17,7 @@ import scipy.stats
 from montecarlo.estimation import intervals
 from montecarlo.sampling.design_points import parse_point
 
-FILE = Path(__file__).parents[1] / "benchmarks" / "coverage.py"
+FILE = Path(__file__).parents[1] / "studies" / "coverage.py"
 #: Bounds of the share that covers, and of the share on either side.
 LEAST, MOST, SIDE = 0.92, 0.98, 0.05
 #: Of one row of the short run; there are twelve that are not the same data: 6e-5.

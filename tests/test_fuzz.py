@@ -27,8 +27,8 @@ from montecarlo.cli.report import main as report_main
 from montecarlo.report import rerendering
 from montecarlo.report.formats import html
 from montecarlo.report.render import contents
-from montecarlo.results.folder import file_hash
-from montecarlo.results.sealing import seal
+from montecarlo.study.folder import file_hash
+from montecarlo.study.sealing import seal
 
 pytestmark = [
     pytest.mark.slow,

@@ -16,18 +16,18 @@ import pytest
 
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
-from montecarlo.execution.workers import ROOM
 from montecarlo.report import command
 from montecarlo.report.formats import html
 from montecarlo.report.render import embedding
-from montecarlo.results.folder import (
+from montecarlo.study.folder import (
     JOURNAL,
     RUN_FILE,
     STAGING,
     TIMING_FILE,
     files_of,
 )
-from montecarlo.results.journal import Journal
+from montecarlo.study.journal import Journal
+from montecarlo.study.workers import ROOM
 
 STUDY = """
 lang = ["ja"]

@@ -13,8 +13,8 @@ from numpy.random import Generator
 
 from montecarlo import distribution, expected_row, figure, grid, judge, measure
 from montecarlo.__main__ import main
+from montecarlo.claims.own_claims import _catalogue_of
 from montecarlo.errors import InputError
-from montecarlo.study.own_claims import _catalogue_of
 
 CLAIM = Path(__file__).parents[1] / "docs" / "own-claim.toml"
 MANY = {"first": 16, "most": 16}

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from montecarlo import small_files
-from montecarlo.observation import arrays, numpy_files, safetensors_files
+from montecarlo.model import arrays, numpy_files, safetensors_files
 from montecarlo.report.content import record
-from montecarlo.results import columns, reading
+from montecarlo.study import columns, reading
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 LIMITS = [

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import mutations
-from benchmarks.mutations import ROOT, Clean, changed_verdict, look, targets_of
-from benchmarks.planting import (
+from studies import mutations
+from studies.mutations import ROOT, Clean, changed_verdict, look, targets_of
+from studies.planting import (
     Mutation,
     UnusableError,
     read_mutations,

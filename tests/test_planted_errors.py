@@ -24,11 +24,11 @@ from montecarlo.attention import gradients, softmax
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.running import Study, run_study
 from montecarlo.sampling import matrices, replicates, row_blocks
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.running import Study, run_study
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 QUICK = PRESETS["quick"]

@@ -7,8 +7,20 @@ from functools import partial
 import msgspec
 import pytest
 
-from benchmarks import sensitivity as command
-from benchmarks.sensitivity import (
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome
+from montecarlo.claims.recorded import Recorded
+from montecarlo.claims.recording import write_results
+from montecarlo.claims.running import Study, error_rates_of, exact_value, run_study
+from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content.sensitivity import fingerprint, read_sensitivity
+from montecarlo.study.executors import make_executor
+from montecarlo.study.folder import write_json
+from montecarlo.study.presets import PRESETS, Block, Grid
+from studies import sensitivity as command
+from studies.sensitivity import (
     Folder,
     as_judged,
     read_folder,
@@ -17,18 +29,6 @@ from benchmarks.sensitivity import (
     with_margin,
     with_one_hot,
 )
-from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.judging import Judge
-from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome
-from montecarlo.claims.recorded import Recorded
-from montecarlo.claims.simulation import Simulation
-from montecarlo.claims.verdicts import Verdict
-from montecarlo.execution.executors import make_executor
-from montecarlo.report.content.sensitivity import fingerprint, read_sensitivity
-from montecarlo.results.folder import write_json
-from montecarlo.study.presets import PRESETS, Block, Grid
-from montecarlo.study.recording import write_results
-from montecarlo.study.running import Study, error_rates_of, exact_value, run_study
 
 #: Some claims of every kind of check, on few places.
 GRID = Grid(
@@ -147,7 +147,7 @@ def now(**changed):
 
 def test_table_is_not_stale():
     """The kept table is of the present claims and grid; ``python -m
-    benchmarks.sensitivity`` makes it anew.
+    studies.sensitivity`` makes it anew.
     """
     kept = read_sensitivity()
     catalogue = read_catalogue()

@@ -37,6 +37,7 @@ from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims import domains
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.running import Study, run_study
 from montecarlo.sampling import matrices, pair_blocks, replicates
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import Distribution
@@ -44,7 +45,6 @@ from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.sampling.rare_events import tilt
 from montecarlo.study import tails
 from montecarlo.study.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
-from montecarlo.study.running import Study, run_study
 from montecarlo.theory import (
     binomial_rows,
     references,

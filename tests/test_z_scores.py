@@ -23,14 +23,14 @@ import pytest
 import scipy.stats
 from threadpoolctl import threadpool_limits
 
+from montecarlo.claims.running import find_reference
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries, has_interval, row_keys
-from montecarlo.execution.tasks import finish
-from montecarlo.results.table import FAR_BELOW
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import Grid
-from montecarlo.study.running import find_reference
+from montecarlo.study.table import FAR_BELOW
+from montecarlo.study.tasks import finish
 
 FALSE_ALARM = 4e-6
 REPLICATES = 128

@@ -19,7 +19,6 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
-from montecarlo.execution.work_folders import read_whole, save_whole
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -29,6 +28,7 @@ from montecarlo.sampling.replicates import (
     sample,
 )
 from montecarlo.study.presets import PRESETS
+from montecarlo.study.work_folders import read_whole, save_whole
 
 #: Replicates in a bank, and the part of them where replicates are expensive.
 SIZE, LARGE_PART = 2**14, 4

@@ -31,13 +31,13 @@ from montecarlo.calibration.rates import (
 from montecarlo.calibration.series import all_series, measure_series
 from montecarlo.calibration.studies import judge_studies, studies_recipe, tally
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.execution.executors import available_cores, make_executor
-from montecarlo.execution.fingerprint import made_with
-from montecarlo.execution.work_folders import work_folders
+from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.names import parse_folder, parse_jobs, parse_seed
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.executors import available_cores, make_executor
+from montecarlo.study.fingerprint import made_with
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.running import Study, error_rates_of
+from montecarlo.study.work_folders import work_folders
 
 
 @dataclass(frozen=True, slots=True)

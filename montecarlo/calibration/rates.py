@@ -14,12 +14,12 @@ import numpy as np
 
 from montecarlo.calibration.bank import Bank, first_analysis, row_keys
 from montecarlo.calibration.bank_rows import estimate, make_row, pooled_value
+from montecarlo.claims.running import find_reference
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey, has_interval
 from montecarlo.sampling.dependence import INDEPENDENT
 from montecarlo.sampling.resampling import index_chunks
-from montecarlo.study.running import find_reference
 
 #: Nominal one-sided error rates at which misses are counted.
 RATES = (1e-2, 1e-3, 1e-4)

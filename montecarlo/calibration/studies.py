@@ -19,11 +19,11 @@ from montecarlo.attention.softmax import Array
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.outcomes import CaseOutcome
 from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.verdicts import decide
 from montecarlo.estimation.intervals import Interval
-from montecarlo.execution.work_folders import read_whole, save_whole
 from montecarlo.study.presets import PRESETS, Grid
-from montecarlo.study.running import Study, run_study
+from montecarlo.study.work_folders import read_whole, save_whole
 
 P = ParamSpec("P")
 T = TypeVar("T")

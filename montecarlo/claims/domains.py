@@ -4,17 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import beyond_table
-from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.claims.checks import Check
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.errors import InputError
-from montecarlo.estimation.summaries import RowKey
+from montecarlo.estimation.summaries import lacks
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
-from montecarlo.sampling.replicates import format_combinations, row_quantities
 
 Budget = TypeVar("Budget")
 
@@ -93,30 +90,14 @@ def _contains(check: Check, point: DesignPoint) -> bool:
         return False
     if initialisation not in domain.initialisation:
         return False
-    if not _has_distribution(domain.distributions, point) or lacks(check, point):
+    if not _has_distribution(domain.distributions, point) or lacks(
+        check.quantity, check.number_format, check.softmax, point
+    ):
         return False
     if not domain.d_k[0] <= point.d_k <= domain.d_k[1]:
         return False
     n_keys = point.n_keys
     return n_keys is None or domain.n_keys[0] <= n_keys <= domain.n_keys[1]
-
-
-def lacks(check: Check | RowKey, point: DesignPoint) -> str:
-    """Tell why a point has no row of a check's quantity; empty where it has one."""
-    if check.quantity in FORMAT_QUANTITIES:
-        computed = {(f.name, way) for f, way in format_combinations(point)}
-        if (check.number_format, check.softmax) in computed:
-            return ""
-        return (
-            f"is not computed in {check.number_format} with the softmax "
-            f"{check.softmax} at {point.n_keys} keys"
-        )
-    if not point.has_rows or check.quantity in row_quantities(point):
-        return ""
-    needed = "planted keys: a dependence planted(rho)"
-    if not ROW_QUANTITIES[check.quantity].planted:
-        needed = "Gaussian keys, without dependence or initialisation"
-    return f"needs {needed}, got {point.label}, {point.dependence.name!r}"
 
 
 def _has_distribution(distributions: tuple[str, ...], point: DesignPoint) -> bool:

@@ -9,8 +9,8 @@ from msgspec import Struct
 from montecarlo.claims.checks import Check, Limiting
 from montecarlo.claims.schema import Form, Quantifier, Source, Topic, logic_of
 from montecarlo.claims.verdicts import Logic, Verdict
-from montecarlo.results.columns import Error, Finite
-from montecarlo.results.validating import about
+from montecarlo.study.columns import Error, Finite
+from montecarlo.study.validating import about
 from montecarlo.theory.limits import Limit
 
 Size = Annotated[int, about("", ge=1, le=2**24)]

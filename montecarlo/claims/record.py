@@ -6,7 +6,7 @@ from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.schema import ModelSize, RecordEntry
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.claims.z_scores import ZScores
-from montecarlo.results.validating import about
+from montecarlo.study.validating import about
 
 CLAIMS_FILE = "claims.json"
 

@@ -20,9 +20,9 @@ from montecarlo.claims.outcomes import Located
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
-from montecarlo.results.table import row_id
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.initialisations import name_of
+from montecarlo.study.table import row_id
 from montecarlo.theory.limits import limit_of
 
 #: The far end of a series: from the largest d_k down to a quarter of it.

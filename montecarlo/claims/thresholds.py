@@ -9,7 +9,7 @@ from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome, ClaimOutcome
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.intervals import Interval
-from montecarlo.results.columns import CurveLine
+from montecarlo.study.columns import CurveLine
 
 #: Points of a curve over thresholds.
 THRESHOLDS = 31

@@ -9,7 +9,7 @@ of freedom as its replicates leave, to the normal distribution.  z scores of one
 share their draws and those of different points share none, so a mean square of N
 scores, n of them in each point, has the variance 2 ρ Σ n²/N².  ρ is 1 where those of a
 point all say the same; what it is, is counted on clean seeds and kept beside this
-module, as is how often large scores occur (`benchmarks.z_counts`).  The mean square
+module, as is how often large scores occur (`studies.z_counts`).  The mean square
 then is compared with a chi-square of N²/(ρ Σ n²) degrees of freedom.
 """
 
@@ -28,8 +28,8 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES, is_indicator
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.failures import OVERFLOW
-from montecarlo.results.columns import Finite
-from montecarlo.results.validating import about
+from montecarlo.study.columns import Finite
+from montecarlo.study.validating import about
 
 #: Probability that the z scores of a right simulator are called wrong: half of it is
 #: spent on the largest, half on the root mean squares of all groups, both sides.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, importing, run
 from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
 
-#: As `montecarlo.applied.telling` has it, which help does not wait for.
+#: As `montecarlo.model.telling` has it, which help does not wait for.
 RTOL = "0.01"
 
 
@@ -96,7 +96,7 @@ def build_parser() -> argparse.ArgumentParser:
 def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     """Observe the files, and write what was found."""
     with importing("observe"):
-        from montecarlo.applied.telling import NO, UNTOLD
+        from montecarlo.model.telling import NO, UNTOLD
         from montecarlo.report.observed.command import observe_files
 
     told = observe_files(arguments, typed)

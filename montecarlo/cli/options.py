@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from montecarlo.errors import InputError, shorten
-from montecarlo.execution.executors import EXECUTORS
 from montecarlo.printing import printable, write_out
+from montecarlo.study.executors import EXECUTORS
 
 #: Heading of the options that most people need; a page of help begins with it.
 FIRST = "what most people need"

@@ -13,11 +13,13 @@ import msgspec
 import pandas as pd
 
 from montecarlo.calibration.card import Counted, count_rate, read_card
+from montecarlo.claims.judged import say_case
 from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, InterpretationOutcome
+from montecarlo.claims.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.running import Study, run_study
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.errors import InputError
-from montecarlo.execution.executors import make_executor
 from montecarlo.names import (
     look_up_all,
     parse_decimal,
@@ -31,9 +33,7 @@ from montecarlo.report.command import write_report
 from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.report.options import Target, choose_languages, configure
-from montecarlo.study.judged import say_case
-from montecarlo.study.own_claims import find_unjudged, most_seconds, own_study
-from montecarlo.study.running import Study, run_study
+from montecarlo.study.executors import make_executor
 
 #: What ``--fail-on`` names by default.
 DEFAULT = ("refuted", "undecided", "self-check")

@@ -14,12 +14,12 @@ import pandas as pd
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.calibration.card import read_card
+from montecarlo.claims.run_record import read_report_run
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.execution.executors import make_executor
 from montecarlo.names import (
     PROJECT,
     parse_decimal,
@@ -29,15 +29,15 @@ from montecarlo.names import (
     parse_whole,
     parse_within,
 )
-from montecarlo.results.columns import MEASUREMENTS, validate_table
 from montecarlo.sampling.affordable import require_soon, say_time
 from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.study.columns import MEASUREMENTS, validate_table
+from montecarlo.study.executors import make_executor
 from montecarlo.study.grid import MOST_REPLICATES
 from montecarlo.study.measured import Measurement
 from montecarlo.study.measurement import ask, measure
 from montecarlo.study.precise_rows import FIRST, RELATIVE_ERROR, Effort, PreciseRows
 from montecarlo.study.progress import progress_bar
-from montecarlo.study.run_record import read_report_run
 
 #: Columns of a row that hold names, which `measure` calls as the table does.
 NAMES = (

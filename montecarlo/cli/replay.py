@@ -11,7 +11,6 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.errors import InputError
 from montecarlo.estimation.failures import OVERFLOW
-from montecarlo.execution.tasks import Task
 from montecarlo.names import MOST_DIGITS, look_up, parse_seed, parse_whole
 from montecarlo.sampling.affordable import (
     require_affordable,
@@ -24,6 +23,7 @@ from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.grid import MOST_REPLICATES
 from montecarlo.study.tails import tail_task
+from montecarlo.study.tasks import Task
 
 
 def replay(arguments: argparse.Namespace) -> str:

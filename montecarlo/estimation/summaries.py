@@ -291,3 +291,21 @@ class Summaries:
         for column, values in zip(columns, self.samples.means.T, strict=True):
             if column[0] == divisor and column[1].startswith("rank"):
                 yield int(column[1].removeprefix("rank")), mean_estimate(values)
+
+
+def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -> str:
+    """Tell why a point has no row of a quantity; empty where it has one."""
+    if quantity in FORMAT_QUANTITIES:
+        computed = {(f.name, way) for f, way in format_combinations(point)}
+        if (number_format, softmax) in computed:
+            return ""
+        return (
+            f"is not computed in {number_format} with the softmax "
+            f"{softmax} at {point.n_keys} keys"
+        )
+    if not point.has_rows or quantity in row_quantities(point):
+        return ""
+    needed = "planted keys: a dependence planted(rho)"
+    if not ROW_QUANTITIES[quantity].planted:
+        needed = "Gaussian keys, without dependence or initialisation"
+    return f"needs {needed}, got {point.label}, {point.dependence.name!r}"

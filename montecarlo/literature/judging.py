@@ -15,7 +15,6 @@ from montecarlo.claims.verdicts import Verdict, decide, interpretation_verdict
 from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
-from montecarlo.execution.tasks import Task, finish
 from montecarlo.literature.outcomes import (
     LiteratureOutcome,
     StatementCase,
@@ -30,6 +29,7 @@ from montecarlo.literature.schema import (
     read_literature,
 )
 from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.study.tasks import Task, finish
 
 #: Of a case: the exact value, and what was drawn: value, standard error, rows, ends of
 #: its interval.  None for what there is not.

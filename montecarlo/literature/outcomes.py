@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from montecarlo.claims.verdicts import Logic, Verdict
 from montecarlo.literature.settings import Setting
-from montecarlo.results.validating import about
+from montecarlo.study.validating import about
 
 
 class StatementCase(Struct, frozen=True, forbid_unknown_fields=True):

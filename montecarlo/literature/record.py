@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from montecarlo.literature.outcomes import LiteratureOutcome
-from montecarlo.results.columns import CurveLine
+from montecarlo.study.columns import CurveLine
 
 RECORD = "record.json"
 #: What it is made with.

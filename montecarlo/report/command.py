@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from montecarlo.calibration.card import read_card
+from montecarlo.claims.recording import recipe, write_results
+from montecarlo.claims.running import Study, require_replicates, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
-from montecarlo.execution.executors import PROCESSES, make_executor
-from montecarlo.execution.workers import Workers
 from montecarlo.names import NONE, look_up
 from montecarlo.report.content.findings import Results, gather, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
@@ -26,11 +26,11 @@ from montecarlo.report.options import Target, read_options
 from montecarlo.report.render.contents import KRAMDOWN, Post
 from montecarlo.report.render.flavours import FLAVOURS, front_matter
 from montecarlo.report.terminal import print_outcome
-from montecarlo.results.journal import JournaledStore
-from montecarlo.results.publishing import publishing
+from montecarlo.study.executors import PROCESSES, make_executor
+from montecarlo.study.journal import JournaledStore
 from montecarlo.study.progress import progress_bar
-from montecarlo.study.recording import recipe, write_results
-from montecarlo.study.running import Study, require_replicates, run_study
+from montecarlo.study.publishing import publishing
+from montecarlo.study.workers import Workers
 
 #: Writes what was asked for: results, catalogue, codes of languages, folder, processes
 #: that may draw.

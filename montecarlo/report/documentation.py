@@ -25,7 +25,7 @@ from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.pages import render_captions
 from montecarlo.report.render.reproduce import canonical_command
-from montecarlo.results.folder import write_text
+from montecarlo.study.folder import write_text
 
 LEAST_DPI, MOST_DPI = 50, 1200
 DECIMALS = ("point", "comma")

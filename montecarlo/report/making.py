@@ -22,7 +22,7 @@ from montecarlo.report.render.contents import (
     Render,
     gather_contents,
 )
-from montecarlo.results.folder import write_text
+from montecarlo.study.folder import write_text
 
 
 def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as what

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.running import Study
 from montecarlo.errors import InputError
-from montecarlo.execution.executors import check_executor
 from montecarlo.names import (
     MOST_JOBS,
     MOST_SEED,
@@ -26,10 +26,10 @@ from montecarlo.names import (
     parse_seed,
 )
 from montecarlo.report.language.catalogues import LANGUAGES
-from montecarlo.results.reading import read_record
 from montecarlo.small_files import parse_toml, read_small
+from montecarlo.study.executors import check_executor
 from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
-from montecarlo.study.running import Study
+from montecarlo.study.reading import read_record
 
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]

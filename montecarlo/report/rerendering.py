@@ -8,9 +8,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.run_record import DATA_FILES, read_report_run
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
-from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.names import look_up, parse_folder
 from montecarlo.report.command import Make, Show
 from montecarlo.report.content.findings import gather, read_results
@@ -22,9 +22,9 @@ from montecarlo.report.language.messages import require_complete
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.options import choose_languages
 from montecarlo.report.terminal import print_outcome
-from montecarlo.results.folder import ResultsError
-from montecarlo.results.publishing import publishing
-from montecarlo.study.run_record import DATA_FILES, read_report_run
+from montecarlo.study.executors import PROCESSES, make_executor
+from montecarlo.study.folder import ResultsError
+from montecarlo.study.publishing import publishing
 
 #: What `finish_staging` adds to a record.
 _ADDED = ("program", "schema", "sha256", "digest")

@@ -4,6 +4,7 @@ The claims' domains pick from it; what lies beyond a domain shows how far a clai
 reaches.
 """
 
+from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -18,6 +19,8 @@ from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.initialisations import name_of
 
+#: Told of a point: replicates just finished, and replicates newly wanted of it.
+Advance = Callable[[DesignPoint, int, int], None]
 Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
 #: Replicates of a point, whatever the grid.

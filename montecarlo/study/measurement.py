@@ -21,7 +21,6 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantities import QUANTITIES, beyond_table
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import RowKey, row_keys
-from montecarlo.execution.executors import make_executor
 from montecarlo.names import (
     MOST_JOBS,
     MOST_SHOWN,
@@ -34,6 +33,7 @@ from montecarlo.names import (
     show,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.precise_rows import FIRST, RELATIVE_ERROR, Effort, PreciseRows
 from montecarlo.study.progress import progress_bar

@@ -13,7 +13,6 @@ from montecarlo.attention.divisors import DIVISORS, parse_divisor, split_pairs
 from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.quantiles import quantile_level
 from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.claims.domains import lacks
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST, Budget, Plan, run
 from montecarlo.estimation.estimates import POINTWISE, Estimate
@@ -23,18 +22,18 @@ from montecarlo.estimation.summaries import (
     SHARE_ABOVE,
     RowKey,
     Summaries,
+    lacks,
     offered_summaries,
     row_keys,
 )
-from montecarlo.execution.tasks import finish
 from montecarlo.names import MOST_SEED, look_up, require_number, require_whole, show
-from montecarlo.results.table import identity, row_id
 from montecarlo.sampling.affordable import require_affordable, require_spread
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.grid import MOST_REPLICATES
+from montecarlo.study.grid import MOST_REPLICATES, Advance
 from montecarlo.study.measured import Measurement
-from montecarlo.study.running import Advance
+from montecarlo.study.table import identity, row_id
+from montecarlo.study.tasks import finish
 from montecarlo.theory.references import reference
 
 #: Replicates at first, and the wanted standard error as a part of the estimate.
@@ -269,7 +268,9 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
             f"keys must be left out for {key.quantity}, a quantity of pairs, got "
             f"{point.n_keys}"
         )
-    if point.has_rows and (why := lacks(key, point)):
+    if point.has_rows and (
+        why := lacks(key.quantity, key.number_format, key.softmax, point)
+    ):
         raise InputError(f"{key.quantity} {why}")
     there = dict.fromkeys(known_key.quantity for known_key in known)
     look_up(f"quantity of {point.name}", key.quantity, there)

@@ -7,10 +7,10 @@ from concurrent.futures import Executor
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.estimation.failures import OVERFLOW, raise_failures, tell_failed_tail
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.execution.tasks import Task, finish
-from montecarlo.results.table import identity, row_id
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.rare_events import Tail, estimate_tail
+from montecarlo.study.table import identity, row_id
+from montecarlo.study.tasks import Task, finish
 from montecarlo.theory.score_distribution import log_score_tail
 
 #: Formats whose exponential a single score may overflow with a probability that a

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from montecarlo.execution.executors import available_cores, make_executor
-from montecarlo.execution.fingerprint import fingerprint, made_with
-from montecarlo.execution.tasks import finish
-from montecarlo.execution.work_folders import work_folders
 from montecarlo.names import parse_folder, parse_jobs
+from montecarlo.study.executors import available_cores, make_executor
+from montecarlo.study.fingerprint import fingerprint, made_with
+from montecarlo.study.tasks import finish
+from montecarlo.study.work_folders import work_folders
 from montecarlo.training import language
 from montecarlo.training.language_model import run_seed
 from montecarlo.training.record import (

@@ -17,12 +17,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.execution.executors import available_cores, make_executor
-from montecarlo.execution.fingerprint import fingerprint, made_with
-from montecarlo.execution.local_workers import limit_blas
-from montecarlo.execution.tasks import finish
-from montecarlo.execution.work_folders import read_whole, save_whole, work_folders
 from montecarlo.names import parse_folder, parse_jobs
+from montecarlo.study.executors import available_cores, make_executor
+from montecarlo.study.fingerprint import fingerprint, made_with
+from montecarlo.study.local_workers import limit_blas
+from montecarlo.study.tasks import finish
+from montecarlo.study.work_folders import read_whole, save_whole, work_folders
 from montecarlo.training import retrieval
 from montecarlo.training.arms import ARMS, D_K, JUDGED, LEARNED, RATES, TUNING
 from montecarlo.training.record import (

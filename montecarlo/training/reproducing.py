@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from montecarlo.execution.executors import available_cores
-from montecarlo.execution.fingerprint import made_with
 from montecarlo.names import parse_jobs
+from montecarlo.study.executors import available_cores
+from montecarlo.study.fingerprint import made_with
 from montecarlo.training.record import MEASURED, RUN, read_record, round_runs
 from montecarlo.training.recording import run_seeds
 

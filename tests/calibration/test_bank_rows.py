@@ -19,10 +19,10 @@ from montecarlo.calibration.bank_rows import (
 )
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.execution.work_folders import save_whole
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.sampling.resampling import index_chunks
+from montecarlo.study.work_folders import save_whole
 
 SIZE, SEED = 192, 5
 PAIRS = parse_point("laplace", "laplace", 4)

@@ -18,14 +18,14 @@ from montecarlo.calibration.card import (
 )
 from montecarlo.calibration.rates import RATES, Power, Rates, RowName
 from montecarlo.calibration.studies import Tally
+from montecarlo.claims.recording import write_results
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.report.content.record import read_claims, with_calibration
 from montecarlo.report.content.report_card import view_card
 from montecarlo.report.language.templates import read_template
 from montecarlo.study.presets import Grid
-from montecarlo.study.recording import write_results
-from montecarlo.study.running import Study, run_study
 
 NOTHING = Grid(d_k=(16,), n_keys=(), distributions=(), first=2, most=2)
 ROW = RowName("gaussian", "", 64, 32, "sqrt", "entropy", "mean")

@@ -16,9 +16,9 @@ from montecarlo.calibration.studies import (
     truths,
 )
 from montecarlo.errors import InputError
-from montecarlo.execution.executors import make_executor
-from montecarlo.execution.work_folders import read_whole, save_whole
+from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import Grid
+from montecarlo.study.work_folders import read_whole, save_whole
 
 GRID = Grid(
     d_k=(16, 64),

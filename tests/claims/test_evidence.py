@@ -10,10 +10,10 @@ from montecarlo.claims.facts import FACTS
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study.running import exact_value
 
 CATALOGUE = read_catalogue()
 MEMBERS = [name for name in vars(Evidence) if not name.startswith("_")]

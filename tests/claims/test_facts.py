@@ -17,10 +17,10 @@ from montecarlo.claims.facts import (
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import Recorded
+from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue, ModelSize, RecordEntry
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.study.running import exact_value
 
 NOTHING = Catalogue()
 CLAIMS = {claim.id: claim for claim in read_catalogue().claim}

@@ -20,6 +20,7 @@ from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import Judge, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome
 from montecarlo.claims.recorded import RECORDED
+from montecarlo.claims.running import Study, exact_value, find_reference, run_study
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
@@ -44,7 +45,6 @@ from montecarlo.estimation.summaries import Summaries
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS, Block, Grid
-from montecarlo.study.running import Study, exact_value, find_reference, run_study
 
 DIVISORS = ("none", "sqrt")
 RATE = 1e-6

@@ -19,13 +19,13 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.recorded import Recorded
+from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.claims.z_scores import ZScores, ZSeeds
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.running import exact_value
 
 CHECK = Check("score_variance", "between", low=1.0, high=2.0)
 CASE = Located(distribution="gaussian", d_k=16)

@@ -22,10 +22,10 @@ from pathlib import Path
 import pytest
 
 from montecarlo.claims.checks import Check, Domain, Level
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue, Claim, Interpretation
 from montecarlo.claims.sentences import Sentence
 from montecarlo.study.presets import Block, Grid
-from montecarlo.study.running import Study, run_study
 
 FUSED = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 HE = "init(kind=he_normal,norm=layer,shape=full,width=512)"

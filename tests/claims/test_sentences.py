@@ -20,6 +20,7 @@ from montecarlo.claims.evidence import Found
 from montecarlo.claims.judging import Judge, join_cases
 from montecarlo.claims.outcomes import InterpretationOutcome
 from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.running import exact_value
 from montecarlo.claims.saying import judge_sentence
 from montecarlo.claims.sentences import Sentence
 from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
@@ -27,7 +28,6 @@ from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
 from montecarlo.study.presets import PRESETS, Block, Grid
-from montecarlo.study.running import exact_value
 from montecarlo.theory.limits import limit_of
 
 CATALOGUE = read_catalogue()

@@ -12,6 +12,7 @@ from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED
+from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
     cases_of,
     estimate_in,
@@ -24,7 +25,6 @@ from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import PRESETS, Block, Grid
-from montecarlo.study.running import exact_value
 
 ALL = tuple(DIVISORS)
 GRID = Grid(

@@ -14,12 +14,12 @@ from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.evidence import RecordedQuantity
 from montecarlo.claims.outcomes import Located
+from montecarlo.claims.own_claims import judge
 from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.study.own_claims import judge
-from montecarlo.study.running import exact_value
 from montecarlo.training.arms import ARMS, D_K, RATES
 from montecarlo.training.record import Record
 from montecarlo.training.rescaling import Rescaled

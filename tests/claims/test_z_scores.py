@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from benchmarks.z_counts import LEVELS, count, fingerprint_rows, lines
 from montecarlo.attention import pairs
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.z_scores import (
     FALSE_ALARM,
@@ -31,8 +31,8 @@ from montecarlo.claims.z_scores import (
 from montecarlo.sampling import design_points, matrices, pair_blocks
 from montecarlo.study.grid import Block, Grid
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.running import Study, run_study
 from montecarlo.theory.references import REFERENCES
+from studies.z_counts import LEVELS, count, fingerprint_rows, lines
 
 #: Small points, many enough to see a spread that is half as large again.
 GRID = Grid(
@@ -252,7 +252,7 @@ def test_every_reference_has_a_family():
 
 def test_kept_counts_are_of_these_rows():
     """What was counted belongs to the rows that the quick preset has z scores for;
-    if not, `python -m benchmarks.z_counts` counts anew.
+    if not, `python -m studies.z_counts` counts anew.
     """
     counts = read_counts()
     assert counts.rows == fingerprint_rows(PRESETS[counts.preset])

@@ -13,7 +13,7 @@ from montecarlo.__main__ import COMMANDS, main
 from montecarlo.calibration import bank
 from montecarlo.cli import exits
 from montecarlo.errors import InputError, UnfinishedError, reading, writing
-from montecarlo.observation import observing
+from montecarlo.model import observing
 from montecarlo.sampling import replicates
 from montecarlo.training import recording
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from montecarlo.estimation import engine
 from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
-from montecarlo.execution import tasks
-from montecarlo.execution.tasks import finish
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.study import tasks
+from montecarlo.study.tasks import finish
 
 SMALL = parse_point("gaussian", "gaussian", 2, 4)
 MEDIUM = parse_point("gaussian", "gaussian", 256, 32)

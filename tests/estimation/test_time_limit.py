@@ -8,10 +8,10 @@ import pytest
 
 from montecarlo.estimation.engine import LEAST, Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
-from montecarlo.execution.executors import make_executor
-from montecarlo.execution.tasks import finish
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.executors import make_executor
+from montecarlo.study.tasks import finish
 
 POINTS = tuple(parse_point("gaussian", "gaussian", d_k, 4) for d_k in (1, 2, 3))
 DIVISORS = ("sqrt",)

@@ -24,8 +24,9 @@ from msgspec import convert
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.record import CLAIMS_FILE
+from montecarlo.claims.recording import write_results
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
-from montecarlo.execution.executors import make_executor
 from montecarlo.report import making, rerendering
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.record import (
@@ -48,10 +49,9 @@ from montecarlo.report.render.pages import (
     render_page,
     render_papers,
 )
-from montecarlo.results.folder import write_run
+from montecarlo.study.executors import make_executor
+from montecarlo.study.folder import write_run
 from montecarlo.study.presets import Block, Grid
-from montecarlo.study.recording import write_results
-from montecarlo.study.running import Study, run_study
 from tests.conftest import skip_or_fail
 
 CODES = ("en", "de", "zh", "ja", "es")

@@ -33,7 +33,9 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.listing import KINDS
-from montecarlo.results.folder import (
+from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.sampling.initialisations import WEIGHT_KINDS
+from montecarlo.study.folder import (
     JOURNAL,
     STAGING,
     TIMING_FILE,
@@ -41,11 +43,9 @@ from montecarlo.results.folder import (
     files_of,
     write_run,
 )
-from montecarlo.results.sealing import seal
-from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.study.measured import SUMMARIES, plain_words
 from montecarlo.study.presets import PRESETS
+from montecarlo.study.sealing import seal
 
 GRID = """
 [grid]

@@ -16,8 +16,8 @@ import pytest
 import montecarlo.report.command as report_command
 from montecarlo.cli.report import main
 from montecarlo.report import rerendering
-from montecarlo.results.folder import JOURNAL, TIMING_FILE, files_of
-from montecarlo.results.journal import open_journal
+from montecarlo.study.folder import JOURNAL, TIMING_FILE, files_of
+from montecarlo.study.journal import open_journal
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -114,7 +114,7 @@ def test_fresh_starts_anew(run, interrupted):
 
 def test_other_code_is_refused(run, interrupted, monkeypatch):
     """What another version of the code has drawn is not mixed with this one's."""
-    monkeypatch.setattr("montecarlo.study.recording.code_digest", lambda: "another")
+    monkeypatch.setattr("montecarlo.claims.recording.code_digest", lambda: "another")
     status, complaint = run()
     assert status == 3
     assert "differs in code" in complaint

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from montecarlo.claims.run_record import ObservationRun, Timing
 from montecarlo.cli.observe import main
 from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales
 from montecarlo.report.observed import command
 from montecarlo.report.observed.record import RECORD, ROW, SCALES, TABLE
-from montecarlo.results.folder import STAGING
-from montecarlo.results.reading import read_run
-from montecarlo.results.validating import validate
-from montecarlo.study.run_record import ObservationRun, Timing
+from montecarlo.study.folder import STAGING
+from montecarlo.study.reading import read_run
+from montecarlo.study.validating import validate
 
 FIGURE = "figures/applied-scales.svg"
 

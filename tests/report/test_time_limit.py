@@ -6,7 +6,7 @@ import html5lib
 import pytest
 
 from montecarlo.cli.report import main
-from montecarlo.results.folder import TIMING_FILE, files_of, write_run
+from montecarlo.study.folder import TIMING_FILE, files_of, write_run
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 

@@ -14,17 +14,17 @@ import pytest
 
 from montecarlo.attention.grids import DEEP
 from montecarlo.calibration.card import read_card
+from montecarlo.claims.own_claims import judge
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
-from montecarlo.results.folder import write_run
-from montecarlo.results.table import COLUMNS
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study import precise_rows, progress
+from montecarlo.study.folder import write_run
 from montecarlo.study.measurement import grid, measure
-from montecarlo.study.own_claims import judge
+from montecarlo.study.table import COLUMNS
 
 #: What the program adds to a record.
 ADDED = {"program", "schema", "sha256", "digest"}

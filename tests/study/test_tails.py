@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.results.table import COLUMNS
+from montecarlo.study.table import COLUMNS
 from montecarlo.study.tails import FORMATS, OVERFLOW, tail_rows
 from montecarlo.theory.score_distribution import log_score_tail
 

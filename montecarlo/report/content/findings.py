@@ -21,6 +21,7 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
 )
+from montecarlo.claims.run_record import read_report_run
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.content.fitting import require_rows
 from montecarlo.report.content.record import ReportRecord, read_claims
@@ -37,8 +38,7 @@ from montecarlo.report.content.views import (
 )
 from montecarlo.report.language.own_words import Shown, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
-from montecarlo.results.columns import CURVES, MEASUREMENTS, validate_table
-from montecarlo.study.run_record import read_report_run
+from montecarlo.study.columns import CURVES, MEASUREMENTS, validate_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
 
     Raises
     ------
-    montecarlo.results.folder.ResultsError
+    montecarlo.study.folder.ResultsError
         If run.json is missing, a file does not agree with it, or is not as
         docs/results-folder.md says.
     """

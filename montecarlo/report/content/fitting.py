@@ -17,10 +17,10 @@ from montecarlo.claims.sentences import Sentence
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up
-from montecarlo.results.columns import MEASUREMENTS
-from montecarlo.results.folder import ResultsError
-from montecarlo.results.table import row_id
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.study.columns import MEASUREMENTS
+from montecarlo.study.folder import ResultsError
+from montecarlo.study.table import row_id
 
 Line = Mapping[str, str | None]
 

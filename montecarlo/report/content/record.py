@@ -9,6 +9,7 @@ import pandas as pd
 
 from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
+from montecarlo.claims.running import StudyResults
 from montecarlo.claims.schema import Catalogue
 from montecarlo.literature.outcomes import LiteratureOutcome
 from montecarlo.literature.record import read_literature_record
@@ -17,11 +18,10 @@ from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.report.content.tables.language import view_language
 from montecarlo.report.content.training import TrainingView, view_training
 from montecarlo.report.content.training_curves import training_curves
-from montecarlo.results.folder import ResultsError
-from montecarlo.results.table import tabulate_curves
-from montecarlo.results.validating import about, require_whole, validate
 from montecarlo.small_files import read_small
-from montecarlo.study.running import StudyResults
+from montecarlo.study.folder import ResultsError
+from montecarlo.study.table import tabulate_curves
+from montecarlo.study.validating import about, require_whole, validate
 from montecarlo.training.record import Record, read_language, read_record
 
 #: What a study found, beside its numbers.

@@ -20,8 +20,8 @@ from montecarlo.calibration.card import (
 from montecarlo.calibration.rates import RATES
 from montecarlo.calibration.studies import Tally, studies_recipe
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.results.columns import CurveLine
-from montecarlo.results.table import tabulate_curves
+from montecarlo.study.columns import CurveLine
+from montecarlo.study.table import tabulate_curves
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)

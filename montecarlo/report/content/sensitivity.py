@@ -1,6 +1,6 @@
 """What the verdicts owe to our choices: how many change with others, and which.
 
-The data are small and committed: ``python -m benchmarks.sensitivity`` makes them.
+The data are small and committed: ``python -m studies.sensitivity`` makes them.
 """
 
 import hashlib

@@ -12,7 +12,7 @@ from montecarlo.report.content.training import (
     median_with_ends,
     share_with_ends,
 )
-from montecarlo.results.columns import CurveLine
+from montecarlo.study.columns import CurveLine
 from montecarlo.training.record import ARM, SETTING, Record
 
 #: The curves of its figures; of the first two, `outcome` says which quantile it is, or

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from pandas import DataFrame
 
-from montecarlo.applied.heads import tidy_applied
-from montecarlo.applied.telling import JudgedScales
+from montecarlo.model.heads import tidy_applied
+from montecarlo.model.telling import JudgedScales
 from montecarlo.report.figures.drawing.palette import INK, MUTED, VERMILLION, Dash
 from montecarlo.report.figures.drawing.panels import (
     legend_above,
@@ -21,7 +21,7 @@ from montecarlo.report.figures.drawing.panels import (
 )
 from montecarlo.report.figures.drawing.specs import FigureSpec, render_svg
 from montecarlo.report.figures.drawing.svg import on_light_ground
-from montecarlo.results.folder import write_text
+from montecarlo.study.folder import write_text
 
 #: Dashes of what was expected.
 DASHES: Dash = (0, (4, 3))
@@ -46,7 +46,7 @@ def build_scales(scales: DataFrame, _: DataFrame) -> Figure | None:
     Parameters
     ----------
     scales : DataFrame
-        As of `montecarlo.applied.heads.tidy_applied`, with the divisor ``expected``.
+        As of `montecarlo.model.heads.tidy_applied`, with the divisor ``expected``.
     """
     if scales.empty:
         return None

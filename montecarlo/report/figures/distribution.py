@@ -34,7 +34,7 @@ from montecarlo.report.figures.drawing.panels import (
     powers_of_two,
 )
 from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
-from montecarlo.results.table import SCORE_DISTRIBUTION
+from montecarlo.study.table import SCORE_DISTRIBUTION
 
 #: Colour and dash of the exact curves, by d_k.
 CURVES: dict[int, tuple[str, Dash]] = {

@@ -9,23 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from montecarlo.applied.heads import apply_model
-from montecarlo.applied.rows import sample_row
-from montecarlo.applied.steps import WARNINGS, judge_steps
-from montecarlo.applied.telling import (
+from montecarlo.errors import InputError, reading
+from montecarlo.model.diagnosis import STATES
+from montecarlo.model.heads import apply_model
+from montecarlo.model.model import Head, Model
+from montecarlo.model.observing import divisor_value, observe_model
+from montecarlo.model.rows import sample_row
+from montecarlo.model.steps import WARNINGS, judge_steps
+from montecarlo.model.telling import (
     RTOL,
     JudgedScales,
     implied_divisor,
     judge_applied,
     require_rtol,
 )
-from montecarlo.applied.usual import EXPECTED, expected_divisor
-from montecarlo.errors import InputError, reading
-from montecarlo.execution.fingerprint import made_with
+from montecarlo.model.usual import EXPECTED, expected_divisor
 from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
-from montecarlo.observation.diagnosis import STATES
-from montecarlo.observation.model import Head, Model
-from montecarlo.observation.observing import divisor_value, observe_model
 from montecarlo.printing import print_lines
 from montecarlo.report.figures.applied_scale import draw_scales
 from montecarlo.report.observed.record import record_applied, write_observation
@@ -36,9 +35,10 @@ from montecarlo.report.observed.stepping import (
     order_files,
 )
 from montecarlo.report.observed.terminal import print_observed
-from montecarlo.results.ownership import file_hash
-from montecarlo.results.publishing import publishing
+from montecarlo.study.fingerprint import made_with
+from montecarlo.study.ownership import file_hash
 from montecarlo.study.progress import open_bar
+from montecarlo.study.publishing import publishing
 
 
 def read_files(typed: Sequence[str]) -> tuple[Path, ...]:

@@ -6,16 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from montecarlo.applied.heads import describe, tidy_applied
-from montecarlo.applied.steps import FACTOR, FROZEN, HOT, TREND, Steps
-from montecarlo.applied.telling import Finding, JudgedScales
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.observation.diagnosis import Diagnosis
-from montecarlo.observation.head_quantities import FEWEST, HeadEstimate
-from montecarlo.observation.head_sums import MOST_ROWS
-from montecarlo.observation.observing import Observation, tidy
-from montecarlo.observation.row_values import SPECTRAL_ROWS
-from montecarlo.results.folder import write_json
+from montecarlo.model.diagnosis import Diagnosis
+from montecarlo.model.head_quantities import FEWEST, HeadEstimate
+from montecarlo.model.head_sums import MOST_ROWS
+from montecarlo.model.heads import describe, tidy_applied
+from montecarlo.model.observing import Observation, tidy
+from montecarlo.model.row_values import SPECTRAL_ROWS
+from montecarlo.model.steps import FACTOR, FROZEN, HOT, TREND, Steps
+from montecarlo.model.telling import Finding, JudgedScales
+from montecarlo.study.folder import write_json
 
 TABLE, RECORD = "observation.csv", "observation.json"
 #: Where weights or outputs were given.
@@ -34,7 +34,7 @@ def write_observation(
 ) -> None:
     """Write tables and record into an existing folder.
 
-    ``row`` is from `montecarlo.applied.rows.sample_row`; ``steps`` are those of
+    ``row`` is from `montecarlo.model.rows.sample_row`; ``steps`` are those of
     training, if there are any.
     """
     tables = {TABLE: tidy(observation)}

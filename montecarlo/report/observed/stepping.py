@@ -5,16 +5,16 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from montecarlo.applied.heads import Applied, apply_model
-from montecarlo.applied.steps import FEWEST_STEPS, describe_step
-from montecarlo.applied.telling import implied_divisor
 from montecarlo.errors import InputError
-from montecarlo.observation.model import Model
-from montecarlo.observation.observing import divisor_value
-from montecarlo.observation.opening import open_files
+from montecarlo.model.heads import Applied, apply_model
+from montecarlo.model.model import Model
+from montecarlo.model.observing import divisor_value
+from montecarlo.model.opening import open_files
+from montecarlo.model.steps import FEWEST_STEPS, describe_step
+from montecarlo.model.telling import implied_divisor
 
 _NUMBER = re.compile(r"(\d{1,18})(?=\D*$)")
-#: Lines of `montecarlo.applied.steps.describe_step`.
+#: Lines of `montecarlo.model.steps.describe_step`.
 Lines = list[tuple[object, ...]]
 
 

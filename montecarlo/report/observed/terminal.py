@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from montecarlo.applied.steps import Steps
-from montecarlo.applied.telling import JudgedScales
-from montecarlo.applied.words import (
+from montecarlo.model.diagnosis import LEAST, STATES
+from montecarlo.model.head_quantities import FEWEST
+from montecarlo.model.model import Head
+from montecarlo.model.observing import HeadView, Observation
+from montecarlo.model.steps import Steps
+from montecarlo.model.telling import JudgedScales
+from montecarlo.model.words import (
     say_answer,
     say_findings,
     say_without_evidence,
 )
-from montecarlo.observation.diagnosis import LEAST, STATES
-from montecarlo.observation.head_quantities import FEWEST
-from montecarlo.observation.model import Head
-from montecarlo.observation.observing import HeadView, Observation
 from montecarlo.printing import print_lines, printable
 from montecarlo.report.terminal import make_table
 from montecarlo.study.progress import open_console

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from montecarlo.report.figures import FigureSpec, render_svg
 from montecarlo.report.figures.drawing.decimals import with_comma
 from montecarlo.report.figures.drawing.svg import on_light_ground
-from montecarlo.results.folder import write_text
+from montecarlo.study.folder import write_text
 
 #: Calls a function for each of some arguments, as ``map`` does, on workers if there are
 #: any.

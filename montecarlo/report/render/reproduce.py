@@ -6,7 +6,7 @@ from typing import Any
 
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.own_words import OWN_FILE
-from montecarlo.results.folder import RUN_FILE
+from montecarlo.study.folder import RUN_FILE
 from montecarlo.study.presets import ERROR_RATE
 
 #: The configuration file of a run that flags alone cannot name.

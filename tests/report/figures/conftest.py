@@ -5,16 +5,16 @@ import pytest
 
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.execution.executors import make_executor
+from montecarlo.claims.recording import write_results
+from montecarlo.claims.running import Study, run_study
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.figures.drawing import specs
 from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.judging.texts import with_verdicts
+from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import Block, Grid
-from montecarlo.study.recording import write_results
-from montecarlo.study.running import Study, run_study
 
 INITIALISATION = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
 SMALL = Grid(

@@ -4,10 +4,10 @@ from concurrent.futures import BrokenExecutor, Executor
 
 import pytest
 
-from montecarlo.execution.executors import PROCESSES, make_executor
 from montecarlo.report.formats import FORMATS
 from montecarlo.report.making import make_report
-from montecarlo.results.folder import files_of
+from montecarlo.study.executors import PROCESSES, make_executor
+from montecarlo.study.folder import files_of
 
 
 class Dying(Executor):

@@ -1,0 +1,304 @@
+"""A user's own claims: sampled as far as they need, judged by the same rule.
+
+A claim speaks of ranges, and a verdict about a range needs points over the whole of
+it, whatever the preset's grid has there: a quantity that is small at both ends may be
+large between them.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+from threadpoolctl import threadpool_limits
+
+from montecarlo.attention.divisors import split_pairs
+from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
+from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue
+from montecarlo.claims.checks import Check
+from montecarlo.claims.domains import points_of
+from montecarlo.claims.judged import Judged
+from montecarlo.claims.recorded import RECORDED
+from montecarlo.claims.rules import name_place
+from montecarlo.claims.running import Study, exact_value, needed_budgets, run_study
+from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.unjudged import unjudged
+from montecarlo.errors import InputError
+from montecarlo.estimation.summaries import lacks
+from montecarlo.names import (
+    MOST_SEED,
+    look_up,
+    require_error_rate,
+    require_executor,
+    require_whole,
+    show,
+)
+from montecarlo.sampling.affordable import require_affordable, require_spread
+from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.small_files import parse_toml
+from montecarlo.study.grid import Block, Dimension, Grid, Keys
+from montecarlo.study.presets import PRESETS
+
+#: Sizes that a grid may have.
+SIZES = {"d_k": Dimension, "n_keys": Keys}
+
+
+def own_study(
+    catalogue: Catalogue,
+    *,
+    preset: str = "quick",
+    seed: int = 1,
+    error_rate: float = 0.01,
+) -> Study:
+    """Return the study that judges a user's claims.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+        The user's.
+    preset : str
+        Whose grid and budgets to use; points that a claim speaks of and the grid lacks
+        are added to it.
+    seed : int
+    error_rate : float
+        Nominal probability that any decided check is wrong: above 0, below one half.
+
+    Raises
+    ------
+    InputError
+        If the preset is not known, a number is out of its range, or a range holds sizes
+        that cannot be sampled.
+    """
+    seed = require_whole("seed", seed, 0, MOST_SEED)
+    error_rate = require_error_rate("error_rate", error_rate)
+    grid = fitting_grid(catalogue, look_up("preset", preset, PRESETS))
+    return Study(catalogue, grid, seed, error_rate, preset, whole_grid=False)
+
+
+def fitting_grid(catalogue: Catalogue, grid: Grid) -> Grid:
+    """Return a grid that has points over the whole domain of every claim's checks.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    grid : Grid
+        Kept as it is where it has these points already.
+
+    Raises
+    ------
+    ValueError
+        If a domain holds what cannot be sampled; names claim and field.
+
+    Notes
+    -----
+    A check that names no distribution is judged under every distribution that the grid
+    has in its domain, so points that one check adds may call for more under another:
+    they are added until none is missing.
+    """
+    checks = [
+        (f"claim {claim.id!r}", check)
+        for claim in catalogue.claim
+        for check in catalogue.only((claim.id,)).claim_checks()
+    ]
+    checks += [
+        (f"self_check {one.id!r}", check)
+        for one in catalogue.self_check
+        for check in one.check
+    ]
+    checks = [
+        (where, check) for where, check in checks if check.quantity not in RECORDED
+    ]
+    asked = [check.divisor for _, check in checks]
+    divisors, _ = split_pairs([*grid.divisors, *asked])
+    grid = msgspec.structs.replace(grid, tails=(), divisors=divisors)
+    for where, check in checks:
+        _require_sizes(check, where)
+        with name_place(where, "domain"):
+            _require_places(check, len(grid.divisors))
+    while True:
+        points = grid.points()
+        formats = {point.name: point.formats for point in points}
+        missing = []
+        for where, check in checks:
+            with name_place(where, "domain"):
+                missing += [
+                    block
+                    for block in _blocks(check, points)
+                    if not all(
+                        c.formats <= formats.get(c.name, -1) for c in block.points()
+                    )
+                ]
+        if not missing:
+            return grid
+        blocks = (*grid.blocks, *dict.fromkeys(missing))
+        grid = msgspec.structs.replace(grid, blocks=blocks)
+
+
+def judge(
+    claims: Path | str | Mapping[str, Any],
+    *,
+    preset: str = "quick",
+    seed: int = 1,
+    error_rate: float = 0.01,
+    executor: Executor | None = None,
+) -> Judged:
+    """Judge claims of one's own.
+
+    Parameters
+    ----------
+    claims : Path, str or mapping
+        A file in the format of ``docs/own-claim.toml``; a text of several lines is one
+        itself, a mapping what such a file holds.
+    preset, seed, error_rate
+        As for `own_study`.
+    executor : concurrent.futures.Executor, optional
+        Workers; by default one thread.
+
+    Returns
+    -------
+    Judged
+        What claims.json says, as a dict: ``claims`` with ``id`` and ``verdict`` each,
+        and ``not_judged``, why what they ask cannot be judged, a line each.  Its
+        ``frame()`` is a table.
+
+    Raises
+    ------
+    InputError
+        If they are no claims, or speak of what cannot be sampled.
+    """
+    require_executor(executor)
+    catalogue = _catalogue_of(claims)
+    study = own_study(catalogue, preset=preset, seed=seed, error_rate=error_rate)
+    not_judged = list(find_unjudged(study))
+    with threadpool_limits(limits=1, user_api="blas"):
+        if executor is not None:
+            results = run_study(study, executor)
+        else:
+            with ThreadPoolExecutor(1) as one:
+                results = run_study(study, one)
+    return Judged(results.claims, not_judged)
+
+
+def _catalogue_of(claims: Path | str | Mapping[str, Any]) -> Catalogue:
+    if isinstance(claims, Mapping):
+        return parse_catalogue(dict(claims), "claims", own=True)
+    if not isinstance(claims, Path | str):
+        raise InputError(f"claims must be a file, a text or a dict, got {show(claims)}")
+    if isinstance(claims, Path) or "\n" not in claims:
+        return read_own_catalogue(Path(claims))[0]
+    return parse_catalogue(parse_toml("claims", claims), "claims", own=True)
+
+
+def find_unjudged(study: Study) -> Iterator[str]:
+    """Yield what a user's claims ask and cannot be judged: where, of what, and why."""
+    budgets = dict.fromkeys(study.grid.points(), 0)
+    simulation = Simulation(budgets, study.grid.divisors, exact_value)
+    yield from unjudged(study.catalogue, simulation)
+
+
+def most_seconds(study: Study) -> float:
+    """Return about how long a study samples on one core if nothing is decided early."""
+    n_divisors = len(study.grid.divisors)
+    return sum(
+        replicate_seconds(point, n_divisors) * budget.analyses()[-1]
+        for point, budget in needed_budgets(study).items()
+    )
+
+
+def fill_range(low: int, high: int) -> tuple[int, ...]:
+    """Return both ends of a range of sizes and those to look at between them.
+
+    Parameters
+    ----------
+    low, high : int
+        The ends, of which ``low`` is not the larger.
+
+    Returns
+    -------
+    tuple of int
+        With the powers of two that lie between; where none does, the geometric middle.
+
+    Notes
+    -----
+    Every power of two, for keys as well: of a range's cost its largest sizes have the
+    most, so that every other power alone would save a third of it.
+
+    Examples
+    --------
+    >>> fill_range(3, 40)
+    (3, 4, 8, 16, 32, 40)
+    >>> fill_range(70, 90)
+    (70, 79, 90)
+    """
+    between = [2**i for i in range(high.bit_length()) if low < 2**i < high]
+    between = between or [round(math.sqrt(low * high))]
+    return tuple(sorted({low, *between, high}))
+
+
+def _require_sizes(check: Check, where: str) -> None:
+    """Refuse ranges beyond what can be sampled."""
+    for field in _fields(check):
+        least, most = get_args(SIZES[field])[1].ge, get_args(SIZES[field])[1].le
+        low, high = getattr(check.domain, field)
+        with name_place(where, f"domain.{field}"):
+            if not least <= low <= high <= most:
+                raise InputError(
+                    f"must lie between {least} and {most}, got [{low}, {high}]"
+                )
+
+
+def _require_places(check: Check, n_divisors: int) -> None:
+    """Refuse points where the quantity does not exist, or that cost too much."""
+    for block in _blocks(check, ()):
+        for point in block.points():
+            if why := lacks(check.quantity, check.number_format, check.softmax, point):
+                raise InputError(f"must have {check.quantity} everywhere, which {why}")
+            require_affordable(point, n_divisors)
+            require_spread(point, check.divisor)
+
+
+def _fields(check: Check) -> tuple[str, ...]:
+    return ("d_k",) if check.quantity in PAIR_QUANTITIES else ("d_k", "n_keys")
+
+
+def _blocks(check: Check, points: Iterable[DesignPoint]) -> Iterator[Block]:
+    """Yield the points of a check's domain, for each thing that it names."""
+    domain = check.domain
+    rows = check.quantity not in PAIR_QUANTITIES
+    formats = check.quantity in FORMAT_QUANTITIES
+    there: dict[tuple[str, str, str], set[int]] = {
+        key: set()
+        for key in product(
+            domain.distributions or ("gaussian",),
+            domain.dependence,
+            domain.initialisation,
+        )
+    }
+    for c in points_of(check, points):
+        _, _, dependence, initialisation = c.names
+        key = c.label, dependence, initialisation
+        there.setdefault(key, set()).add(c.n_keys or 0)
+    d_k = fill_range(*domain.d_k)
+    for (distributions, dependence, initialisation), found in there.items():
+        n_keys = fill_range(*domain.n_keys) if rows else ()
+        if rows and check.along_d_k:  # no series may lack the ends
+            n_keys = tuple(sorted({*n_keys, *found}))
+        distribution_q, _, distribution_k = (
+            part.strip() for part in distributions.partition("*")
+        )
+        yield Block(
+            d_k,
+            n_keys,
+            pairs=not rows,
+            distribution_q=distribution_q,
+            distribution_k=distribution_k,
+            dependence=dependence,
+            initialisation=initialisation,
+            formats=formats,
+        )

@@ -1,0 +1,301 @@
+"""A study: samples what the claims and figures need, and judges."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
+
+import msgspec
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from montecarlo.attention.divisors import split_pairs
+from montecarlo.claims.domains import ask_beyond_table
+from montecarlo.claims.error_rates import ErrorRates, split_error_rate
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import ClaimOutcome, Judgement
+from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.simulation import Simulation, cases_of
+from montecarlo.claims.thresholds import threshold_curves
+from montecarlo.claims.undecided import undecided_points
+from montecarlo.claims.z_scores import judge_z_scores
+from montecarlo.errors import InputError
+from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.example import example_curves
+from montecarlo.study.grid import Advance
+from montecarlo.study.presets import Grid
+from montecarlo.study.table import (
+    curves_by_rank,
+    distribution_curves,
+    row_distribution_curves,
+    tabulate,
+    tabulate_curves,
+)
+from montecarlo.study.tails import tail_rows
+from montecarlo.study.tasks import finish
+from montecarlo.theory.references import Reference, reference
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is to be sampled and judged.
+
+    Attributes
+    ----------
+    catalogue : Catalogue
+    grid : Grid
+    seed : int
+    error_rate : float
+        Nominal probability that any decided check of the report is wrong.
+    preset : str
+        Name of the preset that the grid came from, for the record.
+    whole_grid : bool
+        Whether to sample all of the grid, or only what the claims' checks need.
+    batch : int or None
+        Replicates sent to a worker at once; changes no byte.
+    replicates : mapping or None
+        Name of each point to how many replicates an earlier run took, to take as
+        many; None: until nothing is undecided or the budget is spent.
+    time_limit_reached : bool
+        Whether it was a time limit that ended that run, for the record.
+    """
+
+    catalogue: Catalogue
+    grid: Grid
+    seed: int = 1
+    error_rate: float = 0.01
+    preset: str = ""
+    whole_grid: bool = True
+    batch: int | None = None
+    replicates: Mapping[str, int] | None = None
+    time_limit_reached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResults:
+    """What a study found.
+
+    Attributes
+    ----------
+    study : Study
+    measurements, curves : DataFrame
+    claims : ClaimsRecord
+        What claims.json will hold.
+    replicates : dict
+        Name of each point to how many were taken.
+    time_limit_reached : bool
+        Whether sampling ended before all was decided or the budget spent.
+    """
+
+    study: Study
+    measurements: pd.DataFrame
+    curves: pd.DataFrame
+    claims: ClaimsRecord
+    replicates: dict[str, int] = field(default_factory=dict)
+    time_limit_reached: bool = False
+
+
+def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
+    study: Study,
+    executor: Executor,
+    advance: Advance = lambda *_: None,
+    store: SampleStore | None = None,
+    in_time: Callable[[], bool] | None = None,
+    *,
+    sampled: Callable[[], None] = lambda: None,
+) -> StudyResults:
+    """Sample, estimate and judge.
+
+    Parameters
+    ----------
+    study : Study
+    executor : concurrent.futures.Executor
+        The workers.
+    advance : callable
+        (point, replicates finished, replicates newly wanted), for a progress bar.
+    store : SampleStore, optional
+        What keeps the batches; by default memory.
+    in_time : callable, optional
+        Whether to go on; what is undecided when it says no is undecided.
+    sampled : callable
+        Called when the workers are needed no more.
+
+    Returns
+    -------
+    StudyResults
+        The same for any workers, batches and order of the grid.
+
+    Raises
+    ------
+    RuntimeError
+        If sampling failed in some points, at the end of the others: which, why,
+        and the commands that replay it.  Or if workers could not be replaced.
+    """
+    budgets = needed_budgets(study)
+    divisors = study.grid.divisors
+    rates = error_rates_of(study)
+    alpha = rates.simultaneous_error
+    most = {point: budget.analyses()[-1] for point, budget in budgets.items()}
+    store, cache = store or SampleStore(), _Cache(divisors, ratios_of(study))
+    recorded = Recorded(study.catalogue, Simulation(most, divisors, exact_value))
+
+    def judge(simulation: Simulation) -> Judgement:
+        evidence = replace(recorded, others=simulation)
+        return Judge(evidence, alpha, rates.claims).judge(study.catalogue)
+
+    def sampled_on(there: Mapping[DesignPoint, int], store: SampleStore) -> Simulation:
+        return Simulation(
+            there, divisors, exact_value, lambda c: cache.summaries(store, c)
+        )
+
+    def undecided(store: SampleStore) -> set[DesignPoint]:
+        # a point that failed may not have come to its first analysis
+        there = {
+            point: most[point]
+            for point, budget in budgets.items()
+            if store.n_replicates(point) >= budget.first
+        }
+        simulation = sampled_on(there, store)
+        return undecided_points(judge(simulation), simulation)
+
+    plan = Plan(budgets, study.seed, divisors, study.batch, in_time is not None)
+    work = partial(finish, executor)
+    with threadpool_limits(limits=1, user_api="blas"):
+        if study.replicates is None:
+            limited = not run(
+                plan, store, work, undecided, advance, in_time or (lambda: True)
+            )
+        else:
+            known = {c: study.replicates[c.name] for c in budgets}
+            exact = {c: Budget(number, number) for c, number in known.items()}
+            run(replace(plan, budgets=exact), store, work, lambda _: (), advance)
+            limited = study.time_limit_reached
+        tails = study.grid.tails if study.whole_grid else ()
+        rare = list(tail_rows(tails, study.seed, executor))
+    sampled()
+    judged = judge(sampled_on(most, store))
+    summaries = [cache.summaries(store, point) for point in budgets]
+    measurements = tabulate(summaries, find_reference, rare)
+    return StudyResults(
+        study,
+        measurements,
+        _curves(study.seed, summaries, judged.claims),
+        ClaimsRecord(
+            **msgspec.structs.asdict(judged),
+            error_rate=study.error_rate,
+            simultaneous_error=alpha,
+            analyses=rates.analyses,
+            z_scores=judge_z_scores(measurements),
+            models=study.catalogue.model,
+            records=study.catalogue.record,
+        ),
+        {point.name: store.n_replicates(point) for point in budgets},
+        limited,
+    )
+
+
+def needed_budgets(study: Study) -> dict[DesignPoint, Budget]:
+    """Return the budgets of the points that a study samples.
+
+    Those of the grid; with some of the claims left out, those that the checks need.
+    A user's self-checks are checks like the others, those of the five texts are not.
+    """
+    budgets = ask_beyond_table(study.grid.budgets(), study.catalogue.checks())
+    if study.whole_grid:
+        return budgets
+    catalogue = study.catalogue
+    own = catalogue.language is not None
+    needed = {
+        point
+        for check in (catalogue.checks() if own else catalogue.claim_checks())
+        for points in cases_of(check, budgets, study.grid.divisors).values()
+        for point in points
+    }
+    return {c: budget for c, budget in budgets.items() if c in needed}
+
+
+def ratios_of(study: Study) -> tuple[str, ...]:
+    """Return the pairs of sampled divisors that checks compare quantities by."""
+    checks = study.catalogue.checks()
+    asked = {check.divisor: 0 for check in checks if check.quantity not in RECORDED}
+    sampled = {*study.grid.divisors}
+    return tuple(one for one in split_pairs(asked)[1] if {*one.split("/")} <= sampled)
+
+
+def require_replicates(study: Study) -> None:
+    """See that the numbers of replicates that a study names are those of its grid.
+
+    Raises
+    ------
+    ValueError
+        If a point has none, or not between 1 and its budget, or is not there.
+    """
+    if study.replicates is None:
+        return
+    most = {
+        c.name: budget.analyses()[-1] for c, budget in needed_budgets(study).items()
+    }
+    for name in sorted({*most, *study.replicates}):
+        number, limit = study.replicates.get(name), most.get(name, 0)
+        if not (isinstance(number, int) and 1 <= number <= limit):
+            raise InputError(
+                f"replicates of {name} must lie between 1 and {limit}, got {number}"
+            )
+
+
+def error_rates_of(study: Study) -> ErrorRates:
+    """Return how the error rate of a study is split over intervals and claims."""
+    budgets = needed_budgets(study)
+    analyses = {point: len(budget.analyses()) for point, budget in budgets.items()}
+    simulation = Simulation(analyses, study.grid.divisors, exact_value)
+    return split_error_rate(study.catalogue, simulation, analyses, study.error_rate)
+
+
+def find_reference(point: DesignPoint, key: RowKey) -> Reference | None:
+    """Return the exact value of a row where theory gives one."""
+    if "/" in key.divisor:
+        return None
+    return reference(key.quantity, point, key.divisor, key.summary)
+
+
+def exact_value(point: DesignPoint, key: RowKey) -> float | None:
+    """Return the exact value of a row, None where theory has none."""
+    found = find_reference(point, key)
+    return None if found is None else found.value
+
+
+@dataclass(slots=True)
+class _Cache:
+    """Estimates of a point, made anew only when replicates were added."""
+
+    divisors: tuple[str, ...]
+    ratios: tuple[str, ...]
+    made: dict[DesignPoint, Summaries] = field(default_factory=dict)
+
+    def summaries(self, store: SampleStore, point: DesignPoint) -> Summaries:
+        have = self.made.get(point)
+        n = store.n_replicates(point)
+        if have is None or have.samples.n_replicates != n:
+            have = Summaries(point, store.samples(point), self.divisors, self.ratios)
+            self.made[point] = have
+        return have
+
+
+def _curves(
+    seed: int, summaries: list[Summaries], claims: tuple[ClaimOutcome, ...]
+) -> pd.DataFrame:
+    return tabulate_curves(
+        chain(
+            curves_by_rank(summaries),
+            row_distribution_curves(summaries),
+            distribution_curves(),
+            example_curves(seed),
+            threshold_curves(claims),
+        )
+    )

@@ -1,0 +1,177 @@
+"""What was recorded of a model that ran: calls of attention, as a model to observe."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from montecarlo.errors import InputError
+from montecarlo.model.arrays import KEY, make_side, wrap_array
+from montecarlo.model.heads import apply_model, tidy_applied
+from montecarlo.model.model import Model, Source, make_model
+
+#: Rows of a sequence, and sequences, that are kept unless more are asked for.
+ROWS, SEQUENCES = 64, 16
+#: Axes of a recorded array, of one sequence of one layer.
+AXES = {"weights": ("head", "token", KEY)}
+OTHER_AXES = ("head", "token", "d")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an attention function.
+
+    Attributes
+    ----------
+    arrays : dict of ndarray, shape (n_sequences, n_heads, n_tokens, ...)
+        ``q``, ``k``, and ``weights``, or ``v`` and ``outputs``.
+    passed : dict
+        What else was passed: ``scale``, ``mask``, ``cap``, ``source``.
+    """
+
+    arrays: dict[str, NDArray[Any]]
+    passed: Mapping[str, object]
+
+
+@dataclass(slots=True)
+class Captured:
+    """What was recorded.
+
+    Attributes
+    ----------
+    rows : int or None
+        The last queries of each sequence that are kept, None for all: of the others
+        only the keys are.
+    sequences : int
+        That are kept, of all that the model saw.
+    """
+
+    rows: int | None = ROWS
+    sequences: int = SEQUENCES
+    _passes: list[list[Call]] = field(default_factory=list)
+    _is_open: bool = False
+
+    def begin(self) -> None:
+        """Begin another pass of the model: layers are counted anew."""
+        self._is_open = False
+
+    def add(self, call: Call) -> None:
+        """Keep a call, as the next layer of this pass.
+
+        One with a single query is left out: its row has nothing beside it.
+        """
+        if call.arrays["q"].shape[2] < 2:
+            return
+        if not self._is_open:
+            self._passes.append([])
+            self._is_open = True
+        self._passes[-1].append(call)
+
+    def room(self) -> int:
+        """Return how many sequences there is room for in this pass."""
+        done = self._passes[:-1] if self._is_open else self._passes
+        kept = sum(len(calls[0].arrays["q"]) for calls in done)
+        return max(self.sequences - kept, 0)
+
+    @property
+    def passed(self) -> pd.DataFrame:
+        """What was passed to each layer of the first pass: a row per layer."""
+        calls = self._passes[0] if self._passes else []
+        columns = ["layer", "source", "scale", "mask", "cap"]
+        rows = [{"layer": n, **call.passed} for n, call in enumerate(calls)]
+        return pd.DataFrame.from_records(rows, columns=columns)
+
+    def model(self, layers: Sequence[int] | None = None) -> Model:
+        """Return what was recorded as a model, of all layers or of some.
+
+        Raises
+        ------
+        InputError
+            If nothing was recorded, or layers differ in heads or in d_k.
+        """
+        if not self._passes:
+            raise InputError(
+                "a model must call scaled_dot_product_attention, or an attention "
+                "function of transformers, with at least 2 queries, got no such call"
+            )
+        chosen = range(len(self._passes[0])) if layers is None else layers
+        if missing := [n for n in chosen if not 0 <= n < len(self._passes[0])]:
+            raise InputError(
+                f"layers must be among 0 to {len(self._passes[0]) - 1}, got "
+                f"{missing[0]}"
+            )
+        found: dict[str, dict[tuple[int, ...], Any]] = {}
+        start = 0
+        for calls in self._passes:
+            if len(calls) != len(self._passes[0]):
+                raise InputError(
+                    f"every pass must have as many calls of attention as the first, "
+                    f"{len(self._passes[0])}, got {len(calls)}: give the model to "
+                    "capture(), so that its passes are told apart"
+                )
+            for layer in chosen:
+                for name, array in calls[layer].arrays.items():
+                    for number, one in enumerate(array):
+                        place = f"{name} of layer {layer}"
+                        key = (start + number, layer)
+                        found.setdefault(name, {})[key] = wrap_array(place, one)
+            start += len(calls[0].arrays["q"])
+        _require_alike(found)
+        sides = {
+            name: make_side(
+                name, tensors, AXES.get(name, OTHER_AXES), ("sequence", "layer")
+            )
+            for name, tensors in found.items()
+        }
+        source = Source(sides.pop("q"), sides.pop("k"), sides)
+        return make_model([source], causal=False)
+
+    def applied_scale(self, layers: Sequence[int] | None = None) -> pd.DataFrame:
+        """Tell the scale that the model applies: `montecarlo.applied_scale`."""
+        return tidy_applied(apply_model(self.model(layers)))
+
+    def save(self, path: str | Path, layers: Sequence[int] | None = None) -> None:
+        """Write an npz file that ``python -m montecarlo observe`` reads.
+
+        Raises
+        ------
+        InputError
+            If layers or sequences differ in a size: name layers that do not.
+        """
+        self.model(layers)
+        chosen = range(len(self._passes[0])) if layers is None else layers
+        joined = {}
+        for name in self._passes[0][0].arrays:
+            passes = [
+                [calls[layer].arrays[name] for layer in chosen]
+                for calls in self._passes
+            ]
+            shapes = {array.shape[1:] for arrays in passes for array in arrays}
+            if len(shapes) > 1:
+                raise InputError(
+                    f"{name} must have one shape in all layers and passes to be "
+                    f"written, got {', '.join(map(str, sorted(shapes)))}: name layers"
+                )
+            stacked = [np.stack(arrays, axis=1) for arrays in passes]
+            joined[name] = np.concatenate(stacked)
+        np.savez(path, **joined)  # type: ignore[arg-type]
+
+
+def _require_alike(found: dict[str, dict[tuple[int, ...], Any]]) -> None:
+    """Make sure that layers have the same heads and the same d_k."""
+    sizes: dict[tuple[str, int, int], list[int]] = {}
+    for name in ("q", "k"):
+        for (_, layer), tensor in found[name].items():
+            size = name, tensor.shape[0], tensor.shape[2]
+            if layer not in sizes.setdefault(size, []):
+                sizes[size].append(layer)
+    if len(sizes) > 2:
+        told = "; ".join(
+            f"{name} of {heads} heads of {d_k} in layers {', '.join(map(str, layers))}"
+            for (name, heads, d_k), layers in sizes.items()
+        )
+        raise InputError(f"layers must have the same heads, got {told}: name layers")

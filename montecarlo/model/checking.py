@@ -1,0 +1,235 @@
+"""For tests of others: that a model divides by what it should, and as another does."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from montecarlo.attention.softmax import Array
+from montecarlo.errors import InputError
+from montecarlo.model.heads import apply_head, apply_model
+from montecarlo.model.model import Head, Model
+from montecarlo.model.opening import open_arrays, open_files
+from montecarlo.model.telling import RTOL, YES, judge_applied, require_rtol
+from montecarlo.model.usual import EXPECTED, expected_divisor
+from montecarlo.model.words import say_answer, say_findings
+
+#: Quantities in the order in which a model makes them, each from those before.
+STAGES = ("q", "k", "scale", "score_variance", "weights", "entropy", "outputs")
+#: Rows of a sequence, and sequences, that are compared at most.
+MOST_ROWS, MOST_SEQUENCES = 256, 8
+
+
+class Captured(Protocol):
+    """What has been recorded from a model."""
+
+    def model(self) -> Model:
+        """Return it as a model."""
+
+
+#: Something captured; a path of an npz file; arrays by name: q, k, and weights or v and
+#: outputs, with all axes.
+Source = Captured | Mapping[str, ArrayLike] | str | Path
+
+
+def _open(source: Source, scratch: Path, axes: Sequence[str] | None = None) -> Model:
+    if isinstance(source, str | Path):
+        return open_files([Path(source)], scratch, axes=axes)
+    if isinstance(source, Mapping):
+        known = ("q", "k", "weights", "v", "outputs")
+        if unknown := [name for name in source if name not in known]:
+            raise InputError(
+                f"arrays must be among {', '.join(known)}, got {unknown[0]!r}"
+            )
+        if not {"q", "k"} <= source.keys():
+            raise InputError(f"arrays must hold q and k, got {', '.join(source)}")
+        made = (source.get(name) for name in ("weights", "v", "outputs"))
+        weights, v, outputs = made
+        return open_arrays(
+            source["q"], source["k"], axes, weights=weights, v=v, outputs=outputs
+        )
+    if axes is not None:
+        raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
+    return source.model()
+
+
+def assert_attention_scale(
+    captured: Source,
+    expect: str | float = EXPECTED,
+    rtol: float = RTOL,
+    axes: Sequence[str] | None = None,
+) -> None:
+    """Make sure that every head divides its scores by what is expected.
+
+    Parameters
+    ----------
+    captured : Captured, mapping, or path
+        What `montecarlo.capture` recorded; arrays ``q`` and ``k`` with ``weights``, or
+        with ``v`` and ``outputs``, axes as for `montecarlo.observe`; or an npz file of
+        these.
+    expect : str or float
+        The divisor: a name, such as ``sqrt``, or a number.
+    rtol : float
+        How far it may be off, as a part of it.
+    axes : sequence of str, optional
+        Of arrays, as for `montecarlo.observe`: ``("head", "token", "d")``.
+
+    Raises
+    ------
+    AssertionError
+        If a head divides by something else, or it cannot be told.
+    InputError
+        If what was captured, or an option, is not usable.
+    """
+    __tracebackhide__ = True
+    require_rtol(rtol)
+    with TemporaryDirectory() as scratch:
+        model = _open(captured, Path(scratch), axes)
+        applied = apply_model(model)
+    expected = expected_divisor(expect, applied.d_k, applied.n_heads)
+    judged = judge_applied(applied, expected, rtol)
+    if judged.answer != YES:
+        lines = say_findings(judged.findings, expected, applied.n_heads)
+        answer = say_answer(applied, judged.answer, expected)
+        raise AssertionError("\n  ".join([answer, *lines]))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models side by side.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row per head and quantity: ``layer``, ``head``, ``quantity``, ``port``,
+        ``reference``, ``difference``; arrays by the norm of their difference over the
+        reference's, the rest as a part of the reference's value; infinite where a scale
+        is told of one of them alone.
+    rtol : float
+    first : Series or None
+        The first line, in the order in which a model computes, that differs by more.
+    """
+
+    frame: pd.DataFrame
+    rtol: float
+    first: pd.Series | None
+
+    def __str__(self) -> str:
+        """Say where they part first."""
+        if self.first is None:
+            return f"no head differs by more than {self.rtol:g}"
+        one = self.first
+        heads = self.frame[
+            self.frame["layer"].eq(one["layer"])
+            & self.frame["quantity"].eq(one["quantity"])
+        ]
+        also = int((heads["difference"].abs() > self.rtol).sum())
+        return (
+            f"they part first in layer {one['layer']}, head {one['head']}, at "
+            f"{one['quantity']}: {one['port']:.6g} against {one['reference']:.6g} "
+            f"(difference {one['difference']:.3g}), in {also} of {len(heads)} heads of "
+            "the layer"
+        )
+
+
+def compare(port: Source, reference: Source, rtol: float = RTOL) -> Comparison:
+    """Set what was captured of a port beside the same of its reference, head by head.
+
+    Both have to have seen the same tokens.  Of each head 8 sequences are looked at, and
+    256 rows of each.
+
+    Parameters
+    ----------
+    port, reference : Captured, mapping, or path
+        As for `assert_attention_scale`.
+    rtol : float
+        From what difference on they part.
+
+    Raises
+    ------
+    InputError
+        If they differ in sizes, or one is not usable.
+    """
+    require_rtol(rtol)
+    with TemporaryDirectory() as first, TemporaryDirectory() as second:
+        ours, theirs = _open(port, Path(first)), _open(reference, Path(second))
+        for name in ("layers", "head_labels", "d_k"):
+            mine, other = getattr(ours, name), getattr(theirs, name)
+            if mine != other:
+                raise InputError(
+                    f"port must have the reference's {name}, {other}, got {mine}"
+                )
+        if len(ours.sequences) != len(theirs.sequences):
+            raise InputError(
+                f"port must have the reference's sequences, {len(theirs.sequences)}, "
+                f"got {len(ours.sequences)}"
+            )
+        rows = [row for head in ours.heads() for row in _compare(ours, theirs, head)]
+    columns = ["layer", "head", "quantity", "port", "reference", "difference"]
+    frame = pd.DataFrame.from_records(rows, columns=columns)
+    order = frame["quantity"].map(STAGES.index)
+    far = frame.assign(order=order)[frame["difference"].abs() > rtol]
+    ordered = far.sort_values(["layer", "order", "head"]).drop(columns="order")
+    return Comparison(frame, rtol, None if ordered.empty else ordered.iloc[0])
+
+
+def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]:
+    """Return the lines of a head."""
+    found: dict[str, list[tuple[float, float, float]]] = {}
+    for sequence in range(min(len(ours.sequences), MOST_SEQUENCES)):
+        mine, other = (m.read_rows(head, sequence, MOST_ROWS) for m in (ours, theirs))
+        pairs = {"q": (mine.queries, other.queries), "k": (mine.keys, other.keys)}
+        shared = mine.made.keys() & other.made.keys()
+        if "outputs" in shared:
+            pairs["outputs"] = mine.made["outputs"], other.made["outputs"]
+        if "weights" in shared:
+            pairs["weights"] = mine.made["weights"], other.made["weights"]
+        for name, (a, b) in pairs.items():
+            if a.shape != b.shape:
+                raise InputError(
+                    f"port must have the reference's tokens in layer {head.layer}, "
+                    f"head {head.head}: {name} of shape {b.shape}, got {a.shape}"
+                )
+            found.setdefault(name, []).append(_apart(a, b))
+        variances = [float((r.queries @ r.keys.T).var()) for r in (mine, other)]
+        found.setdefault("score_variance", []).append(_ratio(*variances))
+        if "weights" in shared:
+            entropies = [_entropy(one) for one in pairs["weights"]]
+            found.setdefault("entropy", []).append(_ratio(*entropies))
+    if ours.source and theirs.source:
+        scales = [
+            apply_head(model, head, source).scale
+            for model, source in ((ours, ours.source), (theirs, theirs.source))
+        ]
+        found["scale"] = [_ratio(*scales)]
+    return [
+        (head.layer, head.head, name, *np.mean(found[name], axis=0))
+        for name in STAGES
+        if name in found
+    ]
+
+
+def _apart(port: Array, reference: Array) -> tuple[float, float, float]:
+    """Return the norms of two arrays, and how far they are apart."""
+    sizes = [float(np.linalg.norm(one)) for one in (port, reference, port - reference)]
+    return sizes[0], sizes[1], sizes[2] / sizes[1] if sizes[1] else sizes[2]
+
+
+def _ratio(port: float, reference: float) -> tuple[float, float, float]:
+    """Return two numbers and how far they are apart: infinitely if one is not told."""
+    if math.isnan(port) != math.isnan(reference):
+        return port, reference, math.inf
+    away = port - reference
+    return port, reference, away / abs(reference) if reference else away
+
+
+def _entropy(weights: Array) -> float:
+    """Return the mean entropy of rows of weights, in nats."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    return float(-(weights * logs).sum(axis=1).mean())

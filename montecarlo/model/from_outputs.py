@@ -1,0 +1,323 @@
+"""The scale from outputs alone: least squares on softmax(λ s) V.
+
+A row's weights are not seen, so the mask has to be found beside the scale: each of a
+few is tried.  Biases of positions cannot be told apart this way; what they leave is
+seen, and the scale is refused.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from montecarlo.attention.softmax import Array
+from montecarlo.model.fits import (
+    FEWEST_LEFT,
+    FEWEST_NUMBERS,
+    LEAST_SPREAD,
+    Fit,
+    Numbers,
+    choose,
+    describe_fit,
+    examine,
+)
+from montecarlo.model.rows import OutputBlock, format_of, unit_of
+
+#: Scales that are tried before the best is refined, over the spread of the scores; and
+#: the rows that they are tried on.
+TRIED = (0.0, *np.geomspace(0.01, 100.0, 17), -0.1, -1.0, -10.0)
+TRIAL_ROWS = 32
+#: Where the search for a cap begins, in spreads of the scaled scores.
+CAPS = (1.0, 4.0, 16.0)
+#: Beyond this logarithm a cap is none.
+MOST_LOG = 300.0
+#: Evaluations of a search at most.
+MOST_STEPS = 60
+MASKS: dict[str, Callable[[OutputBlock], NDArray[np.bool_]]] = {
+    "none": lambda block: np.ones(block.scores.shape, bool),
+    "causal": lambda block: block.offsets <= 0,
+    "causal_start": lambda block: block.offsets <= -block.shift,
+}
+#: From parameters and a block to what goes into softmax, and its derivatives.
+Terms = tuple[Array, list[Array]]
+
+
+def _plain(parameters: Array, block: OutputBlock) -> Terms:
+    return parameters[0] * block.scores, [block.scores]
+
+
+def _distance(parameters: Array, block: OutputBlock) -> Terms:
+    away = np.abs(block.offsets).astype(float)
+    return parameters[0] * block.scores + parameters[1] * away, [block.scores, away]
+
+
+def _cap(parameters: Array, block: OutputBlock) -> Terms:
+    """λ s, capped; the second parameter is the logarithm of c / λ."""
+    t = math.exp(float(np.clip(parameters[1], -MOST_LOG, MOST_LOG)))
+    bent = np.tanh(block.scores / t)
+    by_t = t * bent - block.scores * (1.0 - bent * bent)
+    return parameters[0] * t * bent, [t * bent, parameters[0] * by_t]
+
+
+FORMS: dict[str, Callable[[Array, OutputBlock], Terms]] = {
+    "plain": _plain,
+    "distance": _distance,
+    "cap": _cap,
+    "sink": _plain,  # with one more key, of value 0, whose logit is a parameter
+}
+#: How large the further parameters of a form are, for the steps of a search.
+SIZES: dict[str, tuple[float, ...]] = {
+    "plain": (),
+    "distance": (0.01,),
+    "cap": (1.0,),
+    "sink": (1.0,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a form makes of a block: outputs, their derivatives, and the weights.
+
+    ``moved`` is what terms that are added to the scores would move the outputs by.
+    """
+
+    outputs: Array
+    slopes: list[Array]
+    weights: Array
+    moved: Callable[[Array], Array]
+
+
+def make_outputs(form: str, parameters: Array, block: OutputBlock, mask: str) -> Made:
+    """Return what softmax makes of a block's scores.
+
+    Returns
+    -------
+    Made
+        Arrays of shape (n_rows, d_v), weights of shape (n_rows, n_keys).
+    """
+    terms, slopes = FORMS[form](parameters, block)
+    seen = MASKS[mask](block)
+    shown = np.where(seen, terms, -np.inf)
+    largest = shown.max(axis=1, keepdims=True)
+    if form == "sink":
+        largest = np.maximum(largest, parameters[1])
+    e = np.exp(shown - largest)
+    total = e.sum(axis=1, keepdims=True)
+    if form == "sink":
+        extra = np.exp(parameters[1] - largest)
+        total += extra
+    weights = e / total
+    outputs = weights @ block.values
+
+    def moved(added: Array) -> Array:
+        pulled = weights * added
+        change: Array = pulled @ block.values
+        change -= pulled.sum(axis=1)[:, None] * outputs
+        return change
+
+    made = [moved(slope) for slope in slopes]
+    if form == "sink":
+        made.append(-extra / total * outputs)
+    return Made(outputs, made, weights, moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is fitted to: rows with outputs, under a mask.
+
+    Attributes
+    ----------
+    blocks : sequence of OutputBlock
+    mask : str
+        A key of `MASKS`.
+    spread : float
+        Standard deviation of the scores within rows.
+    unit : float
+        What rounding moves an output by, as a part of it.
+    """
+
+    blocks: Sequence[OutputBlock]
+    mask: str
+    spread: float
+    unit: float
+
+    def left(self, form: str, parameters: Array) -> Array:
+        """Return what a form makes less the outputs, one after the other."""
+        parts = [
+            make_outputs(form, parameters, block, self.mask).outputs - block.outputs
+            for block in self.blocks
+        ]
+        return np.concatenate([part.ravel() for part in parts])
+
+    def slopes(self, form: str, parameters: Array) -> Array:
+        """Return derivatives of the outputs by the parameters, one in each column."""
+        parts = []
+        for block in self.blocks:
+            made = make_outputs(form, parameters, block, self.mask).slopes
+            parts.append(np.stack([one.ravel() for one in made], axis=1))
+        return np.concatenate(parts)
+
+
+def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
+    """Fit the applied scale to outputs.
+
+    Returns
+    -------
+    Fit and str, or None
+        With the mask, a key of `MASKS`; None where nothing can be told.
+    """
+    variances = [float(block.scores.var(axis=1).mean()) for block in blocks]
+    spread = math.sqrt(math.fsum(variances) / len(variances))
+    size = max(float(np.sqrt(np.square(b.scores).mean())) for b in blocks)
+    count = sum(block.outputs.size for block in blocks)
+    if not LEAST_SPREAD * size < spread < math.inf or count < FEWEST_NUMBERS:
+        return None
+    unit = unit_of(format_of([block.outputs for block in blocks]))
+    masks = [
+        name
+        for name, seen in MASKS.items()
+        if all(seen(block).any(axis=1).all() for block in blocks)
+        and (name != "causal_start" or any(block.shift for block in blocks))
+    ]
+    tasks = [Task(blocks, mask, spread, unit) for mask in masks]
+    plain = {task.mask: _fit(task, "plain") for task in tasks}
+    best = min(plain, key=lambda mask: plain[mask].fit.left)
+    if plain[best].fit.holds:
+        tasks = [task for task in tasks if task.mask == best]
+    chosen = [_choose(task, plain[task.mask]) for task in tasks]
+    return min(chosen, key=lambda one: one[0].left)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fit, what it was made from, and what a form may lack, as columns."""
+
+    fit: Fit
+    numbers: Numbers
+    bends: list[Array]
+
+
+def _choose(task: Task, plain: Fitted) -> tuple[Fit, str]:
+    """Return the fit that is believed under a mask, and the mask."""
+    found = {one.fit.form: one for one in _fits(task, plain)}
+    chosen = choose([one.fit for one in found.values()])
+    one = found[chosen.form]
+    return examine(chosen, one.numbers, one.bends), task.mask
+
+
+def _fits(task: Task, plain: Fitted) -> Iterator[Fitted]:
+    """Yield the fits of all forms, the simplest first."""
+    yield plain
+    if plain.fit.n_free <= FEWEST_LEFT:
+        return
+    for form in list(FORMS)[1:]:
+        yield _fit(task, form, plain.fit.scale if plain.fit.holds else None)
+
+
+def _starts(form: str, scale: float, spread: float) -> list[Array]:
+    """Return where the search for a form's parameters begins, beside a scale."""
+    more: dict[str, list[tuple[float, ...]]] = {
+        "plain": [()],
+        "distance": [(0.0,)],
+        "cap": [(math.log(cap * spread),) for cap in CAPS],
+        "sink": [(0.0,)],
+    }
+    return [np.array([scale, *one]) for one in more[form]]
+
+
+def _fit(task: Task, form: str, scale: float | None = None) -> Fitted:
+    """Fit a form; if a scale is given, begin there."""
+    n_rows = TRIAL_ROWS // len(task.blocks) + 1
+    trial = replace(task, blocks=[block.part(n_rows) for block in task.blocks])
+    scales = [one / task.spread for one in TRIED] if scale is None else [scale]
+    starts = [start for one in scales for start in _starts(form, one, task.spread)]
+    solution = least_squares(
+        partial(task.left, form),
+        min(starts, key=lambda one: float(np.square(trial.left(form, one)).sum())),
+        partial(task.slopes, form),
+        x_scale=np.array([1.0 / task.spread, *SIZES[form]]),
+        xtol=1e-14,
+        ftol=1e-14,
+        gtol=1e-14,
+        max_nfev=MOST_STEPS,
+    )
+    return _describe(task, form, solution.x)
+
+
+def _describe(task: Task, form: str, parameters: Array) -> Fitted:
+    """Return what a fit says, by its parameters."""
+    left, columns = task.left(form, parameters), task.slopes(form, parameters)
+    others = columns[:, 1:]
+
+    def without(values: Array) -> Array:
+        """Take off what the further parameters explain."""
+        if not others.size:
+            return values
+        rest: Array = values - others @ np.linalg.lstsq(others, values)[0]
+        return rest
+
+    direction = without(columns[:, 0])
+    n_rows = sum(len(block.places) for block in task.blocks)
+    rows = np.repeat(np.arange(n_rows), task.blocks[0].outputs.shape[1])
+    parts: list[tuple[Array, ...]] = []
+    for block in task.blocks:
+        made = make_outputs(form, parameters, block, task.mask)
+        seen = MASKS[task.mask](block)
+        even = seen @ block.values / seen.sum(axis=1, keepdims=True)
+        weights = np.square(made.weights)
+        own = np.sqrt(np.square(made.outputs) + weights @ np.square(block.values))
+        size = block.scores / task.spread
+        parts.append(
+            (
+                own,
+                _size_of_changes(
+                    weights * (parameters[0] * block.scores) ** 2, made, block
+                ),
+                _size_of_changes(weights, made, block),
+                made.outputs - even,
+                *map(made.moved, (size**2, size**3, size * np.abs(block.offsets))),
+            )
+        )
+    own, by_scores, per_score, explained, *bends = (
+        np.concatenate([one.ravel() for one in part])
+        for part in zip(*parts, strict=True)
+    )
+    ones = np.ones(len(left))
+    numbers = Numbers(
+        direction, -left, rows, ones, own, by_scores, per_score, task.unit
+    )
+    parameter = float(parameters[-1]) if others.size else math.nan
+    if form == "cap":
+        parameter = abs(parameters[0]) * math.exp(min(parameter, MOST_LOG))
+    part = numbers.size(explained)
+    if form != "plain":  # what a bias explains says nothing of the scale
+        part = min(part, numbers.size(parameters[0] * direction))
+    fit = describe_fit(
+        form,
+        float(parameters[0]),
+        numbers,
+        n_free=len(left) - len(parameters),
+        explained=part,
+        spread=task.spread,
+        parameter=parameter,
+    )
+    return Fitted(fit, numbers, [without(bend) for bend in bends])
+
+
+def _size_of_changes(squares: Array, made: Made, block: OutputBlock) -> Array:
+    """Return what independent changes of scores move each output by.
+
+    ``squares`` are those of the changes, times those of the weights.  The derivative of
+    an output by a score is the weight times what the value is off the output.
+    """
+    values = block.values
+    found: Array = (
+        squares @ np.square(values)
+        - 2.0 * made.outputs * (squares @ values)
+        + squares.sum(axis=1, keepdims=True) * np.square(made.outputs)
+    )
+    return np.sqrt(np.maximum(found, 0.0))

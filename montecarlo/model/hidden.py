@@ -1,0 +1,112 @@
+"""Which keys a head's rows do not see, and what their weights add up to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from montecarlo.attention.softmax import Array
+from montecarlo.model.fits import Fit
+from montecarlo.model.rows import WeightBlock, format_of, unit_of
+
+#: How far a row's weights may add up to something else than 1, in roundings.
+MOST_ROUNDINGS = 4.0
+#: And at least: numbers that were written with few digits do not add up to 1 either.
+LEAST_LOST = 2e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What rows do not see.
+
+    Attributes
+    ----------
+    mask : str
+        ``none``; ``causal``, where the last query sees the last key;
+        ``causal_start``, where the first sees the first alone; ``window``, causal and
+        not far back; ``keys``, which no row of a sequence sees; ``causal_keys``, both;
+        ``other``.
+    window : int
+        Keys that a row sees in a window; else 0.
+    row_sum : float
+        Mean over rows of what the weights of a row add up to.
+    sums : str
+        ``one``; ``less``, as with a sink; ``other``, as with dropout.
+    """
+
+    mask: str
+    window: int
+    row_sum: float
+    sums: str
+
+
+def find_hidden(blocks: Sequence[WeightBlock], fit: Fit) -> Hidden:
+    """Find the mask in attention weights: zeros where scores do not make them."""
+    hidden = [_hidden_pairs(block, fit) for block in blocks]
+    mask, window = _name_mask(blocks, hidden)
+    weights = [block.weights for block in blocks]
+    sums = np.concatenate([p.sum(axis=1) for p in weights])
+    unit, found = unit_of(format_of(weights)), "one"
+    if not are_one(sums, unit):
+        found = "less" if (sums < 1.0 + _allowed(unit)).all() else "other"
+    return Hidden(mask, window, float(sums.mean()), found)
+
+
+def are_one(sums: Array, unit: float) -> bool:
+    """Tell whether most sums of weights are 1, up to what rounding leaves of them."""
+    return bool(np.median(np.abs(sums - 1.0)) <= _allowed(unit))
+
+
+def _allowed(unit: float) -> float:
+    return max(MOST_ROUNDINGS * unit, LEAST_LOST)
+
+
+def _hidden_pairs(block: WeightBlock, fit: Fit) -> NDArray[np.bool_]:
+    """Return where a weight is 0 although a smaller one of its row is not."""
+    expected: Array = fit.scale * block.scores
+    if fit.form == "distance":
+        expected = expected + fit.parameter * np.abs(block.offsets)
+    seen = block.weights > 0.0
+    least = np.where(seen, expected, np.inf).min(axis=1, keepdims=True)
+    found: NDArray[np.bool_] = ~seen & (expected > least)
+    return found
+
+
+def _name_mask(
+    blocks: Sequence[WeightBlock], hidden: Sequence[NDArray[np.bool_]]
+) -> tuple[str, int]:
+    if not any(one.any() for one in hidden):
+        return "none", 0
+    seen = [block.weights > 0.0 for block in blocks]
+    ahead = [block.offsets > 0 for block in blocks]
+    if any(block.shift > 0 for block in blocks):
+        later = [block.offsets > -block.shift for block in blocks]
+        inside = all(not (h & ~a).any() for h, a in zip(hidden, later, strict=True))
+        if inside and _are_hidden(later, seen):
+            return "causal_start", 0
+    is_causal = _are_hidden(ahead, seen)
+    # what a mask of the future does not say
+    rest = [h & ~a if is_causal else h for h, a in zip(hidden, ahead, strict=True)]
+    if not any(one.any() for one in rest):
+        return "causal", 0
+    if is_causal:
+        away = [-block.offsets for block in blocks]
+        nearest = min(
+            int(w[r].min()) for w, r in zip(away, rest, strict=True) if r.any()
+        )
+        if not any((s & (w >= nearest)).any() for s, w in zip(seen, away, strict=True)):
+            return "window", nearest
+    columns = [h.any(axis=0) for h in rest]
+    if not any((s & c).any() for s, c in zip(seen, columns, strict=True)):
+        return ("causal_keys" if is_causal else "keys"), 0
+    return "other", 0
+
+
+def _are_hidden(
+    places: Sequence[NDArray[np.bool_]], seen: Sequence[NDArray[np.bool_]]
+) -> bool:
+    """Tell whether there are such places, and none of them is seen."""
+    return any(one.any() for one in places) and not any(
+        (s & p).any() for s, p in zip(seen, places, strict=True)
+    )

@@ -1,0 +1,234 @@
+"""A model observed: every head's quantities, and its diagnosis.
+
+>>> import numpy as np
+>>> from montecarlo.model import observe
+>>> q = np.random.default_rng(1).normal(size=(2, 16, 8))
+>>> observe(q, q[::-1], axes=("sequence", "token", "d")).columns[:4].tolist()
+['layer', 'head', 'quantity', 'value']
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
+
+from montecarlo.attention.divisors import parse_divisor
+from montecarlo.errors import InputError
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.model.diagnosis import Diagnosis, diagnose
+from montecarlo.model.head_quantities import (
+    HeadEstimate,
+    Stacks,
+    estimate,
+    quantities,
+    row_sums,
+)
+from montecarlo.model.head_sums import sum_head
+from montecarlo.model.model import Head, Model
+from montecarlo.model.opening import open_arrays
+
+COLUMNS = (
+    "layer",
+    "head",
+    "quantity",
+    "value",
+    "std_error",
+    "ci_low",
+    "ci_high",
+    "n_sequences",
+)
+#: What a divisor may be: beyond, scores or their differences are lost in rounding.
+SMALLEST, LARGEST = 1e-20, 1e20
+#: What stands for layer and head where a row is the mean over all heads.
+ALL = "all"
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadView:
+    """One head: its quantities by name, and what they say."""
+
+    head: Head
+    found: dict[str, HeadEstimate]
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A model observed.
+
+    Attributes
+    ----------
+    model : Model
+    divisor : float
+        The model's.
+    seed : int
+        Of the keys drawn from other sequences.
+    heads : tuple of HeadView
+    overall : dict
+        Quantities averaged over heads.
+    """
+
+    model: Model
+    divisor: float
+    seed: int
+    heads: tuple[HeadView, ...]
+    overall: dict[str, HeadEstimate]
+
+    @property
+    def dead(self) -> list[Head]:
+        """Heads that are left out."""
+        seen = {view.head for view in self.heads}
+        return [head for head in self.model.heads() if head not in seen]
+
+    @property
+    def n_sequences(self) -> int:
+        """Sequences, which intervals are made over."""
+        return len(self.model.sequences)
+
+
+def observe(  # noqa: PLR0913 - two arrays, and four options
+    q: ArrayLike,
+    k: ArrayLike,
+    *,
+    axes: Sequence[str] | None = None,
+    causal: bool = False,
+    divisor: str | float = "sqrt",
+    seed: int = 1,
+) -> pd.DataFrame:
+    """Observe queries and keys in hand.
+
+    Parameters
+    ----------
+    q, k : array_like of floating-point numbers
+        By default of shape (n_sequences, n_layers, n_heads, n_tokens, d_k); keys may
+        have fewer heads, which then serve several heads of queries each.
+    axes : sequence of str, optional
+        Names of their axes, among ``sequence``, ``layer``, ``head``, ``token``, ``d``;
+        the last two have to be there.
+    causal : bool
+        Whether a query sees only keys up to its own position.
+    divisor : str or float
+        What the model divides scores by: a name, such as ``sqrt``, or a number.
+    seed : int
+        Of the draws of keys from other sequences.
+
+    Returns
+    -------
+    DataFrame
+        One row per head and quantity, and for ``all`` heads their mean.  Standard
+        errors and 95 % intervals are over sequences, NaN with fewer than five.
+
+    Notes
+    -----
+    What softmax makes of a row, such as ``entropy``, is a mean over rows under
+    ``divisor``.  Rows that see a single key, as the first causal one does, are left
+    out: they have nothing to choose; so are dead heads, whose queries or keys are the
+    same for every token.  Of long sequences some rows are drawn.
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit each other, hold something that is not finite or vary
+        in no head, or an option is not usable.
+    """
+    if seed < 0 or seed != int(seed):
+        raise InputError(f"seed must be a whole number of at least 0, got {seed!r}")
+    model = open_arrays(q, k, axes, causal=causal)
+    return tidy(observe_model(model, divisor_value(divisor, model.d_k), seed))
+
+
+def divisor_value(divisor: str | float, d_k: int) -> float:
+    """Return what a model divides by: a number, or a divisor by its name or formula."""
+    value = parse_divisor(str(divisor)).value(d_k)
+    if not SMALLEST <= value <= LARGEST:
+        raise InputError(
+            f"divisor must be a number between {SMALLEST:g} and {LARGEST:g}, got "
+            f"{divisor!r}"
+        )
+    return value
+
+
+def observe_model(
+    model: Model, divisor: float, seed: int = 1, progress: Progress = lambda done: None
+) -> Observation:
+    """Observe every head of a model but dead ones.
+
+    These are heads whose queries or keys are the same for every token.
+
+    ``progress`` is told how many are done.
+    """
+    alone = len(model.sequences) == 1
+    asked = [one for one in row_sums() if not (alone and one.permuted)]
+    heads = model.heads()
+    views = []
+    varied = np.zeros(2, dtype=bool)
+    total: Stacks = {}
+    with threadpool_limits(limits=1, user_api="blas"):
+        for done, head in enumerate(heads, start=1):
+            varies = _vary(model, head)
+            varied |= varies
+            if varies.all():
+                sums = sum_head(model, head, asked, divisor, seed)
+                found = quantities(sums, divisor)
+                for name, stack in found.items():
+                    total[name] = total.get(name, 0.0) + stack
+                estimates = {name: estimate(stack) for name, stack in found.items()}
+                views.append(HeadView(head, estimates, diagnose(estimates)))
+            progress(done)
+    if not views:
+        sides = [name for name, some in zip("qk", varied, strict=True) if not some]
+        raise InputError(
+            f"{sides[0] if sides else 'q and k'} must vary from token to token, got "
+            "zero variance in every head"
+        )
+    return Observation(
+        model,
+        divisor,
+        seed,
+        tuple(views),
+        {name: estimate(stack / len(views)) for name, stack in total.items()},
+    )
+
+
+def _vary(model: Model, head: Head) -> NDArray[np.bool_]:
+    """Tell whether queries, and keys, are not the same for every token."""
+    firsts = [entries[0] for entries in model.read(head, 0)]
+    found = np.zeros(2, dtype=bool)
+    for sequence in range(len(model.sequences)):
+        for side, entries in enumerate(model.read(head, sequence)):
+            found[side] |= (entries != firsts[side]).any()
+        if found.all():
+            break
+    return found
+
+
+def tidy(observation: Observation) -> pd.DataFrame:
+    """Return the quantities as a tidy table, with the columns `COLUMNS`."""
+    rows = list(_rows(observation, ALL, ALL, observation.overall))
+    for view in observation.heads:
+        rows += _rows(observation, view.head.layer, view.head.head, view.found)
+    return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
+
+
+def _rows(
+    observation: Observation,
+    layer: int | str,
+    head: int | str,
+    found: dict[str, HeadEstimate],
+) -> Iterator[tuple[object, ...]]:
+    for name, one in found.items():
+        low, high = one.interval(POINTWISE)
+        yield (
+            layer,
+            head,
+            name,
+            one.value,
+            one.std_error,
+            low,
+            high,
+            observation.n_sequences,
+        )

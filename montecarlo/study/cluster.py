@@ -1,0 +1,241 @@
+"""Workers of a Dask cluster: one that is running somewhere, or one of this machine.
+
+Imported only where it is asked for: it needs the extra ``[cluster]``.  What does not
+come up, does not answer or would give other bytes is an `UnfinishedError`.
+"""
+
+import logging
+import multiprocessing
+from asyncio import wait_for
+from collections.abc import Callable, Mapping
+from concurrent.futures import BrokenExecutor, Future
+from functools import cache
+from typing import Any, TypeVar
+
+import dask.config
+from distributed import Client, LocalCluster, Security
+from distributed.comm import connect as open_connection
+from distributed.utils import LoopRunner
+
+from montecarlo.errors import UnfinishedError
+from montecarlo.study.fingerprint import Fingerprint, fingerprint
+from montecarlo.study.local_workers import block_interrupt, limit_blas
+from montecarlo.study.workers import Pool
+
+T = TypeVar("T")
+LOOPBACK = "127.0.0.1"
+#: Seconds that a scheduler has to answer, and to have a worker.
+PATIENCE = 10
+#: Seconds that workers of this machine have to end by themselves.
+FAREWELL = 1
+#: What comes before the address of a scheduler that asks for no certificates.
+INSECURE = "insecure+"
+#: Where Dask looks for the certificates of this command.
+KEYS = "distributed.comm.tls.ca-file, .client.cert and .client.key"
+#: What a cluster of this machine's own answers by HTTP, which asks for no key: nothing.
+ROUTES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
+
+
+def connect(address: str) -> Pool:
+    """Connect to a running scheduler.
+
+    Parameters
+    ----------
+    address : str
+        ``tls://HOST:PORT``, with certificates from Dask's own configuration, or
+        ``insecure+tcp://HOST:PORT``.
+    """
+    _keep_quiet()
+    try:
+        security = Security()
+        if not address.startswith(INSECURE):
+            _require_certificates(address, security)
+        _greet(address.removeprefix(INSECURE), security)
+        client = Client(
+            address.removeprefix(INSECURE),
+            timeout=PATIENCE,
+            set_as_default=False,
+            security=security,
+        )
+    except OSError as error:
+        raise UnfinishedError(
+            f"executor {address} must be a running Dask scheduler, none answered "
+            f"within {PATIENCE} s: {error}"
+        ) from None
+    except (RuntimeError, ValueError) as error:  # Dask's configuration refuses it
+        raise UnfinishedError(f"executor {address}: {error}") from None
+    return _pool(client, client.close, address)
+
+
+def _greet(address: str, security: Security) -> None:
+    """See that a scheduler says who it is: a client waits for that without a limit."""
+
+    async def greet() -> None:
+        settings = security.get_connection_args("client")
+        trying = open_connection(address, PATIENCE, **settings)
+        comm = await wait_for(trying, PATIENCE)
+        await comm.close()
+
+    try:
+        LoopRunner().run_sync(greet)
+    except TimeoutError:
+        raise OSError("it says nothing") from None
+    except (ValueError, MemoryError) as error:  # what it says is taken for a size
+        raise OSError(f"what it says is no greeting: {error}") from None
+
+
+def _require_certificates(address: str, security: Security) -> None:
+    """Refuse a connection that would be encrypted without what to encrypt it by."""
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:  # of which SSLError is one
+        raise UnfinishedError(
+            f"executor {address} must have readable certificates in Dask's "
+            f"configuration ({KEYS}), got: {error}"
+        ) from None
+    if context is None:
+        raise UnfinishedError(
+            f"executor {address} must have certificates in Dask's configuration "
+            f"({KEYS}), got none (docs/cluster.md)"
+        )
+
+
+def start_local(jobs: int, certify: Callable[[], tuple[str, str]]) -> Pool:
+    """Start a scheduler and workers on this machine.
+
+    They talk by TLS with a key that is made here and never written to a lasting place:
+    other users of the machine reach their ports, and whoever is let in runs code.
+    ``certify`` makes it, and a certificate.
+    """
+    _keep_quiet()
+    others = set(multiprocessing.active_children())
+    with block_interrupt(), dask.config.set(ROUTES):
+        try:
+            cluster = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                host=LOOPBACK,
+                dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+                security=_security(*certify()),
+            )
+        except (OSError, RuntimeError) as error:  # what Dask makes of a first one
+            raise UnfinishedError(
+                f"executor dask must have room to start its workers, got: {error}; "
+                "fewer --jobs need less"
+            ) from error
+        try:
+            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+        except (OSError, TimeoutError):
+            cluster.close(FAREWELL)
+            raise UnfinishedError(
+                f"executor dask must have a scheduler, none answered in {PATIENCE} s"
+            ) from None
+
+    def close() -> None:
+        client.close()
+        try:
+            cluster.close(FAREWELL)
+        except TimeoutError:  # what is wanted of them is here, or not wanted any more
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
+            cluster.shutdown_on_close = False  # or the interpreter waits for them again
+
+    return _pool(client, close, "dask")
+
+
+def _security(certificate: str, key: str) -> Security:
+    """Return how the parts of a cluster talk that have one certificate."""
+    roles = ("client", "scheduler", "worker")
+    return Security(
+        require_encryption=True,
+        tls_ca_file=certificate,
+        **{f"tls_{role}_cert": certificate for role in roles},
+        **{f"tls_{role}_key": key for role in roles},
+    )
+
+
+def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
+    """Return the workers of a client, once it is known that they are alike."""
+    try:
+        client.wait_for_workers(1, timeout=PATIENCE)
+        asked = client.run(ready, on_error="return")
+        require_alike(asked, ready())
+        jobs = sum(client.nthreads().values())
+    except TimeoutError:
+        close()
+        raise UnfinishedError(
+            f"executor {name} must have workers, none came within {PATIENCE} s"
+        ) from None
+    except BaseException:
+        close()
+        raise
+    # not pure: a result that the scheduler remembers would hide that work is redone
+    executor = client.get_executor(pure=False)
+    expected = ready()
+
+    def submit(function: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
+        future: Future[T] = executor.submit(run_checked, expected, function, *arguments)
+        return future
+
+    def end(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
+        if client.status != "closed":
+            executor.shutdown(wait=not at_once)
+        close()
+
+    return Pool(submit, end, jobs)
+
+
+def require_alike(
+    asked: Mapping[str, Fingerprint | BaseException], expected: Fingerprint
+) -> None:
+    """Refuse workers that would give other bytes.
+
+    Each has a fingerprint, or why it has none; expected is that of this process.
+    """
+    for worker, has in sorted(asked.items()):
+        for name, value in expected.items():
+            if isinstance(has, dict):
+                found = has.get(name, "none")
+            else:
+                found = f"{type(has).__name__}: {has}"
+            if found != value:
+                raise UnfinishedError(
+                    f"worker {worker} must have {name} {value} for the same bytes, "
+                    f"got {found}"
+                )
+
+
+def run_checked(
+    expected: Fingerprint, function: Callable[..., T], *arguments: object
+) -> T:
+    """Work on a task, on a worker that may have joined after all were asked.
+
+    Raises
+    ------
+    BrokenExecutor
+        If this worker would give other bytes; all are then asked again.
+    """
+    if ready() != expected:
+        raise BrokenExecutor("a worker joined that would give other bytes")
+    return function(*arguments)
+
+
+@cache
+def ready() -> Fingerprint:
+    """Limit BLAS in this process, a worker, and say what its bytes depend on."""
+    limit_blas()
+    return fingerprint()
+
+
+def _keep_quiet() -> None:
+    """Leave it to the command to say what went wrong, in one line.
+
+    Those that Dask has given a level of their own do not listen to their parents.
+    """
+    for name in ("distributed", "distributed.client", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)

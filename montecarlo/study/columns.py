@@ -1,0 +1,199 @@
+"""The columns of the tables: one type a line, which lines that are read must have."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Struct
+
+from montecarlo.small_files import read_small
+from montecarlo.study.folder import ResultsError
+from montecarlo.study.validating import about, validate
+
+MEASUREMENTS, CURVES = "measurements.csv", "curves.csv"
+#: Bytes of a table at most; that of the full preset has 8 million.
+MOST_TABLE = 2**26
+#: The largest number that there is: JSON and tables have no infinity but in intervals.
+LARGEST = 1.7976931348623157e308
+#: How others write a number that is missing.
+NOT_NUMBERS = {"nan", "-nan", "+nan"}
+Finite = Annotated[float, about("", ge=-LARGEST, le=LARGEST)]
+Size = Annotated[int, about("", ge=1, le=2**24)]
+Count = Annotated[int, about("", ge=1, le=2**40)]
+Error = Annotated[float, about("", ge=0)]
+
+
+class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of measurements.csv: one estimate."""
+
+    distribution_q: Annotated[str, about("distribution of the entries of Q")]
+    distribution_k: Annotated[str, about("distribution of the entries of K")]
+    dependence: Annotated[str, about("how K is drawn given Q; `none`: independently")]
+    initialisation: Annotated[
+        str | None, about("what stands before q and k; empty: nothing")
+    ]
+    d_k: Annotated[int, about("length of a query or key", ge=1, le=2**24)]
+    n_queries: Annotated[int, about("queries of one replicate", ge=1, le=2**24)]
+    n_keys: Annotated[
+        Annotated[int, about("", ge=2, le=2**24)] | None,
+        about("keys of a row; empty for pairs"),
+    ]
+    divisor: Annotated[str, about("what scores are divided by, or two to be compared")]
+    number_format: Annotated[str, about("what scores and weights are kept in")]
+    softmax: Annotated[str, about("`shifted` by the largest score, or `naive`")]
+    quantity: Annotated[str, about("what is measured (`--list quantities`)")]
+    summary: Annotated[str, about("`value` of pairs; mean or quantile over rows")]
+    estimate: Annotated[
+        float | None,
+        about(
+            "the estimate; empty: undefined or, with an interval, a quantile beyond "
+            "what is counted, of which the interval is the bound",
+            "the quantity's",
+        ),
+    ]
+    std_error: Annotated[
+        Error | None,
+        about("its standard error; empty where there is none", "the quantity's"),
+    ]
+    ci_low: Annotated[
+        float | None,
+        about(
+            "lower end of the 95 % interval, within the quantity's range",
+            "the quantity's",
+        ),
+    ]
+    ci_high: Annotated[float | None, about("upper end, likewise", "the quantity's")]
+    n_replicates: Annotated[int, about("replicates it is made of", ge=1, le=2**40)]
+    reference: Annotated[
+        Finite | None, about("exact value; empty where none is known", "the quantity's")
+    ]
+    reference_error: Annotated[
+        Finite | None, about("numerical error of the exact value", "the quantity's")
+    ]
+    row_id: Annotated[
+        str,
+        about(
+            "name of the line: `r`, and the start of the SHA-256 of what identifies it",
+            pattern=r"^r[0-9a-f]{11}\Z",
+        ),
+    ]
+
+
+class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A line of curves.csv: one point of a curve."""
+
+    distribution_q: Annotated[
+        str | None, about("as in measurements.csv; empty: none")
+    ] = None
+    distribution_k: Annotated[str | None, about("likewise")] = None
+    dependence: Annotated[str | None, about("likewise")] = None
+    initialisation: Annotated[str | None, about("likewise")] = None
+    d_k: Annotated[Size | None, about("likewise")] = None
+    n_keys: Annotated[Size | None, about("likewise")] = None
+    divisor: Annotated[str | None, about("likewise")] = None
+    optimiser: Annotated[
+        str | None, about("of training: `sgd` or `adam`; empty: no training")
+    ] = None
+    arm: Annotated[
+        str | None, about("of training: what is compared, a divisor and how W_Q starts")
+    ] = None
+    curve: Annotated[str, about("what is drawn")]
+    claim: Annotated[str | None, about("of which claim; empty: of none")] = None
+    interpretation: Annotated[str | None, about("of which interpretation")] = None
+    outcome: Annotated[
+        str | None,
+        about(
+            "which outcome's share; of miss rates, what is counted; of training, which "
+            "quantile, or `low` and `high` of an interval; of papers, what is held, or "
+            "which law"
+        ),
+    ] = None
+    n_replicates: Annotated[
+        Count | None,
+        about("replicates that each judgement counted had; of training, seeds"),
+    ] = None
+    x: Annotated[Finite, about("where the point lies", "the curve's")]
+    estimate: Annotated[Finite | None, about("its height", "the curve's")] = None
+    std_error: Annotated[
+        Error | None,
+        about("the standard error of its height; empty where there is none"),
+    ] = None
+
+
+LINES: dict[str, type[Struct]] = {MEASUREMENTS: MeasurementLine, CURVES: CurveLine}
+
+
+def validate_table(path: Path) -> list[dict[str, str | None]]:
+    """Make sure that each line of a table has its type.
+
+    Its file's name is a key of `LINES`.
+
+    Returns
+    -------
+    list of dict
+        The lines as text; None where a field is empty.
+
+    Raises
+    ------
+    ResultsError
+        One line: the table, the line of the file, requirement, what came.
+    """
+    kind = LINES[path.name]
+    lines = []
+    try:
+        text = read_small(path.name, path, MOST_TABLE).decode()
+        for number, line in _lines(text, kind.__struct_fields__, path.name):
+            validate(line, kind, f"{path.name}, line {number},", typed=False)
+            if any((value or "").lower() in NOT_NUMBERS for value in line.values()):
+                raise ResultsError(
+                    f"{path.name}, line {number}, must leave empty what is no number"
+                )
+            if kind is MeasurementLine:
+                _require_interval(line, f"{path.name}, line {number},")
+            lines.append(line)
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ResultsError(f"{path.name} must be a table, got none: {error}") from None
+    return lines
+
+
+def _require_interval(line: dict[str, str | None], name: str) -> None:
+    """Make sure that estimate, error and interval go together."""
+    low, high = line["ci_low"], line["ci_high"]
+    if (low is None) != (high is None) or float(low or 0.0) > float(high or 0.0):
+        raise ResultsError(
+            f"{name} must have two ends of an interval in order, or none, got {low!r} "
+            f"and {high!r}"
+        )
+    if line["estimate"] is None and line["std_error"] is not None:
+        raise ResultsError(
+            f"{name} must have no std_error without an estimate, got "
+            f"{line['std_error']!r}"
+        )
+
+
+def _lines(
+    text: str, columns: tuple[str, ...], name: str
+) -> Iterator[tuple[int, dict[str, str | None]]]:
+    rows = csv.reader(text.splitlines(), strict=True)
+    header = next(rows, [])
+    if tuple(header) != columns:
+        wrong = next((c for c in header if c not in columns), None)
+        missing = next((c for c in columns if c not in header), None)
+        raise ResultsError(
+            f"{name} must have the columns {', '.join(columns)}, got "
+            + (
+                f"{wrong[:40]!r}"
+                if wrong
+                else f"none {missing!r}"
+                if missing
+                else "others' order"
+            )
+        )
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(columns):
+            raise ResultsError(
+                f"{name}, line {number}, must have {len(columns)} fields, got "
+                f"{len(row)}"
+            )
+        yield number, {c: v or None for c, v in zip(columns, row, strict=True)}

@@ -1,0 +1,220 @@
+"""The tidy table: one row per point, divisor, quantity and summary."""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
+
+import numpy as np
+import pandas as pd
+from msgspec.structs import astuple
+
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.study.columns import CurveLine, MeasurementLine
+from montecarlo.theory.references import Reference
+from montecarlo.theory.score_distribution import distribution_gap
+
+#: What identifies a row.
+IDENTITY = (
+    "distribution_q",
+    "distribution_k",
+    "dependence",
+    "initialisation",
+    "d_k",
+    "n_queries",
+    "n_keys",
+    "divisor",
+    "number_format",
+    "softmax",
+    "quantity",
+    "summary",
+)
+COLUMNS = MeasurementLine.__struct_fields__
+CURVE_COLUMNS = CurveLine.__struct_fields__
+#: Name of the curves of the exact distribution, with their d_k and scaled scores:
+#: beyond these it can hardly be told from the normal one.
+SCORE_DISTRIBUTION = "score_distribution"
+DISTRIBUTION_D_K = (1, 4, 16, 64)
+DISTRIBUTION_SCORES = np.linspace(-3.5, 3.5, 57)
+#: Curves over rows: of which quantities, where, and by about how many points.
+ROW_CURVES = ("jacobian_frobenius", "gradient_query_undivided")
+ROWS_D_K, ROWS_N_KEYS, ROWS_DIVISORS = 64, (128, 16384), ("none", "sqrt")
+ROWS_BINS = 100
+#: A reference counts where its own error is at most this part of the standard error.
+FAR_BELOW = 0.1
+
+Lookup = Callable[[DesignPoint, RowKey], Reference | None]
+
+
+def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
+    """Return the values of the columns that identify a row, in order."""
+    return (
+        *point.names,
+        point.d_k,
+        point.shape[0],
+        point.n_keys,
+        key.divisor,
+        key.number_format,
+        key.softmax,
+        key.quantity,
+        key.summary,
+    )
+
+
+def row_id(point: DesignPoint, key: RowKey) -> str:
+    """Return the name of a row: a hash of what identifies it."""
+    text = ";".join(str(value) for value in identity(point, key))
+    return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
+
+
+def tabulate(
+    summaries: Iterable[Summaries],
+    reference: Lookup,
+    further: Iterable[tuple[object, ...]] = (),
+) -> pd.DataFrame:
+    """Build the table of measurements.
+
+    Parameters
+    ----------
+    summaries : iterable of Summaries
+        One per point.
+    reference : callable
+        (point, row) -> Reference or None.
+    further : iterable of tuple
+        Rows that were not sampled in replicates, as they stand.
+
+    Returns
+    -------
+    DataFrame
+        With the columns `COLUMNS`, in a canonical order.
+    """
+    rows: list[tuple[object, ...]] = []
+    for one in summaries:
+        rows += _rows(one, reference)
+    rows += further
+    table = pd.DataFrame.from_records(rows, columns=list(COLUMNS))
+    return table.astype({"n_keys": "Int64"})
+
+
+def _rows(
+    summaries: Summaries, reference: Lookup
+) -> Iterator[tuple[str | int | float | None, ...]]:
+    point = summaries.point
+    for key in row_keys(point, summaries.divisors, summaries.ratios):
+        estimate = summaries.estimate(key)
+        low, high = estimate.interval(POINTWISE)
+        exact = reference(point, key)
+        if exact is not None and not exact.error <= FAR_BELOW * estimate.std_error:
+            exact = None
+        yield (
+            *identity(point, key),
+            estimate.value,
+            estimate.std_error,
+            low,
+            high,
+            estimate.n_replicates,
+            math.nan if exact is None else exact.value,
+            math.nan if exact is None else exact.error,
+            row_id(point, key),
+        )
+
+
+def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
+    point: DesignPoint,
+    divisor: str,
+    curve: str,
+    x: float,
+    estimate: float,
+    std_error: float | None = None,
+) -> CurveLine:
+    """Return a line of curves.csv about a design point."""
+    distribution_q, distribution_k, dependence, initialisation = point.names
+    return CurveLine(
+        distribution_q=distribution_q,
+        distribution_k=distribution_k,
+        dependence=dependence,
+        initialisation=initialisation,
+        d_k=point.d_k,
+        n_keys=point.n_keys,
+        divisor=divisor,
+        curve=curve,
+        x=x,
+        estimate=estimate,
+        std_error=std_error,
+    )
+
+
+def tabulate_curves(lines: Iterable[CurveLine]) -> pd.DataFrame:
+    """Build the table of curves, with the columns `CURVE_COLUMNS`."""
+    table = pd.DataFrame.from_records(
+        [astuple(line) for line in lines], columns=list(CURVE_COLUMNS)
+    )
+    numbers = dict.fromkeys(("x", "estimate", "std_error"), "float64")
+    whole = dict.fromkeys(("d_k", "n_keys", "n_replicates"), "Int64")
+    names = [c for c in CURVE_COLUMNS if c not in {**numbers, **whole}]
+    return table.astype({**numbers, **whole}).fillna(dict.fromkeys(names, ""))
+
+
+def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:
+    """Yield the mean weight of the key at each kept rank, one curve per divisor."""
+    for one in summaries:
+        point = one.point
+        if not point.has_rows:
+            continue
+        for divisor in one.divisors:
+            for rank, estimate in one.by_rank(divisor):
+                yield curve_line(
+                    point,
+                    divisor,
+                    "weight_by_rank",
+                    float(rank),
+                    estimate.value,
+                    estimate.std_error,
+                )
+
+
+def row_distribution_curves(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:
+    """Yield how gradients are distributed over rows, scaled and unscaled.
+
+    Of Gaussian rows at `ROWS_D_K` with `ROWS_N_KEYS`: the share of rows that are at
+    most x, with its standard error between replicates; a curve for each of
+    `ROW_CURVES`.
+    """
+    for one in summaries:
+        point = one.point
+        if point.d_k != ROWS_D_K or point.n_keys not in ROWS_N_KEYS:
+            continue
+        if point.label != "gaussian" or not point.is_independent:
+            continue
+        for quantity, divisor in product(ROW_CURVES, ROWS_DIVISORS):
+            if divisor not in one.divisors:
+                continue
+            rows = one.distribution(divisor, quantity)
+            bins = np.arange(len(rows.edges))[rows.inside]
+            for at in bins[:: max(1, len(bins) // ROWS_BINS)].tolist():
+                yield curve_line(
+                    point,
+                    divisor,
+                    f"rows_{quantity}",
+                    float(rows.edges[at]),
+                    float(rows.share[at]),
+                    float(rows.error[at]),
+                )
+
+
+def distribution_curves() -> Iterator[CurveLine]:
+    """Yield the exact distribution of the scaled score, less the normal one.
+
+    For independent Gaussian entries, by `distribution_gap`; without a standard error.
+    """
+    for d_k in DISTRIBUTION_D_K:
+        for x in DISTRIBUTION_SCORES.tolist():
+            yield curve_line(
+                parse_point("gaussian", "gaussian", d_k),
+                "sqrt",
+                SCORE_DISTRIBUTION,
+                x,
+                distribution_gap(x, d_k),
+            )

@@ -1,0 +1,166 @@
+"""How often the nominal 95 % intervals of the tables cover the exact value.
+
+Run as ``python -m studies.coverage [--runs N] [--jobs N]``.  Every run is a small
+study of its own seed, through the real engine, with the replicates of the report's
+first look.  In: nothing.  Out: ``studies/coverage.csv``, one row per distribution,
+d_k, quantity and divisor, written anew after each point.
+"""
+
+import argparse
+import csv
+import math
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from montecarlo.claims.running import find_reference
+from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.study.executors import make_executor
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.tasks import finish
+
+TABLE = Path(__file__).with_suffix(".csv")
+RUNS = 2000
+#: Runs sent to a worker at once.
+CHUNK = 50
+#: Replicates of the report's first look.
+REPLICATES = PRESETS["standard"].first
+DIVISORS = ("none", "sqrt")
+N_KEYS = 32
+PLACES = (
+    ("gaussian", 1),
+    ("gaussian", 4),
+    ("gaussian", 64),
+    ("rademacher", 4),
+    ("rademacher", 64),
+)
+OUTCOMES = ("covered", "below", "above")
+COLUMNS = (
+    "distribution",
+    "d_k",
+    "quantity",
+    "divisor",
+    "runs",
+    *OUTCOMES,
+    *(f"{outcome}_std_error" for outcome in OUTCOMES),
+)
+Counts = dict[RowKey, Counter[str]]
+
+
+def plans() -> Iterator[tuple[DesignPoint, tuple[RowKey, ...]]]:
+    """Yield the points, those of pairs first, and the rows looked at in each."""
+    for distribution, d_k in PLACES:
+        key = RowKey("none", "score_variance", "value")
+        yield parse_point(distribution, distribution, d_k), (key,)
+    for distribution, d_k in PLACES:
+        keys = [RowKey(name, "inverse_participation", "mean") for name in DIVISORS]
+        yield parse_point(distribution, distribution, d_k, N_KEYS), tuple(keys)
+
+
+def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:
+    """Count how the intervals of each row lie to the exact value.
+
+    Parameters
+    ----------
+    point : DesignPoint
+    keys : tuple of RowKey
+        Rows that have a reference.
+    seeds : range
+        One run each.
+
+    Returns
+    -------
+    dict
+        Row to the number of intervals that covered the exact value, lay wholly below
+        it, and lay wholly above it.
+    """
+    exact = {}
+    for key in keys:
+        found = find_reference(point, key)
+        if found is None:
+            raise ValueError(f"row must have an exact value, got {key}")
+        exact[key] = found.value
+    counts: Counts = {key: Counter() for key in keys}
+    with ThreadPoolExecutor(1) as executor:
+        for seed in seeds:
+            budgets = {point: Budget(REPLICATES, REPLICATES)}
+            store = SampleStore()
+            plan = Plan(budgets, seed, DIVISORS, batch=REPLICATES)
+            run(plan, store, partial(finish, executor), undecided=lambda store: ())
+            summaries = Summaries(point, store.samples(point), DIVISORS)
+            for key in keys:
+                low, high = summaries.estimate(key).interval(POINTWISE)
+                side = "below" if high < exact[key] else "above"
+                covered = low <= exact[key] <= high
+                counts[key]["covered" if covered else side] += 1
+    return counts
+
+
+def measure(runs: int, executor: Executor) -> Iterator[list[dict[str, object]]]:
+    """Yield the lines of the table, one point after the other.
+
+    Parameters
+    ----------
+    runs : int
+    executor : concurrent.futures.Executor
+    """
+    for point, keys in plans():
+        futures = [
+            executor.submit(count, point, keys, range(first, min(first + CHUNK, runs)))
+            for first in range(0, runs, CHUNK)
+        ]
+        found = [future.result() for future in futures]
+        yield [
+            line(point, key, sum((counts[key] for counts in found), Counter()))
+            for key in keys
+        ]
+
+
+def line(point: DesignPoint, key: RowKey, counts: Counter[str]) -> dict[str, object]:
+    """Return one line of the table: shares of the runs with their standard errors."""
+    runs = counts.total()
+    shares = {outcome: counts[outcome] / runs for outcome in OUTCOMES}
+    return {
+        "distribution": point.distribution_k.name,
+        "d_k": point.d_k,
+        "quantity": key.quantity,
+        "divisor": key.divisor,
+        "runs": runs,
+        **shares,
+        **{
+            f"{outcome}_std_error": round(math.sqrt(share * (1 - share) / runs), 6)
+            for outcome, share in shares.items()
+        },
+    }
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure, write the table and print it."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.coverage", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("--runs", type=int, default=RUNS, help="default: %(default)s")
+    parser.add_argument("--jobs", type=int, default=1, help="default: %(default)s")
+    parser.add_argument("--table", type=Path, default=TABLE, help="the file to write")
+    options = parser.parse_args(argv)
+    lines: list[dict[str, object]] = []
+    with make_executor(options.jobs) as executor:
+        for new in measure(options.runs, executor):
+            lines += new
+            with options.table.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(lines)
+            for one in new:
+                print(*(f"{one[name]}" for name in COLUMNS[:8]), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,336 @@
+"""Ranges of a user's claims are looked at over the whole of them, on no grid as well.
+
+What `judge` finds is held against every point of a denser grid, sampled alone at
+another seed and joined by hand.
+"""
+
+import json
+import math
+import re
+from itertools import pairwise
+
+import msgspec
+import numpy as np
+import pytest
+
+from montecarlo.claims import own_claims
+from montecarlo.claims.catalogue import parse_catalogue
+from montecarlo.claims.own_claims import fill_range, fitting_grid, own_study
+from montecarlo.claims.running import Study, needed_budgets, run_study
+from montecarlo.cli import own_claims as own_claims_query
+from montecarlo.cli.judge import main
+from montecarlo.study.executors import make_executor
+from montecarlo.study.measurement import measure
+from montecarlo.study.presets import PRESETS, Grid
+
+#: Budgets of these tests.  Where a verdict is conditional there are points ten standard
+#: errors beyond the region's end on either side, else all are.
+FIRST, MOST = 32, 128
+#: Standard errors beyond which a point of the dense grid is decided.
+CLEAR = 6.0
+
+FROBENIUS = {"quantity": "jacobian_frobenius"}
+#: Check, ranges of d_k and n (none: pairs), and whether ends alone mislead.
+CASES = {
+    "hump-in-d-k": (
+        {**FROBENIUS, "relation": "at_most", "high": 0.15},
+        *((1, 1024), (100, 100), True),
+    ),
+    "hump-in-n": (
+        {**FROBENIUS, "relation": "at_most", "high": 0.26},
+        *((11, 11), (3, 3001), True),
+    ),
+    "slope": (
+        {"quantity": "weight_max", "relation": "slope_between", "low": 0.2},
+        *((3, 101), (45, 45), False),
+    ),
+    "no-power-between": (
+        {"quantity": "weight_max", "summary": "median"}
+        | {"relation": "at_least", "low": 0.89},
+        *((66, 126), (77, 77), False),
+    ),
+    "two-ranges": (
+        {**FROBENIUS, "relation": "at_least", "low": 0.03},
+        *((3, 61), (45, 111), False),
+    ),
+    "wrong-throughout": (
+        {"quantity": "jacobian_trace", "divisor": "sqrt"}
+        | {"relation": "at_most", "high": 0.3},
+        *((33, 130), (45, 450), False),
+    ),
+    "pairs": (
+        {"quantity": "score_variance", "summary": "value", "relation": "equals"}
+        | {"expected": {"times": 1.0, "d_k_power": 1.0}, "tolerance": 0.05},
+        *((3, 301), None, False),
+    ),
+}
+
+
+def claim(check, name="mine", **domain):
+    """Return a claim of one check."""
+    interpretation = {"id": "r", "check": [{**check, "domain": domain}]}
+    words = {"topic": "gradients", "statement": "So it is.", "source": []}
+    return {"id": name, **words, "interpretation": [interpretation]}
+
+
+def catalogue_of(*claims):
+    """Return a user's catalogue."""
+    return parse_catalogue({"claim": list(claims)}, "claims.toml", own=True)
+
+
+def catalogue_for(case):
+    """Return a catalogue of one case."""
+    check, d_k, n_keys, _ = CASES[case]
+    domain = {"d_k": list(d_k), "distributions": ["gaussian"]}
+    domain |= {"n_keys": list(n_keys)} if n_keys else {}
+    return catalogue_of(claim(check, **domain))
+
+
+def judged(catalogue):
+    """Judge a catalogue with small budgets; returns how its interpretation came out."""
+    budgets = {"first": FIRST, "most": MOST, "first_large": 16, "most_large": 64}
+    quick = msgspec.structs.replace(PRESETS["quick"], **budgets)
+    study = Study(catalogue, fitting_grid(catalogue, quick), whole_grid=False)
+    with make_executor(1) as executor:
+        return run_study(study, executor).claims.claims[0].interpretations[0]
+
+
+def dense(low, high):
+    """Return sizes from one end to the other, each at most 1.6 times the one before."""
+    count = 1 + math.ceil(math.log(high / low) / math.log(1.6))
+    return sorted({round(size) for size in np.geomspace(low, high, count)})
+
+
+def verdict_of_points(case):
+    """Sample every point of a dense grid alone, and join them by hand."""
+    check, d_k, n_keys, _ = CASES[case]
+    named = {k: check[k] for k in ("quantity", "divisor", "summary") if k in check}
+    points = [(d, n) for n in dense(*n_keys or (1, 1)) for d in dense(*d_k)]
+    replicates = max(16, 400 // len(points))
+    named |= {"seed": 77, "first": replicates, "most": replicates}
+    found = {
+        (d, n): measure("gaussian", "gaussian", d, n if n_keys else None, **named)
+        for d, n in points
+    }
+    if check["relation"] == "slope_between":
+        sizes, values = np.log([[d, p.estimate] for (d, _), p in found.items()]).T
+        return "supported" if np.polyfit(sizes, values, 1)[0] > check["low"] else "no"
+    outcomes = set()
+    for (d, _), point in found.items():
+        low, high = check.get("low", -math.inf), check.get("high", math.inf)
+        if check["relation"] == "equals":
+            low, high = d * (1.0 - check["tolerance"]), d * (1.0 + check["tolerance"])
+        inside = min(point.estimate - low, high - point.estimate)
+        if abs(inside) > CLEAR * point.std_error:
+            outcomes.add("supported" if inside > 0.0 else "refuted")
+    return "refuted" if "refuted" in outcomes else "supported"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_verdict_is_that_of_a_dense_grid(case):
+    """Sizes that no grid has, odd ones: the verdict is that of all points together."""
+    assert judged(catalogue_for(case)).verdict == verdict_of_points(case)
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if CASES[name][-1]])
+def test_ends_alone_would_mislead(case, monkeypatch):
+    """Planted: a judge that looks at the ends only is found out by these cases."""
+    monkeypatch.setattr(own_claims, "fill_range", lambda low, high: (low, high))
+    empty = Grid((), (), distributions=(), blocks=PRESETS["quick"].blocks[-1:])
+    monkeypatch.setitem(PRESETS, "quick", empty)
+    assert judged(catalogue_for(case)).verdict != verdict_of_points(case)
+
+
+# --- Which places ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(1, 1024), (100, 1000), (65, 127), (3, 5), (2, 2**20), (64, 128)]
+)
+def test_range_has_both_ends_and_places_between(low, high):
+    """No two neighbours are farther apart than a factor of two, and some lie inside."""
+    sizes = fill_range(low, high)
+    assert (sizes[0], sizes[-1]) == (low, high)
+    assert sizes[1:-1]
+    assert all(a < b <= 2 * a for a, b in pairwise(sizes))
+    assert len(sizes) <= 3 + math.log2(high / low)
+
+
+@pytest.mark.parametrize(("low", "high"), [(7, 7), (7, 8)])
+def test_range_without_an_inside_is_its_ends(low, high):
+    """Nothing lies between neighbours, and a point is one place."""
+    assert fill_range(low, high) == tuple(sorted({low, high}))
+
+
+def places_of(catalogue, preset="quick"):
+    """Return what is sampled: distribution, d_k and n."""
+    budgets = needed_budgets(own_study(catalogue, preset=preset))
+    return {(c.distribution_k.name, c.d_k, c.n_keys) for c in budgets}
+
+
+@pytest.mark.parametrize("preset", ["quick", "standard", "full"])
+@pytest.mark.parametrize("relation", ["at_most", "slope_between"])
+@pytest.mark.parametrize("n_keys", [(100, 100), (128, 128), (100, 1000)])
+def test_every_distribution_has_places_over_both_ranges(preset, relation, n_keys):
+    """Whatever part of the ranges is on the preset's grid, and what is stays."""
+    check = {**FROBENIUS, "relation": relation, "high": 0.15}
+    catalogue = catalogue_of(claim(check, d_k=[3, 1000], n_keys=list(n_keys)))
+    found = places_of(catalogue, preset)
+    preset_has = {
+        (c.distribution_k.name, c.d_k, c.n_keys)
+        for c in PRESETS[preset].points()
+        if c.is_independent and "(" not in c.label
+        if 3 <= c.d_k <= 1000 and n_keys[0] <= (c.n_keys or 0) <= n_keys[1]
+    }
+    distributions = {"gaussian", *(distribution for distribution, _, _ in preset_has)}
+    filled = {
+        (distribution, d, n)
+        for distribution in distributions
+        for d in fill_range(3, 1000)
+        for n in fill_range(*n_keys)
+    }
+    assert found >= filled | preset_has
+
+
+def test_distributions_dependences_and_initialisations_that_are_named_have_them():
+    """A pair of distributions, planted keys and projections are no other matter than
+    one distribution.
+    """
+    initialisation = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
+    check = {**FROBENIUS, "relation": "at_most", "high": 0.15}
+    ranges = {"d_k": [20, 100], "n_keys": [50, 50]}
+    catalogue = catalogue_of(
+        claim(check, "a", **ranges, distributions=["laplace * gaussian"]),
+        claim(
+            check,
+            "b",
+            **ranges,
+            dependence=["planted(0.5)"],
+            distributions=["gaussian"],
+        ),
+        claim(
+            check,
+            "c",
+            **ranges,
+            initialisation=[initialisation],
+            distributions=["gaussian"],
+        ),
+    )
+    found = {
+        (c.names[0], *c.names[2:], c.d_k) for c in needed_budgets(own_study(catalogue))
+    }
+    assert found == {
+        (*place, d)
+        for place in (
+            ("laplace", "none", ""),
+            ("gaussian", "planted(0.5)", ""),
+            ("gaussian", "none", initialisation),
+        )
+        for d in (20, 32, 64, 100)
+    }
+
+
+def test_series_reach_the_ends_whatever_others_ask_for():
+    """What another claim samples inside a range does not make a shorter series."""
+    check = {**FROBENIUS, "relation": "slope_between", "high": 0.0}
+    other = {**FROBENIUS, "relation": "at_most", "high": 0.5}
+    catalogue = catalogue_of(
+        claim(check, "a", d_k=[3, 1000], n_keys=[100, 1000]),
+        claim(other, "b", d_k=[40, 50], n_keys=[777, 777], distributions=["laplace"]),
+    )
+    found = places_of(catalogue)
+    series = {(distribution, n) for distribution, _, n in found}
+    assert ("laplace", 777) in series
+    for distribution, n in series:
+        sizes = {d for other, d, m in found if (other, m) == (distribution, n)}
+        assert {3, 1000} <= sizes, (distribution, n)
+
+
+def test_grid_that_has_the_places_is_kept():
+    """Nothing is added twice."""
+    catalogue = catalogue_for("two-ranges")
+    grid = fitting_grid(catalogue, PRESETS["quick"])
+    assert fitting_grid(catalogue, grid) == grid
+
+
+@pytest.mark.parametrize(
+    ("domain", "message"),
+    [
+        ({"d_k": [1, 2**24]}, "domain.d_k: must lie between 1 and 1048576, got [1, "),
+        ({"n_keys": [1, 64]}, "domain.n_keys: must lie between 2 and 1048576, got [1"),
+        ({"n_keys": [8, 2**21]}, "got [8, 2097152]"),
+        ({"dependence": ["pairs(0.5)"]}, "domain: dependence pairs(rho) must have no"),
+    ],
+)
+def test_what_cannot_be_sampled_is_refused(domain, message):
+    """In one line: claim, field, requirement, what came."""
+    check = {**FROBENIUS, "relation": "at_most", "high": 0.15}
+    ranges = {"d_k": [16, 64], "n_keys": [16, 64]} | domain
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
+        own_study(catalogue_of(claim(check, **ranges)))
+    assert str(caught.value).startswith("claim 'mine', field domain")
+
+
+# --- What is printed ------------------------------------------------------------------
+
+FILE = """
+[[claim]]
+id = "mine"
+topic = "gradients"
+statement = "So it is."
+[[claim.interpretation]]
+id = "r"
+[[claim.interpretation.check]]
+quantity = "jacobian_frobenius"
+relation = "{relation}"
+high = 0.15
+domain = {{ d_k = [3, 40], n_keys = [20, 36], distributions = ["gaussian"] }}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("relation", "counts"), [("at_most", r"18 refuted"), ("slope_between", "3 supp.*")]
+)
+def test_places_are_printed(relation, counts, tmp_path, capsys):
+    """Counts of outcomes, and the sizes that were looked at, of series as well."""
+    path = tmp_path / "claim.toml"
+    path.write_text(FILE.format(relation=relation))
+    main([str(path), "--jobs", "1"])
+    printed = capsys.readouterr().out
+    sizes = r"d_k = 3, 4 to 32 \(4 powers of two\), 40; n = 20, 32, 36\n"
+    assert re.search(rf"r: {counts}; {sizes}", printed)
+    assert "everywhere" not in printed
+    main([str(path), "--jobs", "1", "--json"])
+    cases = json.loads(capsys.readouterr().out)["claims"][0]["interpretations"][0][
+        "checks"
+    ]
+    assert {case["n_keys"] for case in cases[0]["cases"]} == {20, 32, 36}
+    assert sum(len(case["rows"]) for case in cases[0]["cases"]) == 18
+
+
+def test_long_run_is_told(tmp_path, capsys, monkeypatch):
+    """In one line on standard error, before sampling; nothing else changes."""
+    path = tmp_path / "claim.toml"
+    path.write_text(FILE.format(relation="at_most").replace("[3, 40]", "[3, 4]"))
+    assert main([str(path), "--jobs", "1"]) == 1
+    quiet = capsys.readouterr()
+    monkeypatch.setattr(own_claims_query, "LONG", 0.0)
+    assert main([str(path), "--jobs", "1"]) == 1
+    told = capsys.readouterr()
+    assert (quiet.err, quiet.out) == ("", told.out)
+    assert re.fullmatch(r"judge: .* up to about \d+ s on one core\n", told.err)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "listed"),
+    [
+        ([1, 2, 4], "1, 2, 4"),
+        ([8, 1, 4, 2, 16], "1 to 16 (5 powers of two)"),
+        ([3, 6, 12, 24, 48], "3, 6, 12, 24, 48"),
+        ([3, 4, 8, 16, 64, 100], "3, 4, 8, 16, 64, 100"),
+    ],
+)
+def test_only_runs_of_powers_are_shortened(sizes, listed):
+    """A reader of the line can name every size."""
+    assert own_claims_query._list_sizes(sizes) == listed

@@ -1,0 +1,323 @@
+"""A study gives the same bytes however it is run, and each point is its own."""
+
+import contextlib
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+import msgspec
+import pandas as pd
+import pytest
+
+from montecarlo.claims import undecided, verdicts
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.recording import write_results
+from montecarlo.claims.running import Study, needed_budgets, run_study
+from montecarlo.study.executors import make_executor
+from montecarlo.study.folder import file_hash
+from montecarlo.study.local_workers import limit_blas
+from montecarlo.study.presets import Block, Grid
+from montecarlo.study.table import IDENTITY
+
+#: A point of every kind: pairs and rows, several distributions, one without fourth
+#: moments, one that may be looked at twice, large ones in d_k and in n, and what breaks
+#: the premise: a planted key, matching pairs, a projection; number formats and tails.
+GRID = Grid(
+    d_k=(1, 16, 33),
+    n_keys=(8, 32),
+    edges=((2048, 8), (4, 2048)),
+    distributions=("rademacher", "student_t3"),
+    distribution_d_k=(16,),
+    distribution_n_keys=(32,),
+    blocks=(
+        Block((16,), (32,), pairs=False, dependence="planted(0.5)"),
+        Block((16,), dependence="pairs(1.0)"),
+        Block(
+            (16,), initialisation="init(kind=he_normal,norm=layer,shape=full,width=32)"
+        ),
+        Block((64,), (32,), pairs=False, formats=True),
+        Block((16,), distribution_q="gaussian(mean=0.5)", distribution_k="laplace"),
+    ),
+    tails=((4, 2),),
+    divisors=("none", "sqrt", "linear"),
+    first=4,
+    most=8,
+    first_large=2,
+    most_large=2,
+)
+ALL_AT_ONCE = GRID.most
+SEED = 12
+
+
+@pytest.fixture(scope="module", autouse=True)
+def hope():
+    """Undecided places are looked at again, although few replicates give no hope."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(undecided, "HOPELESS", math.inf)
+        patch.setattr(verdicts, "MOST_BUDGETS", math.inf)
+        yield
+
+
+def results_of(grid, executor, batch=None, **more):
+    """The results of a study on a grid."""
+    return run_study(Study(read_catalogue(), grid, SEED, batch=batch, **more), executor)
+
+
+def hashes_of(results, folder):
+    """The SHA-256 of every file that is written, by name."""
+    folder.mkdir()
+    write_results(results, folder)
+    return {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+
+
+def rows_of(results):
+    """The rows of the table as text, by row id."""
+    lines = results.measurements.to_csv(index=False).splitlines()[1:]
+    return {line.rsplit(",", 1)[1]: line for line in lines}
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """One worker, two threads and two processes, started once."""
+    with contextlib.ExitStack() as stack:
+        yield {
+            "one": stack.enter_context(make_executor(1)),
+            "threads": stack.enter_context(
+                ThreadPoolExecutor(2, initializer=limit_blas)
+            ),
+            "processes": stack.enter_context(make_executor(2)),
+        }
+
+
+@pytest.fixture(scope="module")
+def plain(workers):
+    """The study as it is run by default."""
+    return results_of(GRID, workers["one"])
+
+
+@pytest.fixture(scope="module")
+def expected(plain, tmp_path_factory):
+    """The hashes of the study as it is run by default."""
+    return hashes_of(plain, tmp_path_factory.mktemp("plain") / "results")
+
+
+def backwards(grid):
+    """The same points, named in the opposite order."""
+    names = (
+        "d_k",
+        "n_keys",
+        "edges",
+        "distributions",
+        "distribution_d_k",
+        "distribution_n_keys",
+    )
+    turned = {name: getattr(grid, name)[::-1] for name in names}
+    return msgspec.structs.replace(grid, **turned)
+
+
+def ways():
+    """Yield every combination of workers, batch and order.
+
+    Half of them are slow; the others hold every pair of two of the three.
+    """
+    kinds, batches = ("one", "threads", "processes"), (1, 7, ALL_AT_ONCE)
+    for (i, kind), (j, batch), k in product(
+        enumerate(kinds), enumerate(batches), range(2)
+    ):
+        quick = k == (i + j) % 3 % 2
+        name = f"{kind}-{batch}-{('forwards', 'backwards')[k]}"
+        marks = () if quick else pytest.mark.slow
+        yield pytest.param(kind, batch, k == 1, marks=marks, id=name)
+
+
+@pytest.mark.parametrize(("kind", "batch", "turned"), list(ways()))
+def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
+    workers, expected, tmp_path, kind, batch, turned
+):
+    """Workers, batches and the order of the grid change no byte of any file."""
+    grid = backwards(GRID) if turned else GRID
+    results = results_of(grid, workers[kind], batch)
+
+    assert hashes_of(results, tmp_path / "results") == expected
+
+
+def test_files(expected):
+    """The test above compares the table, the curves and the claims."""
+    assert set(expected) == {"measurements.csv", "curves.csv", "claims.json"}
+
+
+@pytest.mark.parametrize(
+    "change", [{"seed": SEED + 1}, {"grid": msgspec.structs.replace(GRID, first=5)}]
+)
+def test_other_study_other_bytes(workers, expected, tmp_path, change):
+    """The test above can fail: another seed or number of replicates changes files."""
+    study = Study(read_catalogue(), **{"grid": GRID, "seed": SEED, **change})
+    found = hashes_of(run_study(study, workers["one"]), tmp_path / "results")
+
+    assert all(
+        found[name] != expected[name] for name in ("measurements.csv", "curves.csv")
+    )
+
+
+def test_kinds_of_points(plain):
+    """The grid holds what it should: pairs, rows, distributions, large ones, second
+    analyses.
+    """
+    table = plain.measurements
+    assert table.n_keys.isna().any()
+    assert table.n_keys.notna().any()
+    assert set(table.distribution_k) == {
+        "gaussian",
+        "rademacher",
+        "student_t3",
+        "laplace",
+    }
+    kinds = {"none", "planted(0.5)", "pairs(1.0)"}
+    assert set(table.dependence) == kinds
+    assert len(set(table.initialisation)) == 2
+    assert set(table.number_format) == {"float16", "bfloat16", "float32", "float64"}
+    assert "overflow_probability" in set(table.quantity)
+    assert set(table.n_replicates) >= {2, 8}
+    assert table.std_error.isna().any()  # what has too few moments
+    assert any("/" in divisor for divisor in table.divisor)
+    assert not plain.curves.empty
+
+
+#: Without second analyses: how many replicates a point gets depends on all checks.
+FIXED = msgspec.structs.replace(GRID, first=4, most=4)
+
+
+@pytest.fixture(scope="module")
+def fixed(workers):
+    """The rows of the grid with a fixed number of replicates."""
+    return rows_of(results_of(FIXED, workers["one"]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"d_k": (1, 33)},
+        {"n_keys": (8,)},
+        {"edges": ()},
+        {"distributions": ("student_t3",)},
+        {"divisors": ("sqrt",)},
+        {"n_keys": (8, 32, 128)},
+        {"distributions": ("rademacher", "student_t3", "uniform")},
+    ],
+)
+def test_other_points_change_no_row(workers, fixed, change):
+    """What is taken out of the grid, or added to it, changes no other row."""
+    found = rows_of(
+        results_of(msgspec.structs.replace(FIXED, **change), workers["one"])
+    )
+
+    shared = found.keys() & fixed.keys()
+    assert len(shared) > 50
+    assert found.keys() != fixed.keys()
+    assert {id_: found[id_] for id_ in shared} == {id_: fixed[id_] for id_ in shared}
+
+
+ALONE = [
+    {"d_k": (33,), "n_keys": ()},
+    {"d_k": (), "n_keys": (), "edges": ((4, 2048),)},
+    {"d_k": (), "n_keys": (), "edges": ((2048, 8),)},
+    {"d_k": (16,), "n_keys": (32,)},
+]
+
+
+@pytest.mark.parametrize("kept", ALONE, ids=str)
+def test_alone_as_within_the_grid(workers, fixed, kept):
+    """A point alone gives the rows that it gives within the grid."""
+    alone = msgspec.structs.replace(
+        FIXED, edges=(), distributions=(), distribution_d_k=(), distribution_n_keys=()
+    )
+    found = rows_of(results_of(msgspec.structs.replace(alone, **kept), workers["one"]))
+
+    assert found
+    assert found == {id_: fixed[id_] for id_ in found}
+
+
+def test_two_analyses_are_one_long_one(workers, fixed):
+    """A point that came to its replicates in two analyses has the rows of one that
+    was given all of them at once.
+    """
+    twice = results_of(msgspec.structs.replace(FIXED, first=2, most=4), workers["one"])
+    same = set(twice.measurements.row_id[twice.measurements.n_replicates == FIXED.most])
+    found = rows_of(twice)
+
+    assert len(same) > 50
+    assert {id_: found[id_] for id_ in same} == {id_: fixed[id_] for id_ in same}
+
+
+def test_claims_point_at_rows_of_the_table(plain):
+    """Every row that a claim names is in the table."""
+    known = set(plain.measurements.row_id)
+    named = [
+        row
+        for check in (*plain.claims.judged_checks(), *plain.claims.said_checks())
+        for case in check.cases
+        for row in case.rows
+    ]
+
+    assert named
+    assert set(named) <= known
+
+
+@pytest.mark.slow
+def test_record_says_nothing_of_how_it_ran(workers, plain, tmp_path):
+    """What goes to run.json is the same whatever the workers and batches were."""
+    records = []
+    for number, (kind, batch) in enumerate((("one", None), ("threads", 1))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        results = results_of(GRID, workers[kind], batch)
+        records.append(json.dumps(write_results(results, folder), default=str))
+
+    assert records[0] == records[1]
+    record = json.loads(records[0])
+    assert record["seed"] == SEED
+    assert record["replicates"] == plain.replicates
+    assert set(record["versions"]) >= {"montecarlo", "numpy", "python", "scipy"}
+
+
+def test_tables_are_read_back_as_they_were(plain, tmp_path):
+    """Numbers in the files are those of the study, to the last digit."""
+    write_results(plain, tmp_path)
+    read = pd.read_csv(tmp_path / "measurements.csv")
+
+    for column in ("estimate", "std_error", "ci_low", "ci_high", "reference"):
+        pd.testing.assert_series_equal(
+            read[column], plain.measurements[column], check_exact=True
+        )
+    content = (tmp_path / "claims.json").read_bytes()
+    assert msgspec.json.decode(content, type=ClaimsRecord) == plain.claims
+    assert not read.duplicated(list(IDENTITY)).any()
+
+
+def test_only_what_the_claims_need():
+    """With some of the claims, only points that their checks look at are sampled;
+    where there are none, nothing is.
+    """
+    catalogue = read_catalogue().only(("scaled-variance-one",))
+    study = Study(catalogue, GRID, SEED, whole_grid=False)
+    needed = needed_budgets(study)
+
+    assert {point.n_keys for point in needed} == {None}
+    assert needed_budgets(Study(catalogue, GRID, SEED)) == GRID.budgets()
+    rows = msgspec.structs.replace(
+        FIXED,
+        d_k=(2,),
+        edges=(),
+        distributions=(),
+        distribution_d_k=(),
+        distribution_n_keys=(),
+        blocks=(),
+        tails=(),
+    )
+    nothing = read_catalogue().only(("unscaled-few-positions",))
+    with ThreadPoolExecutor(1) as executor:
+        results = run_study(Study(nothing, rows, whole_grid=False), executor)
+    assert results.measurements.empty
+    assert results.claims.claims[0].verdict == "not_measured"

@@ -1,0 +1,87 @@
+"""Heads whose scale is known, computed as models do: every step in a number format."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.model.rows import OutputBlock, WeightBlock
+
+TOKENS, D_K = 48, 64
+SEQUENCES = 2
+
+
+@dataclass(frozen=True)
+class Made:
+    """Rows of a head, with weights and with outputs."""
+
+    weights: list
+    outputs: list
+
+
+def rotate(x):
+    """Apply rotary embeddings, the halves of an entry's pair apart."""
+    tokens, d_k = x.shape
+    angles = np.arange(tokens)[:, None] * 1e4 ** (-np.arange(0, d_k, 2) / d_k)
+    first, second = x[:, : d_k // 2], x[:, d_k // 2 :]
+    turned = (
+        first * np.cos(angles) - second * np.sin(angles),
+        first * np.sin(angles) + second * np.cos(angles),
+    )
+    return np.concatenate(turned, axis=1)
+
+
+def attend(rng, number_format, *, tokens, d_k, scale, added):
+    """Attend over one sequence; returns scores as captured, weights, values, outputs.
+
+    What is added to a plain head is given by name: ``bias`` (i, j -> logit), ``cap``,
+    ``sink`` (a logit), ``seen`` (i, j -> bool), ``change`` (entries -> entries, after
+    the capture), ``by_row`` (a factor of each row), ``size`` of the entries.
+    """
+    nearest = NUMBER_FORMATS[number_format].round
+    size = added.get("size", 1.0)
+    q, k = (nearest(rng.normal(size=(tokens, d_k)) * size) for _ in "qk")
+    v = nearest(rng.normal(size=(tokens, d_k)))
+    change = added.get("change", lambda x: x)
+    logits = nearest(nearest(change(q) @ change(k).T) * scale)
+    i, j = np.arange(tokens)[:, None], np.arange(tokens)
+    if "by_row" in added:
+        logits = logits * added["by_row"][:, None]
+    if "cap" in added:
+        logits = nearest(added["cap"] * np.tanh(logits / added["cap"]))
+    if "bias" in added:
+        logits = nearest(logits + added["bias"](i, j))
+    if "seen" in added:
+        logits = np.where(added["seen"](i, j), logits, -np.inf)
+    if "sink" in added:
+        logits = np.concatenate([logits, np.full((tokens, 1), added["sink"])], axis=1)
+    e = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p = nearest(e / e.sum(axis=1, keepdims=True))[:, :tokens]
+    return q @ k.T, p, v, nearest(p @ v)
+
+
+@pytest.fixture
+def make_head():
+    """Return what makes a head: rows of some sequences, with weights and outputs."""
+
+    def make(  # noqa: PLR0917
+        rng, number_format, scale, tokens=TOKENS, d_k=D_K, sequences=SEQUENCES, **added
+    ):
+        weights, outputs = [], []
+        for _ in range(sequences):
+            scores, p, v, o = attend(
+                rng, number_format, tokens=tokens, d_k=d_k, scale=scale, added=added
+            )
+            places = np.arange(tokens)
+            weights.append(WeightBlock(scores, places, p))
+            outputs.append(OutputBlock(scores, places, v, o))
+        return Made(weights, outputs)
+
+    return make
+
+
+@pytest.fixture
+def turn():
+    """Return what turns entries as rotary embeddings do."""
+    return rotate

@@ -1,0 +1,116 @@
+"""Eight mistakes that stood in public code, planted in a small model, and found."""
+
+import numpy as np
+import pytest
+
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.model.heads import apply_model
+from montecarlo.model.opening import open_arrays
+from montecarlo.model.telling import NO, UNTOLD, YES, answer_all, find
+from montecarlo.model.usual import expected_divisor
+
+SEQUENCES, LAYERS, HEADS, TOKENS, D_K = 2, 2, 8, 40, 32
+ROOT = D_K**0.5
+#: Of each: what scores are divided by, what was meant, what the former is called, and
+#: what it hints at.  In the trackers of perceiver-io (9), mlc-llm (3426), SKaiNET
+#: (880), tt-metal (56789), mobius (548), transformers (31891), vit-pytorch (65) and
+#: maxtext (3138).
+BUGS = {
+    "multiplied": (1.0 / ROOT, ROOT, "inverse_sqrt", "multiplied"),
+    "not scaled": (1.0, ROOT, "none", "missing"),
+    "scale 0": (np.inf, ROOT, None, None),
+    "heads for width": (HEADS**0.5, ROOT, "sqrt_heads", "heads"),
+    "a square missing": (ROOT, ROOT / 1.59, "sqrt", None),
+    "224 for 256": (ROOT * (224 / 256) ** 0.5, ROOT, None, None),
+    "all heads' width": ((HEADS * D_K) ** 0.5, ROOT, "sqrt_width", "width"),
+    "twice": (float(D_K), ROOT, "linear", "twice"),
+}
+FORMATS = ("float32", "bfloat16", "float16")
+
+
+def attend(divisor, number_format, seed=1):
+    """Return queries, keys, values, weights and outputs of a model."""
+    rng = np.random.default_rng(seed)
+    nearest = NUMBER_FORMATS[number_format].round
+    shape = (SEQUENCES, LAYERS, HEADS, TOKENS, D_K)
+    size = 0.6  # where scores are multiplied, too, a row has more than one weight
+    q, k, v = (nearest(size * rng.normal(size=shape)) for _ in "qkv")
+    logits = nearest(nearest(q @ np.swapaxes(k, -1, -2)) / divisor)
+    logits = np.where(np.tri(TOKENS, dtype=bool), logits, -np.inf)
+    e = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    p = nearest(e / e.sum(axis=-1, keepdims=True))
+    return q, k, v, p, nearest(p @ v)
+
+
+def applied(divisor, number_format, source):
+    """Tell what a model applies, from weights or from outputs."""
+    q, k, v, p, o = attend(divisor, number_format)
+    given = {"weights": p} if source == "weights" else {"v": v, "outputs": o}
+    return apply_model(open_arrays(q, k, **given))
+
+
+@pytest.mark.parametrize("source", ["weights", "outputs"])
+@pytest.mark.parametrize("number_format", FORMATS)
+@pytest.mark.parametrize("bug", BUGS)
+def test_each_is_found_and_named(bug, number_format, source):
+    """In every head the divisor is told, and what it looks like; the answer is no."""
+    divisor, meant, name, hint = BUGS[bug]
+    found = applied(divisor, number_format, source)
+    expected = expected_divisor(meant, D_K, HEADS)
+    assert answer_all(found, expected) == NO
+    assert len(found.heads) == LAYERS * HEADS
+    for head in found.heads:
+        if np.isinf(divisor):
+            assert head.outcome == "uniform"
+            continue
+        assert head.outcome == "scale"
+        # 16 heads, each by Student's t: together missed once in 10^6 times
+        away = abs(head.scale - 1.0 / divisor)
+        assert away < 6.5 * head.fit.std_error + 2.0**-23 / divisor
+        if name is not None:
+            assert name in [usual.name for usual in head.usual]
+    hints = {hint for one in find(found, expected) for hint in one.hints}
+    assert hints == ({hint} if hint else set())
+
+
+@pytest.mark.parametrize("source", ["weights", "outputs"])
+@pytest.mark.parametrize("number_format", FORMATS)
+def test_a_sound_model_passes(number_format, source):
+    """Divided by the root, all heads are one finding, and the answer is yes."""
+    found = applied(ROOT, number_format, source)
+    expected = expected_divisor("sqrt", D_K, HEADS)
+    assert answer_all(found, expected) == YES
+    assert answer_all(found, expected_divisor(str(ROOT), D_K, HEADS)) == YES
+    assert answer_all(found, expected_divisor("linear", D_K, HEADS)) == NO
+    (one,) = find(found, expected)
+    assert one.places == [([0, 1], list(range(HEADS)))]
+    assert one.first.mask == "causal"
+
+
+def test_a_part_of_the_heads_is_told_apart():
+    """One wrong layer is enough for a no, and it is named first."""
+    q, k, _, p, _ = attend(ROOT, "float32")
+    p[:, 1] = attend(float(D_K), "float32")[3][:, 1]
+    found = apply_model(open_arrays(q, k, weights=p))
+    expected = expected_divisor("sqrt", D_K, HEADS)
+    assert answer_all(found, expected) == NO
+    wrong, right = find(found, expected)
+    assert (wrong.answer, right.answer) == (NO, YES)
+    assert wrong.places == [([1], list(range(HEADS)))]
+    assert wrong.hints == ("twice",)
+
+
+def test_an_error_of_seven_percent_needs_a_tolerance_below_it():
+    """What counts as the same is said by whoever asks."""
+    found = applied(1.07 * ROOT, "bfloat16", "weights")
+    expected = expected_divisor("sqrt", D_K, HEADS)
+    assert answer_all(found, expected, 0.01) == NO
+    assert answer_all(found, expected, 0.1) == YES
+
+
+def test_without_evidence_nothing_is_told():
+    """Queries and keys alone have no heads of which anything is said."""
+    q, k, *_ = attend(ROOT, "float32")
+    found = apply_model(open_arrays(q, k))
+    assert found.heads == ()
+    assert answer_all(found, expected_divisor("sqrt", D_K, HEADS)) == UNTOLD

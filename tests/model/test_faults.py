@@ -1,0 +1,171 @@
+"""Sampled data with known faults comes back with the right diagnosis."""
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.model.diagnosis import diagnose, state_of
+from montecarlo.model.head_quantities import HeadEstimate
+from montecarlo.model.observing import observe_model
+from montecarlo.model.opening import open_arrays
+
+D_K, SEQUENCES, TOKENS = 32, 48, 64
+#: What a fault alone adds to the variance of q·k, as a part of it.
+SIZE = 0.2
+FAULTS = ("entries", "anisotropy", "mean_q", "mean_k", "correlation")
+#: Each interval misses on a side with this probability: 80 of them, once in 10,000.
+RATE = 6e-7
+ROOT_D = float(np.sqrt(D_K))
+
+
+def sampled(faults, seed=1):
+    """Draw queries and keys with faults, each of the size that adds 20 %."""
+    rng = np.random.default_rng(seed)
+    shape = (SEQUENCES, TOKENS, D_K)
+    q, noise = rng.normal(size=shape), rng.normal(size=shape)
+    rho = np.sqrt(SIZE) if "correlation" in faults else 0.0
+    k = rho * q + np.sqrt(1.0 - rho**2) * noise
+    if "anisotropy" in faults:
+        # half of the variances 1 + a, half 1 - a: tr Σ² = d (1 + a²)
+        away = np.sqrt(SIZE) * np.repeat([1.0, -1.0], D_K // 2)
+        q, k = (x * np.sqrt(1.0 + away) for x in (q, k))
+    if "entries" in faults:
+        q = q * np.sqrt(1.0 + SIZE)
+    scale = np.sqrt(1.0 + SIZE) if "entries" in faults else 1.0
+    if "mean_q" in faults:
+        q = q + scale * np.sqrt(SIZE)  # relative to the entries' own variance
+    if "mean_k" in faults:
+        k = k + np.sqrt(SIZE)
+    return q, k
+
+
+def diagnosed(faults, seed=1):
+    """Return a sampled head's diagnosis and quantities."""
+    model = open_arrays(*sampled(faults, seed), axes=("sequence", "token", "d"))
+    (view,) = observe_model(model, ROOT_D).heads
+    return view
+
+
+@pytest.mark.parametrize(
+    "faults", [(), *combinations(FAULTS, 1), *combinations(FAULTS, 2)]
+)
+def test_planted_faults_are_named(faults):
+    """What is planted fails, nothing else does, and each part has its size."""
+    view = diagnosed(faults)
+    failing = {fault.name for fault in view.diagnosis.failing}
+    # keys like the query at its own place make pairs of a sequence more alike, by
+    # 1/TOKENS of what they do there
+    assert failing - {"sequence"} == set(faults)
+    if "correlation" not in faults:
+        assert "sequence" not in failing
+    for fault in view.diagnosis.faults:
+        planted = 1.0 + SIZE * (fault.name in faults)
+        if fault.name == "sequence":
+            continue
+        low, high = fault.factor.interval(RATE)
+        assert low <= planted <= high, fault.name
+        # 20 % is told from nothing, and from 40 %
+        assert high - low < 0.95 * SIZE, fault.name
+
+
+@pytest.mark.parametrize("larger", ["entries", "mean_k"])
+def test_the_worst_fault_comes_first(larger):
+    """Of two faults the larger one is named first, whichever it is."""
+    q, k = sampled(("entries", "mean_k"))
+    q, k = (3.0 * q, k) if larger == "entries" else (q, k + 1.0)
+    model = open_arrays(q, k, axes=("sequence", "token", "d"))
+    faults = observe_model(model, ROOT_D).heads[0].diagnosis.faults
+    assert faults[0].name == larger
+    assert faults[0].size > faults[1].size > faults[-1].size
+
+
+def test_clean_data_are_clean():
+    """Without a fault no assumption fails, and the divisor leaves rows balanced."""
+    view = diagnosed(())
+    assert {f.verdict for f in view.diagnosis.faults} == {Verdict.SUPPORTED}
+    assert view.diagnosis.state == "balanced"
+    low, high = view.found["scaled_row_variance"].interval(RATE)
+    assert low < 1.0 < high
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_parts_have_their_planted_size(name):
+    """The part of the variance itself is found, in its own unit."""
+    view = diagnosed((name,))
+    if name == "correlation":
+        part, planted = view.found["diagonal_excess"], np.sqrt(SIZE) * D_K
+    elif name == "entries":
+        part, planted = view.found["part_entries"], (1.0 + SIZE) * D_K
+    else:
+        part, planted = view.found[f"part_{name}"], SIZE * D_K
+    low, high = part.interval(RATE)
+    assert low <= planted <= high
+
+
+def test_softmax_sees_means_of_queries_alone():
+    """A mean of keys is a constant of each row: the within-row variance stays."""
+    clean, of_q, of_k = (diagnosed(f) for f in ((), ("mean_q",), ("mean_k",)))
+    row = [v.found["score_row_variance"] for v in (clean, of_q, of_k)]
+    assert row[1].value / row[0].value == pytest.approx(1.0 + SIZE, rel=0.06)
+    assert row[2].value / row[0].value == pytest.approx(1.0, rel=0.03)
+    assert of_k.found["score_invisible_variance"].value > 5.0
+
+
+def test_dependence_shows_against_other_keys():
+    """A key like its query takes weight; keys of other sequences show it."""
+    for faults, dependent in (((), False), (("correlation",), True)):
+        found = diagnosed(faults).found
+        for name, sign in (("entropy", -1), ("weight_max", 1), ("effective_keys", -1)):
+            low, high = found[f"{name}_dependence"].interval(RATE)
+            side = (low > 0.0) - (high < 0.0)
+            assert side == (sign if dependent else 0), name
+
+
+@pytest.mark.parametrize(
+    ("scale", "state"),
+    [(0.1, "flat"), (1.0, "balanced"), (2.5, "peaked"), (40.0, "saturated")],
+)
+def test_state_follows_the_spread(scale, state):
+    """More spread makes rows of weights from flat to saturated."""
+    q, k = sampled(())
+    model = open_arrays(q * scale, k, axes=("sequence", "token", "d"))
+    assert observe_model(model, ROOT_D).heads[0].diagnosis.state == state
+
+
+def test_saturated_is_half_of_the_rows():
+    """By the border of the claims, however large the mean of the largest weights is."""
+    found = {
+        name: HeadEstimate(value, value, math.nan, 1)
+        for name, value in (
+            ("effective_share", 0.1),
+            ("weight_max", 0.93),
+            ("saturated_rows", 0.4),
+        )
+    }
+    assert state_of(found) == "peaked"
+    found["saturated_rows"] = found["saturated_rows"]._replace(value=0.5)
+    assert state_of(found) == "saturated"
+
+
+def test_unknown_errors_decide_nothing():
+    """With sequences enough, an error that cannot be found is not taken for none."""
+    unknown = HeadEstimate(1.0, math.nan, math.nan, 6)
+    found = {"factor_correlation": unknown, "effective_share": unknown}
+    found |= {"weight_max": unknown, "saturated_rows": unknown}
+    (fault,) = diagnose(found).faults
+    assert fault.verdict is Verdict.UNDECIDED
+    found["factor_correlation"] = unknown._replace(n_groups=4)
+    (fault,) = diagnose(found).faults
+    assert fault.verdict is Verdict.SUPPORTED
+
+
+def test_one_sequence_says_nothing_of_sequences():
+    """Whether keys of a sequence are its own kind needs another to be compared with."""
+    q, k = sampled(("correlation",))
+    model = open_arrays(q[:1], k[:1], axes=("sequence", "token", "d"))
+    (view,) = observe_model(model, ROOT_D).heads
+    assert "sequence" not in {fault.name for fault in view.diagnosis.faults}
+    assert "sequence" in {fault.name for fault in diagnosed(()).diagnosis.faults}

@@ -1,0 +1,234 @@
+"""Quantities of a head against the same ones written out, pair by pair."""
+
+import numpy as np
+import pytest
+
+from montecarlo.model import observe
+from montecarlo.model.head_quantities import PARTS
+from montecarlo.model.head_sums import MOST_ROWS, group_of
+from montecarlo.model.observing import ALL, observe_model, tidy
+from montecarlo.model.opening import open_files
+
+AXES = ("sequence", "layer", "head", "token", "d")
+SHAPE = (6, 2, 3, 20, 5)
+
+
+def arrays(seed, shape=SHAPE, key_heads=None):
+    """Return queries and keys with means, anisotropy, and something in common."""
+    rng = np.random.default_rng(seed)
+    d_k = shape[-1]
+    shared = rng.normal(size=(shape[0], 1, 1, 1, d_k))
+    q = rng.normal(size=shape) * np.linspace(0.5, 2.0, d_k) + shared + 3.0
+    key_shape = (*shape[:2], key_heads or shape[2], *shape[3:])
+    k = rng.normal(size=key_shape) * np.linspace(2.0, 0.1, d_k) + 0.7 * shared - 1.0
+    return q, k
+
+
+def values(frame, layer, head):
+    """Return a head's values by quantity."""
+    rows = frame[(frame["layer"] == layer) & (frame["head"] == head)]
+    return dict(zip(rows["quantity"], rows["value"], strict=True))
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Queries and keys of the identity's tests."""
+    return arrays(1)
+
+
+def test_parts_are_the_variance_of_any_pair(data):
+    """Four parts add up to the variance over all pairs of any query with any key."""
+    q, k = data
+    found = values(observe(q, k), 1, 2)
+    scores = q[:, 1, 2].reshape(-1, 5) @ k[:, 1, 2].reshape(-1, 5).T
+    total = sum(found[f"part_{name}"] for name in PARTS[:4])
+    assert total == pytest.approx(scores.var(), rel=1e-12)
+    assert total != pytest.approx(scores.var(ddof=1), rel=1e-12)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_all_parts_are_the_variance_that_is_seen(data, causal):
+    """With those of sequence and mask the parts add up to what attention forms."""
+    q, k = data
+    found = values(observe(q, k, causal=causal), 0, 1)
+    scores = q[:, 0, 1] @ k[:, 0, 1].transpose(0, 2, 1)
+    seen = np.tril(np.ones(scores.shape[1:], dtype=bool)) if causal else True
+    pairs = scores[np.broadcast_to(seen, scores.shape)]
+    assert found["score_variance"] == pytest.approx(pairs.var(), rel=1e-12)
+    total = sum(found[f"part_{name}"] for name in PARTS)
+    assert total == pytest.approx(pairs.var(), rel=1e-12)
+    assert (found["part_mask"] != 0.0) == causal
+    unmasked = found["part_sequence"] + sum(found[f"part_{n}"] for n in PARTS[:4])
+    assert unmasked == pytest.approx(scores.var(), rel=1e-12)
+
+
+def test_one_sequence_has_no_part_of_its_own():
+    """Of one sequence, any pair is a pair of the sequence: the part is rounding."""
+    q, k = arrays(2)
+    found = values(observe(q[:1], k[:1]), 0, 0)
+    assert abs(found["part_sequence"]) < 1e-12 * found["score_variance"]
+
+
+def test_numbers_far_from_zero_keep_the_identity():
+    """Means a million times the spread leave the parts exact."""
+    q, k = arrays(3)
+    found = values(observe(q + 1e6, k), 0, 0)
+    near = values(observe(q, k), 0, 0)
+    for name in ("part_entries", "part_anisotropy", "part_mean_k"):
+        assert found[f"{name}"] == pytest.approx(near[name], rel=1e-6)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_rows_are_as_written_out(data, causal):
+    """Variance, invisible part, entropy and Jacobian agree with plain softmax."""
+    q, k = data
+    found = values(observe(q, k, causal=causal, divisor=2.0), 1, 0)
+    spreads, entropies, norms, centres, sizes = [], [], [], [], []
+    for one_q, one_k in zip(q[:, 1, 0], k[:, 1, 0], strict=True):
+        for i, row in enumerate(one_q @ one_k.T):
+            seen = row[: i + 1] if causal else row
+            centres += [seen.mean()] * len(seen)
+            if len(seen) == 1:
+                continue
+            spreads.append(seen.var(ddof=1))
+            p = np.exp(seen / 2.0 - (seen / 2.0).max())
+            p /= p.sum()
+            entropies.append(-(p * np.log(np.where(p > 0.0, p, 1.0))).sum())
+            norms.append(np.linalg.norm(np.diag(p) - np.outer(p, p)))
+            sizes.append(len(seen))
+    assert found["score_row_variance"] == pytest.approx(np.mean(spreads))
+    assert found["score_invisible_variance"] == pytest.approx(np.var(centres))
+    assert found["unit_divisor"] == pytest.approx(np.sqrt(np.mean(spreads)))
+    assert found["scaled_row_variance"] == pytest.approx(np.mean(spreads) / 4.0)
+    assert found["entropy"] == pytest.approx(np.mean(entropies))
+    assert found["jacobian_frobenius"] == pytest.approx(np.mean(norms))
+    share = np.mean(np.exp(entropies) / np.array(sizes))
+    assert found["effective_share"] == pytest.approx(share)
+
+
+def test_diagonal_is_set_against_the_rest(data):
+    """The excess of the diagonal is its mean less that of the other pairs."""
+    q, k = data
+    found = values(observe(q, k), 0, 2)
+    scores = q[:, 0, 2] @ k[:, 0, 2].transpose(0, 2, 1)
+    own = np.eye(scores.shape[1], dtype=bool)
+    excess = scores[:, own].mean() - scores[:, ~own].mean()
+    assert found["diagonal_excess"] == pytest.approx(excess)
+    assert found["diagonal_mean"] == pytest.approx(scores[:, own].mean())
+
+
+def test_heads_of_keys_are_shared():
+    """With fewer heads of keys, neighbouring heads of queries share one."""
+    q, k = arrays(4, (6, 1, 4, 12, 5), key_heads=2)
+    shared = observe(q, k)
+    repeated = observe(q, np.repeat(k, 2, axis=2))
+    assert shared.equals(repeated)
+    assert not observe(q, np.tile(k, (1, 1, 2, 1, 1))).equals(repeated)
+
+
+@pytest.mark.parametrize("order", [(3, 0, 4, 2, 1), (4, 2, 3, 1, 0)])
+def test_axes_are_taken_by_name(data, order):
+    """The order of axes makes no difference where their names are given."""
+    q, k = data
+    turned = [np.transpose(array, order) for array in (q, k)]
+    named = tuple(AXES[place] for place in order)
+    assert observe(*turned, axes=named).equals(observe(q, k))
+    swapped = tuple({"head": "layer", "layer": "head"}.get(n, n) for n in AXES)
+    assert not observe(q, k, axes=swapped).equals(observe(q, k))
+
+
+def test_all_heads_are_averaged(data):
+    """The rows of all heads are means over heads, and each quantity stands once."""
+    frame = observe(*data)
+    assert not frame.duplicated(["layer", "head", "quantity"]).any()
+    each = frame[frame["layer"] != ALL].groupby("quantity")["value"].mean()
+    overall = frame[frame["layer"] == ALL].set_index("quantity")["value"]
+    assert np.allclose(overall, each[overall.index], equal_nan=True)
+
+
+def test_few_sequences_give_no_interval(data):
+    """Four sequences describe themselves; five give intervals."""
+    q, k = data
+    assert observe(q[:4], k[:4])["std_error"].isna().all()
+    assert observe(q[:5], k[:5])["std_error"].notna().any()
+
+
+def test_keys_of_others_are_drawn_by_the_seed(data):
+    """The same seed draws the same keys, and the few rows of a spectral norm; one
+    sequence has no others.
+    """
+    first, again, other = (observe(*data, seed=seed) for seed in (1, 1, 2))
+    assert first.equals(again)
+    changed = first["value"].ne(other["value"]) & first["value"].notna()
+    names = first["quantity"][changed]
+    assert len(names)
+    assert names.str.contains("permuted|dependence|spectral").all()
+    alone = observe(data[0][:1], data[1][:1])["quantity"]
+    assert not alone.str.contains("permuted").any()
+
+
+def test_errors_are_exact_beside_a_large_sequence():
+    """Leaving one out is not taking it off: what is left would be lost beside it."""
+    q, k = arrays(7, (6, 1, 1, 20, 5))
+    q[0] *= 1e6
+    frame = observe(q, k)
+    (found,) = frame["std_error"][
+        (frame["layer"] != ALL) & frame["quantity"].eq("mean_norm_k")
+    ]
+    means = [np.delete(k, one, 0).mean(axis=(0, 1, 2, 3)) for one in range(6)]
+    norms = np.linalg.norm(means, axis=1)
+    bias = 5 * (norms.mean() - np.linalg.norm(k.mean(axis=(0, 1, 2, 3))))
+    assert found == pytest.approx(np.hypot(np.sqrt(5) * norms.std(), bias), rel=1e-9)
+    (found,) = frame["std_error"][
+        (frame["layer"] != ALL) & frame["quantity"].eq("entry_variance_q")
+    ]
+    left_out = [np.delete(q, one, 0)[:, 0, 0].reshape(-1, 5) for one in range(6)]
+    variances = np.array([x.var(axis=0).mean() for x in left_out])
+    bias = 5 * (variances.mean() - q.reshape(-1, 5).var(axis=0).mean())
+    assert found == pytest.approx(np.hypot(np.sqrt(5) * variances.std(), bias), 1e-6)
+
+
+def test_diagonal_is_compared_within_its_sequences(tmp_path):
+    """Sequences whose keys are others have no diagonal, and no part in what it is
+    compared with.
+    """
+    paths = []
+    for number, tokens in enumerate((16, 12, 12, 12, 12, 12)):
+        q, k = arrays(number, (1, 1, 1, 16, 4))
+        paths.append(tmp_path / f"{number}.npz")
+        np.savez(paths[-1], q=q, k=k[..., :tokens, :] + number)
+    alone = values(observe(*arrays(0, (1, 1, 1, 16, 4))), 0, 0)
+    (tmp_path / "scratch").mkdir()
+    model = open_files(paths, tmp_path / "scratch")
+    found = values(tidy(observe_model(model, 2.0)), 0, 0)
+    assert found["diagonal_excess"] == pytest.approx(alone["diagonal_excess"], rel=1e-9)
+
+
+def test_rows_have_no_rhythm():
+    """Rows of a long sequence are drawn: every second one being another is seen."""
+    q, k = arrays(8, (1, 1, 1, 2 * MOST_ROWS - 1, 3))
+    q[..., ::2, :] *= 20.0
+    found = values(observe(q, k), 0, 0)["weight_max"]
+    scores = q[0, 0, 0] @ k[0, 0, 0].T / np.sqrt(3.0)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    largest = (weights / weights.sum(axis=1, keepdims=True)).max(axis=1)
+    every, odd = largest.mean(), largest[::2].mean()
+    # five standard errors of a mean of so many; far from that of either half
+    assert abs(found - every) < 5.0 * largest.std() / np.sqrt(MOST_ROWS)
+    assert abs(odd - every) > 5.0 * largest.std() / np.sqrt(MOST_ROWS)
+
+
+def test_groups_are_even():
+    """Each group has as many sequences as another, up to one."""
+    sizes = np.bincount([group_of(i, 130) for i in range(130)])
+    assert len(sizes) == 64
+    assert set(sizes) == {2, 3}
+
+
+def test_long_sequences_are_cut_into_blocks(monkeypatch):
+    """Blocks of rows change nothing but rounding; rows of softmax are drawn once."""
+    q, k = arrays(5, (2, 1, 1, MOST_ROWS + 40, 3))
+    whole = observe(q, k)["value"]
+    monkeypatch.setattr("montecarlo.model.head_sums.BLOCK", 1000)
+    parts = observe(q, k)["value"]
+    assert np.allclose(whole, parts, rtol=1e-10, atol=1e-12, equal_nan=True)

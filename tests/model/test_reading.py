@@ -1,0 +1,280 @@
+"""Attention weights and outputs beside queries and keys: what is read, and refused."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from montecarlo.cli.observe import main
+from montecarlo.errors import InputError
+from montecarlo.model.heads import COLUMNS, applied_scale, apply_model
+from montecarlo.model.opening import open_files
+
+SHAPE = (6, 2, 4, 24, 8)
+DIVISOR = 8.0**0.5
+
+
+def arrays(key_heads=4):
+    """Return queries, keys, values, weights and outputs of a small model."""
+    rng = np.random.default_rng(2)
+    q = rng.normal(size=SHAPE).astype(np.float32)
+    k, v = (
+        rng.normal(size=(*SHAPE[:2], key_heads, *SHAPE[3:])).astype(np.float32)
+        for _ in "kv"
+    )
+    shared = SHAPE[2] // key_heads
+    keys, values = (np.repeat(x, shared, axis=2) for x in (k, v))
+    e = np.exp(q @ np.swapaxes(keys, -1, -2) / DIVISOR)
+    p = (e / e.sum(axis=-1, keepdims=True)).astype(np.float32)
+    return {"q": q, "k": k, "v": v, "weights": p, "outputs": p @ values}
+
+
+def some(given, *names):
+    """Return some of the arrays."""
+    return {name: given[name] for name in names}
+
+
+def require_divisor(frame, divisor=DIVISOR):
+    """Make sure that every head has the divisor, up to what float32 leaves."""
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame["implied_divisor"].to_numpy() == pytest.approx(divisor, rel=1e-6)
+    assert set(frame["nearest"]) == {"sqrt(d_k)"}
+
+
+@pytest.mark.parametrize("key_heads", [4, 2, 1])
+@pytest.mark.parametrize("names", [("weights",), ("v", "outputs")])
+def test_arrays_in_hand(key_heads, names):
+    """Several heads of queries may share one of keys, and its values."""
+    given = arrays(key_heads)
+    frame = applied_scale(given["q"], given["k"], **some(given, *names))
+    assert len(frame) == 8
+    assert set(frame["source"]) == {"weights" if "weights" in names else "outputs"}
+    require_divisor(frame)
+
+
+def test_the_last_queries_alone():
+    """Fewer queries than keys are the last ones, as where a model generates."""
+    given = arrays()
+    e = np.exp(given["q"] @ np.swapaxes(given["k"], -1, -2) / DIVISOR)
+    e *= np.tri(24)
+    given["weights"] = e / e.sum(axis=-1, keepdims=True)
+    frame = applied_scale(
+        given["q"][..., -9:, :], given["k"], weights=given["weights"][..., -9:, :]
+    )
+    require_divisor(frame)
+    assert set(frame["mask"]) == {"causal"}
+
+
+@pytest.mark.parametrize("source", ["weights", "outputs"])
+def test_a_mask_that_is_aligned_at_the_start_is_told(source):
+    """Where there are more keys than queries, two masks are called causal."""
+    given = arrays()
+    e = np.exp(given["q"][..., :9, :] @ np.swapaxes(given["k"], -1, -2) / DIVISOR)
+    e *= np.tri(9, 24)
+    p = e / e.sum(axis=-1, keepdims=True)
+    made = {"weights": p} if source == "weights" else {"v": given["v"]}
+    if source == "outputs":
+        made["outputs"] = p @ given["v"]
+    frame = applied_scale(given["q"][..., :9, :], given["k"], **made)
+    require_divisor(frame)
+    assert set(frame["mask"]) == {"causal_start"}
+
+
+@pytest.mark.parametrize("source", ["weights", "outputs"])
+def test_more_queries_than_keys(source):
+    """As between two sequences; no query is without a key."""
+    given = arrays()
+    keys, values = given["k"][..., :9, :], given["v"][..., :9, :]
+    e = np.exp(given["q"] @ np.swapaxes(keys, -1, -2) / DIVISOR)
+    p = e / e.sum(axis=-1, keepdims=True)
+    made = (
+        {"weights": p} if source == "weights" else {"v": values, "outputs": p @ values}
+    )
+    frame = applied_scale(given["q"], keys, **made)
+    require_divisor(frame)
+    assert set(frame["mask"]) == {"none"}
+
+
+def write(tmp_path, kind, given):
+    """Write arrays to files of a kind; returns their paths."""
+    if kind == "npz":
+        np.savez(tmp_path / "all.npz", **given)
+        return [tmp_path / "all.npz"]
+    paths = []
+    for name, array in given.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        paths.append(tmp_path / f"{name}.npy")
+    return paths
+
+
+@pytest.mark.parametrize("kind", ["npz", "npy"])
+@pytest.mark.parametrize("names", [("weights",), ("v", "outputs")])
+def test_files(tmp_path, kind, names):
+    """An archive, or three or four files of one array, give what arrays in hand do."""
+    given = arrays()
+    paths = write(tmp_path, kind, some(given, "q", "k", *names))
+    (tmp_path / "scratch").mkdir()
+    found = apply_model(open_files(paths, tmp_path / "scratch"))
+    expected = applied_scale(given["q"], given["k"], **some(given, *names))
+    assert [one.scale for one in found.heads] == list(expected["implied_scale"])
+
+
+def test_arrays_of_an_archive_by_name(tmp_path):
+    """Names as other programs give them."""
+    given = arrays()
+    np.savez(
+        tmp_path / "other.npz", query=given["q"], key=given["k"], probs=given["weights"]
+    )
+    (tmp_path / "scratch").mkdir()
+    model = open_files(
+        [tmp_path / "other.npz"],
+        tmp_path / "scratch",
+        names="query, key, weights=probs",
+    )
+    assert model.source == "weights"
+    assert model.unread == []
+
+
+def test_arrays_that_are_not_read_are_told(tmp_path):
+    """One of another name, and values without the outputs they are to be seen in."""
+    given = arrays()
+    for number in (1, 2):
+        held = {**some(given, "q", "k", "v"), "probs": given["weights"]}
+        np.savez(tmp_path / f"{number}.npz", **held)
+    (tmp_path / "scratch").mkdir()
+    model = open_files(sorted(tmp_path.glob("*.npz")), tmp_path / "scratch")
+    assert (model.source, sorted(model.unread)) == (None, ["probs", "v"])
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ("query", "must name q and k"),
+        ("query,key,probs", "must be those of q and of k, and then weights=NAME"),
+        ("query,key,p=probs", "must be those of q and of k, and then weights=NAME"),
+        ("query,key,weights=", "must be those of q and of k, and then weights=NAME"),
+        ("q=a,q=b", "must be those of q and of k"),
+        ("query,key,weights=probs", "must hold an array query"),
+    ],
+)
+def test_bad_names_are_refused(tmp_path, names, message):
+    """What is no list of names, or names nothing."""
+    np.savez(tmp_path / "all.npz", **arrays())
+    (tmp_path / "scratch").mkdir()
+    with pytest.raises(InputError, match=message):
+        open_files([tmp_path / "all.npz"], tmp_path / "scratch", names=names)
+
+
+def bad_arrays():
+    """Yield what is wrong, arrays, and the message."""
+    given = arrays()
+    q, k = given["q"], given["k"]
+    yield {"q": q, "k": k}, "must be given, got neither"
+    yield {"q": q, "k": k, "v": given["v"]}, "must be given, got neither"
+    negative = given["weights"].copy()
+    negative[1, 0, 2, 3, 4] = -0.5
+    yield {"q": q, "k": k, "weights": negative}, "at least 0, got -0.5 in layer 0"
+    missing = given["weights"].copy()
+    missing[0, 1, 2, 3, 4] = np.nan
+    told = "weights must be finite, got nan at sequence 0, layer 1, head 2, token 3"
+    yield {"q": q, "k": k, "weights": missing}, told
+    yield {"q": q, "k": k, "weights": given["weights"][..., :-1]}, "must have 24 along"
+    yield {"q": q, "k": k, "weights": given["weights"][..., :-1, :]}, "must have 24 alo"
+    yield (
+        {"q": q, "k": k, "weights": given["weights"][:, :1]},
+        "agree along the axis 'layer'",
+    )
+    yield {"q": q, "k": k, "weights": given["weights"][0]}, "must have the axes"
+    yield {"q": q, "k": k, "weights": np.ones(SHAPE, int)}, "floating-point numbers"
+    yield (
+        {"q": q, "k": k, "v": given["v"], "outputs": given["outputs"][..., :-1]},
+        "agree along the axis 'd', got 8 and 7: outputs are those of each head",
+    )
+    yield (
+        {"q": q, "k": k, "v": given["v"][..., :-1, :], "outputs": given["outputs"]},
+        "must have 24 along the axis 'token', as the keys",
+    )
+
+
+@pytest.mark.parametrize(("given", "message"), list(bad_arrays()))
+def test_bad_arrays_are_refused(given, message):
+    """What does not fit queries and keys, or is no weight."""
+    with pytest.raises(InputError, match=message):
+        applied_scale(**given)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_other_numbers_of_npy_files_are_refused(tmp_path, count):
+    """Two, three or four."""
+    paths = []
+    for number in range(count):
+        np.save(tmp_path / f"{number}.npy", arrays()["q"])
+        paths.append(tmp_path / f"{number}.npy")
+    with pytest.raises(InputError, match=f"must be two, .* got {count}"):
+        open_files(paths, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """An archive with weights, one with outputs, and one with neither."""
+    folder, given = tmp_path_factory.mktemp("written"), arrays()
+    np.savez(folder / "weights.npz", **some(given, "q", "k", "weights"))
+    np.savez(folder / "outputs.npz", **some(given, "q", "k", "v", "outputs"))
+    np.savez(folder / "neither.npz", **some(given, "q", "k"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("file", "options", "status", "line"),
+    [
+        ("weights", [], 0, "scores divided by sqrt(d_k) = 2.828? yes"),
+        ("weights", ["--expect", "sqrt"], 0, "sqrt(d_k) = 2.828? yes"),
+        ("outputs", ["--expect", "2.828427"], 0, "divided by 2.82843? yes"),
+        ("weights", ["--expect", "linear"], 1, "d_k = 8? no"),
+        ("weights", ["--expect", "2.9", "--rtol", "0.05"], 0, "2.9? yes"),
+        ("weights", ["--expect", "2.9"], 1, "2.9? no"),
+        ("neither", ["--expect", "sqrt"], 4, "cannot be told from queries and keys"),
+        ("neither", [], 0, "about as large as entries of variance 1"),
+    ],
+)
+def test_the_answer_is_the_first_line(  # noqa: PLR0917
+    tmp_path, capsys, written, file, options, status, line
+):
+    """With the exit status that says the same, if it was asked."""
+    output = ["--output", str(tmp_path / "out")]
+    assert main([str(written / f"{file}.npz"), *options, *output]) == status
+    shown = capsys.readouterr().out
+    assert line in "".join(shown.splitlines(keepends=True)[:2])
+    assert (tmp_path / "out" / "applied-scale.csv").exists() == (file != "neither")
+
+
+def test_json_and_table(tmp_path, capsys, written):
+    """One object: the answer, and per head the scale, its interval and the nearest."""
+    output = ["--output", str(tmp_path / "out"), "--json"]
+    assert main([str(written / "weights.npz"), *output]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["answer"] == "yes"
+    assert len(told["heads"]) == 8
+    table = pd.read_csv(tmp_path / "out" / "applied-scale.csv")
+    for head, row in zip(told["heads"], table.to_dict("records"), strict=True):
+        assert head["ci_low"] < head["implied_scale"] < head["ci_high"]
+        for name in ("layer", "head", "implied_scale", "ci_low", "ci_high", "nearest"):
+            assert head[name] == row[name]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--expect", "root"], "expect must be one of"),
+        (["--expect", "-1"], "expect must be"),
+        (["--expect", "nan"], "expect must be"),
+        (["--rtol", "0"], "rtol must be a number between 0 and 1"),
+        (["--rtol", "some"], "rtol must be a number"),
+    ],
+)
+def test_bad_options_are_refused(tmp_path, capsys, written, options, message):
+    """Before anything is read."""
+    output = ["--output", str(tmp_path / "out")]
+    assert main([str(written / "weights.npz"), *options, *output]) == 2
+    assert message in capsys.readouterr().err

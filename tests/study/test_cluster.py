@@ -1,0 +1,553 @@
+"""Clusters: a real scheduler and real workers on loopback, some of which are killed.
+
+Started by the commands of docs/cluster.md.
+"""
+
+import contextlib
+import http.client
+import json
+import logging
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import dask.config
+import psutil
+import pytest
+from cryptography import x509
+from distributed import Security
+
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.recording import write_results
+from montecarlo.claims.running import Study, run_study
+from montecarlo.cli.report import main
+from montecarlo.errors import UnfinishedError
+from montecarlo.study import cluster
+from montecarlo.study.certificates import make_certificate
+from montecarlo.study.cluster import ready, require_alike, run_checked
+from montecarlo.study.executors import make_executor
+from montecarlo.study.folder import file_hash, files_of
+from montecarlo.study.presets import Block, Grid
+from montecarlo.study.tasks import finish
+
+ROOT = Path(__file__).parents[2]
+#: Pairs, rows, a planted key, a projection, number formats and tails, in a few seconds.
+GRID = Grid(
+    d_k=(16, 64),
+    n_keys=(32, 128),
+    distributions=("laplace",),
+    distribution_d_k=(16,),
+    distribution_n_keys=(32,),
+    blocks=(
+        Block((16,), (32,), pairs=False, dependence="planted(0.5)"),
+        Block(
+            (16,), initialisation="init(kind=he_normal,norm=layer,shape=full,width=32)"
+        ),
+        Block((16,), (32,), pairs=False, formats=True),
+    ),
+    tails=((16, 4),),
+    first=32,
+    most=64,
+)
+#: Small batches: more moments to be killed at.
+BATCH = 4
+#: Another kind of processor, as far as OpenBLAS knows.
+OTHER_KERNEL = {"OPENBLAS_CORETYPE": "Nehalem"}
+FINGERPRINT = {"montecarlo": "1.0", "numpy": "2.0", "kernel": "Zen"}
+#: Seconds in which an interrupted command ends where nothing else is at work.
+PROMPT = 2.0
+
+
+def study_hashes(executor, folder, advance=lambda *_: None):
+    """The hashes of what a study comes to, by file."""
+    study = Study(read_catalogue(), GRID, 3, batch=BATCH)
+    write_results(run_study(study, executor, advance), folder)
+    return {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+
+
+def start(folder, *arguments, **environment):
+    """Start a part of a cluster in a process of its own."""
+    with (folder / "log.txt").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+            [sys.executable, "-m", "dask", *map(str, arguments)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            stdout=log,
+            stderr=log,
+        )
+
+
+@contextlib.contextmanager
+def ended(process):
+    """End a process, and those that it started, at the end of a block."""
+    try:
+        yield process
+    finally:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            family = psutil.Process(process.pid).children(recursive=True)
+            for one in [*family, process]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    one.kill()
+        process.wait()
+
+
+def slowness():
+    """How many times longer things take here now, by what else the machine does."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    while time.process_time() - cpu < 0.3:
+        pass
+    return max(1.0, (time.perf_counter() - wall) / 0.3)
+
+
+def wait_until(said, seconds=60):
+    """Wait for something to hold."""
+    until = time.monotonic() + seconds
+    while not said():
+        if time.monotonic() > until:
+            pytest.fail("waited in vain")
+        time.sleep(0.05)
+
+
+class Scheduler(NamedTuple):
+    """A scheduler: its address, how to start a worker of it, and its process."""
+
+    address: str
+    start_worker: Callable[..., subprocess.Popen]
+    process: subprocess.Popen
+
+
+@contextlib.contextmanager
+def running_scheduler(folder, *options):
+    """A scheduler without workers; its address, as it says it itself."""
+    file = folder / "scheduler.json"
+    plain = ("--no-dashboard", "--host", "127.0.0.1", *options)
+    with contextlib.ExitStack() as stack:
+
+        def begin(*arguments, **environment):
+            process = start(folder, *arguments, *plain, **environment)
+            return stack.enter_context(ended(process))
+
+        process = begin("scheduler", "--port", 0, "--scheduler-file", file)
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"))
+        address = json.loads(file.read_text())["address"]
+        worker = ("worker", address, "--nthreads", 1, "--local-directory", folder)
+        yield Scheduler(address, partial(begin, *worker), process)
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Wait long for workers: on a busy machine they start slowly."""
+    monkeypatch.setattr(cluster, "PATIENCE", 60)
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """A scheduler that lets anybody in, as it is asked for."""
+    with running_scheduler(tmp_path) as found:
+        yield found._replace(address=f"insecure+{found.address}")
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The hashes of the study on one thread."""
+    with make_executor(1) as executor:
+        return study_hashes(executor, tmp_path_factory.mktemp("expected"))
+
+
+def has_workers(address, number):
+    """Whether a scheduler has so many workers; asked without counting on the code."""
+
+    def asked():
+        with make_executor(kind=address) as executor:
+            return executor.jobs == number
+
+    return asked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["threads", "processes", "dask"])
+def test_same_bytes_on_this_machine(expected, tmp_path, kind):
+    """Threads, processes and a cluster of this machine's own give the same bytes."""
+    with make_executor(2, kind) as executor:
+        assert executor.kind == kind
+        assert study_hashes(executor, tmp_path) == expected
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("--no-nanny",)], ids=["replaced", "gone"])
+def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, more):
+    """A worker that is killed in mid-run changes no byte: where a nanny watches over it
+    another takes its place, where none does the other worker does it all.
+    """
+    address, start_worker, _ = scheduler
+    first, _ = start_worker(*more), start_worker(*more)
+    wait_until(has_workers(address, 2))
+    # a nanny's last child is the worker
+    family = psutil.Process(first.pid).children(recursive=True)
+    victim = first.pid if more else family[-1].pid
+    killed_at = []
+
+    def advance(_point, finished, _wanted):
+        if finished and not killed_at:
+            os.kill(victim, signal.SIGKILL)
+            killed_at.append(time.monotonic())
+
+    output = tmp_path / "results"
+    output.mkdir()
+    with make_executor(kind=address) as executor:
+        assert executor.jobs == 2
+        assert study_hashes(executor, output, advance) == expected
+    assert killed_at
+    assert not psutil.pid_exists(victim) or more
+    if not more:
+        wait_until(has_workers(address, 2))
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_workers_is_found(scheduler):
+    """A task whose workers die again and again is named; others are done after it."""
+    address, start_worker, _ = scheduler
+    start_worker()
+    tasks = [(-n,) for n in range(8)]
+    with make_executor(kind=address) as executor:
+        ((_, killed),) = finish(executor, os._exit, [(1,)])
+        assert type(killed.exception()).__name__ == "KilledWorker"
+        found = dict(finish(executor, abs, tasks))
+        assert [found[task].result() for task in tasks] == list(range(8))
+
+
+@pytest.mark.slow
+def test_a_worker_with_other_bytes_is_refused(scheduler):
+    """A worker of another kind of processor is named, with what it has and what was
+    expected, also if it joins later.
+    """
+    address, start_worker, _ = scheduler
+    start_worker()
+    with make_executor(kind=address) as executor:
+        start_worker(**OTHER_KERNEL)
+        line = r"worker tcp://127.0.0.1:\d+ must have kernel .* got Nehalem"
+        tasks = ((0.1 + 1e-6 * n,) for n in range(600))
+        with pytest.raises(RuntimeError, match=line):
+            list(finish(executor, time.sleep, tasks))
+    with pytest.raises(RuntimeError, match=line):
+        make_executor(kind=address)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_ends_is_told(scheduler):
+    """When the scheduler goes in mid-run and stays away, the run ends with a line."""
+    address, start_worker, process = scheduler
+    start_worker()
+    tasks = ((0.05 + 1e-6 * n,) for n in range(99))
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        make_executor(kind=address) as executor,
+    ):
+        done = finish(executor, time.sleep, tasks)
+        next(done)
+        patch.setattr(cluster, "PATIENCE", 1)
+        process.kill()
+        with pytest.raises(UnfinishedError, match="must be a running Dask sched"):
+            list(done)
+
+
+def free_port():
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
+    """The command says in one line that nobody answers, and writes nothing."""
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    output = tmp_path / "output"
+    address = f"insecure+tcp://127.0.0.1:{free_port()}"
+    assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"montecarlo report: executor {address} must be a running")
+    assert logging.getLogger("distributed.client").level == logging.CRITICAL
+    assert list(files_of(output)) == []
+
+
+@pytest.fixture(params=["silent", "closing", "noisy"])
+def listener(request):
+    """The port of something that is no scheduler, and what it does."""
+    said = {"silent": None, "closing": b"", "noisy": b"HTTP/1.1 400 Bad Request"}
+    held = []
+
+    def serve(server):
+        with contextlib.suppress(OSError):  # the test has ended
+            while True:
+                connection, _ = server.accept()
+                held.append(connection)
+                if said[request.param] is not None:
+                    connection.sendall(said[request.param])
+                    connection.close()
+
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        thread = threading.Thread(target=serve, args=(server,), daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    for connection in held:
+        connection.close()
+
+
+@pytest.mark.slow
+def test_a_listener_that_is_no_scheduler(tmp_path, listener):
+    """It is waited for no longer than is said, and nothing is left of the attempt."""
+    code = (
+        "import sys; from montecarlo.study import cluster; cluster.PATIENCE = 2\n"
+        "from montecarlo.cli.report import main; sys.exit(main(sys.argv[1:]))"
+    )
+    address = f"insecure+tcp://127.0.0.1:{listener}"
+    started = time.monotonic()
+    done = subprocess.run(  # noqa: S603 - our own interpreter
+        [sys.executable, "-c", code, "--executor", address, "--output", "x"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"montecarlo report: executor {address} must be a running")
+    assert time.monotonic() - started < 8.0 * slowness()  # of which 3 are imports
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "70000", "9" * 30])
+@pytest.mark.parametrize("scheme", ["tls", "insecure+tcp"])
+def test_a_port_that_there_is_none_of(scheme, port, tmp_path, capsys):
+    """Refused as what was typed, before anything is waited for."""
+    address = f"{scheme}://127.0.0.1:{port}"
+    assert main(["--executor", address, "--output", str(tmp_path / "x")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "port of executor must lie between 1 and 65535" in line
+
+
+def ports(process):
+    """The TCP ports that a process and its children listen at."""
+    family = [process, *process.children(recursive=True)]
+    return {
+        one.laddr.port
+        for member in family
+        for one in member.net_connections("tcp")
+        if one.status == psutil.CONN_LISTEN
+    }
+
+
+def heard(port, context=None):
+    """What a port says to who connects, as any user of the machine can; a scheduler, a
+    nanny or a worker that lets one in says first who it is.
+    """
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+        plain.settimeout(1)
+        try:
+            if context is None:
+                return plain.recv(99)
+            with context.wrap_socket(plain) as encrypted:
+                return encrypted.recv(99)
+        except OSError:  # nothing comes, or the certificate is none of theirs
+            return b""
+
+
+def context_of(made):
+    """How a client with a certificate would connect."""
+    return made.get_connection_args("client")["ssl_context"]
+
+
+def asked(port, path):
+    """The status with which a port answers a request by HTTP; None: with nothing."""
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}")
+    try:
+        with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+#: What Dask answers by itself, and with bokeh.
+PATHS = ("/", "/health", "/metrics", "/statics/css/base.css", "/statics/js/x.js")
+PATHS += ("/info/main/workers.html", "/json/counts.json", "/proxy/1/localhost/x")
+PATHS += ("/status", "/workers", "/tasks", "/profile", "/individual-plots")
+
+
+@pytest.mark.slow
+def test_a_cluster_of_this_machine_tells_nothing(monkeypatch):
+    """Not by HTTP either: scheduler and worker have no page for other users, and no
+    dashboard where the library for it is there.
+    """
+    dashboard = ModuleType("distributed.dashboard.scheduler")
+    dashboard.connect = lambda *_, **__: pytest.fail("there is a dashboard")
+    monkeypatch.setitem(sys.modules, dashboard.__name__, dashboard)
+    monkeypatch.setattr("distributed.dashboard.scheduler", dashboard, raising=False)
+    with make_executor(1, "dask") as executor:
+        assert executor.submit(abs, -3).result() == 3
+        there = ports(psutil.Process())
+        found = {asked(port, path) for port in there for path in PATHS}
+    assert found == {404, None}
+
+
+def test_certificates_are_valid_if_the_clock_is_set_back():
+    """They begin a day ago: a worker that finds one of tomorrow never connects."""
+    pem, _ = make_certificate()
+    made = x509.load_pem_x509_certificate(pem.encode())
+    now = datetime.now(UTC)
+    assert now - made.not_valid_before_utc > timedelta(hours=23)
+    assert made.not_valid_after_utc - now > timedelta(days=300)
+
+
+@pytest.mark.slow
+def test_nobody_else_is_let_into_a_cluster_of_this_machine(tmp_path):
+    """No port of scheduler, nannies and workers answers another user.  A scheduler that
+    lets anybody in does, so that this can fail.
+    """
+    stranger = context_of(Security.temporary())
+    stranger.verify_mode = ssl.CERT_NONE  # who breaks in does not ask who is there
+    with make_executor(1, "dask") as executor:
+        assert executor.submit(abs, -3).result() == 3
+        there = ports(psutil.Process())
+        assert len(there) >= 3
+        assert {heard(n) for n in there} == {b""}
+        assert {heard(n, stranger) for n in there} == {b""}
+    with running_scheduler(tmp_path) as found:
+        assert heard(int(found.address.rpartition(":")[2]))
+
+
+def certificates(folder):
+    """Files with a new certificate and its key, as options and as configuration."""
+    folder.mkdir()
+    made, files = Security.temporary(), [folder / "cert.pem", folder / "key.pem"]
+    files[0].write_text(made.tls_client_cert)
+    files[1].write_text(made.tls_client_key)
+    cert, key = map(str, files)
+    options = ("--tls-ca-file", cert, "--tls-cert", cert, "--tls-key", key)
+    return options, configuration(cert, key)
+
+
+def configuration(cert, key):
+    """What Dask's configuration says of the certificates of a command."""
+    values = {"ca-file": cert, "client.cert": cert, "client.key": key}
+    return {f"distributed.comm.tls.{name}": value for name, value in values.items()}
+
+
+@pytest.mark.slow
+def test_a_scheduler_with_certificates(monkeypatch, tmp_path):
+    """With the certificates of Dask's configuration a cluster works; with none, or
+    with others, a line says what is wrong.
+    """
+    monkeypatch.setattr(cluster, "PATIENCE", 3)
+    options, ours = certificates(tmp_path / "ours")
+    _, others = certificates(tmp_path / "others")
+    with running_scheduler(tmp_path, *options) as found:
+        address = found.address
+        assert address.startswith("tls://")
+        with pytest.raises(UnfinishedError, match=r"certificates in .* got none"):
+            make_executor(kind=address)
+        with dask.config.set(others), pytest.raises(UnfinishedError) as caught:
+            make_executor(kind=address)
+        assert "\n" not in str(caught.value)
+        monkeypatch.setattr(cluster, "PATIENCE", 20)
+        found.start_worker()
+        with dask.config.set(ours), make_executor(kind=address) as executor:
+            assert executor.submit(abs, -3).result() == 3
+
+
+@pytest.mark.parametrize("where", ["nowhere.pem", ""])
+def test_certificates_that_are_not_there(tmp_path, where):
+    """A file of certificates that is missing, or none, is one line."""
+    file = str(tmp_path / where)
+    with (
+        dask.config.set(configuration(file, file)),
+        pytest.raises(UnfinishedError, match="must have readable certificates"),
+    ):
+        make_executor(kind="tls://127.0.0.1:1")
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers(monkeypatch, scheduler):
+    """A scheduler that has no workers is one line as well."""
+    monkeypatch.setattr(cluster, "PATIENCE", 2)
+    with pytest.raises(UnfinishedError, match="must have workers, none came within 2"):
+        make_executor(kind=scheduler.address)
+
+
+@pytest.mark.parametrize(
+    ("has", "message"),
+    [
+        ({**FINGERPRINT, "numpy": "1.9"}, "numpy 2.0 for the same bytes, got 1.9"),
+        ({"montecarlo": "1.0", "numpy": "2.0"}, "kernel Zen .* got none"),
+        (ModuleNotFoundError("No module"), "montecarlo 1.0 .* got ModuleNotFoundError"),
+    ],
+)
+def test_unlike_workers_are_named(has, message):
+    """Of several workers, the one that is different is named, with what it has."""
+    asked = {"tcp://a:1": FINGERPRINT, "tcp://b:2": has, "tcp://c:3": FINGERPRINT}
+    with pytest.raises(RuntimeError, match=f"worker tcp://b:2 must have {message}"):
+        require_alike(asked, FINGERPRINT)
+    require_alike({"tcp://a:1": FINGERPRINT}, FINGERPRINT)
+
+
+def test_a_task_is_not_done_by_an_unlike_worker():
+    """What a worker is asked to do it does only if its bytes are those expected."""
+    assert run_checked(ready(), abs, -3) == 3
+    with pytest.raises(Exception, match="would give other bytes"):
+        run_checked({**ready(), "numpy": "0.0"}, pytest.fail, "done all the same")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "after"),
+    [("threads", 8), ("processes", 0), ("processes", 8), ("dask", 0), ("dask", 8)],
+)
+def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
+    """Ctrl-C, which a terminal sends to every process, while workers are starting and
+    in mid-run: within two seconds the command ends with status 130 and one line, and no
+    process is left.
+    """
+    arguments = f"-m montecarlo report --jobs 2 --executor {kind} --quiet --output"
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
+        [sys.executable, *arguments.split(), tmp_path / "output"],
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    with ended(process):
+        parent = psutil.Process(process.pid)
+        least = 0 if kind == "threads" else 3  # two workers, and the resource tracker
+        wait_until(lambda: len(parent.children(recursive=True)) >= least)
+        time.sleep(after)
+        slow = slowness()
+        family = parent.children(recursive=True)
+        begun = time.monotonic()
+        os.killpg(process.pid, signal.SIGINT)
+        _, complaint = process.communicate(timeout=60)
+        seconds = time.monotonic() - begun
+        assert process.returncode == 130, complaint
+        assert complaint.count("\n") == 1, complaint
+        assert complaint.startswith("montecarlo report: ")
+        # the farewell goes to and fro between processes that all wait for a core
+        assert seconds < PROMPT * (2.0 * slow - 1.0)
+        assert not psutil.wait_procs(family, timeout=5)[1]

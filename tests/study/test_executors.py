@@ -1,0 +1,299 @@
+"""Workers: how many, of what kind, and BLAS on one thread in each."""
+
+import errno
+import importlib.util
+import itertools
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from multiprocessing.context import SpawnProcess
+
+import psutil
+import pytest
+
+from montecarlo.errors import UnfinishedError
+from montecarlo.study import local_workers
+from montecarlo.study.executors import (
+    EXECUTORS,
+    available_cores,
+    check_executor,
+    make_executor,
+)
+from montecarlo.study.local_workers import NO_THREAD, start_threads
+from montecarlo.study.workers import Kind
+
+#: Prints the threads of every BLAS before there is a worker, and asked in a worker.
+#: In a process of its own: what limits BLAS limits the whole process for good.
+SCRIPT = """
+import json
+import numpy
+from threadpoolctl import threadpool_info
+from montecarlo.study.executors import make_executor
+
+def threads(info):
+    return [one["num_threads"] for one in info if one["user_api"] == "blas"]
+
+before = threads(threadpool_info())
+with make_executor({jobs}) as executor:
+    inside = [executor.submit(threadpool_info) for _ in range(4)]
+print(json.dumps([before, [threads(one.result()) for one in inside]]))
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_blas_has_one_thread_in_a_worker(jobs):
+    """Where BLAS is told to use two threads, it uses two (so this can fail), and one
+    when asked in a worker.
+    """
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    found = subprocess.run(  # noqa: S603 - our own interpreter and script
+        [sys.executable, "-c", SCRIPT.format(jobs=jobs)],
+        env={**os.environ, **threads},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    before, inside = json.loads(found.stdout)
+
+    if available_cores() > 1:
+        assert 2 in before
+    assert inside
+    assert all(set(one) == {1} for one in inside)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "kind", "expected"),
+    [
+        (1, None, "threads"),
+        (2, None, "processes"),
+        (2, "threads", "threads"),
+        (1, "processes", "processes"),
+    ],
+)
+def test_kind_follows_from_the_jobs(jobs, kind, expected):
+    """One job is a thread, more are processes, unless a kind is asked for."""
+    with make_executor(jobs, kind) as executor:
+        assert (executor.kind, executor.jobs) == (expected, jobs)
+        elsewhere = executor.submit(os.getpid).result() != os.getpid()
+        assert elsewhere == (expected == "processes")
+
+
+@pytest.mark.parametrize(
+    ("kind", "jobs", "message"),
+    [
+        ("proceses", None, "one of threads, processes, dask.*mean 'processes'"),
+        ("tls://HOST:PORT", None, "must name a host and a port"),
+        ("insecure+tcp://HOST:PORT", None, "must name a host and a port"),
+        ("tls://localhost", None, "executor must be one of"),
+        ("insecure+tls://localhost:8786", None, "executor must be one of"),
+        ("tls://localhost:87x", None, "executor must be one of"),
+        ("tls://localhost:8786", 2, "jobs must be left out .* got 2"),
+        ("tcp://h:1", None, r"asks for none.*run code.*insecure\+tcp://h:1 says so"),
+    ],
+)
+def test_what_there_is_not_is_refused(kind, jobs, message):
+    """An unknown kind, half an address, or jobs of a cluster: one line each."""
+    with pytest.raises(ValueError, match=message) as caught:
+        check_executor(kind, jobs)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kind", ["dask", "tls://localhost:8786", "insecure+tcp://localhost:8786"]
+)
+def test_a_missing_extra_is_named(monkeypatch, kind):
+    """Where Dask is not installed, the line says what to install."""
+    check_executor(kind)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for other in ("threads", "processes"):
+        check_executor(other)
+    with pytest.raises(
+        ValueError, match=r"\[cluster\] extra.*montecarlo-attention\[cluster\]"
+    ):
+        check_executor(kind)
+
+
+def test_what_makes_certificates_is_part_of_the_extra(monkeypatch):
+    """A cluster of this machine needs it, one with certificates of its own does not."""
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda n: None if n == "cryptography" else found(n)
+    )
+    check_executor("tls://localhost:8786")
+    with pytest.raises(ValueError, match=r"\[cluster\] extra"):
+        check_executor("dask")
+
+
+def test_an_entry_says_how_many_there_are_at_most(monkeypatch):
+    """One entry is a kind that can be asked for, with the number that it allows."""
+    lone = Kind(start_threads, room=1, most_jobs=1)
+    monkeypatch.setitem(EXECUTORS, "lone", lone)
+    check_executor("lone", 1)
+    with pytest.raises(ValueError, match="jobs must be at most 1 with executor lone"):
+        check_executor("lone", 2)
+    with make_executor(kind="lone") as executor:
+        assert (executor.kind, executor.jobs, executor.room) == ("lone", 1, 1)
+
+
+def handler():
+    """How this process takes Ctrl-C."""
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    return ignored, os.getpid()
+
+
+def test_processes_leave_an_interrupt_to_the_command():
+    """Ctrl-C reaches every process of a terminal; those of the pool work on."""
+    with make_executor(2) as executor:
+        ignored, process = executor.submit(handler).result()
+        assert ignored
+        os.kill(process, signal.SIGINT)
+        assert all(executor.submit(handler).result()[0] for _ in range(4))
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_an_error_ends_workers_at_once():
+    """A block that is left by an exception waits neither for what has not begun nor for
+    what takes long.
+    """
+    with pytest.raises(ZeroDivisionError), make_executor(2) as executor:  # noqa: PT012
+        for future in [executor.submit(os.getpid) for _ in range(9)]:
+            future.result()
+        futures = [executor.submit(time.sleep, 20) for _ in range(9)]
+        time.sleep(0.5)
+        begun = time.perf_counter()
+        raise ZeroDivisionError
+    assert time.perf_counter() - begun < 10
+    assert all(future.done() for future in futures)
+    assert not multiprocessing.active_children()
+
+
+def test_processes_end_with_the_command_that_is_killed(tmp_path):
+    """No process is left of a command that had no chance to end them."""
+    script = (
+        "import os, signal, sys, time\n"
+        "from montecarlo.study.executors import make_executor\n"
+        "executor = make_executor(2)\n"
+        "ids = [executor.submit(os.getpid) for _ in range(2)]\n"
+        "futures = [executor.submit(time.sleep, 60) for _ in range(2)]\n"
+        "with open(sys.argv[1], 'w') as file:\n"
+        "    print(*(one.result() for one in ids), file=file)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    told = tmp_path / "ids"
+    found = subprocess.run(  # noqa: S603 - our own interpreter and script
+        [sys.executable, "-c", script, str(told)], check=False
+    )
+    assert found.returncode == -signal.SIGKILL
+    ids = {int(word) for word in told.read_text().split()}
+    assert ids
+    for _ in range(100):
+        left = [one for one in ids if not is_dead(one)]
+        if not left:
+            return
+        time.sleep(0.1)
+    for one in left:
+        os.kill(one, signal.SIGKILL)
+    pytest.fail(f"left: {left}")
+
+
+def is_dead(process):
+    """Whether a process has ended, waited for or not."""
+    try:
+        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_no_shared_memory_is_told(monkeypatch):
+    """Where processes cannot be had, the line says what can."""
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(local_workers, "ProcessPoolExecutor", refuse)
+    with pytest.raises(
+        UnfinishedError, match=r"Read-only.*--executor threads does without"
+    ):
+        make_executor(2)
+
+
+def refuse_after(monkeypatch, started, name, allowed, error):
+    """Let the system start so many workers, and no more."""
+    start, count = getattr(started, name), itertools.count()
+
+    def begin(self):
+        if next(count) >= allowed:
+            raise error
+        return start(self)
+
+    monkeypatch.setattr(started, name, begin)
+
+
+@pytest.mark.parametrize("allowed", [0, 1])
+def test_a_process_that_cannot_be_started_is_told(monkeypatch, allowed):
+    """The line says what helps, and the processes that were started end."""
+    full = BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    refuse_after(monkeypatch, SpawnProcess, "start", allowed, full)
+    with pytest.raises(UnfinishedError, match=r"temporarily unavail.*fewer --jobs"):
+        make_executor(2)
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_thread_that_cannot_be_started_is_told(monkeypatch, jobs):
+    """Also that of a pool of processes, which has threads of its own."""
+    refuse_after(monkeypatch, threading.Thread, "start", 0, RuntimeError(NO_THREAD))
+    with (
+        pytest.raises(UnfinishedError, match=r"start new thread; fewer --jobs"),
+        make_executor(jobs) as executor,
+    ):
+        executor.submit(os.getpid)
+
+
+def test_another_error_of_starting_is_a_bug(monkeypatch):
+    """What the system did not say is not told as if it had."""
+    refuse_after(monkeypatch, threading.Thread, "start", 0, RuntimeError("planted"))
+    with (
+        pytest.raises(RuntimeError, match="planted") as caught,
+        make_executor(1) as one,
+    ):
+        one.submit(os.getpid)
+    assert not isinstance(caught.value, UnfinishedError)
+
+
+@pytest.mark.parametrize("jobs", [0, -3])
+def test_there_is_a_worker(jobs):
+    """Fewer than one worker is refused, with what came."""
+    with pytest.raises(ValueError, match=f"jobs must be .* got {jobs}"):
+        make_executor(jobs)
+
+
+def test_cores_are_those_that_may_be_used(monkeypatch):
+    """A process that is kept to one core counts one, and where this cannot be asked
+    all of the machine's are counted.
+    """
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3}, raising=False)
+    assert available_cores() == 1
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert available_cores() == 1
+
+
+def test_processes_ended_while_they_write_are_not_waited_for(monkeypatch):
+    """Workers that are ended in the middle of a result leave half of it, and the pool
+    does not wait for the rest.
+    """
+    monkeypatch.setattr(local_workers, "GRACE", 0.0)
+    pool = local_workers.start_processes(2)
+    for _ in range(40):
+        pool.submit(bytes, 20_000_000)
+    time.sleep(1.5)
+    ending = threading.Thread(target=pool.close, args=(True,), daemon=True)
+    ending.start()
+    ending.join(20.0)
+    assert not ending.is_alive()

@@ -1,0 +1,203 @@
+"""The tidy table: its columns, the names of its rows, and which references it shows."""
+
+import math
+from types import NoneType
+
+import numpy as np
+import pytest
+from msgspec.structs import astuple
+from scipy.special import ndtr
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.replicates import sample
+from montecarlo.study.presets import PRESETS
+from montecarlo.study.table import (
+    COLUMNS,
+    DISTRIBUTION_D_K,
+    DISTRIBUTION_SCORES,
+    FAR_BELOW,
+    IDENTITY,
+    SCORE_DISTRIBUTION,
+    curves_by_rank,
+    distribution_curves,
+    identity,
+    row_id,
+    tabulate,
+    tabulate_curves,
+)
+from montecarlo.theory.references import Reference
+
+ALL = tuple(DIVISORS)
+PAIRS, ROWS = (
+    parse_point("gaussian", "uniform", 4),
+    parse_point("gaussian", "gaussian", 4, 8),
+)
+
+
+def summaries_of(point, n=6, divisors=ALL):
+    """The estimates of a few replicates."""
+    batch = sample(point, 1, 0, n, divisors)
+    return Summaries(point, Samples(batch.means, batch.counts), divisors)
+
+
+def nothing(point, key):
+    """Know no exact value."""
+    del point, key
+
+
+def test_columns():
+    """The table has the columns of the design, in their order, and one line a row."""
+    table = tabulate([summaries_of(PAIRS), summaries_of(ROWS)], nothing)
+
+    assert tuple(table.columns) == COLUMNS
+    assert COLUMNS[: len(IDENTITY)] == IDENTITY
+    assert len(table) == sum(len(list(row_keys(c, ALL))) for c in (PAIRS, ROWS))
+    assert set(table.n_replicates) == {6}
+    assert table.reference.isna().all()
+
+
+def test_pairs_have_no_number_of_keys():
+    """For pairs the number of keys is empty, not 0 or 256, and stays an integer."""
+    table = tabulate([summaries_of(PAIRS), summaries_of(ROWS)], nothing)
+    pairs = table[table.n_keys.isna()]
+
+    assert set(pairs.n_queries) == {256}
+    assert set(table.n_keys.dropna()) == {8}
+    assert str(table.n_keys.dtype) == "Int64"
+    assert set(pairs.distribution_k) == {"uniform"}
+
+
+def test_interval_is_the_pointwise_one():
+    """The interval of a line is the 95 % interval of its estimate."""
+    summaries = summaries_of(ROWS)
+    line = (
+        tabulate([summaries], nothing)
+        .set_index("row_id")
+        .loc[row_id(ROWS, RowKey("sqrt", "entropy", "mean"))]
+    )
+    estimate = summaries.estimate(RowKey("sqrt", "entropy", "mean"))
+
+    assert (line.estimate, line.std_error) == (estimate.value, estimate.std_error)
+    assert (line.ci_low, line.ci_high) == tuple(estimate.interval(0.025))
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"), [(0.0, True), (FAR_BELOW, True), (1.01 * FAR_BELOW, False)]
+)
+def test_reference_counts_far_below_the_error(error, shown):
+    """A reference is shown where its own error is at most a tenth of the standard
+    error, and otherwise not.
+    """
+    key = RowKey("sqrt", "entropy", "mean")
+    summaries = summaries_of(ROWS)
+    std_error = summaries.estimate(key).std_error
+
+    def known(point, asked):
+        del point
+        return Reference(1.5, error * std_error) if asked == key else None
+
+    table = tabulate([summaries], known).set_index("row_id")
+    line = table.loc[row_id(ROWS, key)]
+    assert bool(line.reference == 1.5) is shown
+    assert math.isnan(line.reference) is not shown
+    assert table.reference.notna().sum() == int(shown)
+
+
+def test_no_reference_without_an_error():
+    """Where an estimate has no standard error, nothing is far below it."""
+    summaries = summaries_of(ROWS, n=1)
+    table = tabulate([summaries], lambda point, key: Reference(1.0, 0.0))
+
+    without = table.std_error.isna()
+    assert without.any()
+    assert table.reference[without].isna().all()
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_row_ids_are_unique(preset):
+    """No two rows of a preset share a name."""
+    grid = PRESETS[preset]
+    ids = [
+        row_id(point, key)
+        for point in grid.points()
+        for key in row_keys(point, grid.divisors)
+    ]
+
+    assert len(set(ids)) == len(ids) > 500
+
+
+@pytest.mark.parametrize(
+    ("point", "key", "expected"),
+    [
+        (PAIRS, RowKey("sqrt", "score_variance", "value"), "rfa15d2515d9"),
+        (ROWS, RowKey("none/sqrt", "effective_keys", "spread"), "rda066aa1aa0"),
+    ],
+)
+def test_row_ids_are_stable(point, key, expected):
+    """A row keeps its name from version to version: it may stand in somebody's paper.
+
+    The expected names: "r" and the start of what ``printf %s … | sha256sum`` gives for
+    ``gaussian;uniform;none;;4;256;None;sqrt;float64;shifted;score_variance;value`` and
+    ``gaussian;gaussian;none;;4;128;8;none/sqrt;float64;shifted;effective_keys;spread``.
+    """
+    assert row_id(point, key) == expected
+
+
+@pytest.mark.parametrize("field", range(3))
+def test_row_ids_name_all_of_the_key(field):
+    """Another divisor, quantity or summary is another row."""
+    key = ["sqrt", "entropy", "mean"]
+    other = [*key]
+    other[field] = "other"
+
+    assert row_id(ROWS, RowKey(*key)) != row_id(ROWS, RowKey(*other))
+
+
+def test_identity_is_complete():
+    """What identifies a row has a value for each of its columns."""
+    values = dict(
+        zip(IDENTITY, identity(ROWS, RowKey("sqrt", "entropy", "mean")), strict=True)
+    )
+
+    assert (values["d_k"], values["n_queries"], values["n_keys"]) == (4, 128, 8)
+    assert (values["number_format"], values["softmax"]) == ("float64", "shifted")
+
+
+def test_curves_by_rank():
+    """Weights by rank have one point a rank and divisor; pairs have no weights."""
+    rows = list(curves_by_rank([summaries_of(PAIRS), summaries_of(ROWS)]))
+
+    assert len(rows) == 7 * len(ALL)
+    first = rows[0]
+    assert (first.curve, first.x, first.n_keys) == ("weight_by_rank", 1.0, 8)
+
+
+def test_curves_of_the_exact_distribution():
+    """Odd about 0, smaller for larger d_k, and what a simulation of d_k = 1 finds."""
+    table = tabulate_curves(distribution_curves())
+    by_d_k = {d_k: rows["estimate"].to_numpy() for d_k, rows in table.groupby("d_k")}
+
+    assert tuple(by_d_k) == DISTRIBUTION_D_K
+    assert set(table["curve"]) == {SCORE_DISTRIBUTION}
+    for gap in by_d_k.values():
+        np.testing.assert_allclose(gap, -gap[::-1], atol=1e-12)
+    largest = [np.abs(gap).max() for gap in by_d_k.values()]
+    assert sorted(largest, reverse=True) == largest
+    q, k = np.random.default_rng(5).standard_normal((2, 1_000_000))
+    x = 0.5
+    share = np.mean(q * k <= x) - ndtr(x)
+    # five standard errors of a share
+    assert abs(share - by_d_k[1][DISTRIBUTION_SCORES.tolist().index(x)]) < 5 * 0.5e-3
+
+
+def test_estimates_are_plain_numbers():
+    """Lines hold Python numbers, so that equal results are equal bytes."""
+    for line in curves_by_rank([summaries_of(ROWS)]):
+        assert {type(value) for value in astuple(line)} <= {str, int, float, NoneType}
+    assert isinstance(
+        summaries_of(ROWS).estimate(RowKey("sqrt", "entropy", "mean")), Estimate
+    )
