@@ -39,7 +39,7 @@ PIPELINE = (
     "tests/study/test_measurement.py",
     "tests/test_second_ways.py",
     "tests/study/test_tails.py",
-    "tests/study/test_running.py",
+    "tests/claims/test_running.py",
     "tests/test_z_scores.py",
     "tests/test_example.py",
 )
