@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from montecarlo.model.checking import assert_attention_scale, compare
     from montecarlo.model.heads import applied_scale
     from montecarlo.report.figures.sweep import figure
-    from montecarlo.sampling.own_distribution import distribution
+    from montecarlo.sampling.distributions import distribution
     from montecarlo.study.measurement import grid, measure
     from montecarlo.theory import expected_row
 

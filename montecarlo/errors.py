@@ -5,6 +5,7 @@ a text decoded, a folder written.
 """
 
 import re
+import reprlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,8 @@ from pathlib import Path
 #: Characters of one thing that came which a message shows, from its ends, and of a
 #: whole message: the longest list of names that there are has half of these.
 MOST_QUOTED, MOST_MESSAGE = 120, 4000
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_QUOTED
 #: What is between quotes of a kind.  Each is spelt out: early releases of Python 3.11
 #: go wrong where a group that is kept whole refers to one before it.
 _BETWEEN = "|".join(rf"{q}(?:[^{q}\\]|\\.)*+{q}" for q in "'\"`")
@@ -22,16 +25,15 @@ _QUOTED = re.compile(
 )
 
 
-def shorten(message: object) -> str:
-    """Return a message with the middle cut out of what came, where that is long.
+def show(value: object) -> str:
+    """Return what came for a message: its `repr` on one line, cut where it is long.
 
     Examples
     --------
-    >>> len(shorten(f"seed must be a whole number, got {'9' * 1000!r}"))
-    153
+    >>> show([1, 2, "x"]), len(show("9" * 1000))
+    ("[1, 2, 'x']", 120)
     """
-    text = _QUOTED.sub(lambda found: _cut(found[0], MOST_QUOTED), str(message))
-    return _cut(text, MOST_MESSAGE)
+    return _cut(" ".join(_SHORT.repr(value).split()), MOST_QUOTED)
 
 
 def _cut(text: str, most: int) -> str:
@@ -43,10 +45,14 @@ def _cut(text: str, most: int) -> str:
 
 
 class _ShortenedError(Exception):
-    """An error whose message is cut where what came is long."""
+    """An error whose message is cut: the middle of what it quotes, where that is long.
+
+    Also what libraries quote, and the whole.
+    """
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(shorten(message))
+        text = _QUOTED.sub(lambda found: _cut(found[0], MOST_QUOTED), str(message))
+        super().__init__(_cut(text, MOST_MESSAGE))
 
 
 class InputError(_ShortenedError, ValueError):

@@ -6,13 +6,12 @@ What is none of these, or out of its limits, is refused by an `InputError`.
 import difflib
 import math
 import re
-import reprlib
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from pathlib import Path
 from typing import TypeVar
 
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, show
 
 Entry = TypeVar("Entry")
 #: What the project is installed as: `montecarlo` is another one's on the registry.
@@ -25,10 +24,6 @@ MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
 #: Sizes up to here are floats; what can be sampled is far less.
 MOST_SIZE = 10**MOST_DIGITS
-#: Characters of what came that a message shows.
-MOST_SHOWN = 80
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_SHOWN
 #: Python's own `int` and `float` take digits of every script, and underscores.
 _WHOLE = re.compile("[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -120,12 +115,6 @@ def parse_decimal(name: str, typed: str) -> float:
     if not math.isfinite(number):
         raise InputError(f"{name} must be a number, got {typed!r}")
     return number
-
-
-def show(value: object) -> str:
-    """Return what came for a message: its start, where it is long."""
-    text = " ".join(_SHORT.repr(value).split())
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
 
 
 def require_text(name: str, value: object) -> str:

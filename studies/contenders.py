@@ -13,7 +13,7 @@ import scipy.special
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.gradients import SECULAR_STEPS, jacobian_frobenius
-from montecarlo.attention.row_block import (
+from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
     SPECTRAL_ROWS,
     costly_rows,
@@ -26,12 +26,12 @@ from montecarlo.attention.softmax import (
     softmax_rows,
     weight_max,
 )
-from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.blocks import SCORES_AT_ONCE, stack
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from montecarlo.sampling.row_blocks import SCORES_AT_ONCE, stack
 
 try:
     import torch

@@ -16,9 +16,8 @@ from functools import partial
 from pathlib import Path
 
 from montecarlo.claims.running import find_reference
-from montecarlo.estimation.engine import Budget, Plan, run
+from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.executors import make_executor

@@ -12,7 +12,7 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample

@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from montecarlo.attention.rows import SATURATED
+from montecarlo.attention.quantities import SATURATED
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import join_cases
 from montecarlo.claims.outcomes import (

@@ -29,8 +29,7 @@ from montecarlo.claims.running import (
 )
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.engine import Budget, Plan, run
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import Summaries
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import PRESETS

@@ -14,10 +14,8 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import SATURATED
+from montecarlo.attention.quantities import FORMAT_QUANTITIES, QUANTITIES, SATURATED
 from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
 from montecarlo.literature.schema import read_literature

@@ -17,7 +17,7 @@ from montecarlo.cli import judge as judge_command
 from montecarlo.cli import measure as measure_command
 from montecarlo.cli.judge import main as judge
 from montecarlo.cli.measure import main as measure
-from montecarlo.sampling.affordable import MOST_BYTES, replicate_bytes
+from montecarlo.sampling.cost import MOST_BYTES, replicate_bytes
 from montecarlo.study import work_folders
 from montecarlo.study.presets import PRESETS
 

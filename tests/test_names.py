@@ -13,9 +13,8 @@ from montecarlo.names import (
     parse_whole,
 )
 from montecarlo.report.observed.command import parse_rtol
-from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import parse_distribution
-from montecarlo.sampling.initialisations import parse_initialisation
 from tests.rights import as_nobody
 
 INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"

@@ -25,7 +25,7 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study
-from montecarlo.sampling import matrices, replicates, row_blocks
+from montecarlo.sampling import blocks, matrices, replicates
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.presets import PRESETS
@@ -98,7 +98,7 @@ def plant_wrong_axis(monkeypatch):
         sums = replace(one.sums, s1=1.0 / np.exp(wrong.largest) - 1.0, divisor=divisor)
         return SoftmaxRows(gaps, sums, one.e.astype(gaps.rest.dtype))
 
-    monkeypatch.setattr(row_blocks, "softmax_rows", over_queries)
+    monkeypatch.setattr(blocks, "softmax_rows", over_queries)
 
 
 def plant_constant_normaliser(monkeypatch):

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.engine import Plan
-from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.engine import Plan, Samples
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS
 from studies import __main__ as speed

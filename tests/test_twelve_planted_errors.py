@@ -33,20 +33,17 @@ from scipy.special import ndtri
 from montecarlo.attention import softmax
 from montecarlo.attention.grids import FINE, LogGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.attention.quantities import PAIR_MEANS, ROW_QUANTITIES
 from montecarlo.claims import domains
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study
-from montecarlo.sampling import matrices, pair_blocks, replicates
-from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling import blocks, matrices, replicates
+from montecarlo.sampling.design_points import WEIGHT_KINDS, parse_point
 from montecarlo.sampling.distributions import Distribution
-from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.sampling.rare_events import tilt
 from montecarlo.study import tails
 from montecarlo.study.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
 from montecarlo.theory import (
-    binomial_rows,
     references,
     row_expectations,
     row_integrals,
@@ -134,8 +131,8 @@ def approximate_normal_distribution(monkeypatch):
     against is 1/(1 + exp(-1.702 x)), as in approximations of GELU: off by 0.0085 at x =
     0.742.
     """
-    logistic = 1.0 / (1.0 + math.exp(-1.702 * pair_blocks.GAP_AT))
-    monkeypatch.setattr(pair_blocks, "GAP_NORMAL", logistic)
+    logistic = 1.0 / (1.0 + math.exp(-1.702 * blocks.GAP_AT))
+    monkeypatch.setattr(blocks, "GAP_NORMAL", logistic)
 
 
 def coarsen_grid(monkeypatch):
@@ -207,7 +204,7 @@ REMEMBERED = (
     row_expectations._expect_row,
     row_expectations.expect_gaussian_length,
     row_expectations.make_panel,
-    binomial_rows.expect_binomial,
+    row_expectations.expect_binomial,
 )
 
 

@@ -24,8 +24,7 @@ import scipy.stats
 from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.running import find_reference
-from montecarlo.estimation.engine import Budget, Plan, run
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import Summaries, has_interval, row_keys
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import Grid

@@ -24,8 +24,7 @@ from montecarlo.attention.divisor_formulas import (
     read_formula,
     typeset_formula,
 )
-from montecarlo.errors import InputError
-from montecarlo.names import show
+from montecarlo.errors import InputError, show
 
 
 @dataclass(frozen=True, slots=True)

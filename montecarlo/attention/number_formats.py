@@ -212,3 +212,35 @@ def combinations(n_keys: int) -> list[tuple[NumberFormat, str]]:
         for softmax in SOFTMAXES
         if number_format.native or n_keys <= MOST_STEPS or softmax.endswith("_wide")
     ]
+
+
+def overflows(weights: Array) -> Array:
+    """Return 1 for rows that overflowed, else 0.
+
+    An overflowing exponential leaves a weight that is no finite number; an overflowing
+    sum leaves no weight above 0.
+    """
+    lost = ~np.isfinite(weights).all(axis=-1) | ~(weights > 0.0).any(axis=-1)
+    return np.asarray(lost, dtype=np.float64)
+
+
+def zero_share(weights: Array) -> Array:
+    """Return the share of weights that are exactly 0."""
+    share: Array = (weights == 0.0).mean(axis=-1)
+    return share
+
+
+def distinct_share(weights: Array) -> Array:
+    """Return the number of different weights in a row over the number of keys."""
+    finite = np.where(np.isfinite(weights), weights, 0.0)
+    ordered = np.sort(finite, axis=-1)
+    changes = (np.diff(ordered, axis=-1) != 0.0).sum(axis=-1)
+    share: Array = (changes + 1.0) / weights.shape[-1]
+    return share
+
+
+def weight_error(weights: Array, exact: Array) -> Array:
+    """Return half the sum of absolute errors of a row, 1 where the format overflows."""
+    with np.errstate(invalid="ignore"):
+        error = 0.5 * np.abs(weights - exact).sum(axis=-1)
+    return np.where(overflows(weights) > 0.0, 1.0, np.minimum(error, 1.0))

@@ -14,9 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from montecarlo.attention.grids import Grid
-from montecarlo.attention.quantiles import QUANTILES
-from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.attention.quantities import QUANTILES, QUANTITIES, ROW_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.sampling.design_points import DesignPoint, parse_point

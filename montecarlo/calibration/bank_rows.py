@@ -10,9 +10,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES, PairQuantity, Scale
-from montecarlo.attention.quantiles import QUANTILES
-from montecarlo.attention.quantities import is_indicator
+from montecarlo.attention.quantities import (
+    PAIR_MEANS,
+    PAIR_QUANTITIES,
+    QUANTILES,
+    Quantity,
+    Scale,
+    is_indicator,
+)
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank, grid_of
 from montecarlo.calibration.counted_rows import (
@@ -38,7 +43,7 @@ from montecarlo.estimation.intervals import (
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.sampling.replicates import count_bins
-from montecarlo.sampling.resampling import Indices
+from montecarlo.sampling.streams import Indices
 
 
 def make_row(bank: Bank, key: RowKey) -> BankRow:
@@ -123,7 +128,7 @@ def _interval_scale(key: RowKey) -> Scale | None:
     return None if pairs is None else pairs.interval_scale
 
 
-def _used(quantity: PairQuantity) -> tuple[str, ...]:
+def _used(quantity: Quantity) -> tuple[str, ...]:
     """Return the means that a quantity is a function of."""
     used: dict[str, None] = {}
 

@@ -11,13 +11,13 @@ from functools import cache
 import numpy as np
 from scipy.special import betaincinv
 
-from montecarlo.attention.quantiles import QUANTILES
+from montecarlo.attention.quantities import QUANTILES
 from montecarlo.attention.softmax import Array
 from montecarlo.calibration.bank import Bank, Bins, grid_of
 from montecarlo.estimation.intervals import Moments, interval_ends, mean_moments
 from montecarlo.estimation.row_distribution import bin_of, bins_around, shares
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.sampling.resampling import Indices
+from montecarlo.sampling.streams import Indices
 
 #: Bins on either side of a quantile that are counted: whether an interval misses it is
 #: decided in the bin of the quantile and the one below.

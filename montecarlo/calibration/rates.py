@@ -18,8 +18,8 @@ from montecarlo.claims.running import find_reference
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey, has_interval
-from montecarlo.sampling.dependence import INDEPENDENT
-from montecarlo.sampling.resampling import index_chunks
+from montecarlo.sampling.design_points import INDEPENDENT
+from montecarlo.sampling.streams import index_chunks
 
 #: Nominal one-sided error rates at which misses are counted.
 RATES = (1e-2, 1e-3, 1e-4)

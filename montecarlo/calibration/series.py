@@ -14,12 +14,16 @@ from montecarlo.calibration.bank import PAIRS, ROWS, Bank, first_analysis
 from montecarlo.calibration.bank_rows import estimate, moments_of, pooled_value
 from montecarlo.calibration.rates import RATES, Counts, Rates, RowName
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.estimates import POINTWISE, Estimate
+from montecarlo.estimation.estimates import (
+    POINTWISE,
+    Estimate,
+    log_log_slope,
+    ratio_of_ends,
+)
 from montecarlo.estimation.intervals import mean_ends
-from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, has_interval
 from montecarlo.sampling.design_points import DesignPoint, parse_point
-from montecarlo.sampling.resampling import Indices, index_chunks
+from montecarlo.sampling.streams import Indices, index_chunks
 
 #: Streams of judged samples, apart from those of single banks.
 SEED_MISSES, SEED_COVERAGE = 111, 112

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantities import beyond_table
+from montecarlo.attention.quantities import PAIR_QUANTITIES, beyond_table
 from montecarlo.claims.checks import Check
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.errors import InputError

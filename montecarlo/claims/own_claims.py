@@ -16,8 +16,7 @@ import msgspec
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
-from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import parse_catalogue, read_own_catalogue
 from montecarlo.claims.checks import Check
 from montecarlo.claims.domains import points_of
@@ -28,7 +27,7 @@ from montecarlo.claims.running import Study, exact_value, needed_budgets, run_st
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.unjudged import unjudged
-from montecarlo.errors import InputError
+from montecarlo.errors import InputError, show
 from montecarlo.estimation.summaries import lacks
 from montecarlo.names import (
     MOST_SEED,
@@ -36,10 +35,12 @@ from montecarlo.names import (
     require_error_rate,
     require_executor,
     require_whole,
-    show,
 )
-from montecarlo.sampling.affordable import require_affordable, require_spread
-from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.cost import (
+    replicate_seconds,
+    require_affordable,
+    require_spread,
+)
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import parse_toml
 from montecarlo.study.grid import Block, Dimension, Grid, Keys

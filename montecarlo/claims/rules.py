@@ -5,19 +5,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from montecarlo.attention.divisors import parse_divisor, split_pairs
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
-from montecarlo.attention.pairs import PAIR_QUANTITIES, PairQuantity
-from montecarlo.attention.quantities import QUANTITIES, beyond_table
-from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
+from montecarlo.attention.quantities import (
+    FORMAT_QUANTITIES,
+    PAIR_QUANTITIES,
+    QUANTITIES,
+    ROW_QUANTITIES,
+    beyond_table,
+)
 from montecarlo.claims.checks import CONTROL, Check, Domain, Level, Words
 from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import offered_summaries, summaries_compared
 from montecarlo.names import look_up
-from montecarlo.sampling.dependence import parse_dependence
-from montecarlo.sampling.initialisations import parse_initialisation
+from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.theory.limits import limit_of
 
 
@@ -264,11 +266,11 @@ def _require_divisor(check: Check) -> None:
         return
     one = QUANTITIES[quantity]
     _, ratios = split_pairs([name])
-    if ratios and not getattr(one, "compared", False):
+    if ratios and not one.compared:
         raise InputError(f"must be one divisor for {quantity}, got {name!r}")
-    if isinstance(one, RowQuantity) and not ratios and not one.divisors((name,)):
-        raise InputError(f"must be {one.under[0]!r} for {quantity}, got {name!r}")
-    if isinstance(one, PairQuantity):
+    if not ratios and not one.divisors((name,)):
+        raise InputError(f"must be 'none' for {quantity}, got {name!r}")
+    if one.of == "pairs":
         if not one.divided and name != "none":
             raise InputError(f"must be 'none' for {quantity}, got {name!r}")
         if parse_divisor(name).needs_keys:

@@ -23,8 +23,7 @@ from montecarlo.claims.thresholds import threshold_curves
 from montecarlo.claims.undecided import undecided_points
 from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.errors import InputError
-from montecarlo.estimation.engine import Budget, Plan, run
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.example import example_curves

@@ -11,17 +11,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
-from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
 from montecarlo.claims.checks import Check, region_of
 from montecarlo.claims.domains import points_of
 from montecarlo.claims.evidence import Found
 from montecarlo.claims.outcomes import Located
-from montecarlo.estimation.estimates import Estimate
-from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
+from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_ends
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
-from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.sampling.initialisations import name_of
+from montecarlo.sampling.design_points import DesignPoint, name_of
 from montecarlo.study.table import row_id
 from montecarlo.theory.limits import limit_of
 

@@ -15,8 +15,7 @@ from montecarlo.claims.checks import Check
 from montecarlo.claims.evidence import RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.estimates import Estimate
-from montecarlo.estimation.seeds import median_estimate, share_of_seeds
+from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
 from montecarlo.training.arms import ARMS
 from montecarlo.training.record import Record, read_record
 from montecarlo.training.retrieval import STEPS

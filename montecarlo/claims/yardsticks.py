@@ -6,7 +6,7 @@ number.  docs/changes-after-results.md tells which were changed after results we
 
 from typing import Any
 
-from montecarlo.attention.rows import SATURATED
+from montecarlo.attention.quantities import SATURATED
 from montecarlo.names import look_up
 
 #: Largest weight from which on a row is called one-hot, or saturated.

@@ -24,10 +24,9 @@ import pandas as pd
 from msgspec import Struct
 from scipy.special import chdtri, gammaincinv, ndtri, stdtr
 
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantities import QUANTITIES, is_indicator
+from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES, is_indicator
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.estimation.failures import OVERFLOW
+from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.study.columns import Finite
 from montecarlo.study.validating import about
 

@@ -137,7 +137,7 @@ def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     with importing("measure"):
         from montecarlo.cli.points import answer, answer_row, format_answer
         from montecarlo.cli.replay import replay
-        from montecarlo.estimation.failures import OVERFLOW
+        from montecarlo.estimation.engine import OVERFLOW
 
     _require_acting(build_parser(), arguments, OVERFLOW)
     if arguments.replicates is not None:

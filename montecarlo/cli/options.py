@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from montecarlo.errors import InputError, shorten
+from montecarlo.errors import InputError
 from montecarlo.printing import printable, write_out
 from montecarlo.study.executors import EXECUTORS
 
@@ -112,7 +112,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print usage and message, and leave with status 2."""
-        super().error(printable(shorten(message)))
+        super().error(printable(InputError(message)))
 
 
 def require_text(typed: Iterable[str]) -> None:

@@ -17,8 +17,7 @@ from montecarlo.calibration.card import read_card
 from montecarlo.claims.run_record import read_report_run
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.errors import InputError
-from montecarlo.estimation.engine import LEAST
-from montecarlo.estimation.failures import OVERFLOW
+from montecarlo.estimation.engine import LEAST, OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import (
     PROJECT,
@@ -29,8 +28,7 @@ from montecarlo.names import (
     parse_whole,
     parse_within,
 )
-from montecarlo.sampling.affordable import require_soon, say_time
-from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.columns import MEASUREMENTS, validate_table
 from montecarlo.study.executors import make_executor
 from montecarlo.study.grid import MOST_REPLICATES

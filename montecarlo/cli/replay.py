@@ -10,14 +10,15 @@ from threadpoolctl import threadpool_limits
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.errors import InputError
-from montecarlo.estimation.failures import OVERFLOW
+from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.names import MOST_DIGITS, look_up, parse_seed, parse_whole
-from montecarlo.sampling.affordable import (
+from montecarlo.sampling.cost import (
+    replicate_seconds,
     require_affordable,
     require_affordable_tail,
     require_soon,
+    tail_seconds,
 )
-from montecarlo.sampling.cost import replicate_seconds, tail_seconds
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample

@@ -2,19 +2,176 @@
 
 It knows neither claims nor workers: it is handed a function that says which points are
 still undecided, a store for finished batches, and a function that has batches sampled.
+What failed is told at the end of the rest: which, why, and the command that samples
+exactly the same again.
 """
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from montecarlo.estimation.failures import raise_failures, tell_failed_batch
-from montecarlo.estimation.samples import SampleStore
-from montecarlo.sampling.batches import Batch
+from montecarlo.attention.softmax import Array
+from montecarlo.errors import UnfinishedError
+from montecarlo.sampling.batches import Batch, Counts, PackedBatch, join, pack
 from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.sampling.design_points import INDEPENDENT, DesignPoint
 from montecarlo.sampling.replicates import sample
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """All replicates of one point.
+
+    Attributes
+    ----------
+    means : ndarray, shape (n_replicates, n_columns)
+        In the order of their index.
+    counts : tuple of ndarray of int64
+        Summed over replicates.
+    """
+
+    means: Array
+    counts: tuple[Counts, ...]
+
+    @property
+    def n_replicates(self) -> int:
+        """Number of replicates."""
+        return len(self.means)
+
+
+@dataclass(slots=True)
+class SampleStore:
+    """Batches in memory, by point and by index of their first replicate."""
+
+    _batches: dict[DesignPoint, dict[int, PackedBatch]] = field(default_factory=dict)
+
+    def add(self, point: DesignPoint, start: int, batch: Batch) -> None:
+        """Take a finished batch, in any order."""
+        self.add_packed(point, start, pack(batch))
+
+    def add_packed(self, point: DesignPoint, start: int, packed: PackedBatch) -> None:
+        """Take a finished batch that is packed already."""
+        self._batches.setdefault(point, {})[start] = packed
+
+    def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
+        """Take a batch from what an earlier run left, if it did; here none does."""
+        del point, start, stop
+        return False
+
+    def n_replicates(self, point: DesignPoint) -> int:
+        """Return how many replicates of a point are there."""
+        return sum(len(b.means) for b in self._batches.get(point, {}).values())
+
+    def points(self) -> Iterable[DesignPoint]:
+        """Return the points that have replicates."""
+        return self._batches.keys()
+
+    def drop_after_gaps(self) -> None:
+        """Drop the replicates of each point after the first that is not there.
+
+        What is left does not depend on which batches happened to be finished.
+        """
+        for batches in self._batches.values():
+            expected = 0
+            for start, packed in sorted(batches.items()):
+                if start != expected:
+                    del batches[start]
+                else:
+                    expected += len(packed.means)
+
+    def samples(self, point: DesignPoint) -> Samples:
+        """Put the batches of a point together, in the order of the indices."""
+        batches = sorted(self._batches[point].items())
+        whole = join(packed for _, packed in batches)
+        return Samples(whole.means, whole.counts)
+
+
+#: Failures that are told in full.
+SHOWN = 3
+#: Quantity of the rows that are not sampled in replicates.
+OVERFLOW = "overflow_probability"
+#: Any but float64: number formats are computed all, or none.
+SOME_FORMAT = "float16"
+
+
+def tell_failed_batch(
+    point: DesignPoint, seed: int, indices: range, error: BaseException
+) -> RuntimeError:
+    """Tell what sampling some replicates raised, and how to replay it."""
+    which = f"replicates {indices.start} to {indices.stop - 1} of {point.name}"
+    return _failure(which, error, batch_command(point, seed, indices))
+
+
+def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
+    """Return the command that samples some replicates of a point, and no more."""
+    options = {
+        "--distribution-q": point.distribution_q.name,
+        "--distribution-k": point.distribution_k.name,
+        "--d-k": point.d_k,
+        "--seed": seed,
+        "--replicates": f"{indices.start}:{indices.stop}",
+    }
+    if point.has_rows:
+        options["--keys"] = point.n_keys
+    if point.dependence != INDEPENDENT:
+        options["--dependence"] = point.dependence.name
+    if point.initialisation:
+        options["--initialisation"] = point.initialisation.name
+    if point.formats:
+        options["--number-format"] = SOME_FORMAT
+    return _command(options)
+
+
+def tell_failed_tail(
+    d_k: int, number_format: str, seed: int, blocks: int, error: BaseException
+) -> RuntimeError:
+    """Tell what estimating an overflow probability raised, and how to replay it."""
+    options = {
+        "--d-k": d_k,
+        "--quantity": OVERFLOW,
+        "--number-format": number_format,
+        "--seed": seed,
+        "--replicates": f"0:{blocks}",
+    }
+    which = f"{OVERFLOW} at d_k={d_k} in {number_format}"
+    return _failure(which, error, _command(options))
+
+
+def raise_failures(failures: Mapping[Any, RuntimeError]) -> None:
+    """Raise one line about all that failed, if anything did.
+
+    Raises
+    ------
+    UnfinishedError
+        If machines failed: a worker died, or had no memory.
+    RuntimeError
+        If something else is among it, from that: a bug.
+    """
+    if not failures:
+        return
+    found = list(failures.values())
+    more = f"; and {len(found) - SHOWN} more" if found[SHOWN:] else ""
+    # what is sorted first is the cause that is shown: a bug, if there is one
+    first = min(found, key=lambda one: isinstance(one, UnfinishedError))
+    raise type(first)("; ".join(map(str, found[:SHOWN])) + more) from first.__cause__
+
+
+def _failure(which: str, error: BaseException, command: str) -> RuntimeError:
+    expected = isinstance(error, UnfinishedError | MemoryError)
+    reason = str(error).partition("\n")[0]
+    failure = (UnfinishedError if expected else RuntimeError)(
+        f"{which} failed ({type(error).__name__}: {reason}), replay: {command}"
+    )
+    failure.__cause__ = error
+    return failure
+
+
+def _command(options: Mapping[str, object]) -> str:
+    words = [str(word) for pair in options.items() for word in pair]
+    return f"python -m montecarlo measure {shlex.join(words)}"
+
 
 #: Work sent to a worker at once, in seconds: long against the cost of sending it.
 BATCH_SECONDS = 0.15

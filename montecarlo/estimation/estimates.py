@@ -1,4 +1,4 @@
-"""An estimate with its interval, and the ways to get one from replicates.
+"""An estimate with its interval, and the ways to get one from replicates or estimates.
 
 Intervals come from differences between replicates, as `intervals` makes them.  They are
 never those of a chi-square: entries of one QKᵀ share rows and columns.
@@ -7,12 +7,13 @@ never those of a chi-square: entries of one QKᵀ share rows and columns.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.special import betaincinv
+from scipy.stats import binom
 
-from montecarlo.attention.pairs import Scale
-from montecarlo.attention.ranges import ANY, Range, clip
+from montecarlo.attention.quantities import ANY, Range, Scale, clip
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import (
     Interval,
@@ -271,3 +272,152 @@ def half_width_error(bounds: Callable[[float], Interval], n_replicates: int) -> 
     """Return the standard error that a t interval as wide as the 95 % one has."""
     low, high = bounds(POINTWISE)
     return (high - low) / (2.0 * t_quantile(POINTWISE, n_replicates))
+
+
+def median_estimate(values: Array, most: Array | None = None) -> Estimate:
+    """Estimate a median from one value per replicate.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_replicates,)
+        What each is at least; one that is not a number could be any.
+    most : ndarray, shape (n_replicates,), optional
+        What each is at most, where that is not the same; may be infinite.
+
+    Notes
+    -----
+    The ends are order statistics: as many values lie below the median as heads fall in
+    as many throws of a coin, whatever the distribution, and ties widen it only.  The
+    value is what the median is at least, where it may be infinite.
+
+    References
+    ----------
+    Thompson (1936), On confidence ranges for the median, Ann. Math. Statist. 7.
+    """
+    high = values if most is None else most
+    lowest = np.sort(np.where(np.isnan(values), -np.inf, values))
+    highest = np.sort(np.where(np.isnan(high), np.inf, high))
+    n = len(values)
+
+    def bounds(error_rate: float) -> Interval:
+        below = int(binom.ppf(error_rate, n, 0.5))  # fewest with more than this
+        if below == 0:
+            return Interval(-math.inf, math.inf)
+        return Interval(float(lowest[below - 1]), float(highest[n - below]))
+
+    with np.errstate(invalid="ignore"):
+        value, largest = float(np.median(lowest)), float(np.median(highest))
+        if math.isfinite(largest):
+            value = (value + largest) / 2.0
+        error = half_width_error(bounds, max(2, n))
+    return Estimate(value, error, n, bounds=bounds)
+
+
+def share_of_seeds(hits: Array) -> Estimate:
+    """Estimate a probability from 0 or 1 per replicate, which are independent.
+
+    References
+    ----------
+    Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
+    """
+    n, n_hits = len(hits), round(float(np.sum(hits)))
+    share = n_hits / n
+
+    def bounds(error_rate: float) -> Interval:
+        low = betaincinv(n_hits, n - n_hits + 1, error_rate) if n_hits else 0.0
+        most = n_hits + 1, n - n_hits, 1.0 - error_rate
+        return Interval(float(low), float(betaincinv(*most)) if n_hits < n else 1.0)
+
+    error = math.sqrt(share * (1.0 - share) / n)
+    return Estimate(share, error, n, bounds=bounds)
+
+
+def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:
+    """Estimate the least-squares slope of ln value against ln size.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+        At least two different, positive.
+    estimates : sequence of Estimate
+        Independent, of positive quantities, one per size.
+    """
+    x = np.log(np.asarray(sizes, dtype=np.float64))
+    centred = x - x.mean()
+    return _contrast(centred / float((centred**2).sum()), estimates)
+
+
+def ratio_of_ends(estimates: Sequence[Estimate]) -> Estimate:
+    """Estimate the last value over the first.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimate
+        Independent, of positive quantities, at least two.
+    """
+    weights = np.zeros(len(estimates))
+    weights[0], weights[-1] = -1.0, 1.0
+    log_ratio = _contrast(weights, estimates)
+
+    def bounds(error_rate: float) -> Interval:
+        low, high = log_ratio.interval(error_rate)
+        return Interval(_exp(low), _exp(high))
+
+    value = _exp(log_ratio.value)
+    return Estimate(
+        value, value * log_ratio.std_error, log_ratio.n_replicates, bounds=bounds
+    )
+
+
+def _contrast(weights: Array, estimates: Sequence[Estimate]) -> Estimate:
+    """Estimate a weighted sum of logarithms of independent estimates."""
+    n = min(estimate.n_replicates for estimate in estimates)
+    logs = [_log(estimate.value) for estimate in estimates]
+    value = _weigh(weights, logs)
+    bounds = partial(_contrast_bounds, weights, tuple(estimates), value)
+    low, high = bounds(POINTWISE)
+    error = (high - low) / (2.0 * t_quantile(POINTWISE, n))
+    return Estimate(value, error, n, bounds=bounds)
+
+
+def _contrast_bounds(
+    weights: Array, estimates: Sequence[Estimate], value: float, error_rate: float
+) -> Interval:
+    """Add the logarithmic half-widths of the estimates' own intervals in squares.
+
+    Each side separately, since intervals of skewed quantities are not symmetric; for
+    symmetric ones this is the usual propagation of errors.
+    """
+    down = up = 0.0
+    for weight, estimate in zip(weights, estimates, strict=True):
+        low, high = estimate.interval(error_rate)
+        centre = _log(estimate.value)
+        below, above = centre - _log(low), _log(high) - centre
+        if weight < 0.0:
+            below, above = above, below
+        if weight != 0.0:
+            down += (weight * below) ** 2
+            up += (weight * above) ** 2
+    return Interval(value - math.sqrt(down), value + math.sqrt(up))
+
+
+def _weigh(weights: Array, values: Sequence[float]) -> float:
+    """Add up; NaN where infinities of both signs meet: two values of exact zero."""
+    pairs = zip(weights.tolist(), values, strict=True)
+    terms = [weight * value for weight, value in pairs if weight != 0.0]
+    return math.fsum(terms) if all(map(math.isfinite, terms)) else sum(terms)
+
+
+def _exp(value: float) -> float:
+    """Exponential, infinite where it is too large."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def _log(value: float) -> float:
+    """Logarithm with ln 0 = -inf, also of what an interval pushed below 0."""
+    if math.isnan(value):
+        return value
+    return math.log(value) if value > 0.0 else -math.inf

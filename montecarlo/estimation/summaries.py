@@ -11,15 +11,24 @@ from typing import NamedTuple
 import numpy as np
 
 from montecarlo.attention.divisors import pairs_of, parse_divisor
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.grids import WIDEST_BIN
 from montecarlo.attention.number_formats import compared_rows
-from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
-from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.quantities import QUANTITIES, is_indicator, range_of
-from montecarlo.attention.ranges import NOT_NEGATIVE, SHARE, Range
-from montecarlo.attention.rows import ROW_QUANTITIES, RowQuantity
+from montecarlo.attention.quantities import (
+    FORMAT_QUANTITIES,
+    NOT_NEGATIVE,
+    PAIR_MEANS,
+    PAIR_QUANTITIES,
+    QUANTITIES,
+    ROW_QUANTITIES,
+    SHARE,
+    Quantity,
+    Range,
+    is_indicator,
+    quantile_level,
+    range_of,
+)
 from montecarlo.attention.softmax import Array
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.estimates import (
     ROUNDING,
     Estimate,
@@ -36,7 +45,6 @@ from montecarlo.estimation.row_distribution import (
     row_distribution,
     share_above,
 )
-from montecarlo.estimation.samples import Samples
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -100,7 +108,7 @@ def row_keys(
 
 
 def _keys_of(
-    quantity: RowQuantity, divisors: tuple[str, ...], ratios: tuple[str, ...]
+    quantity: Quantity, divisors: tuple[str, ...], ratios: tuple[str, ...]
 ) -> Iterator[RowKey]:
     """Name the rows of one quantity."""
     for divisor in quantity.divisors(divisors):
@@ -112,20 +120,20 @@ def _keys_of(
                 yield RowKey(pair, quantity.name, summary)
 
 
-def summaries_of(quantity: RowQuantity) -> tuple[str, ...]:
+def summaries_of(quantity: Quantity) -> tuple[str, ...]:
     """Name the summaries of a quantity of rows under one divisor."""
     ratio = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
     return (*quantity.summaries, *ratio)
 
 
-def summaries_compared(quantity: RowQuantity) -> tuple[str, ...]:
+def summaries_compared(quantity: Quantity) -> tuple[str, ...]:
     """Name the summaries of a quantity of rows that compare two divisors."""
     spread = (QUANTILE_RATIO,) if quantity.has_quantile_ratio else ()
     typical = ("median", SHARE_ABOVE) if quantity.typical_compared else ()
     return ("mean", *spread, *typical)
 
 
-def offered_summaries(quantity: RowQuantity) -> tuple[str, ...]:
+def offered_summaries(quantity: Quantity) -> tuple[str, ...]:
     """Say which summaries of a quantity of rows can be asked for, for a message."""
     listed = summaries_of(quantity)
     if quantity.grid is None:
@@ -179,7 +187,7 @@ class Summaries:
         return within, ROUNDING if quantile_level(key.summary) is None else WIDEST_BIN
 
     def _make(self, key: RowKey) -> Estimate:
-        base = getattr(QUANTITIES[key.quantity], "multiple_of", "")
+        base = QUANTITIES[key.quantity].multiple_of
         if base:
             made = self.estimate(key._replace(quantity=base))
             return made.times(self._factor(key.divisor))
@@ -188,7 +196,7 @@ class Summaries:
     def _of_rows(self, key: RowKey) -> Estimate:
         if "/" in key.divisor:
             return self._ratio(key)
-        if getattr(QUANTITIES[key.quantity], "given", ""):
+        if QUANTITIES[key.quantity].given:
             return self._of_some(key)
         if key.summary == QUANTILE_RATIO:
             high, low = (self._quantile(key, name) for name in ("q90", "q10"))
@@ -306,6 +314,6 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
     if not point.has_rows or quantity in row_quantities(point):
         return ""
     needed = "planted keys: a dependence planted(rho)"
-    if not ROW_QUANTITIES[quantity].planted:
+    if ROW_QUANTITIES[quantity].needs == "gaussian keys":
         needed = "Gaussian keys, without dependence or initialisation"
     return f"needs {needed}, got {point.label}, {point.dependence.name!r}"

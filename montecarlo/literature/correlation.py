@@ -7,7 +7,7 @@ import numpy as np
 from montecarlo.estimation.estimates import Estimate, mean_estimate, product
 from montecarlo.literature.score_rows import log_slope
 from montecarlo.literature.settings import Setting
-from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.sampling.streams import ModelRows
 
 
 def second_moment(d_k: int, correlation: float) -> float:

@@ -13,8 +13,7 @@ from montecarlo.literature.record import (
     LIMIT,
     CurvePoint,
 )
-from montecarlo.theory.gaussian_rows import gaussian_profile
-from montecarlo.theory.row_integrals import ROW_NAMES, integrate_row
+from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
 
 #: Keys that a rule of extension starts from, and those that curves go over.
 FROM = 4096

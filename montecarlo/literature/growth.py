@@ -12,9 +12,13 @@ from scipy.optimize import brentq, root_scalar
 
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.literature.score_rows import concentration_of, entropy_of
-from montecarlo.sampling.model_rows import ModelRows
-from montecarlo.theory.gaussian_rows import gaussian_profile
-from montecarlo.theory.row_integrals import ROW_NAMES, Array, integrate_row
+from montecarlo.sampling.streams import ModelRows
+from montecarlo.theory.row_integrals import (
+    ROW_NAMES,
+    Array,
+    gaussian_profile,
+    integrate_row,
+)
 
 #: What may be held, by the name of its expectation, and how a row has it.
 HELD = {

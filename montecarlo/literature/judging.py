@@ -28,7 +28,7 @@ from montecarlo.literature.schema import (
     Statement,
     read_literature,
 )
-from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.sampling.streams import ModelRows
 from montecarlo.study.tasks import Task, finish
 
 #: Of a case: the exact value, and what was drawn: value, standard error, rows, ends of

@@ -14,7 +14,7 @@ from scipy.special import log_softmax, ndtr
 from montecarlo.attention.number_formats import ROUNDINGS
 from montecarlo.estimation.estimates import Estimate, mean_estimate, share_estimate
 from montecarlo.literature.settings import Setting
-from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.sampling.streams import ModelRows
 from montecarlo.theory.row_integrals import REACH, Array
 from montecarlo.theory.score_distribution import expected_maximum
 

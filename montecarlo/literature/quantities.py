@@ -13,7 +13,7 @@ from montecarlo.literature import growth, jacobian_bounds, limits, low_precision
 from montecarlo.literature import score_rows as rows
 from montecarlo.literature.correlation import drawn_exponent, exact_exponent
 from montecarlo.literature.settings import Setting
-from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.sampling.streams import ModelRows
 from montecarlo.theory import expected_row
 
 

@@ -24,7 +24,7 @@ from montecarlo.estimation.estimates import (
 )
 from montecarlo.estimation.intervals import Interval
 from montecarlo.literature.settings import Setting
-from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.sampling.streams import ModelRows
 from montecarlo.theory import expected_row
 from montecarlo.theory.row_integrals import Array
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from montecarlo.attention.pairs import PAIR_QUANTITIES
+from montecarlo.attention.quantities import PAIR_QUANTITIES
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.intervals import Interval, t_quantile
 from montecarlo.model.head_sums import HeadSums

@@ -14,11 +14,7 @@ from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.model.model import Head, Model
 from montecarlo.model.row_values import SPECTRAL_ROWS, Rows, RowSum, sum_rows
-from montecarlo.sampling.positions import (
-    keys_of_others,
-    pooled_positions,
-    row_positions,
-)
+from montecarlo.sampling.streams import keys_of_others, pooled_positions, row_positions
 
 #: Scores that are held at once, unless one row has more.
 BLOCK = 2**19

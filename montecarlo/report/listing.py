@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.attention.quantities import PAIR_QUANTITIES, QUANTITIES, ROW_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.estimation.summaries import offered_summaries
@@ -16,8 +14,8 @@ from montecarlo.names import look_up
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.language.catalogues import LANGUAGES, Language
 from montecarlo.report.terminal import make_table
+from montecarlo.sampling.design_points import NORMS, SHAPES, WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.sampling.initialisations import NORMS, SHAPES, WEIGHT_KINDS
 from montecarlo.study.measured import SUMMARIES, plain_words
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.progress import open_console
@@ -81,9 +79,11 @@ def _list_presets(_: Language) -> Listing:
 def _list_quantities(language: Language) -> Listing:
     """List sampled quantities, then those on record, which only `judge` asks for."""
     rows: Rows = []
-    for name, known in {**QUANTITIES, **RECORDED}.items():
-        if known.words:
-            words = plain_words(language.translate(known.words))
+    told = {name: one.words for name, one in QUANTITIES.items()}
+    told |= {name: one.words for name, one in RECORDED.items()}
+    for name, said in told.items():
+        if said:
+            words = plain_words(language.translate(said))
             asked = "judge" if name in RECORDED else "measure, judge"
             rows.append((name, words, ", ".join(_summaries(name)), asked))
     return ("quantity", "what it is", "summaries", "asked by"), rows

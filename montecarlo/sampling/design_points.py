@@ -1,11 +1,15 @@
 """What is sampled: a point, its name, its shape and its random streams.
 
-The streams depend on the seed, the point's name and the replicate's index and on
-nothing else, so a point gives the same numbers alone, in any grid, on any workers.
+A point is two distributions of entries, how K depends on Q, perhaps projections at
+initialisation, d_k and the number of keys.  The streams depend on the seed, the point's
+name and the replicate's index and on nothing else, so a point gives the same numbers
+alone, in any grid, on any workers.
 """
 
 import hashlib
 import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -13,14 +17,136 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
-from montecarlo.errors import InputError
-from montecarlo.sampling.dependence import INDEPENDENT, Dependence, parse_dependence
-from montecarlo.sampling.distributions import Distribution, parse_distribution
-from montecarlo.sampling.initialisations import (
-    Initialisation,
-    name_of,
-    parse_initialisation,
+from montecarlo.errors import InputError, show
+from montecarlo.names import look_up
+from montecarlo.sampling.distributions import (
+    Distribution,
+    parse_distribution,
 )
+
+_DEPENDENCE = re.compile(r"none|(pairs|planted)\((-?[0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """How K is drawn given Q.
+
+    Attributes
+    ----------
+    kind : {"none", "pairs", "planted"}
+        ``pairs``: query i and key i are dependent, and only these pairs count.
+        ``planted``: key i is planted for query i, an ordinary key for the others.
+    rho : float
+        The correlation of matching entries; 0 for ``none``.
+    """
+
+    kind: str
+    rho: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Canonical name, for example ``planted(0.25)``."""
+        return self.kind if self.kind == "none" else f"{self.kind}({self.rho!r})"
+
+
+INDEPENDENT = Dependence("none")
+
+
+def parse_dependence(name: str) -> Dependence:
+    """Return the dependence that a name stands for.
+
+    Parameters
+    ----------
+    name : str
+        ``none``, ``pairs(rho)`` or ``planted(rho)`` with rho from 0 to 1.
+    """
+    match = _DEPENDENCE.fullmatch(name.replace(" ", ""))
+    rho = float(match[2]) if match and match[2] else 0.0
+    if match is None or not 0.0 <= rho <= 1.0:
+        raise InputError(
+            "dependence must be none, pairs(rho) or planted(rho) with 0 <= rho <= 1, "
+            f"got {show(name)}"
+        )
+    return Dependence(match[1] or "none", rho)
+
+
+#: (fan in, fan out) -> variance of a weight, and the distribution it is drawn from.
+WEIGHT_KINDS: dict[str, tuple[Callable[[int, int], float], str]] = {
+    "xavier_uniform": (lambda i, o: 2.0 / (i + o), "uniform"),
+    "xavier_normal": (lambda i, o: 2.0 / (i + o), "gaussian"),
+    "kaiming_linear": (lambda i, o: 1.0 / (3.0 * i), "uniform"),
+    "he_normal": (lambda i, o: 2.0 / i, "gaussian"),
+    "lecun_normal": (lambda i, o: 1.0 / i, "gaussian"),
+    "normal_002": (lambda i, o: 0.02**2, "gaussian"),
+}
+NORMS = ("layer", "rms")
+#: What a weight matrix holds: the projection of one head, of all heads of Q, or of all
+#: heads of Q, K and V together.  It decides the fan out.
+SHAPES = ("head", "full", "fused")
+
+_INITIALISATION = re.compile(
+    r"init\(kind=(\w+),norm=(\w+),shape=(\w+),width=([0-9]{1,7})\)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Initialisation:
+    """Projections at initialisation.
+
+    Attributes
+    ----------
+    kind : str
+        A key of `WEIGHT_KINDS`.
+    norm : {"layer", "rms"}
+        What tokens have been through.
+    shape : {"head", "full", "fused"}
+        What a weight matrix holds.
+    width : int
+        Length of a token, the model's input dimension.
+    """
+
+    kind: str
+    norm: str
+    shape: str
+    width: int
+
+    @property
+    def name(self) -> str:
+        """Canonical name: parameters sorted."""
+        return (
+            f"init(kind={self.kind},norm={self.norm},shape={self.shape},"
+            f"width={self.width})"
+        )
+
+    def weight_variance(self, d_k: int) -> float:
+        """Return the variance of a weight of the projection to heads of size d_k."""
+        fan_out = {"head": d_k, "full": self.width, "fused": 3 * self.width}[self.shape]
+        variance, _ = WEIGHT_KINDS[self.kind]
+        return variance(self.width, fan_out)
+
+
+def name_of(initialisation: Initialisation | None) -> str:
+    """Return a canonical name; empty for none."""
+    return initialisation.name if initialisation else ""
+
+
+def parse_initialisation(name: str) -> Initialisation | None:
+    """Return the initialisation that a name stands for, None for the empty name."""
+    if not name:
+        return None
+    match = _INITIALISATION.fullmatch(name.replace(" ", ""))
+    if match is None or not 1 <= int(match[4]) <= 2**20:
+        raise InputError(
+            "initialisation must be empty or "
+            "init(kind=...,norm=...,shape=...,width=N), "
+            f"got {show(name)}"
+        )
+    kind, norm, shape = match[1], match[2], match[3]
+    look_up("initialisation", kind, WEIGHT_KINDS)
+    look_up("norm", norm, dict.fromkeys(NORMS))
+    look_up("shape of a projection", shape, dict.fromkeys(SHAPES))
+    return Initialisation(kind, norm, shape, int(match[4]))
+
 
 #: Queries and keys of a block of pairs: best standard error per second (measured).
 PAIR_BLOCK = 256

@@ -1,16 +1,25 @@
 """Drawing Q and K of a replicate, long ones in chunks of keys.
 
-The shape of a chunk is a function of the point alone, and so are the draws.
+Q and K have entries of the point's distributions, K perhaps dependent on Q, or are
+projections of normalised tokens.  The shape of a chunk is a function of the point
+alone, and so are the draws.
 """
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from montecarlo.sampling.dependence import correlate
-from montecarlo.sampling.design_points import MOST_QUERIES, DesignPoint, stream
-from montecarlo.sampling.initialisations import project
+from montecarlo.sampling.design_points import (
+    MOST_QUERIES,
+    WEIGHT_KINDS,
+    DesignPoint,
+    Initialisation,
+    stream,
+)
+from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 Floats = NDArray[np.float32]
 #: Entries of K that are drawn at once; more keys come in chunks.
@@ -90,3 +99,71 @@ def _draw_chunks(
             copy = None if gaussian else stream(seed, point, index, "copy")
             k = correlate(queries, k, dependence.rho, copy)
         yield distribution.rescale(k)
+
+
+def correlate(
+    queries: NDArray[np.float32],
+    keys: NDArray[np.float32],
+    rho: float,
+    rng: Generator | None,
+) -> NDArray[np.float32]:
+    """Return keys whose first rows are correlated with the queries.
+
+    Parameters
+    ----------
+    queries, keys : ndarray of float32, shapes (n_queries, d_k) and (n_keys, d_k)
+        Independent, of the same standardised distribution.
+    rho : float
+        Correlation of the entries of key i with those of query i.
+    rng : Generator or None
+        None for Gaussian entries; else what decides which entries are copied.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_keys, d_k)
+
+    Notes
+    -----
+    Gaussian: k = rho q + sqrt(1 - rho²) z.  Other distributions: each entry copies the
+    query's with probability rho, which keeps the distribution of an entry; then
+    Var(q·k) = d_k (1 + rho (kurtosis - 1) - rho²).
+    """
+    matched = min(len(queries), len(keys))
+    source, own = queries[:matched], keys[:matched]
+    if rng is None:
+        mixed = np.float32(rho) * source
+        mixed += np.float32(math.sqrt(1.0 - rho * rho)) * own
+    else:
+        copied = rng.random(own.shape, dtype=np.float32) < np.float32(rho)
+        mixed = np.where(copied, source, own)
+    return np.concatenate([mixed, keys[matched:]])
+
+
+def project(
+    initialisation: Initialisation, n_tokens: int, d_k: int, rng: Generator
+) -> Floats:
+    """Draw tokens and a projection, and return queries or keys of one head.
+
+    Parameters
+    ----------
+    initialisation : Initialisation
+    n_tokens, d_k : int
+    rng : Generator
+        The stream of Q or of K.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_tokens, d_k)
+    """
+    tokens = DISTRIBUTIONS["gaussian"].draw(rng, (n_tokens, initialisation.width))
+    if initialisation.norm == "layer":
+        tokens -= tokens.mean(axis=1, keepdims=True)
+    length = np.sqrt(np.vecdot(tokens, tokens))[:, np.newaxis]
+    _, distribution = WEIGHT_KINDS[initialisation.kind]
+    weights = DISTRIBUTIONS[distribution].draw(rng, (initialisation.width, d_k))
+    weights *= np.float32(
+        math.sqrt(initialisation.width * initialisation.weight_variance(d_k))
+    )
+    projected = tokens @ weights
+    projected /= length  # a normalised token has the length sqrt(width)
+    return projected

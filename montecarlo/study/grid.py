@@ -12,12 +12,18 @@ from msgspec import Meta, Struct
 from montecarlo.attention.divisors import DIVISORS, parse_divisor
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
-from montecarlo.sampling.affordable import require_affordable, require_affordable_tail
-from montecarlo.sampling.cost import replicate_seconds
-from montecarlo.sampling.dependence import INDEPENDENT
-from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.sampling.cost import (
+    replicate_seconds,
+    require_affordable,
+    require_affordable_tail,
+)
+from montecarlo.sampling.design_points import (
+    INDEPENDENT,
+    DesignPoint,
+    name_of,
+    parse_point,
+)
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
-from montecarlo.sampling.initialisations import name_of
 
 #: Told of a point: replicates just finished, and replicates newly wanted of it.
 Advance = Callable[[DesignPoint, int, int], None]

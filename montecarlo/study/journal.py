@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import Batch, PackedBatch, pack
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.folder import JOURNAL, is_finished

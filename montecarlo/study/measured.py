@@ -6,9 +6,13 @@ import re
 from dataclasses import dataclass
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.quantities import QUANTITIES, range_of
-from montecarlo.attention.ranges import NOT_NEGATIVE, Range
+from montecarlo.attention.quantities import (
+    NOT_NEGATIVE,
+    QUANTITIES,
+    Range,
+    quantile_level,
+    range_of,
+)
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 
 #: What the summaries of rows are called.
@@ -102,7 +106,7 @@ class Measurement:
 
     def _divided(self) -> str:
         """Say what scores are divided by, and what that is here."""
-        if getattr(QUANTITIES[self.quantity], "divided", True) is False:
+        if not QUANTITIES[self.quantity].divided:
             return "the same by any divisor"
         parts = []
         for name in self.divisor.split("/"):

@@ -16,21 +16,22 @@ import numpy as np
 import pandas as pd
 
 from montecarlo.attention.divisors import name_divisor, split_pairs
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantities import QUANTITIES, beyond_table
-from montecarlo.errors import InputError
+from montecarlo.attention.quantities import (
+    FORMAT_QUANTITIES,
+    PAIR_QUANTITIES,
+    QUANTITIES,
+    beyond_table,
+)
+from montecarlo.errors import MOST_QUOTED, InputError, show
 from montecarlo.estimation.summaries import RowKey, row_keys
 from montecarlo.names import (
     MOST_JOBS,
-    MOST_SHOWN,
     MOST_SIZE,
     look_up,
     require_executor,
     require_number,
     require_text,
     require_whole,
-    show,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.executors import make_executor
@@ -278,7 +279,7 @@ def grid(  # noqa: PLR0913 - as `measure`
         raise InputError(
             f"{missing[0]} must have a row of the summary "
             f"{show(summary_of(missing[0]))} at one of these points, with one of the "
-            f"divisors {', '.join(named)[:MOST_SHOWN]}; "
+            f"divisors {', '.join(named)[:MOST_QUOTED]}; "
             "quantities of rows need n_keys"
         )
     effort = Effort(seed, relative_error, absolute_error, first, most)

@@ -10,13 +10,14 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS, parse_divisor, split_pairs
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.errors import InputError
-from montecarlo.estimation.engine import LEAST, Budget, Plan, run
+from montecarlo.attention.quantities import (
+    PAIR_QUANTITIES,
+    ROW_QUANTITIES,
+    quantile_level,
+)
+from montecarlo.errors import InputError, show
+from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
 from montecarlo.estimation.estimates import POINTWISE, Estimate
-from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import (
     QUANTILE_RATIO,
     SHARE_ABOVE,
@@ -26,9 +27,12 @@ from montecarlo.estimation.summaries import (
     offered_summaries,
     row_keys,
 )
-from montecarlo.names import MOST_SEED, look_up, require_number, require_whole, show
-from montecarlo.sampling.affordable import require_affordable, require_spread
-from montecarlo.sampling.cost import replicate_seconds
+from montecarlo.names import MOST_SEED, look_up, require_number, require_whole
+from montecarlo.sampling.cost import (
+    replicate_seconds,
+    require_affordable,
+    require_spread,
+)
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.grid import MOST_REPLICATES, Advance
 from montecarlo.study.measured import Measurement

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import Executor
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.estimation.failures import OVERFLOW, raise_failures, tell_failed_tail
+from montecarlo.estimation.engine import OVERFLOW, raise_failures, tell_failed_tail
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.rare_events import Tail, estimate_tail

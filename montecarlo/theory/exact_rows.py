@@ -1,8 +1,9 @@
 """Exact expectations over a row of attention, to be asked for by anybody.
 
 In: the number of keys, and the standard deviation of the scores of a row, or d_k and a
-divisor for standard normal queries and keys.  Out: each expectation with its numerical
-error.  The table in docs/exact-values.csv is made of these.
+divisor for standard normal queries and keys; perhaps the mean of one score, or a causal
+mask.  Out: each expectation with its numerical error.  The table in
+docs/exact-values.csv is made of these.
 
 >>> from montecarlo.theory import expected_row
 >>> row = expected_row(1_000_000, std=1.0)
@@ -14,17 +15,24 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+from numpy.polynomial import chebyshev
 
 from montecarlo.attention.divisors import name_divisor
-from montecarlo.errors import InputError
-from montecarlo.names import MOST_SIZE, require_number, require_whole, show
+from montecarlo.errors import InputError, show
+from montecarlo.names import MOST_SIZE, require_number, require_whole
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.theory.biased_rows import BIASED_NAMES, expect_biased_row
-from montecarlo.theory.causal_rows import mean_over_lengths
-from montecarlo.theory.gaussian_rows import expect_gaussian_row
 from montecarlo.theory.references import MOST_STD, Reference, divisor_value
 from montecarlo.theory.row_expectations import expect_gaussian_length
-from montecarlo.theory.row_integrals import ROW_NAMES, Expectations
+from montecarlo.theory.row_integrals import (
+    ROUNDING,
+    ROW_NAMES,
+    Array,
+    Expectations,
+    Profile,
+    expect_gaussian_row,
+    grid_of,
+    profile_at,
+)
 
 #: Keys of a row at most, a million and some: beyond, grids do not reach far enough.
 MOST_KEYS = 2**20
@@ -146,3 +154,158 @@ def _of_queries(d_k: int, n_keys: int, divisor: str) -> Callable[[float], Expect
             f"{MOST_STD:g}, got {spread:g} for {name!r}"
         )
     return lambda n: expect_gaussian_length(d_k, n, 1.0 / number)
+
+
+#: Order of the last axis: those of a row but for the largest weight, and the weight of
+#: the key whose score has the mean.
+BIASED_NAMES = (
+    "log_partition",
+    "entropy",
+    "inverse_participation",
+    "jacobian_trace",
+    "jacobian_frobenius_squared",
+    "biased_weight",
+)
+
+
+def expect_biased_row(std: float, bias: float, n_keys: float) -> Expectations:
+    """Return the expectations over a row of n scores, one N(bias, s²), others N(0, s²).
+
+    Parameters
+    ----------
+    std : float
+        s, positive.
+    bias : float
+        Positive for a key that attracts, as a sink does.
+    n_keys : float
+        The one with the mean is among them; 2 at least.  Between two whole numbers the
+        expectations are continued smoothly.
+
+    Returns
+    -------
+    Expectations
+        Shape (6,).  The error is the difference from twice the step, plus how far the
+        weights are from summing to 1.
+
+    Notes
+    -----
+    The integrals are those of `row_integrals.integrate_row`, written out for one key
+    that differs: with φ, a1, a2 of the others and Φ, A1, A2 of that key ::
+
+        E Σp     = ∫ [A1 φ^(n-1) + (n-1) a1 Φ φ^(n-2)] du = 1         (self-check)
+        E Σp²    = ∫ [A2 φ^(n-1) + (n-1) a2 Φ φ^(n-2)] du
+        E tr J   = ∫ [2(n-1) A1 a1 φ^(n-2) + (n-1)(n-2) a1² Φ φ^(n-3)] du
+
+    and so on; every term is positive.
+    """
+    stds = np.array([std])
+    u, stride = grid_of(stds, bias)
+    usual = profile_at(stds, u, stride)
+    # exp(u + bias + x): the same functions, further on; ln w stands in a1_log as it is
+    other = profile_at(stds, u + bias, stride)
+    fine = _sums(usual, other, n_keys, 1)
+    coarse = _sums(usual, other, n_keys, 2)
+    values = fine[1:]
+    errors = np.abs(values - coarse[1:])
+    errors += (abs(fine[0] - 1.0) + ROUNDING) * np.abs(values)
+    return Expectations(values, errors)
+
+
+def _sums(usual: Profile, other: Profile, n_keys: float, stride: int) -> Array:
+    """Sum the weights, and what `BIASED_NAMES` says, on every few points."""
+    u, n = usual.u[::stride], float(n_keys)
+    a1, a1_log, a2 = (part[0, ::stride] for part in (usual.a1, usual.a1_log, usual.a2))
+    b1, b1_log, b2 = (part[0, ::stride] for part in (other.a1, other.a1_log, other.a2))
+    log_phi, log_other = usual.log_phi[0, ::stride], other.log_phi[0, ::stride]
+
+    def others(kept: int, *, with_biased: bool) -> Array:
+        """Ordered choices of ``kept`` usual keys, times φ of all the keys left."""
+        ways = np.prod([n - 1.0 - i for i in range(kept)])
+        rest = (n - 1.0 - kept) * log_phi + (0.0 if with_biased else log_other)
+        product: Array = max(ways, 0.0) * np.exp(rest)
+        return product
+
+    def both(biased: Array, usual_part: Array) -> Array:
+        """Sum something of one key over all the keys."""
+        mine = biased * others(0, with_biased=True)
+        return mine + usual_part * others(1, with_biased=False)
+
+    two = others(1, with_biased=True), others(2, with_biased=False)
+    three = others(2, with_biased=True), others(3, with_biased=False)
+    trace = 2.0 * b1 * a1 * two[0] + a1 * a1 * two[1]
+    frobenius = 2.0 * (2.0 * b2 * a2 * two[0] + a2 * a2 * two[1])
+    frobenius += (b2 * a1 * a1 + 2.0 * a2 * a1 * b1) * three[0]
+    frobenius += a2 * a1 * a1 * three[1]
+    weights = both(b1, a1)
+    parts = (
+        weights,
+        -u * weights,
+        -both(b1_log + np.euler_gamma * b1, a1_log + np.euler_gamma * a1),
+        both(b2, a2),
+        trace,
+        frobenius / 6.0,
+        b1 * others(0, with_biased=True),
+    )
+    sums: Array = (u[1] - u[0]) * np.stack([part.sum() for part in parts])
+    sums[1] -= np.euler_gamma
+    return sums
+
+
+#: Rows up to this length are asked one by one; longer ones are interpolated in ln i,
+#: each panel over lengths that grow by this factor.
+SHORT, FACTOR = 32, 8.0
+#: Chebyshev points of a panel, and those of the check.
+POINTS, FEWER = 14, 11
+
+
+def mean_over_lengths(
+    expect: Callable[[float], Expectations], first: Array, n_keys: int
+) -> Expectations:
+    """Return the mean over rows of 1, 2, ... n keys.
+
+    Parameters
+    ----------
+    expect : callable
+        Length of a row, 2 or more, also between whole numbers -> shape (n_quantities,).
+    first : ndarray, shape (n_quantities,)
+        Of the row with one key.
+    n_keys : int
+        Rows of the matrix, 2 or more.
+
+    Returns
+    -------
+    Expectations
+        Shape (n_quantities,).  The error adds those of the rows and the difference from
+        fewer points.
+    """
+    total, errors = np.array(first, dtype=np.float64), np.zeros_like(first)
+    for length in range(2, min(n_keys, SHORT) + 1):
+        row = expect(float(length))
+        total += row.values
+        errors += row.errors
+    low = SHORT
+    while low < n_keys:
+        high = min(n_keys, math.floor(low * FACTOR))
+        fine, own = _sum_panel(expect, low, high, POINTS)
+        coarse, _ = _sum_panel(expect, low, high, FEWER)
+        total += fine
+        errors += own + np.abs(fine - coarse)
+        low = high
+    return Expectations(total / n_keys, errors / n_keys)
+
+
+def _sum_panel(
+    expect: Callable[[float], Expectations], low: int, high: int, n_points: int
+) -> tuple[Array, Array]:
+    """Sum over the lengths above one and up to another, by a polynomial in ln i."""
+    x = chebyshev.chebpts1(n_points)
+    width = math.log(high / low)
+    at_nodes = [expect(low * math.exp(0.5 * (one + 1.0) * width)) for one in x]
+    basis = chebyshev.chebvander(x, n_points - 1) * (2.0 / n_points)
+    basis[:, 0] *= 0.5
+    coefficients = basis.T @ np.stack([one.values for one in at_nodes])
+    lengths = np.arange(low + 1, high + 1, dtype=np.float64)
+    places = 2.0 * np.log(lengths / low) / width - 1.0
+    sums = np.array([chebyshev.chebval(places, one).sum() for one in np.eye(n_points)])
+    errors = np.max([one.errors for one in at_nodes], axis=0) * lengths.size
+    return sums @ coefficients, errors

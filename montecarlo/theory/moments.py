@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from scipy.special import poch
 
+from montecarlo.sampling.design_points import Initialisation
 from montecarlo.sampling.distributions import Distribution
-from montecarlo.sampling.initialisations import Initialisation
 
 #: (width, fan out) -> variance of an entry behind the projection of a normalised token,
 #: which has |x|² = width: that many times the variance of a weight.  Written down a

@@ -12,13 +12,12 @@ from montecarlo.attention.divisors import parse_divisor
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
-from montecarlo.theory.binomial_rows import expect_binomial
-from montecarlo.theory.gaussian_rows import MOST_LOG_KEYS
 from montecarlo.theory.row_expectations import (
+    expect_binomial,
     expect_fixed_length,
     expect_gaussian_length,
 )
-from montecarlo.theory.row_integrals import ROW_NAMES, Expectations
+from montecarlo.theory.row_integrals import MOST_LOG_KEYS, ROW_NAMES, Expectations
 from montecarlo.theory.score_distribution import distribution_gap, expected_maximum
 
 

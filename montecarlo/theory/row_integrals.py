@@ -1,13 +1,18 @@
-"""Exact expectations over a row of n independent scores, from five functions of u.
+"""Exact expectations over a row of n independent scores, as integrals over one score.
 
-In: a `Profile`, E of a few kernels of w = exp(u + x) for one score x.  Out: values and
-numerical errors of `ROW_NAMES`.  Gaussian and binomial rows share this module.
+In: a `Profile`, E of a few kernels of w = exp(u + x) for one score x, and for the
+largest weight a `LargestProfile`.  Out: values and numerical errors of `ROW_NAMES`.
+Both profiles are made here for N(0, s²) scores, for many s at once.
 """
 
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 Array = NDArray[np.float64]
 
@@ -133,3 +138,223 @@ def _sums(profile: Profile, n_keys: float, stride: int) -> Array:
 def log_complement(complement: Array) -> Array:
     """Return ln(1 - c), finite where c rounds to 1."""
     return np.log1p(-np.minimum(complement, 1.0 - 1e-16))
+
+
+#: Grid of ln t: the tail below LOWEST_T is less than 5e-12 of 1/n up to n = 2**20.
+LOWEST_T, STEP_T = -40.0, 0.2
+#: Step of the largest score in standard deviations; its distribution has width 1/sqrt(2
+#: ln n).  Errors come from twice the step, which has to do for 2**20 keys, too.
+STEP_G = 0.04
+#: Gauss-Legendre points between the largest score and one far below it: 200 of them
+#: change no value by more than 1e-13 (36 neither), so the errors leave this out.
+GAP_POINTS = 48
+#: Gaps beyond this weigh nothing: exp(-40) of the largest.
+WIDEST_GAP = 40.0
+#: Parts of the largest score's distribution that are left out.
+NEGLIGIBLE = 1e-18
+
+
+@dataclass(frozen=True, slots=True)
+class LargestProfile:
+    """What n - 1 scores below a largest one leave of exp(-t Z/w_1).
+
+    Attributes
+    ----------
+    g : ndarray, shape (n_g,)
+        The largest score in standard deviations.
+    u : ndarray, shape (n_t,)
+        ln t.
+    log_psi : ndarray, shape (n_s, n_g, n_t)
+        ln ∫ over x < s g of N(x; 0, s²) exp(-t exp(x - s g)) dx.
+    log_below : ndarray, shape (n_g,)
+        ln Φ(g), its limit at t = 0.
+    """
+
+    g: Array
+    u: Array
+    log_psi: Array
+    log_below: Array
+
+
+def largest_profile(stds: Array) -> LargestProfile:
+    """Return the profile of a few s.
+
+    Notes
+    -----
+    1 - psi = (1 - Φ(g)) + ∫ N(g - z/s) (1 - exp(-t exp(-z))) dz/s over gaps z > 0: the
+    second factor does not depend on s, so that one product of matrices does it.
+    """
+    ends = round(REACH / STEP_G)
+    g: Array = STEP_G * np.arange(-ends, ends + 1, dtype=np.float64)
+    n_t = round((HIGHEST - LOWEST_T) / STEP_T) + 1
+    u: Array = LOWEST_T + STEP_T * np.arange(n_t, dtype=np.float64)
+    nodes, weights = legendre(GAP_POINTS)
+    above = ndtr(-g)
+    log_psi = np.empty((stds.size, g.size, u.size))
+    for i, std in enumerate(stds):
+        z = np.minimum(WIDEST_GAP, 2.0 * REACH * std) * nodes
+        dz = np.minimum(WIDEST_GAP, 2.0 * REACH * std) * weights / std
+        y = g[:, np.newaxis] - z / std
+        density = np.exp(-0.5 * y * y) * (dz / math.sqrt(2.0 * math.pi))
+        lost = -np.expm1(-np.exp(u - z[:, np.newaxis]))
+        # Not a BLAS product: its last bit would depend on the number of threads.
+        product = np.einsum("gz,zt->gt", density, lost)
+        log_psi[i] = log_complement(above[:, np.newaxis] + product)
+    return LargestProfile(g, u, log_psi, log_complement(above))
+
+
+def integrate_largest(profile: LargestProfile, n_keys: float) -> Expectations:
+    """Return the expected largest weight of a row of n scores.
+
+    Returns
+    -------
+    Expectations
+        Shape (n_s, 1).  The error is the difference from twice both steps.
+
+    Notes
+    -----
+    p_max = 1/(1 + S), S the sum over the n - 1 scores below the largest, and
+    1/(1 + S) = ∫ exp(-t (1 + S)) dt, so with t = exp u::
+
+        E p_max = n ∫ N(g) ∫ t exp(-t) psi(t, g)^(n-1) du dg
+    """
+    n = float(n_keys)
+    log_distribution = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * profile.g**2
+    log_distribution += (n - 1.0) * profile.log_below
+    # An even number is dropped in front: the coarse grid is part of the fine one.
+    first = int(np.argmax(log_distribution > math.log(NEGLIGIBLE))) // 2 * 2
+    last = log_distribution.size - int(
+        np.argmax(log_distribution[::-1] > math.log(NEGLIGIBLE))
+    )
+    g, log_psi = profile.g[first:last], profile.log_psi[:, first:last]
+    log_density = math.log(n / math.sqrt(2.0 * math.pi)) - 0.5 * g * g
+    inner = np.exp((n - 1.0) * log_psi + log_density[:, np.newaxis])
+    kernel = np.exp(profile.u - np.exp(profile.u))
+    inner *= kernel
+    fine = STEP_G * STEP_T * inner.sum(axis=(-2, -1))
+    coarse = 4.0 * STEP_G * STEP_T * inner[:, ::2, ::2].sum(axis=(-2, -1))
+    errors = np.abs(fine - coarse) + ROUNDING * fine
+    return Expectations(fine[:, np.newaxis], errors[:, np.newaxis])
+
+
+@lru_cache(maxsize=8)
+def legendre(n_points: int) -> tuple[Array, Array]:
+    """Return Gauss-Legendre nodes and weights for the interval from 0 to 1."""
+    nodes, weights = np.polynomial.legendre.leggauss(n_points)
+    return 0.5 * (nodes + 1.0), 0.5 * weights
+
+
+#: ln n up to this: the lower end of the u grid is that far down.
+MOST_LOG_KEYS = 14.0
+#: Below this s the normal density is narrower than the kernels.
+NARROW = 0.5
+#: Step in standard deviations: the trapezoidal rule is off by exp(-2 pi²/step²).
+NORMAL_STEP = 0.5
+#: Points of the u grid in one s: features have width s over sqrt(2 ln n).
+POINTS_IN_S = 40
+
+
+def expect_gaussian_row(std: float, n_keys: float) -> Expectations:
+    """Return the expectations over a row of n independent N(0, std²) scores.
+
+    The standard deviation is positive, and there are at least two keys.
+
+    Returns
+    -------
+    Expectations
+        Shape (6,).
+    """
+    stds = np.array([std])
+    both = join_largest(
+        integrate_row(gaussian_profile(stds), n_keys),
+        integrate_largest(largest_profile(stds), n_keys),
+    )
+    return Expectations(both.values[0], both.errors[0])
+
+
+def join_largest(row: Expectations, largest: Expectations) -> Expectations:
+    """Put the largest weight after the other quantities."""
+    return Expectations(
+        np.concatenate([row.values, largest.values], axis=-1),
+        np.concatenate([row.errors, largest.errors], axis=-1),
+    )
+
+
+def gaussian_profile(stds: Array) -> Profile:
+    """Return the profiles of scores N(0, s²) for a few neighbouring s.
+
+    Parameters
+    ----------
+    stds : ndarray, shape (n_s,)
+        Positive; all at most `NARROW` or none.
+
+    Returns
+    -------
+    Profile
+        Shape (n_s, n_u), on a grid that suits all of them.
+    """
+    u, stride = grid_of(stds)
+    return profile_at(stds, u, stride)
+
+
+def grid_of(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
+    """Return an even grid of u for scores N(0, s²), and for one N(bias, s²).
+
+    Returns
+    -------
+    u : ndarray, shape (n_u,)
+    stride : int
+        Its step, in `STEP`.
+    """
+    widest = float(stds.max())
+    stride = max(1, int(float(stds.min()) / (POINTS_IN_S * STEP)))
+    low = LOWEST - MOST_LOG_KEYS - REACH * widest - max(bias, 0.0)
+    high = HIGHEST + REACH * widest - min(bias, 0.0)
+    n_u = math.ceil((high - low) / (stride * STEP)) + 1
+    u: Array = low + stride * STEP * np.arange(n_u, dtype=np.float64)
+    return u, stride
+
+
+def profile_at(stds: Array, u: Array, stride: int) -> Profile:
+    """Return the profiles of scores N(0, s²) on a grid that `grid_of` has, or moved."""
+    if float(stds.max()) <= NARROW:
+        parts = _sum_over_normal(stds, u)
+    else:
+        parts = np.stack([_sum_over_kernel(float(s), u, stride) for s in stds], axis=1)
+    complement, a1, a1_log, a2 = parts
+    return Profile(u, log_complement(complement), a1, a1_log, a2)
+
+
+def _sum_over_normal(stds: Array, u: Array) -> Array:
+    """Sum the kernels over an even grid of the normal: s small."""
+    ends = round(REACH / NORMAL_STEP)
+    g = NORMAL_STEP * np.arange(-ends, ends + 1)
+    weight = np.exp(-0.5 * g * g)
+    weight /= weight.sum()
+    log_w = u[:, np.newaxis] + stds[:, np.newaxis, np.newaxis] * g
+    w = np.exp(log_w)
+    a1 = w * np.exp(-w)
+    kernels = (-np.expm1(-w), a1, a1 * log_w, a1 * w)
+    return np.stack([np.einsum("sug,g->su", kernel, weight) for kernel in kernels])
+
+
+def _sum_over_kernel(std: float, u: Array, stride: int) -> Array:
+    """Sum the normal density over an even grid of the kernels: s not small.
+
+    Notes
+    -----
+    1 - φ(u) = ∫ w exp(-w) Φ((u - ln w)/s) d ln w, by parts.  Both grids have the same
+    step (up to ``stride``), so all differences u - ln w lie on one line.
+    """
+    n_w = round((HIGHEST - LOWEST) / STEP) + 1
+    log_w = LOWEST + STEP * np.arange(n_w)
+    w = np.exp(log_w)
+    a1 = STEP * w * np.exp(-w)
+    kernels = np.stack([a1, a1 * log_w, a1 * w])[:, ::-1]
+    z = (u[0] - HIGHEST + STEP * np.arange(stride * (u.size - 1) + n_w)) / std
+    density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * std)
+    densities = sliding_window_view(density, n_w)[::stride]
+    distributions = sliding_window_view(ndtr(z), n_w)[::stride]
+    # Not a BLAS product: its last bit would depend on the number of threads.
+    parts = [np.einsum("uw,w->u", densities, kernel) for kernel in kernels]
+    return np.stack([np.einsum("uw,w->u", distributions, kernels[0]), *parts])

@@ -13,21 +13,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.attention.format_quantities import (
-    FORMAT_QUANTITIES,
-    FormatRows,
-    distinct_share,
-    overflows,
-    weight_error,
-    zero_share,
-)
 from montecarlo.attention.number_formats import (
     MOST_STEPS,
     NUMBER_FORMATS,
     SOFTMAXES,
     combinations,
+    distinct_share,
+    overflows,
     softmax_in,
+    weight_error,
+    zero_share,
 )
+from montecarlo.attention.quantities import FORMAT_QUANTITIES, FormatRows
 
 HALF, BRAIN, SINGLE, DOUBLE = (
     NUMBER_FORMATS[name] for name in ("float16", "bfloat16", "float32", "float64")

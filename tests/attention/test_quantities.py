@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
 from montecarlo.attention.gradients import (
     differences_to_largest,
     element_gradient,
@@ -19,16 +18,19 @@ from montecarlo.attention.gradients import (
     jacobian_times,
 )
 from montecarlo.attention.grids import DEEP, FINE, SIGNED, LogGrid
-from montecarlo.attention.pairs import PAIR_MEANS, PAIR_QUANTITIES
-from montecarlo.attention.quantiles import QUANTILES, quantile_level
-from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.attention.row_block import (
+from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
+    FORMAT_QUANTITIES,
+    PAIR_MEANS,
+    PAIR_QUANTITIES,
+    QUANTILES,
+    QUANTITIES,
+    ROW_QUANTITIES,
     SPECTRAL_ROWS,
     RowBlock,
     costly_rows,
+    quantile_level,
 )
-from montecarlo.attention.rows import ROW_QUANTITIES
 from montecarlo.attention.softmax import matching_gaps, measure_gaps, softmax_rows
 
 #: Relative precision of sums over the exponentials of float32 scores.
@@ -294,14 +296,14 @@ def test_entropy_identity_fails_for_other_keys(std):
 
 def test_entropy_identity_is_for_gaussian_keys_only():
     """The identity is marked as one of Gaussian keys, and nothing else is."""
-    marked = [q.name for q in ROW_QUANTITIES.values() if q.gaussian_keys]
+    marked = [q.name for q in ROW_QUANTITIES.values() if q.needs == "gaussian keys"]
 
     assert marked == ["entropy_identity"]
 
 
 def test_planted_quantities_are_for_planted_keys_only():
     """What looks at a query's own key is marked, and nothing else is."""
-    marked = [q.name for q in ROW_QUANTITIES.values() if q.planted]
+    marked = [q.name for q in ROW_QUANTITIES.values() if q.needs == "planted keys"]
 
     assert marked == ["planted_weight", "planted_rank_first"]
 

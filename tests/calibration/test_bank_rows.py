@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from montecarlo.attention.quantiles import QUANTILES
-from montecarlo.attention.rows import ROW_QUANTITIES
+from montecarlo.attention.quantities import QUANTILES, ROW_QUANTITIES
 from montecarlo.calibration.bank import (
     DIVISORS,
     Bank,
@@ -17,11 +16,11 @@ from montecarlo.calibration.bank_rows import (
     make_row,
     pooled_value,
 )
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
-from montecarlo.sampling.resampling import index_chunks
+from montecarlo.sampling.streams import index_chunks
 from montecarlo.study.work_folders import save_whole
 
 SIZE, SEED = 192, 5

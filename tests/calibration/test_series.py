@@ -14,7 +14,7 @@ from montecarlo.calibration.series import RELATIONS, contrast_ends, measure_seri
 from montecarlo.estimation.intervals import mean_ends
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.resampling import index_chunks
+from montecarlo.sampling.streams import index_chunks
 
 SIZE, SEED, N = 192, 5, 24
 D_K = (16, 64, 256)

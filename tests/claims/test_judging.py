@@ -12,8 +12,7 @@ import msgspec
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.rows import MOST_FROBENIUS
+from montecarlo.attention.quantities import MOST_FROBENIUS, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.error_rates import split_error_rate
@@ -38,9 +37,9 @@ from montecarlo.claims.simulation import (
 )
 from montecarlo.claims.undecided import HOPELESS, undecided_points
 from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval
-from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import Summaries
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample

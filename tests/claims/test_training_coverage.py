@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from montecarlo.estimation.seeds import median_estimate, share_of_seeds
+from montecarlo.estimation.estimates import median_estimate, share_of_seeds
 from montecarlo.training.arms import ARMS, D_K, RATES
 from montecarlo.training.record import read_record
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.attention.ranges import SHARE
+from montecarlo.attention.quantities import SHARE
 from montecarlo.claims.verdicts import (
     MOST_BUDGETS,
     Verdict,

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from montecarlo.attention import pairs
+from montecarlo.attention import quantities
 from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.z_scores import (
@@ -28,7 +28,7 @@ from montecarlo.claims.z_scores import (
     rms_limits,
     z_scores,
 )
-from montecarlo.sampling import design_points, matrices, pair_blocks
+from montecarlo.sampling import blocks, design_points, matrices
 from montecarlo.study.grid import Block, Grid
 from montecarlo.study.presets import PRESETS
 from montecarlo.theory.references import REFERENCES
@@ -93,14 +93,14 @@ def test_wrong_scale_of_the_distribution_is_seen(monkeypatch):
     """The gap of the score's distribution is taken at standard deviations for
     variances.
     """
-    right = pair_blocks.score_moments
+    right = blocks.score_moments
 
     def unscaled(point):
         mean, variance = right(point)
         at_one = point.d_k * math.sqrt(variance / point.d_k)
         return mean, at_one
 
-    monkeypatch.setattr(pair_blocks, "score_moments", unscaled)
+    monkeypatch.setattr(blocks, "score_moments", unscaled)
     record = study_scores(34)
 
     assert refuted(record) >= {"", "scores", "gaussian(std=2.0)"}
@@ -110,13 +110,13 @@ def test_wrong_scale_of_the_distribution_is_seen(monkeypatch):
 @pytest.mark.slow
 def test_biased_variance_is_seen(monkeypatch):
     """A variance that is 1 % too large is, though no tolerance is as narrow."""
-    right = pairs.PAIR_QUANTITIES["score_variance"]
+    right = quantities.PAIR_QUANTITIES["score_variance"]
 
     def biased(means, d_k):
         return 1.01 * right.evaluate(means, d_k)
 
     wrong = replace(right, evaluate=biased)
-    monkeypatch.setitem(pairs.PAIR_QUANTITIES, "score_variance", wrong)
+    monkeypatch.setitem(quantities.PAIR_QUANTITIES, "score_variance", wrong)
     record = study_scores(35)
 
     assert refuted(record) >= {"scores"}

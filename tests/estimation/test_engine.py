@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.estimation import engine
-from montecarlo.estimation.engine import Budget, Plan, run
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study import tasks

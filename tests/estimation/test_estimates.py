@@ -8,8 +8,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.attention.pairs import RECIPROCAL
-from montecarlo.attention.ranges import SHARE
+from montecarlo.attention.quantities import RECIPROCAL, SHARE
 from montecarlo.estimation.estimates import (
     POINTWISE,
     Estimate,

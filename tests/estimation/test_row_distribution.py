@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
-from montecarlo.attention.quantiles import QUANTILES
+from montecarlo.attention.quantities import QUANTILES
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
-from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import count_bins, count_some, sample

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from montecarlo.estimation.seeds import median_estimate
+from montecarlo.estimation.estimates import median_estimate
 
 SEEDS = np.arange(1.0, 49.0)
 

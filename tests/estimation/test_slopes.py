@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo.estimation.estimates import Estimate
+from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_ends
 from montecarlo.estimation.intervals import Interval, t_quantile
-from montecarlo.estimation.slopes import log_log_slope, ratio_of_ends
 
 SIZES = (16, 64, 256, 1024)
 N = 128

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.quantities import QUANTITIES, range_of
-from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.estimation.samples import Samples
+from montecarlo.attention.quantities import (
+    PAIR_MEANS,
+    QUANTITIES,
+    ROW_QUANTITIES,
+    range_of,
+)
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, row_keys
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import mean_columns, rows_column, sample

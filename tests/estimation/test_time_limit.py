@@ -6,8 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from montecarlo.estimation.engine import LEAST, Budget, Plan, run
-from montecarlo.estimation.samples import SampleStore
+from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.executors import make_executor

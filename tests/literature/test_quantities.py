@@ -19,10 +19,9 @@ from montecarlo.literature.score_rows import (
     small_jacobians,
 )
 from montecarlo.literature.settings import Setting
-from montecarlo.sampling.model_rows import ModelRows
+from montecarlo.sampling.streams import ModelRows
 from montecarlo.theory import expected_row
-from montecarlo.theory.gaussian_rows import gaussian_profile
-from montecarlo.theory.row_integrals import ROW_NAMES, integrate_row
+from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
 
 #: Standard errors that two ways may differ by: once in 500 million times.
 FAR = 6.0

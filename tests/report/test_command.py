@@ -33,8 +33,8 @@ from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.listing import KINDS
+from montecarlo.sampling.design_points import WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.study.folder import (
     JOURNAL,
     STAGING,

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.sampling.dependence import Dependence, correlate, parse_dependence
-from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.design_points import Dependence, parse_dependence, parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
-from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.matrices import correlate, draw_matrices
 from montecarlo.sampling.replicates import mean_columns, sample
 
 FALSE_ALARM = 1e-7

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.sampling import initialisations
-from montecarlo.sampling.design_points import LARGE, parse_point
-from montecarlo.sampling.initialisations import (
+from montecarlo.sampling import matrices
+from montecarlo.sampling.design_points import (
+    LARGE,
     NORMS,
     SHAPES,
     WEIGHT_KINDS,
     Initialisation,
     parse_initialisation,
-    project,
+    parse_point,
 )
-from montecarlo.sampling.matrices import draw_matrices
+from montecarlo.sampling.matrices import draw_matrices, project
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory.references import reference
 
@@ -99,12 +99,12 @@ def test_variances_of_entries_and_scores(kind, norm):
 
 def tokens_of(norm, monkeypatch):
     """The normalised tokens that `project` makes: the projection is the identity."""
-    distribution = initialisations.DISTRIBUTIONS["gaussian"]
+    distribution = matrices.DISTRIBUTIONS["gaussian"]
     rng = np.random.default_rng(8)
     drawn = distribution.draw(rng, (50, WIDTH)) * np.float32(3.0) + np.float32(2.0)
     draws = iter([drawn.copy(), np.eye(WIDTH, dtype=np.float32)])
     fixed = type(distribution)("gaussian", lambda rng, shape: next(draws), 3.0)
-    monkeypatch.setattr(initialisations, "DISTRIBUTIONS", {"gaussian": fixed})
+    monkeypatch.setattr(matrices, "DISTRIBUTIONS", {"gaussian": fixed})
     initialisation = Initialisation("lecun_normal", norm, "full", WIDTH)
     return drawn, project(initialisation, 50, WIDTH, rng) * math.sqrt(WIDTH)
 

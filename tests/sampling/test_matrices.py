@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.sampling import matrices, row_blocks
+from montecarlo.sampling import blocks, matrices
 from montecarlo.sampling.design_points import MOST_QUERIES, parse_point, stream
 from montecarlo.sampling.matrices import draw_keys, draw_matrices, keys_at_once
 from montecarlo.sampling.replicates import sample
@@ -50,7 +50,7 @@ def test_streamed_rows_equal_unstreamed_ones(point, monkeypatch):
     scores to the rounding of a float32 product, the counts in all but a few rows.
     """
     streamed = sample(point, 3, 0, 3, ALL)
-    monkeypatch.setattr(row_blocks, "keys_at_once", lambda point: point.n_keys)
+    monkeypatch.setattr(blocks, "keys_at_once", lambda point: point.n_keys)
     whole = sample(point, 3, 0, 3, ALL)
 
     # an identity that is near 0 is held against the terms it is made of
@@ -77,7 +77,7 @@ def test_positions_would_be_seen(monkeypatch):
     """The test of streamed rows can fail: chunks in another order are other keys."""
     point = LONG[0]
     right = sample(point, 3, 0, 1, ALL).means
-    backwards = row_blocks.draw_keys
+    backwards = blocks.draw_keys
     calls = []
 
     def turned(*arguments):
@@ -85,7 +85,7 @@ def test_positions_would_be_seen(monkeypatch):
         chunks = list(backwards(*arguments))
         return iter(chunks if len(calls) == 1 else chunks[::-1])
 
-    monkeypatch.setattr(row_blocks, "draw_keys", turned)
+    monkeypatch.setattr(blocks, "draw_keys", turned)
     wrong = sample(point, 3, 0, 1, ALL).means
     assert not np.allclose(wrong, right, rtol=0.01, atol=0.0)
 

@@ -7,8 +7,7 @@ import pytest
 
 from montecarlo import distribution, grid, judge, measure
 from montecarlo.errors import InputError
-from montecarlo.sampling.distributions import OWN, parse_distribution
-from montecarlo.sampling.own_distribution import TRIED
+from montecarlo.sampling.distributions import OWN, TRIED, parse_distribution
 
 EXPONENTIAL = np.random.Generator.standard_exponential
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import scipy.special
 
-from montecarlo.attention.pairs import PAIR_MEANS
+from montecarlo.attention.quantities import PAIR_MEANS
+from montecarlo.sampling.blocks import pair_means, score_moments
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.sampling.pair_blocks import pair_means, score_moments
 
 SEED, REPLICATES = 23, 48
 #: Student's t with 47 degrees of freedom is beyond this with probability 1e-8, and 20

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from montecarlo.sampling.positions import (
-    keys_of_others,
-    pooled_positions,
-    row_positions,
-)
+from montecarlo.sampling.streams import keys_of_others, pooled_positions, row_positions
 
 OWNERS = np.repeat(np.arange(5), 20)
 

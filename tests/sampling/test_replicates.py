@@ -8,7 +8,6 @@ import pytest
 import scipy.stats
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES, FormatRows
 from montecarlo.attention.number_formats import (
     FORMAT_ROWS,
     FORMAT_SCORES,
@@ -16,15 +15,19 @@ from montecarlo.attention.number_formats import (
     SOFTMAXES,
     softmax_in,
 )
-from montecarlo.attention.pairs import PAIR_MEANS
-from montecarlo.attention.row_block import (
+from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
+    FORMAT_QUANTITIES,
+    PAIR_MEANS,
+    RANKS,
+    ROW_QUANTITIES,
     SPECTRAL_ROWS,
+    FormatRows,
     costly_rows,
     query_rows,
 )
-from montecarlo.attention.rows import RANKS, ROW_QUANTITIES
-from montecarlo.sampling import row_blocks
+from montecarlo.sampling import blocks
+from montecarlo.sampling.blocks import SCORES_AT_ONCE
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.matrices import draw_matrices
@@ -34,7 +37,6 @@ from montecarlo.sampling.replicates import (
     rows_column,
     sample,
 )
-from montecarlo.sampling.row_blocks import SCORES_AT_ONCE
 
 SEED = 5
 ALL = tuple(DIVISORS)
@@ -180,7 +182,7 @@ def test_each_replicate_has_a_v_of_its_own(monkeypatch):
         asked.append((seed, point, index, which))
         return stream(seed, point, index, which)
 
-    monkeypatch.setattr(row_blocks, "stream", record)
+    monkeypatch.setattr(blocks, "stream", record)
     sample(SMALL, SEED, 0, 200, ("none", "sqrt"))
 
     assert asked == [(SEED, SMALL, index, "v") for index in range(200)]

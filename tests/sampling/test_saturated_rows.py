@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo.attention.row_block import query_rows
-from montecarlo.attention.rows import ROW_QUANTITIES, SATURATED
-from montecarlo.estimation.samples import Samples
+from montecarlo.attention.quantities import ROW_QUANTITIES, SATURATED, query_rows
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
+from montecarlo.sampling.blocks import row_blocks
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from montecarlo.sampling.row_blocks import row_blocks
 
 SEED, N = 6, 24
 ALL = ("none", "sqrt")

@@ -11,7 +11,7 @@ from montecarlo.cli.exits import BUG
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.estimation import engine
-from montecarlo.estimation.failures import batch_command, tell_failed_batch
+from montecarlo.estimation.engine import batch_command, tell_failed_batch
 from montecarlo.sampling.replicates import sample
 from montecarlo.study import tails
 from montecarlo.study.presets import PRESETS

@@ -9,8 +9,8 @@ from msgspec.structs import astuple
 from scipy.special import ndtr
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample

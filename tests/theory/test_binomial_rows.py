@@ -6,9 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from montecarlo.theory.binomial_rows import expect_binomial, score_distribution
-from montecarlo.theory.gaussian_rows import expect_gaussian_row
-from montecarlo.theory.row_integrals import ROW_NAMES
+from montecarlo.theory.row_expectations import expect_binomial, score_distribution
+from montecarlo.theory.row_integrals import ROW_NAMES, expect_gaussian_row
 
 
 def enumerate_rows(d_k, n_keys, scale):

@@ -12,7 +12,7 @@ from scipy import integrate, special, stats
 
 from montecarlo.errors import InputError
 from montecarlo.theory import expected_row
-from montecarlo.theory.biased_rows import BIASED_NAMES, expect_biased_row
+from montecarlo.theory.exact_rows import BIASED_NAMES, expect_biased_row
 from montecarlo.theory.row_integrals import ROW_NAMES
 from tests.theory.thirty_digits import NAMES, by_powers, leading_weight
 

@@ -7,9 +7,14 @@ import pytest
 from scipy import integrate, special
 
 from montecarlo.theory import row_integrals
-from montecarlo.theory.gaussian_rows import expect_gaussian_row, gaussian_profile
-from montecarlo.theory.largest_weight import integrate_largest, largest_profile
-from montecarlo.theory.row_integrals import ROW_NAMES, integrate_row
+from montecarlo.theory.row_integrals import (
+    ROW_NAMES,
+    expect_gaussian_row,
+    gaussian_profile,
+    integrate_largest,
+    integrate_row,
+    largest_profile,
+)
 
 #: (n, s): Σp², p_max, H, ‖J‖_F², as printed in the table of exact values (found with
 #: another quadrature; 4 of the 72 are a unit off in the last digit).

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
+from montecarlo.sampling.design_points import SHAPES, WEIGHT_KINDS, Initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
-from montecarlo.sampling.initialisations import SHAPES, WEIGHT_KINDS, Initialisation
 from montecarlo.theory import moments
 
 #: Relative; enumeration and closed form differ by rounding only.

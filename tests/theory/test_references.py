@@ -11,7 +11,7 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.estimation.samples import Samples
+from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import Rows, parse_point
 from montecarlo.sampling.replicates import mean_columns, sample

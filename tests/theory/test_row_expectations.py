@@ -8,13 +8,13 @@ from numpy.polynomial import chebyshev
 from scipy import integrate, stats
 
 from montecarlo.theory import row_expectations
-from montecarlo.theory.gaussian_rows import expect_gaussian_row
 from montecarlo.theory.row_expectations import (
     edges,
     expect_fixed_length,
     expect_gaussian_length,
     make_panel,
 )
+from montecarlo.theory.row_integrals import expect_gaussian_row
 
 
 @pytest.mark.parametrize("n_keys", [2, 128, 16384])

@@ -14,7 +14,7 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.sentences import Sentence
-from montecarlo.estimation.failures import OVERFLOW
+from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up
 from montecarlo.sampling.design_points import parse_point

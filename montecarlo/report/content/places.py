@@ -3,9 +3,13 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from montecarlo.sampling.dependence import Dependence, parse_dependence
+from montecarlo.sampling.design_points import (
+    Dependence,
+    Initialisation,
+    parse_dependence,
+    parse_initialisation,
+)
 from montecarlo.sampling.distributions import Distribution, parse_distribution
-from montecarlo.sampling.initialisations import Initialisation, parse_initialisation
 
 
 @dataclass(frozen=True, slots=True)

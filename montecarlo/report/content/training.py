@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binomtest
 
-from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.estimation.seeds import median_estimate
+from montecarlo.estimation.estimates import POINTWISE, median_estimate
 from montecarlo.report.content.published import Published, read_published
 from montecarlo.report.content.tables.language import LanguageView
 from montecarlo.training.arms import ARMS, RATES

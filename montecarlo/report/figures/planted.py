@@ -17,7 +17,7 @@ from montecarlo.report.figures.drawing.panels import (
     symbol_of,
 )
 from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
-from montecarlo.sampling.dependence import parse_dependence
+from montecarlo.sampling.design_points import parse_dependence
 
 #: Quantities, each with its label.
 QUANTITIES = {

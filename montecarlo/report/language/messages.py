@@ -55,8 +55,8 @@ def source_messages() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     in_catalogue = [(str(words), place) for words, place in read_catalogue().words()]
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
-    known = {**QUANTITIES, **RECORDED}.values()
-    named += [(one.words, "a quantity") for one in known if one.words]
+    named += [(one.words, "a quantity") for one in QUANTITIES.values()]
+    named += [(one.words, "a quantity") for one in RECORDED.values() if one.words]
     in_package = (*_in_templates(), *_in_figures())
     of_papers = read_literature().words()
     for message, place in (*in_package, *named, *in_catalogue, *of_papers):

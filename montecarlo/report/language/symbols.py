@@ -1,10 +1,12 @@
 """Symbols: quantities, summaries, divisors and checks as LaTeX, the same everywhere."""
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.format_quantities import FORMAT_QUANTITIES
-from montecarlo.attention.pairs import PAIR_QUANTITIES
-from montecarlo.attention.quantiles import quantile_level
-from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.attention.quantities import (
+    FORMAT_QUANTITIES,
+    PAIR_QUANTITIES,
+    QUANTITIES,
+    quantile_level,
+)
 from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.recorded import RECORDED
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from montecarlo.attention.rows import SATURATED
+from montecarlo.attention.quantities import SATURATED
 from montecarlo.report.content.tables.rows import gaussian_rows
 from montecarlo.report.content.tables.topics import Cells, read_cells
 from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS

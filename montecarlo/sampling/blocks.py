@@ -1,10 +1,13 @@
-"""Rows: some replicates, drawn and reduced to what their rows come to.
+"""Blocks: Q and K of some replicates, drawn and reduced to means or to rows' sums.
 
-Small replicates go through NumPy in stacks: a call costs as much as a thousand scores.
-Rows are exponentiated in float32, which is what scores come in, but for those that are
-nearly flat.
+Pairs go one block after the other: the scores of one stay in the cache; those of
+several do not, and every pass over them would take four times as long.  Small
+replicates of rows go through NumPy in stacks: a call costs as much as a thousand
+scores.  Rows are exponentiated in float32, which is what scores come in, but for those
+that are nearly flat.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -18,8 +21,10 @@ from montecarlo.attention.gradients import (
     jacobian_times,
 )
 from montecarlo.attention.number_formats import compared_rows
-from montecarlo.attention.row_block import (
+from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
+    GAP_AT,
+    GAP_NORMAL,
     SPECTRAL_ROWS,
     RowBlock,
     costly_rows,
@@ -28,6 +33,7 @@ from montecarlo.attention.row_block import (
 from montecarlo.attention.softmax import (
     Array,
     RowSums,
+    Scores,
     matching_gaps,
     measure_gaps,
     softmax_rows,
@@ -41,6 +47,101 @@ from montecarlo.sampling.matrices import (
     draw_queries,
     keys_at_once,
 )
+
+#: Terms that are added up in the precision they come in; their sums are in float64.
+ADDED_AT_ONCE = 2**12
+
+
+def pair_means(point: DesignPoint, seed: int, indices: range) -> Array:
+    """Draw some replicates of pairs and reduce them.
+
+    The point has no rows.
+
+    Returns
+    -------
+    ndarray, shape (n_replicates, n_means)
+        `PAIR_MEANS` of each block.
+
+    Notes
+    -----
+    Scores are float32.  Where entries have a mean, squares are much larger than the
+    variance that is made of them, so all is float64 from there on.
+    """
+    standard = point.distribution_q.is_standard and point.distribution_k.is_standard
+    mean, variance = score_moments(point)
+    at = mean + GAP_AT * math.sqrt(variance)
+    means = []
+    for index in indices:
+        q, k = draw_matrices(point, seed, index)
+        matching = point.dependence.kind != "none"  # only matching pairs count
+        scores = np.vecdot(q, k) if matching else q @ k.T
+        drawn: list[Scores] = [q, k, scores]
+        if not standard:
+            drawn = [x.astype(np.float64) for x in drawn]
+        means.append(_reduce_pairs(drawn, at))
+    return np.array(means)
+
+
+def _reduce_pairs(drawn: list[Scores], at: float) -> list[float]:
+    """Return `PAIR_MEANS` of a block: entries of q, those of k, and scores.
+
+    A distribution without a variance, for which ``at`` is infinite, has no gap.
+    """
+    q, k, scores = (_in_rows(x) for x in drawn)
+    squares = np.square(scores)
+    return [
+        *(_mean(q), _mean_product(q, q), _mean(k), _mean_product(k, k)),
+        *(_mean(scores), _mean(np.abs(scores)), _mean_product(scores, scores)),
+        *(_mean_product(squares, scores), _mean_product(squares, squares)),
+        np.count_nonzero(scores <= at) / scores.size - GAP_NORMAL
+        if math.isfinite(at)
+        else math.nan,
+    ]
+
+
+def _in_rows(values: Scores) -> Scores:
+    """Cut a block into the rows along which it is added up."""
+    return values.reshape(-1, math.gcd(values.size, ADDED_AT_ONCE))
+
+
+def _mean(values: Scores) -> float:
+    """Return the mean of all values."""
+    return _mean_product(values, np.ones(values.shape[-1], values.dtype))
+
+
+def _mean_product(one: Scores, other: Scores) -> float:
+    """Return the mean of the elementwise product."""
+    sums: list[float] = np.vecdot(one, other).tolist()  # added up in float64
+    return sum(sums) / one.size
+
+
+def score_moments(point: DesignPoint) -> tuple[float, float]:
+    """Return mean and variance of a score: what its distribution is standardised by.
+
+    The point has no rows.
+
+    Notes
+    -----
+    Entries are m_q + s_q a and m_k + s_k b, where a and b are standardised, symmetric
+    and, in matching pairs, dependent: a b has mean rho and variance 1 + rho² for
+    Gaussian entries, 1 + rho (kurtosis - 1) - rho² for copied ones.  A projection of a
+    token of length sqrt(width) has width times the variance of a weight.
+    """
+    initialisation = point.initialisation
+    if initialisation is not None:
+        entry = initialisation.width * initialisation.weight_variance(point.d_k)
+        return 0.0, point.d_k * entry**2
+    q, k = point.distribution_q, point.distribution_k
+    rho, of_product = point.dependence.rho, 1.0
+    if rho:
+        gaussian = point.distribution_k.family == "gaussian"
+        of_product += rho**2 if gaussian else rho * (k.kurtosis - 1.0) - rho**2
+    variance = of_product * (q.std * k.std) ** 2
+    variance += (q.mean * k.std) ** 2 + (k.mean * q.std) ** 2
+    variance += 2.0 * rho * q.mean * k.mean * q.std * k.std
+    mean = q.mean * k.mean + rho * q.std * k.std
+    return point.d_k * mean, point.d_k * variance
+
 
 #: Rows whose divided scores have a smaller standard deviation are exponentiated in
 #: float64.  Their entropies and traces vary as its square: down to here the rounding
@@ -123,7 +224,7 @@ def row_blocks(
     if keys_at_once(point) < n_keys:
         at_once = 1
     stacks = [
-        _reduce(point, seed, indices[i : i + at_once], divisors)
+        _reduce_rows(point, seed, indices[i : i + at_once], divisors)
         for i in range(0, len(indices), at_once)
     ]
     scores = np.concatenate([stack.scores for stack in stacks])
@@ -159,7 +260,7 @@ def _join(parts: list[RowSums]) -> RowSums:
     )
 
 
-def _reduce(
+def _reduce_rows(
     point: DesignPoint, seed: int, indices: range, divisors: Sequence[float]
 ) -> Stack:
     """Draw the replicates of one stack and reduce their rows."""
