@@ -65,7 +65,7 @@ _LIBRARY = {
     "assert_attention_scale": "montecarlo.model.checking",
     "capture": "montecarlo.model",
     "compare": "montecarlo.model.checking",
-    "distribution": "montecarlo.sampling.own_distribution",
+    "distribution": "montecarlo.sampling.distributions",
     "expected_row": "montecarlo.theory",
     "figure": "montecarlo.report.figures.sweep",
     "grid": "montecarlo.study.measurement",

@@ -91,7 +91,7 @@ def expected_row(  # noqa: PLR0913 - what a row is
     -----
     No approximation by large n or large d_k is made: for Gaussian keys the scores of a
     row are exactly normal given the query.  The integrals are those of
-    `montecarlo.theory.row_integrals`, `largest_weight` and `biased_rows`.
+    `montecarlo.theory.row_integrals` and of `expect_biased_row`.
 
     Examples
     --------

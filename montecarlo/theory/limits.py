@@ -169,7 +169,7 @@ def limit_of(quantity: str, summary: str, n_keys: int) -> Limit | None:
     Parameters
     ----------
     quantity : str
-        A name in `montecarlo.attention.rows.ROW_QUANTITIES`.
+        A name in `montecarlo.attention.quantities.ROW_QUANTITIES`.
     summary : str
         ``mean``, ``median``, ``q10``, ``q90`` or ``mean_square``.
     n_keys : int

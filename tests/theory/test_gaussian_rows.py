@@ -196,7 +196,7 @@ def test_a_grid_that_is_too_coarse_owns_up(monkeypatch):
     }
     coarse = integrate_row(row_integrals.Profile(**thin), 256)
     largest = largest_profile(np.array([1.0]))
-    monkeypatch.setattr("montecarlo.theory.largest_weight.STEP_G", 0.04 * 10)
+    monkeypatch.setattr("montecarlo.theory.row_integrals.STEP_G", 0.04 * 10)
     thin_largest = dataclasses.replace(
         largest,
         g=largest.g[::10],
