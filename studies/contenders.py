@@ -26,7 +26,6 @@ from montecarlo.attention.softmax import (
     softmax_rows,
     weight_max,
 )
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.blocks import SCORES_AT_ONCE, stack
 from montecarlo.sampling.design_points import DesignPoint, parse_point
@@ -70,7 +69,7 @@ def ours(point: DesignPoint, replicates: int, keys: dict[str, RowKey]) -> Conten
 
     def run(seed: int) -> Estimates:
         batch = sample(point, seed, 0, replicates, divisors)
-        samples = Samples(batch.means, batch.counts)
+        samples = batch
         summaries = Summaries(point, samples, divisors)
         found = {name: summaries.estimate(key) for name, key in keys.items()}
         return {name: (one.value, one.std_error) for name, one in found.items()}

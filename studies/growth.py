@@ -12,8 +12,8 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample
 from studies.timing import median_seconds_of
@@ -39,12 +39,12 @@ def replicate_milliseconds(point: DesignPoint) -> float:
     return 1e3 * seconds / count
 
 
-def replicates_needed(samples: Samples, tolerance: float, error_rate: float) -> int:
+def replicates_needed(samples: Batch, tolerance: float, error_rate: float) -> int:
     """Return with how many replicates an interval of Var(q·k) is narrow enough.
 
     Parameters
     ----------
-    samples : Samples
+    samples : Batch
         Of `PLACE`.
     tolerance : float
         Half-width over the value.
@@ -58,7 +58,7 @@ def replicates_needed(samples: Samples, tolerance: float, error_rate: float) -> 
     """
     count = 8
     while count <= samples.n_replicates:
-        part = Samples(samples.means[:count], ())
+        part = Batch(samples.means[:count], ())
         key = RowKey("none", "score_variance", "value")
         one = Summaries(PLACE, part, ("none",)).estimate(key)
         low, high = one.interval(error_rate)
@@ -91,7 +91,7 @@ def by_length(lengths: Sequence[int]) -> Iterator[Line]:
         )
 
 
-def by_tolerance(samples: Samples, tolerances: Sequence[float]) -> Iterator[Line]:
+def by_tolerance(samples: Batch, tolerances: Sequence[float]) -> Iterator[Line]:
     """Yield the tolerance, replicates needed, and these times its square."""
     yield "tolerance", "replicates", "replicates × tolerance²"
     for tolerance in tolerances:
@@ -99,7 +99,7 @@ def by_tolerance(samples: Samples, tolerances: Sequence[float]) -> Iterator[Line
         yield f"{tolerance:.3%}", str(count), f"{count * tolerance**2:.4f}"
 
 
-def by_error_rate(samples: Samples, rates: Sequence[float]) -> Iterator[Line]:
+def by_error_rate(samples: Batch, rates: Sequence[float]) -> Iterator[Line]:
     """Yield the error rate, replicates needed, and these over -ln of it."""
     yield "error rate", "replicates", "replicates / ln(1/rate)"
     for rate in rates:
@@ -125,7 +125,7 @@ def main(argv: list[str] | None = None) -> int:
     _, after = rest.split(END)
     with threadpool_limits(limits=1):
         batch = sample(PLACE, 1, 0, MOST, ("none",))
-        samples = Samples(batch.means, ())
+        samples = Batch(batch.means, ())
         tables = [
             markdown(by_dimension(DIMENSIONS)),
             markdown(by_length(LENGTHS)),

@@ -23,7 +23,6 @@ import scipy.special
 import scipy.stats
 
 from montecarlo.attention.quantities import ROW_QUANTITIES, beyond_table
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling import blocks
 from montecarlo.sampling.design_points import parse_point, stream
@@ -110,7 +109,7 @@ def estimates(point, n=N):
     """What the program makes of some replicates."""
     divisors = ("none", "sqrt")
     batch = sample(point, SEED, 0, n, divisors)
-    return Summaries(point, Samples(batch.means, batch.counts), divisors)
+    return Summaries(point, batch, divisors)
 
 
 def point_of(quantity):

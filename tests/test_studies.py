@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.engine import Plan, Samples
+from montecarlo.estimation.engine import Plan
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS
 from studies import __main__ as speed
@@ -153,7 +154,7 @@ def test_readme_holds_the_table():
 def test_growth_tables():
     """Replicates grow like one over the squared tolerance; tables are Markdown."""
     batch = sample(growth.PLACE, 2, 0, 600, ("none",))
-    samples = Samples(batch.means, ())
+    samples = Batch(batch.means, ())
     wide, narrow = (
         growth.replicates_needed(samples, tolerance, 1e-2)
         for tolerance in (0.01, 0.004)

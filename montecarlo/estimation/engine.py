@@ -12,33 +12,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from montecarlo.attention.softmax import Array
 from montecarlo.errors import UnfinishedError
-from montecarlo.sampling.batches import Batch, Counts, PackedBatch, join, pack
+from montecarlo.sampling.batches import Batch, PackedBatch, join, pack
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import INDEPENDENT, DesignPoint
 from montecarlo.sampling.replicates import sample
-
-
-@dataclass(frozen=True, slots=True)
-class Samples:
-    """All replicates of one point.
-
-    Attributes
-    ----------
-    means : ndarray, shape (n_replicates, n_columns)
-        In the order of their index.
-    counts : tuple of ndarray of int64
-        Summed over replicates.
-    """
-
-    means: Array
-    counts: tuple[Counts, ...]
-
-    @property
-    def n_replicates(self) -> int:
-        """Number of replicates."""
-        return len(self.means)
 
 
 @dataclass(slots=True)
@@ -81,11 +59,9 @@ class SampleStore:
                 else:
                     expected += len(packed.means)
 
-    def samples(self, point: DesignPoint) -> Samples:
+    def samples(self, point: DesignPoint) -> Batch:
         """Put the batches of a point together, in the order of the indices."""
-        batches = sorted(self._batches[point].items())
-        whole = join(packed for _, packed in batches)
-        return Samples(whole.means, whole.counts)
+        return join(packed for _, packed in sorted(self._batches[point].items()))
 
 
 #: Failures that are told in full.

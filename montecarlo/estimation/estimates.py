@@ -182,11 +182,8 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
         # rare rows are no surprise here: the binomial interval knows of them
         ends = interval_ends(estimate.moments(), estimate.n_replicates, error_rate)
         low, high = map(float, ends)
-        least = betaincinv(hits, rows - hits + 1, error_rate) if hits else 0.0
-        most = 1.0
-        if hits < rows:
-            most = float(betaincinv(hits + 1, rows - hits, 1.0 - error_rate))
-        return Interval(min(low, float(least)), max(high, most))
+        least, most = clopper_pearson(hits, rows, error_rate)
+        return Interval(min(low, least), max(high, most))
 
     error = half_width_error(bounds, max(2, estimate.n_replicates))
     return Estimate(estimate.value, error, estimate.n_replicates, bounds=bounds)
@@ -314,22 +311,23 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
 
 
 def share_of_seeds(hits: Array) -> Estimate:
-    """Estimate a probability from 0 or 1 per replicate, which are independent.
+    """Estimate a probability from 0 or 1 per replicate, which are independent."""
+    n, n_hits = len(hits), round(float(np.sum(hits)))
+    share = n_hits / n
+    error = math.sqrt(share * (1.0 - share) / n)
+    return Estimate(share, error, n, bounds=partial(clopper_pearson, n_hits, n))
+
+
+def clopper_pearson(hits: int, n: int, error_rate: float) -> Interval:
+    """Return the exact binomial interval of a probability; the rate is one-sided.
 
     References
     ----------
     Clopper and Pearson (1934), The use of confidence or fiducial limits, Biometrika 26.
     """
-    n, n_hits = len(hits), round(float(np.sum(hits)))
-    share = n_hits / n
-
-    def bounds(error_rate: float) -> Interval:
-        low = betaincinv(n_hits, n - n_hits + 1, error_rate) if n_hits else 0.0
-        most = n_hits + 1, n - n_hits, 1.0 - error_rate
-        return Interval(float(low), float(betaincinv(*most)) if n_hits < n else 1.0)
-
-    error = math.sqrt(share * (1.0 - share) / n)
-    return Estimate(share, error, n, bounds=bounds)
+    low = betaincinv(hits, n - hits + 1, error_rate) if hits else 0.0
+    high = betaincinv(hits + 1, n - hits, 1.0 - error_rate) if hits < n else 1.0
+    return Interval(float(low), float(high))
 
 
 def log_log_slope(sizes: Sequence[float], estimates: Sequence[Estimate]) -> Estimate:

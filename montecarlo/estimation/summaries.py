@@ -28,7 +28,6 @@ from montecarlo.attention.quantities import (
     range_of,
 )
 from montecarlo.attention.softmax import Array
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.estimates import (
     ROUNDING,
     Estimate,
@@ -45,6 +44,7 @@ from montecarlo.estimation.row_distribution import (
     row_distribution,
     share_above,
 )
+from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.replicates import (
     count_columns,
@@ -154,7 +154,7 @@ class Summaries:
     Attributes
     ----------
     point : DesignPoint
-    samples : Samples
+    samples : Batch
     divisors : tuple of str
         Those that were sampled.
     ratios : tuple of str
@@ -162,7 +162,7 @@ class Summaries:
     """
 
     point: DesignPoint
-    samples: Samples
+    samples: Batch
     divisors: tuple[str, ...]
     ratios: tuple[str, ...] = ()
     _made: dict[RowKey, Estimate] = field(default_factory=dict)

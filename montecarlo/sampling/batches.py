@@ -19,18 +19,24 @@ Shapes = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What some consecutive replicates of a point came to.
+    """What some consecutive replicates of a point came to, or all of them.
 
     Attributes
     ----------
     means : ndarray, shape (n_replicates, n_columns)
         One line per replicate; the columns are those of `mean_columns`.
     counts : tuple of ndarray of int64, shape (3, n_bins) or (6, n_bins)
-        For each of `count_columns`: what `count_bins` or `count_some` returns.
+        For each of `count_columns`: what `count_bins` or `count_some` returns, summed
+        over replicates.
     """
 
     means: Array
     counts: tuple[Counts, ...]
+
+    @property
+    def n_replicates(self) -> int:
+        """Number of replicates."""
+        return len(self.means)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
         """Travel between processes packed."""

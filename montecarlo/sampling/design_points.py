@@ -18,7 +18,7 @@ from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError, show
-from montecarlo.names import look_up
+from montecarlo.names import look_up, require_whole
 from montecarlo.sampling.distributions import (
     Distribution,
     parse_distribution,
@@ -163,28 +163,6 @@ LARGE = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Blocks of queries against keys, of which each pair is looked at alone."""
-
-    @property
-    def name(self) -> str:
-        """Canonical name."""
-        return "pairs"
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Attention rows of so many keys, at least 2."""
-
-    n_keys: int
-
-    @property
-    def name(self) -> str:
-        """Canonical name."""
-        return f"n_keys={self.n_keys}"
-
-
-@dataclass(frozen=True, slots=True)
 class DesignPoint:
     """What is sampled.
 
@@ -194,7 +172,9 @@ class DesignPoint:
         Of the entries.
     d_k : int
         Length of a query or key, at least 1.
-    design : Pairs or Rows
+    n_keys : int or None
+        Keys of an attention row, at least 2; None: no rows, but blocks of queries
+        against keys, of which each pair is looked at alone.
     dependence : Dependence
         How K is drawn given Q.
     initialisation : Initialisation or None
@@ -210,22 +190,22 @@ class DesignPoint:
     distribution_q: Distribution
     distribution_k: Distribution
     d_k: int
-    design: Pairs | Rows = Pairs()
+    n_keys: int | None = None
     dependence: Dependence = INDEPENDENT
     initialisation: Initialisation | None = None
     formats: bool = False
     also: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
-        _require_size("d_k", self.d_k, 1)
-        if isinstance(self.design, Rows):
-            _require_size("n_keys", self.design.n_keys, 2)
+        require_whole("d_k", self.d_k, 1)
+        if self.n_keys is not None:
+            require_whole("n_keys", self.n_keys, 2)
         kind = self.dependence.kind
-        if kind == "pairs" and isinstance(self.design, Rows):
+        if kind == "pairs" and self.has_rows:
             raise InputError(
                 "dependence pairs(rho) must have no n_keys: it has no rows"
             )
-        if kind == "planted" and isinstance(self.design, Pairs):
+        if kind == "planted" and not self.has_rows:
             raise InputError("dependence planted(rho) must have n_keys: it needs rows")
         q, k = self.distribution_q, self.distribution_k
         if self.initialisation and {q.name, k.name} != {"gaussian"}:
@@ -257,14 +237,9 @@ class DesignPoint:
         return k if q == k else f"{q} * {k}"
 
     @property
-    def n_keys(self) -> int | None:
-        """Keys of a row, for tables; None: pairs have no rows."""
-        return self.design.n_keys if isinstance(self.design, Rows) else None
-
-    @property
     def has_rows(self) -> bool:
         """Whether attention rows are looked at, or pairs."""
-        return isinstance(self.design, Rows)
+        return self.n_keys is not None
 
     @property
     def is_independent(self) -> bool:
@@ -274,22 +249,22 @@ class DesignPoint:
     @property
     def name(self) -> str:
         """Canonical name: what the random streams are keyed by, in its first words."""
+        design = "pairs" if self.n_keys is None else f"n_keys={self.n_keys}"
         return (
             f"law_q={self.distribution_q.name};law_k={self.distribution_k.name};"
             f"dependence={self.dependence.name};setup={name_of(self.initialisation)};"
-            f"d_k={self.d_k};{self.design.name}"
+            f"d_k={self.d_k};{design}"
         )
 
     @property
     def shape(self) -> tuple[int, int]:
         """Queries and keys of one replicate; a function of the point alone."""
-        if isinstance(self.design, Pairs):
+        if self.n_keys is None:
             return PAIR_BLOCK, PAIR_BLOCK
-        n_keys = self.design.n_keys
-        n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // n_keys))
+        n_queries = max(1, min(MOST_QUERIES, ROW_BLOCK // self.n_keys))
         if self.dependence != INDEPENDENT:  # each query needs a key of its own
-            n_queries = min(n_queries, n_keys)
-        return n_queries, n_keys
+            n_queries = min(n_queries, self.n_keys)
+        return n_queries, self.n_keys
 
     @property
     def row_spread(self) -> float:
@@ -339,19 +314,12 @@ def parse_point(  # noqa: PLR0913, PLR0917 - as the tables name it
         parse_distribution(distribution_q),
         parse_distribution(distribution_k),
         d_k,
-        Pairs() if n_keys is None else Rows(n_keys),
+        n_keys,
         parse_dependence(dependence),
         parse_initialisation(initialisation),
         formats,
         also,
     )
-
-
-def _require_size(field: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(
-            f"{field} must be an integer of at least {least}, got {value!r}"
-        )
 
 
 def stream(seed: int, point: DesignPoint, index: int, which: str) -> Generator:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
 from montecarlo.attention.quantities import QUANTILES
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
@@ -339,7 +338,7 @@ def test_intervals_of_any_quantile_cover(summary):
 
     def estimates(seed, n):
         batch = sample(point, seed, 0, n, divisors)
-        summaries = Summaries(point, Samples(batch.means, batch.counts), divisors)
+        summaries = Summaries(point, batch, divisors)
         keys = [
             RowKey(divisor, name, summary) for divisor in divisors for name in names
         ]

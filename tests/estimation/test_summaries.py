@@ -12,7 +12,6 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     range_of,
 )
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, row_keys
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import mean_columns, rows_column, sample
@@ -27,7 +26,7 @@ HEAVY = parse_point("student_t3", "student_t3", 4, 8)
 def summaries_of(point, divisors=ALL):
     """The estimates of a few replicates."""
     batch = sample(point, 1, 0, N, divisors)
-    return Summaries(point, Samples(batch.means, batch.counts), divisors)
+    return Summaries(point, batch, divisors)
 
 
 @pytest.mark.parametrize("point", [PAIRS, ROWS, HEAVY], ids=lambda c: c.name)
@@ -76,7 +75,7 @@ def test_values_lie_within_the_range_of_their_quantity(point):
         slack = 1e-6 * max(1.0, abs(low))  # single precision
         assert low - slack <= values.min(), name
         assert values.max() <= high + 1e-6 * high, name
-    summaries = Summaries(point, Samples(batch.means, batch.counts), divisors)
+    summaries = Summaries(point, batch, divisors)
     for key in row_keys(point, divisors):
         estimate = summaries.estimate(key)
         ends = estimate.interval(0.025)

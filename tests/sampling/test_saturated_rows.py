@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.quantities import ROW_QUANTITIES, SATURATED, query_rows
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.blocks import row_blocks
 from montecarlo.sampling.design_points import parse_point, stream
@@ -56,7 +55,7 @@ def by_hand():
 def summaries():
     """The same replicates as the program reduces them."""
     batch = sample(POINT, SEED, 0, N, ALL)
-    return Summaries(POINT, Samples(batch.means, batch.counts), ALL)
+    return Summaries(POINT, batch, ALL)
 
 
 def chosen_rows(by_hand, name, threshold):
@@ -133,7 +132,7 @@ def test_no_saturated_rows_no_estimate():
     """Where no row is saturated there is no number, no interval and no exception."""
     flat = parse_point("gaussian(std=0.1)", "gaussian", 4, 32)
     batch = sample(flat, SEED, 0, N, ALL)
-    summaries = Summaries(flat, Samples(batch.means, batch.counts), ALL)
+    summaries = Summaries(flat, batch, ALL)
 
     assert summaries.estimate(RowKey("none", "saturated", "mean")).value == 0.0
     for name in FAMILY:

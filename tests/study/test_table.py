@@ -9,7 +9,6 @@ from msgspec.structs import astuple
 from scipy.special import ndtr
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import parse_point
@@ -41,7 +40,7 @@ PAIRS, ROWS = (
 def summaries_of(point, n=6, divisors=ALL):
     """The estimates of a few replicates."""
     batch = sample(point, 1, 0, n, divisors)
-    return Summaries(point, Samples(batch.means, batch.counts), divisors)
+    return Summaries(point, batch, divisors)
 
 
 def nothing(point, key):

@@ -11,9 +11,8 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.estimation.engine import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import Rows, parse_point
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import mean_columns, sample
 from montecarlo.theory import references
 from montecarlo.theory.references import (
@@ -35,7 +34,7 @@ def standardised_gaps(point, divisors, n_keys=None):
     with ``n_keys`` the reference is one for another number of keys.
     """
     batch = sample(point, 11, 0, REPLICATES, divisors)
-    other = dataclasses.replace(point, design=Rows(n_keys or point.n_keys))
+    other = dataclasses.replace(point, n_keys=n_keys or point.n_keys)
     gaps = {}
     columns = mean_columns(point, divisors)
     for column, (divisor, name) in zip(batch.means.T, columns, strict=True):
@@ -245,7 +244,7 @@ def summaries_of(point):
     """Estimates of a point, sampled once."""
     divisors = ("none", "sqrt")
     batch = sample(point, 12, 0, REPLICATES, divisors)
-    return Summaries(point, Samples(batch.means, batch.counts), divisors)
+    return Summaries(point, batch, divisors)
 
 
 def gap_to(point, quantity, scale=1.0):
