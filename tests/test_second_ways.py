@@ -22,6 +22,7 @@ import pytest
 import scipy.special
 import scipy.stats
 
+from montecarlo.attention.grids import DEEP, DEEPER
 from montecarlo.attention.quantities import ROW_QUANTITIES, beyond_table
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling import blocks
@@ -309,27 +310,14 @@ def test_quantiles_beyond_the_table(name, summary, divisor):
     key = RowKey(divisor, name, summary)
     level = {"median": 0.5, "q99": 0.99, "q0.5": 0.005}[summary]
     expected = quantile(row_values(ROWS, divisor)[name], level)
-    width = 10.0 ** (1.0 / (64 if name in WIDE else 512)) - 1.0
+    is_wide = ROW_QUANTITIES[name].grid in (DEEP, DEEPER)
+    width = 10.0 ** (1.0 / (64 if is_wide else 512)) - 1.0
 
     found = estimates(point)
     assert key in set(row_keys(point, ("none", "sqrt")))
     assert found.estimate(key).value == pytest.approx(expected, rel=width)
     known = RowKey(divisor, "weight_max", "q90")
     assert found.estimate(known).value == estimates(ROWS).estimate(known).value
-
-
-#: Quantities whose grid has wide bins.
-WIDE = {
-    "jacobian_trace",
-    "jacobian_frobenius",
-    "jacobian_frobenius_squared",
-    "jacobian_spectral",
-    "gradient_scores",
-    "gradient_query",
-    "gradient_query_squared",
-    "gradient_query_undivided",
-    "element_gradient",
-}
 
 
 def test_scores_that_overflow():

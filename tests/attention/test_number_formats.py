@@ -18,11 +18,9 @@ from montecarlo.attention.number_formats import (
     NUMBER_FORMATS,
     SOFTMAXES,
     combinations,
-    distinct_share,
     overflows,
     softmax_in,
     weight_error,
-    zero_share,
 )
 from montecarlo.attention.quantities import FORMAT_QUANTITIES, FormatRows
 
@@ -74,17 +72,6 @@ def test_between_neighbours(number_format, numbers, infinite, largest, sign):
     assert np.array_equal(number_format.round(middle), tie)
     assert np.array_equal(number_format.round(middle - step / 64.0), below)
     assert np.array_equal(number_format.round(middle + step / 64.0), above)
-
-
-def test_cutting_would_be_seen():
-    """The test above can fail: bits cut off without rounding are other numbers."""
-    middle = 0.5 * (BRAIN_NUMBERS[:0x7F00] + BRAIN_NUMBERS[1:0x7F01])
-    cut = (middle.astype(np.float32).view(np.uint32) & np.uint32(0xFFFF0000)).view(
-        np.float32
-    )
-
-    wrong = BRAIN.round(middle) != cut
-    assert 0.4 < wrong.mean() < 0.6  # every odd one
 
 
 def test_bfloat16_is_rounded_once():
@@ -215,58 +202,6 @@ def test_error_is_within_its_bound(row, name):
     )
 
     assert found <= math.expm1(u * size) + 2.0 * u + 2.0 * lost
-
-
-def test_float64_is_exact_beside_the_others():
-    """float64 weights are within 1e-13 of each other however they are computed; float32
-    ones are not.
-    """
-    scores = np.random.default_rng(9).normal(scale=3.0, size=(8, 64))
-    exact = softmax_in(scores, DOUBLE, "shifted_wide")
-    for softmax in SOFTMAXES:
-        assert weight_error(softmax_in(scores, DOUBLE, softmax), exact).max() < 1e-13
-        errors = weight_error(softmax_in(scores, SINGLE, softmax), exact)
-        assert errors.min() > 1e-9
-        assert errors.max() < 1e-5
-
-
-def test_errors_come_by_significand():
-    """bfloat16 has three bits fewer than float16, and that eight times the error."""
-    scores = np.random.default_rng(10).normal(size=(200, 64))
-    exact = softmax_in(scores, DOUBLE, "shifted_wide")
-    half, brain, single = (
-        weight_error(softmax_in(scores, f, "shifted_wide"), exact).mean()
-        for f in (HALF, BRAIN, SINGLE)
-    )
-    assert brain / half == pytest.approx(8.0, rel=0.2)
-    assert half / single == pytest.approx(2.0**13, rel=0.2)
-
-
-def test_an_overflowing_sum_is_an_error_of_one():
-    """65,536 equal exponentials add up beyond float16: each weight is 1/inf = 0."""
-    scores = np.zeros((1, 65536))
-    weights = softmax_in(scores, HALF, "shifted_wide")
-    exact = softmax_in(scores, DOUBLE, "shifted_wide")
-
-    assert not weights.any()
-    assert weight_error(weights, exact) == 1.0
-
-
-def test_underflow():
-    """What is exp(-20) of the largest is exactly 0 in float16, and not in bfloat16."""
-    scores = np.array([[0.0, -20.0, -5.0, -100.0]])
-
-    assert zero_share(softmax_in(scores, HALF, "shifted")) == 0.5
-    assert zero_share(softmax_in(scores, BRAIN, "shifted")) == 0.25
-    assert zero_share(softmax_in(scores, SINGLE, "shifted")) == 0.0
-
-
-def test_resolution():
-    """Scores that differ by less than the format sees have one weight."""
-    scores = np.linspace(0.0, 0.002, 9)[np.newaxis] + 1.0
-
-    assert distinct_share(softmax_in(scores, BRAIN, "naive_wide")) == 1.0 / 9.0
-    assert distinct_share(softmax_in(scores, DOUBLE, "naive_wide")) == 1.0
 
 
 NAN, INF = math.nan, math.inf

@@ -1,7 +1,7 @@
 """The engine: which replicates it asks for, when it stops, and what stops it."""
 
 from collections import Counter
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from functools import partial
 
 import numpy as np
@@ -108,16 +108,6 @@ def test_rounds_double_until_the_budget_is_spent():
     assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
 
 
-def test_stops_when_nothing_is_undecided():
-    """The first analysis at which nothing is undecided is the last."""
-    undecided, seen = watch(lambda number: [SMALL] if number < 2 else [])
-    executor = FakeExecutor()
-    run_with(plan_of(SMALL), SampleStore(), executor, undecided)
-
-    assert [one[SMALL] for one in seen] == [4, 8]
-    assert sum(last - first for _, _, first, last, _ in executor.tasks) == 8
-
-
 def test_only_the_undecided_get_more():
     """Each point stops on its own; what is not in the plan is never sampled."""
     undecided, seen = watch(lambda number: [MEDIUM, LARGE])
@@ -136,23 +126,6 @@ def test_point_that_becomes_undecided_again_is_resumed():
 
     assert seen[-1] == {SMALL: 16, MEDIUM: 16}
     assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
-
-
-def test_each_point_has_its_own_budget():
-    """A point with a smaller budget ends earlier than the others."""
-    budgets = {SMALL: Budget(4, 16), LARGE: Budget(2, 4)}
-    undecided, seen = watch(lambda number: [SMALL, LARGE])
-    run_with(Plan(budgets, 1, ("sqrt",), 3), SampleStore(), FakeExecutor(), undecided)
-
-    assert seen == [{SMALL: n, LARGE: m} for n, m in ((4, 2), (8, 4), (16, 4))]
-
-
-def test_nothing_to_sample():
-    """A plan without points ends without asking for anything."""
-    executor = FakeExecutor()
-    run_with(plan_of(), SampleStore(), executor, lambda store: [])
-
-    assert executor.tasks == []
 
 
 def test_replicates_that_are_there_are_not_drawn_again():
@@ -266,34 +239,6 @@ def test_failures_of_several_points_are_one_line():
     assert message.count("python -m montecarlo measure") == 3
     assert message.endswith("; and 2 more")
     assert "\n" not in message
-
-
-def test_failure_comes_out_of_real_workers(monkeypatch):
-    """The same with threads: the exception of a worker is told, with its name."""
-
-    def fail(_point, _seed, first, *_):
-        raise FloatingPointError(f"planted at {first}")
-
-    monkeypatch.setattr(engine, "sample", fail)
-    with (
-        ThreadPoolExecutor(2) as executor,
-        pytest.raises(RuntimeError, match="FloatingPointError: planted at"),
-    ):
-        run_with(plan_of(SMALL), SampleStore(), executor, list)
-
-
-def test_a_full_disk_ends_the_run():
-    """What the store raises is not a point's failure: it comes out, as it is."""
-
-    class Full(SampleStore):
-        """Has no room."""
-
-        def add(self, *_):
-            """Fail."""
-            raise OSError("planted")
-
-    with pytest.raises(OSError, match="planted"):
-        run_with(plan_of(SMALL), Full(), FakeExecutor(), list)
 
 
 def test_interruption_cancels_the_rest():

@@ -13,27 +13,15 @@ from montecarlo.estimation.estimates import (
     POINTWISE,
     Estimate,
     bounded_estimate,
-    half_width_error,
     jackknife,
     mean_estimate,
     product,
     share_estimate,
 )
-from montecarlo.estimation.intervals import Interval
 
 VALUES = np.random.default_rng(41).lognormal(size=23)
 #: Relative: the two sides differ by rounding.
 CLOSE = 1e-12
-
-
-def test_one_replicate_has_no_interval():
-    """One replicate gives a value and no error; nothing is made up."""
-    estimate = mean_estimate(np.array([3.0]))
-
-    assert (estimate.value, estimate.n_replicates) == (3.0, 1)
-    assert math.isnan(estimate.std_error)
-    assert all(map(math.isnan, estimate.interval(0.01)))
-    assert math.isnan(jackknife(np.array([[3.0]]), lambda m: m[0]).std_error)
 
 
 def test_scaled_estimate():
@@ -46,14 +34,6 @@ def test_scaled_estimate():
     )
     bounded = Estimate(1.0, 1.0, 9, bounds=estimate.interval)
     assert bounded.times(2.0).interval(1e-4) == doubled.interval(1e-4)
-
-
-def test_jackknife_of_a_mean_is_the_mean():
-    """For a mean the jackknife is the usual estimate, error and all."""
-    one, other = mean_estimate(VALUES), jackknife(VALUES[np.newaxis], lambda m: m[0])
-
-    assert other.value == pytest.approx(one.value, rel=CLOSE)
-    assert other.std_error == pytest.approx(one.std_error, rel=1e-10)
 
 
 def test_jackknife_corrects_the_bias():
@@ -108,17 +88,6 @@ def test_interval_is_made_on_its_scale():
     assert scaled.interval(0.05) == pytest.approx(expected, rel=CLOSE)
     assert scaled.interval(0.05).high > plain.interval(0.05).high
     assert RECIPROCAL.back(np.array([0.0, 0.1])) == pytest.approx(math.inf)
-
-
-def test_scaling_is_exact():
-    """A known factor multiplies value, error and both ends."""
-    estimate = mean_estimate(VALUES)
-    scaled = estimate.times(0.25)
-
-    assert scaled.value == 0.25 * estimate.value
-    assert scaled.interval(0.01) == pytest.approx(
-        [0.25 * end for end in estimate.interval(0.01)], rel=CLOSE
-    )
 
 
 POSITIVE = st.floats(1e-3, 1e3)
@@ -196,34 +165,6 @@ def test_product_of_dependent_factors_covers():
     assert coverage(1.0, 4.0 * POINTWISE) < 0.95 - margin
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(drawn=PARTS, rates=st.tuples(st.floats(1e-6, 0.2), st.floats(1e-6, 0.2)))
-def test_smaller_error_wider_interval(drawn, rates):
-    """An interval that errs less often holds the one that errs more often."""
-    estimate = product(make_parts(drawn))
-    wide, narrow = (estimate.interval(rate) for rate in sorted(rates))
-
-    assert wide.low <= narrow.low
-    assert narrow.high <= wide.high
-
-
-def test_error_from_an_interval():
-    """The error of a t interval is found again from its width."""
-    estimate = mean_estimate(np.concatenate([VALUES, -VALUES]))
-    found = half_width_error(estimate.interval, 2 * len(VALUES))
-
-    assert found == pytest.approx(estimate.std_error, rel=1e-9)
-
-
-def test_own_bounds_are_used():
-    """An estimate with bounds of its own answers with these, not with t."""
-    estimate = Estimate(
-        1.0, 1.0, 9, bounds=lambda error_rate: Interval(-error_rate, 7.0)
-    )
-
-    assert estimate.interval(0.1) == (-0.1, 7.0)
-
-
 def clopper_pearson(hits, rows, error_rate):
     """SciPy's exact interval of a probability."""
     found = scipy.stats.binomtest(hits, rows).proportion_ci(1.0 - 2.0 * error_rate)
@@ -264,17 +205,6 @@ def test_share(hits, error_rate):
     _, (low, high) = share_by_hand(hits, 64, POINTWISE)
     t = scipy.stats.t.isf(0.025, len(hits) - 1)
     assert estimate.std_error == pytest.approx((high - low) / (2.0 * t), rel=1e-9)
-
-
-def test_share_of_no_hits():
-    """None of N rows: by the exact interval less than 1 - error**(1/N), however well
-    replicates agree; none of N that miss, more than what is left.
-    """
-    none, every = (share_estimate(np.full(4096, share), 64) for share in (0.0, 1.0))
-    end = -math.expm1(math.log(1e-6) / (64 * 4096))
-
-    assert none.interval(1e-6).high == pytest.approx(end, rel=1e-9)
-    assert every.interval(1e-6).low == pytest.approx(1.0 - end, rel=1e-12)
 
 
 def misses(p, n, error_rate):
@@ -328,19 +258,6 @@ def test_bounded_mean_of_values_that_agree_is_not_certain():
     t = scipy.stats.t.isf(0.025, 31)
     width = math.sqrt(math.log(40.0) / 64.0)
     assert estimate.std_error == pytest.approx(width / (2.0 * t), rel=1e-9)
-
-
-def test_share_of_rows_that_agree_is_wide():
-    """Where all rows of a replicate agree there are as many hits as replicates: the
-    interval is near that of so many rows, far from that of all rows.
-    """
-    shares = np.arange(64) % 2
-    together = share_estimate(shares.astype(float), 1000).interval(0.025)
-    alone = share_estimate(shares.astype(float), 1).interval(0.025)
-
-    assert together.high - together.low > 0.9 * (alone.high - alone.low)
-    low, high = clopper_pearson(32_000, 64_000, 0.025)
-    assert together.high - together.low > 10.0 * (high - low)
 
 
 @pytest.mark.parametrize(

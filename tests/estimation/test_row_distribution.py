@@ -5,17 +5,12 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from montecarlo.attention.grids import DEEP, FINE, LogGrid
 from montecarlo.attention.quantities import QUANTILES
-from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import undo_skewness
 from montecarlo.estimation.row_distribution import quantile_estimate, row_distribution
-from montecarlo.estimation.summaries import RowKey, Summaries
-from montecarlo.sampling.design_points import parse_point
-from montecarlo.sampling.replicates import count_bins, count_some, sample
+from montecarlo.sampling.replicates import count_bins, count_some
 
 GRID = LogGrid(-3.0, 3.0, 200)
 #: One bin of GRID, as a factor.
@@ -28,11 +23,6 @@ def draw_values(rng, n=N, rows=ROWS):
     """Row values that share a factor within each replicate."""
     shared = rng.normal(scale=0.5, size=(n, 1))
     return np.exp(shared + rng.normal(size=(n, rows)))
-
-
-def counts_of(values, grid=GRID):
-    """What replicates count of raw values."""
-    return count_bins(grid.bins(values), grid.n_bins)
 
 
 def distribution_of(values, grid=GRID):
@@ -166,18 +156,6 @@ def test_interval_covers_as_often_as_it_says():
     assert naive / runs < 0.85
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
-@given(cuts=st.sets(st.integers(1, N - 1), max_size=6))
-def test_batches_and_their_order_do_not_matter(cuts):
-    """Counts of any batches, added in any order, give the same distribution."""
-    parts = np.split(VALUES, sorted(cuts))
-    counts = sum(counts_of(part) for part in reversed(parts))
-    merged, whole = row_distribution(counts, GRID, N), distribution_of(VALUES)
-
-    assert merged.share.tobytes() == whole.share.tobytes()
-    assert merged.error.tobytes() == whole.error.tobytes()
-
-
 def test_exact_zeros_have_a_bin():
     """Where more than a level of the rows is exactly 0, so is the quantile."""
     values = VALUES.copy()
@@ -189,26 +167,6 @@ def test_exact_zeros_have_a_bin():
     assert median.value == 0.0
     assert median.interval(0.025) == (0.0, 0.0)
     assert quantile_estimate(rows, 0.9).value > 0.0
-
-
-def test_few_zeros_open_the_interval_to_zero():
-    """Where it is not sure that fewer than a level are 0, the interval begins at 0."""
-    values = np.random.default_rng(46).permuted(
-        np.concatenate([np.zeros((N, 6)), VALUES[:, 6:]], axis=1).ravel()
-    )
-    rows = distribution_of(values.reshape(N, ROWS))
-    estimate = quantile_estimate(rows, 0.1)
-
-    assert rows.share[0] < 0.1
-    assert estimate.value > 0.0
-    assert estimate.interval(0.025).low == 0.0
-
-
-def test_interval_is_open_beyond_the_rows():
-    """Where the lower curve never reaches a level, the interval has no upper end."""
-    rows = distribution_of(draw_values(np.random.default_rng(45), n=3, rows=8))
-
-    assert quantile_estimate(rows, 0.9).interval(1e-6).high == math.inf
 
 
 def test_values_beyond_the_grid():
@@ -236,24 +194,6 @@ def test_equal_values_are_covered(grid, value):
     if value == 1.0:  # an edge of both grids
         assert estimate.value <= 1.0
         assert high <= 1.0
-
-
-def test_grid_reaches_the_most_keys():
-    """Weights and counts of keys stay inside their grid for 2**20 keys, the most."""
-    bins = FINE.bins(np.array([2.0**-20, 2.0**20]))
-
-    assert bins[0] > 1
-    assert bins[1] < FINE.n_bins - 1
-
-
-def test_one_replicate_has_no_error():
-    """One replicate gives a quantile and no interval."""
-    rows = distribution_of(VALUES[:1])
-    estimate = quantile_estimate(rows, 0.5)
-
-    assert np.isnan(rows.error).all()
-    assert math.isnan(estimate.std_error)
-    assert estimate.value == pytest.approx(np.quantile(VALUES[0], 0.5), rel=0.1)
 
 
 def draw_some(rng, n=N, rows=ROWS):
@@ -302,52 +242,3 @@ def test_all_rows_are_some():
     assert some.share == pytest.approx(whole.share, abs=1e-14)
     assert some.error == pytest.approx(whole.error, abs=1e-9)
     assert some.skewness == pytest.approx(whole.skewness, abs=1e-6)
-
-
-def test_interval_of_some_rows_covers_as_often_as_it_says():
-    """Of 2000 runs, the 95 % interval of the median of some rows covers the true one
-    in 95 % give or take 3 % (as above); one that takes rows for independent does not.
-    """
-    rng, runs = np.random.default_rng(48), 2000
-    truth = np.nanmedian(draw_some(rng, 20_000, 64))
-    covered = naive = 0
-    for _ in range(runs):
-        values = draw_some(rng, 24, 32)
-        low, high = quantile_estimate(distribution_of_some(values), 0.5).interval(0.025)
-        covered += low <= truth <= high
-        there = values[~np.isnan(values)]
-        error = math.sqrt(0.25 / len(there))
-        naive += abs((there <= truth).mean() - 0.5) <= 1.96 * error
-
-    assert abs(covered / runs - 0.95) < 0.03
-    assert naive / runs < 0.85
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("summary", ["q1", "median", "q99"])
-def test_intervals_of_any_quantile_cover(summary):
-    """Nominal 95 % intervals of quantiles that no table has, from 64 replicates, hold
-    the quantile of 4,000 others: of 300 each, no more miss than 15 % of them, which
-    as many as 5 % do with probability 2e-11.
-    """
-    names = ("entropy", "log_partition", "score_max", "weight_max")
-    divisors = ("none", "sqrt")
-    also = tuple((name, summary) for name in names if name != "weight_max")
-    also += tuple(("weight_max", one) for one in (summary,) if one != "median")
-    point = parse_point("gaussian", "gaussian", 16, 32, also=also)
-
-    def estimates(seed, n):
-        batch = sample(point, seed, 0, n, divisors)
-        summaries = Summaries(point, batch, divisors)
-        keys = [
-            RowKey(divisor, name, summary) for divisor in divisors for name in names
-        ]
-        return [summaries.estimate(key) for key in keys]
-
-    truth = np.array([one.value for one in estimates(10**6, 4000)])
-    intervals = [
-        [e.interval(POINTWISE) for e in estimates(seed, 64)] for seed in range(300)
-    ]
-    low, high = np.moveaxis(np.array(intervals), -1, 0)
-    missed = (truth < low) | (truth > high)
-    assert missed.sum(axis=0).max() <= 45

@@ -44,14 +44,6 @@ def test_batches_in_any_order(data, cuts):
         assert found.dtype == np.int64
 
 
-def test_order_of_the_index_matters():
-    """The test above can fail: replicates differ, and are not sorted by value."""
-    means = sample(ONE, 1, 0, N, DIVISORS).means
-
-    assert len(np.unique(means[:, 0])) == N
-    assert means.tobytes() != means[::-1].tobytes()
-
-
 def test_points_are_kept_apart():
     """Each point has its own replicates; one that has none says so."""
     store = store_of([0, 4])
@@ -64,17 +56,6 @@ def test_points_are_kept_apart():
     assert store.n_replicates(absent) == 0
     with pytest.raises(KeyError):
         store.samples(absent)
-
-
-def test_same_batch_twice_counts_once():
-    """A batch that comes again, as after a worker was lost, replaces itself."""
-    store = store_of([0, 4])
-    store.add(ONE, 4, sample(ONE, 1, 4, N, DIVISORS))
-
-    assert store.n_replicates(ONE) == N
-    assert store.samples(ONE).means.tobytes() == (
-        sample(ONE, 1, 0, N, DIVISORS).means.tobytes()
-    )
 
 
 def test_only_what_has_no_gap_before_it_is_kept():

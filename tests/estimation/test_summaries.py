@@ -7,7 +7,6 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.quantities import (
-    PAIR_MEANS,
     QUANTITIES,
     ROW_QUANTITIES,
     range_of,
@@ -69,7 +68,7 @@ def test_values_lie_within_the_range_of_their_quantity(point):
         mean_columns(point, divisors), batch.means.T, strict=True
     ):
         name = column.partition("@")[0]
-        if name not in QUANTITIES or getattr(QUANTITIES[name], "given", ""):
+        if name not in QUANTITIES or QUANTITIES[name].given:
             continue
         low, high = range_of(name, point.n_keys)
         slack = 1e-6 * max(1.0, abs(low))  # single precision
@@ -84,31 +83,6 @@ def test_values_lie_within_the_range_of_their_quantity(point):
             continue
         low, high = range_of(key.quantity, point.n_keys)
         assert low <= ends.low <= ends.high <= high, key
-
-
-def test_divisors_scale_what_is_estimated_of_pairs():
-    """A variance under a divisor is that of raw scores over its square, error too."""
-    summaries = summaries_of(PAIRS)
-    raw = summaries.estimate(RowKey("none", "score_variance", "value"))
-    scaled = summaries.estimate(RowKey("sqrt", "score_variance", "value"))
-
-    assert scaled.value == pytest.approx(raw.value / 16, rel=1e-15)
-    assert scaled.std_error == pytest.approx(raw.std_error / 16, rel=1e-15)
-
-
-def test_variance_is_pooled_over_replicates():
-    """The variance is E s² - (E s)² of all replicates, corrected for bias; averaging a
-    variance of each replicate would be too small where means are not 0.
-    """
-    summaries = summaries_of(PAIRS)
-    means = dict(zip(PAIR_MEANS, summaries.samples.means.T, strict=True))
-    found = summaries.estimate(RowKey("none", "score_variance", "value")).value
-
-    pooled = means["s2"].mean() - means["s"].mean() ** 2
-    correction = means["s"].var(ddof=1) / N
-    assert found == pytest.approx(pooled + correction, rel=1e-12)
-    each = (means["s2"] - means["s"] ** 2).mean()
-    assert each < pooled
 
 
 def test_ratio_of_divisors_is_paired():
@@ -127,19 +101,6 @@ def test_ratio_of_divisors_is_paired():
 
     assert ratio.value == pytest.approx(over.value / under.value, rel=0.01)
     assert ratio.std_error < apart
-
-
-def test_spread_is_q90_over_q10():
-    """The spread is the ratio of the outer quantiles, and holds it in its interval."""
-    summaries = summaries_of(ROWS)
-    q90, q10, spread = (
-        summaries.estimate(RowKey("none", "jacobian_trace", name))
-        for name in ("q90", "q10", "spread")
-    )
-
-    assert spread.value == pytest.approx(q90.value / q10.value)
-    low, high = spread.interval(0.025)
-    assert low < spread.value < high
 
 
 def test_too_few_moments_give_no_interval():
@@ -183,3 +144,26 @@ def test_rows_that_do_not_exist(key):
     """What a point does not have is a KeyError, not a number."""
     with pytest.raises((KeyError, ValueError)):
         summaries_of(ROWS).estimate(key)
+
+
+def test_quantities_of_saturated_rows_are_undivided_only():
+    """They have rows for divisor none alone, and no ratios and no spread."""
+    keys = [k for k in row_keys(ROWS, ALL) if ROW_QUANTITIES[k.quantity].given]
+
+    assert len(keys) == 3 * 3 * 2
+    assert {key.divisor for key in keys} == {"none"}
+    assert {key.summary for key in keys} == {"mean", "median"}
+
+
+@pytest.mark.parametrize("summary", ["mean", "median"])
+@pytest.mark.parametrize(
+    "name", ["jacobian_trace", "jacobian_frobenius", "gradient_query"]
+)
+def test_no_saturated_rows_no_estimate(name, summary):
+    """Where no row is saturated there is no number, no interval and no exception."""
+    summaries = summaries_of(parse_point("gaussian(std=0.1)", "gaussian", 4, 32))
+    estimate = summaries.estimate(RowKey("none", f"{name}_saturated", summary))
+
+    assert summaries.estimate(RowKey("none", "saturated", "mean")).value == 0.0
+    assert math.isnan(estimate.value)
+    assert all(map(math.isnan, estimate.interval(0.025)))

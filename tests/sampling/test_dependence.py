@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from montecarlo.sampling.design_points import Dependence, parse_dependence, parse_point
-from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
-from montecarlo.sampling.matrices import correlate, draw_matrices
+from montecarlo.sampling.design_points import parse_dependence, parse_point
+from montecarlo.sampling.distributions import parse_distribution
+from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import mean_columns, sample
 
 FALSE_ALARM = 1e-7
@@ -73,44 +73,6 @@ def test_errors(name):
         parse_dependence(name)
 
     assert repr(name) in str(caught.value)
-
-
-def test_parts():
-    """A dependence has a kind and a correlation."""
-    assert parse_dependence("none") == Dependence("none", 0.0)
-    assert parse_dependence("pairs(0.5)") == Dependence("pairs", 0.5)
-
-
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"n_keys": 32, "dependence": "pairs(0.5)"}, "must have no n_keys"),
-        ({"dependence": "planted(0.5)"}, "must have n_keys"),
-        (
-            {"distribution_k": "laplace", "dependence": "pairs(0.5)"},
-            "must have q and k of one",
-        ),
-        (
-            {
-                "dependence": "pairs(0.5)",
-                "initialisation": "init(kind=he_normal,norm=rms,shape=full,width=64)",
-            },
-            "must have q and k of one distribution and no initialisation",
-        ),
-    ],
-)
-def test_points_without_meaning(changed, message):
-    """What has no meaning is refused, and the message says which field and why."""
-    fields = {
-        "distribution_q": "gaussian",
-        "distribution_k": "gaussian",
-        "d_k": 16,
-        **changed,
-    }
-    with pytest.raises(ValueError, match="dependence") as caught:
-        parse_point(**fields)
-
-    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -182,29 +144,6 @@ def test_planted_with_certainty_is_the_query(distribution):
     assert np.array_equal(k[: len(q)], q)
     assert len(k) == 300 > len(q)
     assert not np.isin(k[len(q) :, 0], q[:, 0]).all() or distribution == "rademacher"
-
-
-def test_planted_at_zero_is_as_drawn():
-    """At rho = 0 every key is the one drawn: nothing is planted."""
-    rng = np.random.default_rng(5)
-    q, k = (DISTRIBUTIONS["laplace"].sample(rng, (n, 8)) for n in (4, 9))
-
-    assert np.array_equal(correlate(q, k, 0.0, None), k)
-    assert np.array_equal(correlate(q, k, 0.0, rng), k)
-
-
-@pytest.mark.parametrize("gaussian", [True, False])
-def test_inputs_stay(gaussian):
-    """Queries and keys that go in are not changed, and more queries than keys do."""
-    rng = np.random.default_rng(6)
-    q, k = (DISTRIBUTIONS["gaussian"].sample(rng, (n, 8)) for n in (9, 4))
-    before = q.copy(), k.copy()
-    found = correlate(q, k, 0.5, None if gaussian else rng)
-
-    assert found.shape == k.shape
-    assert found.dtype == np.float32
-    assert np.array_equal(q, before[0])
-    assert np.array_equal(k, before[1])
 
 
 def test_means_and_spreads_are_put_on_afterwards():

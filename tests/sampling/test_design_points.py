@@ -9,7 +9,6 @@ import pytest
 from montecarlo.sampling.design_points import (
     LARGE,
     MOST_QUERIES,
-    PAIR_BLOCK,
     ROW_BLOCK,
     STREAMS,
     parse_point,
@@ -60,7 +59,7 @@ def test_name_holds_all_that_is_sampled():
         assert {point.names[number] for point in points} == set(fields[name])
     for name in ("d_k", "n_keys"):
         assert {getattr(point, name) for point in points} == set(fields[name])
-    there = {f.name for f in dataclasses.fields(BASE)} - {"design"} | {"n_keys"}
+    there = {f.name for f in dataclasses.fields(BASE)}
     assert set(fields) | {"formats", "also"} == there
 
 
@@ -127,11 +126,6 @@ def test_shape_with_planted_keys(n_keys):
     assert planted.shape == (min(plain.shape[0], n_keys), n_keys)
 
 
-def test_shape_of_pairs():
-    """Pairs come in square blocks."""
-    assert parse_point("gaussian", "gaussian", 64).shape == (PAIR_BLOCK, PAIR_BLOCK)
-
-
 @pytest.mark.parametrize(
     ("d_k", "n_keys", "large"),
     [
@@ -163,21 +157,20 @@ def test_is_large(d_k, n_keys, large):
             {"initialisation": INITIALISATION},
             "initialisation must be of the distribution gaussian",
         ),
+        ({"dependence": "pairs(0.5)"}, "dependence pairs(rho) must have no n_keys"),
+        (
+            {"dependence": "planted(0.5)", "n_keys": None},
+            "dependence planted(rho) must have n_keys",
+        ),
+        ({"dependence": "planted(0.5)"}, "must have q and k of one distribution"),
     ],
 )
 def test_errors(changed, message):
     """What cannot be sampled is refused at once: name, requirement, what came."""
-    with pytest.raises(ValueError, match="must be") as caught:
+    with pytest.raises(ValueError, match="must") as caught:
         changed_base(**changed)
 
     assert message in str(caught.value)
-
-
-def test_same_key_gives_same_numbers():
-    """A stream is a pure function of seed, point, index and matrix."""
-    equal = parse_point("gaussian", "laplace", 64, 128)
-
-    assert numbers() == numbers(point=equal)
 
 
 @pytest.mark.parametrize(
@@ -205,19 +198,6 @@ def test_same_key_gives_same_numbers():
 def test_other_key_gives_other_numbers(changed):
     """A change of seed, name, index or matrix changes the stream."""
     assert numbers() != numbers(**changed)
-
-
-def test_streams_do_not_collide():
-    """Neighbouring seeds, indices and matrices give as many different streams.
-
-    `seed + i` as the key of replicate i would give only 12 + 12 - 1 = 23 of them per
-    matrix.
-    """
-    keys = list(itertools.product(range(12), range(12), STREAMS))
-    seen = {numbers(seed, BASE, index, which) for seed, index, which in keys}
-
-    assert len(seen) == len(keys)
-    assert len({seed + index for seed, index, _ in keys}) == 23
 
 
 #: Indices of replicates: a thousand in a row, then powers of two and their neighbours.

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 
 from montecarlo.sampling.distributions import (
     DISTRIBUTIONS,
-    Distribution,
     parse_distribution,
 )
 
@@ -86,35 +85,6 @@ def test_every_distribution_is_tested():
     assert set(DISTRIBUTIONS) == {*STANDARD, "rademacher"}
 
 
-class AllOnes:
-    """A generator whose words are all ones: the last that the normal draw can get."""
-
-    def __init__(self):
-        self.bit_generator = self
-
-    @staticmethod
-    def random_raw(size):
-        """That many words of 64 bits."""
-        return np.full(size, 2**64 - 1, dtype=np.uint64)
-
-
-def test_the_normal_tail_ends_where_it_is_said():
-    """The farthest draw is that of a uniform of 24 bits: 5.77 standard deviations."""
-    farthest = DISTRIBUTIONS["gaussian"].sample(AllOnes(), (4,)).max()
-    assert farthest == pytest.approx(math.sqrt(48.0 * math.log(2.0)), rel=1e-5)
-
-
-@pytest.mark.parametrize("distribution", DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
-def test_record(distribution):
-    """A distribution of the table is standardised and stands under its own canonical
-    name.
-    """
-    assert DISTRIBUTIONS[distribution.name] is distribution
-    assert parse_distribution(distribution.name) is distribution
-    assert (distribution.mean, distribution.std) == (0.0, 1.0)
-    assert (distribution.kurtosis < math.inf) == (distribution.moments > 4.0)
-
-
 @pytest.mark.parametrize("name", STANDARD)
 def test_declared_moments(name):
     """Mean 0, variance 1 and the declared kurtosis are those of the distribution's
@@ -152,16 +122,6 @@ def test_draws_follow_the_distribution(draws, name):
 
 
 @pytest.mark.parametrize("name", STANDARD)
-def test_power_of_the_distance(name):
-    """The test above must see a variance that is off by a tenth, for each."""
-    density = STANDARD[name]
-    x = density.ppf(np.linspace(1e-4, 1.0 - 1e-4, 2001))
-    off = density.cdf(x) - density.cdf(x / math.sqrt(PLANTED_VARIANCE))
-
-    assert np.abs(off).max() > 2.0 * DISTANCE_LIMIT
-
-
-@pytest.mark.parametrize("name", STANDARD)
 def test_planted_variance_is_seen(draws, name):
     """The test of draws can fail: with a variance of 1.1 it does."""
     planted = draws[name] * math.sqrt(PLANTED_VARIANCE)
@@ -176,16 +136,6 @@ def test_mean_and_variance(draws, name):
 
     assert abs(z_score(sample, 0.0, 1.0)) < Z_LIMIT
     assert abs(z_score(sample**2, 1.0, DISTRIBUTIONS[name].kurtosis - 1.0)) < Z_LIMIT
-
-
-@pytest.mark.parametrize("name", TAME)
-def test_power_of_mean_and_variance(draws, name):
-    """These checks see a variance off by 2.5 %, and a planted 1.1 fails them."""
-    noise = DISTRIBUTIONS[name].kurtosis - 1.0
-    planted = draws[name] ** 2 * PLANTED_VARIANCE
-
-    assert 2.0 * Z_LIMIT * math.sqrt(noise / N_DRAWS) < 0.025
-    assert abs(z_score(planted, 1.0, noise)) > Z_LIMIT
 
 
 @pytest.mark.slow
@@ -255,17 +205,6 @@ def test_draws_are_not_those_of_a_neighbour(draws, name, neighbour):
     assert ratio(draws[name]).mean() > least
     mean, error = moments_of_ratio(ratio, neighbour)
     assert mean + 4.0 * error < least
-
-
-@pytest.mark.parametrize("name", ["gaussian", "uniform"])
-def test_kurtosis_of_draws(draws, name):
-    """The fourth moment of the draws is the declared one to five standard errors."""
-    distribution = DISTRIBUTIONS[name]
-    eighth = {"gaussian": 105.0, "uniform": 9.0}[name]  # E x⁸: 7!!, 3⁴/9
-    noise = eighth - distribution.kurtosis**2
-
-    assert abs(z_score(draws[name] ** 4, distribution.kurtosis, noise)) < Z_LIMIT
-    assert abs(z_score(draws[name] ** 4, 1.05 * distribution.kurtosis, noise)) > Z_LIMIT
 
 
 def test_rademacher(draws):
@@ -421,29 +360,3 @@ def test_errors(name, message):
 
     assert message in str(caught.value)
     assert name.partition("(")[0] in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["gaussian(std=1e-30)", "gaussian(mean=1e6,std=1e-3)"])
-def test_distributions_that_float32_cannot_hold_are_refused(name):
-    """A distribution whose float32 draws would not have its variance is refused, not
-    drawn.
-    """
-    with pytest.raises(ValueError, match="distribution must"):
-        parse_distribution(name)
-
-
-def test_draws_depend_on_nothing_but_the_generator():
-    """Equal generators give equal draws, byte for byte."""
-    for distribution in DISTRIBUTIONS.values():
-        one, other = (
-            distribution.sample(np.random.default_rng(35), (50, 3)) for _ in range(2)
-        )
-        assert one.tobytes() == other.tobytes()
-
-
-def test_distribution_is_immutable():
-    """A distribution cannot be changed in place."""
-    distribution = DISTRIBUTIONS["gaussian"]
-    with pytest.raises(AttributeError):
-        distribution.std = 2.0
-    assert isinstance(distribution, Distribution)

@@ -8,8 +8,8 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.sampling import blocks, matrices
-from montecarlo.sampling.design_points import MOST_QUERIES, parse_point, stream
-from montecarlo.sampling.matrices import draw_keys, draw_matrices, keys_at_once
+from montecarlo.sampling.design_points import parse_point, stream
+from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 
 ALL = tuple(DIVISORS)
@@ -28,19 +28,6 @@ GIB = 2**30
 def in_chunks(monkeypatch):
     """Few entries are drawn at once."""
     monkeypatch.setattr(matrices, "ENTRIES_AT_ONCE", FEW)
-
-
-@pytest.mark.usefixtures("in_chunks")
-@pytest.mark.parametrize("point", LONG, ids=lambda c: c.name)
-def test_chunks_are_the_keys(point):
-    """Chunks have the size that the point says, and together they are K."""
-    chunks = list(draw_keys(point, 3, 1))
-    sizes = [len(chunk) for chunk in chunks]
-
-    assert len(sizes) > 1
-    assert set(sizes[:-1]) == {keys_at_once(point)}
-    assert sizes[0] >= min(MOST_QUERIES, point.shape[0])
-    assert np.array_equal(np.concatenate(chunks), draw_matrices(point, 3, 1)[1])
 
 
 @pytest.mark.usefixtures("in_chunks")
@@ -88,12 +75,6 @@ def test_positions_would_be_seen(monkeypatch):
     monkeypatch.setattr(blocks, "draw_keys", turned)
     wrong = sample(point, 3, 0, 1, ALL).means
     assert not np.allclose(wrong, right, rtol=0.01, atol=0.0)
-
-
-def test_presets_are_not_cut():
-    """An initialisation and ordinary points are drawn whole."""
-    assert keys_at_once(parse_point("gaussian", "gaussian", 64, 65536)) == 65536
-    assert keys_at_once(parse_point("gaussian", "gaussian", 128, 2**20)) == 2**15
 
 
 MEASURE = """

@@ -150,15 +150,6 @@ def test_what_cannot_be_asked_is_told(given, message):
         expected_row(**given)
 
 
-def test_a_row_of_long_context_is_exact_in_all_six():
-    """Two of the six have closed relations to others: tr J to Σp², H to ln Z."""
-    row = {name: one.value for name, one in expected_row(131072, std=2.0).items()}
-    assert row["jacobian_trace"] == pytest.approx(1 - row["inverse_participation"])
-    stein = row["log_partition"] - 4.0 * row["jacobian_trace"]
-    assert row["entropy"] == pytest.approx(stein, rel=1e-11)
-    assert np.exp(row["entropy"]) < 131072
-
-
 def test_table_for_others_is_what_the_oracle_gives():
     """Its places are those of the script, its six digits those of the oracle."""
     path = DOCS / "make_exact_values.py"
