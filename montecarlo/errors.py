@@ -1,7 +1,7 @@
-"""What is expected to go wrong, each of one line; anything else is a bug of ours.
+"""Errors that are expected: each is told in one line; any other error is a bug.
 
-What libraries raise is translated where it is expected: where a user's file is opened,
-a text decoded, a folder written.
+Errors of libraries are translated where they are expected: where a user's file is
+opened, a text decoded, a folder written.
 """
 
 import re
@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-#: Characters of one thing that came which a message shows, from its ends, and of a
-#: whole message: the longest list of names that there are has half of these.
+#: Characters of a quoted input that a message shows, from its start and its end, and
+#: of a whole message: twice the longest list of known names.
 MOST_QUOTED, MOST_MESSAGE = 120, 4000
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = MOST_QUOTED
-#: What is between quotes of a kind.  Each is spelt out: early releases of Python 3.11
-#: go wrong where a group that is kept whole refers to one before it.
+#: Text in quotes of one kind.  Each kind is spelt out: in early releases of Python 3.11
+#: a possessive group that refers to an earlier group fails.
 _BETWEEN = "|".join(rf"{q}(?:[^{q}\\]|\\.)*+{q}" for q in "'\"`")
-#: What a message quotes, as `repr` and libraries do, or a word that is too long.  An
+#: A quotation, as `repr` and libraries write them, or a word that is too long.  An
 #: apostrophe within a word begins no quotation.
 _QUOTED = re.compile(
     rf"""(?<![\w'"`])b?(?:{_BETWEEN})|\S{{{MOST_QUOTED + 1},}}""", re.DOTALL
@@ -26,7 +26,7 @@ _QUOTED = re.compile(
 
 
 def show(value: object) -> str:
-    """Return what came for a message: its `repr` on one line, cut where it is long.
+    """Return the `repr` of an input for a message, on one line and cut if long.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def show(value: object) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """Cut the middle out of a text that has more characters."""
+    """Cut the middle out of a text that has more than so many characters."""
     if len(text) <= most:
         return text
     last = most // 3
@@ -45,10 +45,7 @@ def _cut(text: str, most: int) -> str:
 
 
 class _ShortenedError(Exception):
-    """An error whose message is cut: the middle of what it quotes, where that is long.
-
-    Also what libraries quote, and the whole.
-    """
+    """An error with a bounded message: long quotations lose their middle."""
 
     def __init__(self, message: object = "") -> None:
         text = _QUOTED.sub(lambda found: _cut(found[0], MOST_QUOTED), str(message))
@@ -56,25 +53,25 @@ class _ShortenedError(Exception):
 
 
 class InputError(_ShortenedError, ValueError):
-    """Usage or input that cannot be worked with: name, requirement, what came."""
+    """Wrong usage or input.  Messages: name, requirement, what was given."""
 
 
 class UnfinishedError(_ShortenedError, RuntimeError):
-    """A run that could not start or finish: for want of a disk, memory, a worker."""
+    """A run that could not start or finish: no disk space, memory or worker left."""
 
 
 class NotReachedError(_ShortenedError, RuntimeError):
-    """What was asked for was not reached: there are no data for it."""
+    """The requested result was not reached: there are no data for it."""
 
 
 @contextmanager
 def reading(name: str, path: object) -> Iterator[None]:
-    """Translate what opening and reading a user's file raises.
+    """Translate errors of opening and reading a user's file.
 
     Raises
     ------
     InputError
-        If it cannot be read, or its name is none.
+        If the file cannot be read, or no file can have such a name.
     """
     try:
         yield
@@ -89,12 +86,12 @@ def reading(name: str, path: object) -> Iterator[None]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Translate what the disk says while a folder is written.
+    """Translate errors of the disk while a folder is written.
 
     Raises
     ------
     UnfinishedError
-        If the disk refuses; what names a file elsewhere is left as it is.
+        If writing in the folder fails; errors about files elsewhere pass unchanged.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""What a user types, or hands to a function: names, folders and numbers.
+"""Reads what a user types or passes to a function: names, folders and numbers.
 
-What is none of these, or out of its limits, is refused by an `InputError`.
+Anything else, or out of its limits, is refused with an `InputError`.
 """
 
 import difflib
@@ -14,11 +14,11 @@ from typing import TypeVar
 from montecarlo.errors import InputError, show
 
 Entry = TypeVar("Entry")
-#: What the project is installed as: `montecarlo` is another one's on the registry.
+#: The name of the distribution package; `montecarlo` on PyPI is another project.
 PROJECT = "montecarlo-attention"
-#: What stands for an empty list of names.
+#: The name that means an empty list of names.
 NONE = "none"
-#: Of whole numbers, so that what is made of them is a float.
+#: Digits of a whole number at most: any such number fits in a float.
 MOST_DIGITS = 50
 MOST_SEED = 2**63 - 1
 MOST_JOBS = 1024
@@ -30,10 +30,14 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-    """Return the entry of a table that a name stands for.
+    """Return the entry of a table by its name.
 
-    Where there is none, the message lists the known names and the nearest, if one is
-    near; ``kind`` says what the table holds: ``"distribution"``, ``"claim"``.
+    ``kind`` is what the table holds, for messages: ``"distribution"``, ``"claim"``.
+
+    Raises
+    ------
+    InputError
+        If there is none; lists the known names, and the nearest if one is close.
     """
     require_text(kind, name)
     if name in table:
@@ -47,29 +51,29 @@ def look_up(kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
 def look_up_all(
     kind: str, names: Sequence[str], table: Mapping[str, Entry]
 ) -> list[Entry]:
-    """Return the entries of a table that a list names; ``none`` alone: of no name."""
+    """Return the entries of a table by their names; ``["none"]`` gives no entry."""
     if list(names) == [NONE]:
         return []
     return [look_up(kind, name, table) for name in names]
 
 
 def parse_folder(name: str, typed: str) -> Path:
-    """Return the folder that a flag or a file names; ``~`` is somebody's home.
+    """Return a folder named by an option or a file, with ``~`` expanded.
 
-    Expanded once, here, so that nothing later writes to another place than the rest.
+    Expanded once, here, so that all later writes go to the same place.
 
     Raises
     ------
     InputError
-        If it is no name, or cannot be reached: for want of a right, or in a loop of
-        links.  It need not be there.
+        If the name is empty, or the path cannot be reached: no permission, or a loop of
+        links.  The folder need not exist.
     """
     if not typed.strip() or "\0" in typed:
         raise InputError(f"{name} must name a folder, got {typed!r}")
     try:
         folder = Path(typed).expanduser()
         folder.stat()
-    except (FileNotFoundError, NotADirectoryError):  # left to what makes or reads it
+    except (FileNotFoundError, NotADirectoryError):  # reported where it is made or read
         return folder
     except (RuntimeError, UnicodeEncodeError, OSError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -80,7 +84,7 @@ def parse_folder(name: str, typed: str) -> Path:
 
 
 def parse_whole(name: str, typed: str) -> int:
-    """Return a whole number that was typed, in the digits 0 to 9."""
+    """Return a typed whole number, in the digits 0 to 9."""
     if len(typed) > MOST_DIGITS:
         raise InputError(
             f"{name} must be a whole number of at most {MOST_DIGITS} digits, got "
@@ -92,7 +96,7 @@ def parse_whole(name: str, typed: str) -> int:
 
 
 def parse_within(name: str, typed: str, least: int, most: int) -> int:
-    """Return a whole number that was typed and lies within limits."""
+    """Return a typed whole number within limits."""
     number = parse_whole(name, typed)
     if not least <= number <= most:
         raise InputError(f"{name} must lie between {least} and {most}, got {number}")
@@ -100,17 +104,17 @@ def parse_within(name: str, typed: str, least: int, most: int) -> int:
 
 
 def parse_seed(typed: str) -> int:
-    """Return a seed that was typed: one rule for every command."""
+    """Return a typed seed: one rule for every command."""
     return parse_within("seed", typed, 0, MOST_SEED)
 
 
 def parse_jobs(typed: str | None) -> int | None:
-    """Return a number of workers that was typed, None where none was."""
+    """Return a typed number of workers; None if none was given."""
     return None if typed is None else parse_within("jobs", typed, 1, MOST_JOBS)
 
 
 def parse_decimal(name: str, typed: str) -> float:
-    """Return a finite number that was typed, in the digits 0 to 9, as 0.01 or 1e-2."""
+    """Return a typed finite number, in the digits 0 to 9: 0.01 or 1e-2."""
     number = float(typed) if _DECIMAL.fullmatch(typed) else math.nan
     if not math.isfinite(number):
         raise InputError(f"{name} must be a number, got {typed!r}")
@@ -118,16 +122,16 @@ def parse_decimal(name: str, typed: str) -> float:
 
 
 def require_text(name: str, value: object) -> str:
-    """Return an argument that must be a text."""
+    """Return an argument that must be a string."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be a text, got {show(value)}")
     return value
 
 
 def require_whole(name: str, value: object, least: int, most: int | None = None) -> int:
-    """Return an argument that must be a whole number within limits, as Python's.
+    """Return an argument that must be a whole number within limits, as an `int`.
 
-    Numbers of NumPy are numbers; True and False are none.
+    NumPy's integers are accepted; True and False are not.
     """
     number = (
         int(value) if isinstance(value, Integral) and not _is_truth(value) else None
@@ -142,7 +146,7 @@ def require_whole(name: str, value: object, least: int, most: int | None = None)
 
 
 def _is_truth(value: object) -> bool:
-    """Tell whether it is True or False; inline, mypy would take bool for no number."""
+    """Tell whether it is a bool; inlined, mypy would narrow Integral wrongly."""
     return isinstance(value, bool)
 
 
@@ -167,7 +171,7 @@ def require_error_rate(name: str, value: object) -> float:
 
 
 def require_executor(value: object) -> None:
-    """Refuse workers that are none."""
+    """Require None or an object with a ``submit`` method."""
     if value is not None and not callable(getattr(value, "submit", None)):
         raise InputError(
             f"executor must be a concurrent.futures.Executor, got {show(value)}"

@@ -1,7 +1,7 @@
-"""What is printed: no control characters of others, and in any terminal's encoding.
+"""Prints text safely: without control characters, in any terminal's encoding.
 
-A member of an archive, a tensor, a key or a file may be called anything: escapes that
-colour, that rename the window, that turn the direction of writing.
+Names of archive members, tensors, keys and files come from others and may hold escapes
+that colour, rename the window, or turn the direction of writing.
 """
 
 import codecs
@@ -17,13 +17,13 @@ from montecarlo.errors import UnfinishedError
 #: Control, format, surrogate, private and unassigned characters; ends of lines and
 #: paragraphs.
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-#: What an encoding without these gets in their place.
+#: Replacements of characters that an encoding lacks.
 _SPELLED = {"±": "+-", "×": "*", "–": "-", "−": "-"}
 _HANDLER = "montecarlo.spelled"
 
 
 def printable(text: object) -> str:
-    r"""Return a text whose characters can all be seen; lines stay lines.
+    r"""Return a text with invisible characters escaped; line ends are kept.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def print_lines(text: object, stream: TextIO | None = None) -> None:
 
 
 def write_out(text: str, stream: TextIO) -> None:
-    """Write a text of our own as it is, at once; raises as `printing`."""
+    """Write a trusted text unchanged and flush; raises as `printing`."""
     with printing(stream):
         stream.write(text)
         stream.flush()
@@ -56,15 +56,15 @@ def write_out(text: str, stream: TextIO) -> None:
 
 @contextmanager
 def printing(stream: TextIO) -> Iterator[None]:
-    """Translate what a stream refuses, which then leads nowhere.
+    """Translate errors of writing to a stream, which then goes to the null device.
 
-    Where who reads it has ended, as ``head`` does, or standard error is not to be had,
-    there is nobody left to tell.
+    A reader that has ended, such as ``head``, and errors of standard error are ignored:
+    nobody is left to read a message.
 
     Raises
     ------
     UnfinishedError
-        If the disk of standard output is full, or it is closed.
+        If standard output is closed, or a file on a full disk.
     """
     try:
         yield
@@ -79,17 +79,17 @@ def printing(stream: TextIO) -> Iterator[None]:
 
 
 def print_nowhere(stream: TextIO) -> None:
-    """Let a stream lead nowhere from now on, so that what remains is done as well."""
+    """Redirect a stream to the null device, so that later writes do not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
 
 
 def prepare_streams() -> None:
-    """Let streams of this process spell what their encoding lacks, and not fail.
+    """Make this process's streams replace characters that their encoding lacks.
 
-    What was closed by who started it is opened, or the next file that is written would
-    be taken for it: standard output so that writing to it fails.
+    Streams that the caller closed are reopened on the null device, or the next opened
+    file would get their number: standard output such that writing to it fails.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""A small file that a user names: read whole, and never more than it may have."""
+"""Reads small files that a user names, whole and with a limit on their size."""
 
 import errno
 import os
@@ -11,11 +11,10 @@ from typing import Any
 
 from montecarlo.errors import InputError, reading
 
-#: Bytes of a TOML file, as somebody writes it by hand: the catalogue of the five texts
-#: has fewer than half of these.
+#: Bytes of a TOML file at most: twice the largest one of the package.
 MOST_WRITTEN = 2**18
-#: Parts of a key such as ``grid.blocks.d_k``.  `tomllib` keeps every beginning of a
-#: key, so that its memory grows with the square of their number.
+#: Parts of a key such as ``grid.blocks.d_k`` at most.  `tomllib` keeps every prefix of
+#: a key: its memory grows with the square of their number.
 MOST_PARTS = 8
 #: A dot after a part of a key, which is bare or in quotes.
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
@@ -23,12 +22,12 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}){{{MOST_PARTS}}}(?=[\w\"'-])", re
 
 
 def require_regular(name: str, path: Path) -> None:
-    """Refuse what is no regular file before it is opened: a pipe has no end.
+    """Refuse anything but a regular file before it is opened: a pipe has no end.
 
     Raises
     ------
     InputError
-        Messages call the file by the name.
+        With ``name`` for the file.
     """
     with reading(name, path):
         mode = path.stat().st_mode
@@ -39,9 +38,9 @@ def require_regular(name: str, path: Path) -> None:
 
 
 def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) -> bytes:
-    """Read a regular file whole.
+    """Return the content of a regular file of at most ``most`` bytes.
 
-    Messages call it by the name; it may have so many bytes at most.
+    ``name`` is what error messages call it.
 
     Examples
     --------
@@ -62,13 +61,13 @@ def read_small(name: str, path: Path | Traversable, most: int = MOST_WRITTEN) ->
 
 
 def parse_toml(name: str, content: bytes | str) -> dict[str, Any]:
-    """Return what a TOML file holds; a few hundred megabytes and a second at most.
+    """Parse a TOML file, in at most a few hundred megabytes and a second.
 
     Raises
     ------
     InputError
-        If it is none, too long, or has a key of too many parts.  One that a text only
-        speaks of counts as well: what is no key is told by parsing alone.
+        If it is no TOML, too long, or holds a key of too many parts, even within a
+        string: only parsing could tell the difference.
 
     Examples
     --------

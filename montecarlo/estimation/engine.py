@@ -1,9 +1,9 @@
 """The engine: samples points in rounds that double, until nothing is undecided.
 
-It knows neither claims nor workers: it is handed a function that says which points are
-still undecided, a store for finished batches, and a function that has batches sampled.
-What failed is told at the end of the rest: which, why, and the command that samples
-exactly the same again.
+It knows neither claims nor workers: it is given a function that returns the points that
+are still undecided, a store for finished batches, and a function that runs batches.
+Failures are raised when the other points are finished: which replicates, why, and the
+command that samples exactly the same again.
 """
 
 import shlex
@@ -34,7 +34,7 @@ class SampleStore:
         self._batches.setdefault(point, {})[start] = packed
 
     def recall(self, point: DesignPoint, start: int, stop: int) -> bool:
-        """Take a batch from what an earlier run left, if it did; here none does."""
+        """Load a batch that an earlier run stored, if any; this store keeps none."""
         del point, start, stop
         return False
 
@@ -47,9 +47,9 @@ class SampleStore:
         return self._batches.keys()
 
     def drop_after_gaps(self) -> None:
-        """Drop the replicates of each point after the first that is not there.
+        """Drop the replicates of each point after its first missing one.
 
-        What is left does not depend on which batches happened to be finished.
+        The rest does not depend on the order in which batches finished.
         """
         for batches in self._batches.values():
             expected = 0
@@ -64,7 +64,7 @@ class SampleStore:
         return join(packed for _, packed in sorted(self._batches[point].items()))
 
 
-#: Failures that are told in full.
+#: Failures whose full message is shown.
 SHOWN = 3
 #: Quantity of the rows that are not sampled in replicates.
 OVERFLOW = "overflow_probability"
@@ -75,13 +75,13 @@ SOME_FORMAT = "float16"
 def tell_failed_batch(
     point: DesignPoint, seed: int, indices: range, error: BaseException
 ) -> RuntimeError:
-    """Tell what sampling some replicates raised, and how to replay it."""
+    """Return the error of a failed batch, with the command that replays it."""
     which = f"replicates {indices.start} to {indices.stop - 1} of {point.name}"
     return _failure(which, error, batch_command(point, seed, indices))
 
 
 def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
-    """Return the command that samples some replicates of a point, and no more."""
+    """Return the command that samples exactly these replicates of a point."""
     options = {
         "--distribution-q": point.distribution_q.name,
         "--distribution-k": point.distribution_k.name,
@@ -103,7 +103,7 @@ def batch_command(point: DesignPoint, seed: int, indices: range) -> str:
 def tell_failed_tail(
     d_k: int, number_format: str, seed: int, blocks: int, error: BaseException
 ) -> RuntimeError:
-    """Tell what estimating an overflow probability raised, and how to replay it."""
+    """Return the error of a failed overflow probability, as `tell_failed_batch`."""
     options = {
         "--d-k": d_k,
         "--quantity": OVERFLOW,
@@ -116,20 +116,19 @@ def tell_failed_tail(
 
 
 def raise_failures(failures: Mapping[Any, RuntimeError]) -> None:
-    """Raise one line about all that failed, if anything did.
+    """Raise one error for all failures, if there are any.
 
     Raises
     ------
     UnfinishedError
-        If machines failed: a worker died, or had no memory.
+        If workers died or had no memory.
     RuntimeError
-        If something else is among it, from that: a bug.
+        If any other error is among them: a bug, which is the cause shown.
     """
     if not failures:
         return
     found = list(failures.values())
     more = f"; and {len(found) - SHOWN} more" if found[SHOWN:] else ""
-    # what is sorted first is the cause that is shown: a bug, if there is one
     first = min(found, key=lambda one: isinstance(one, UnfinishedError))
     raise type(first)("; ".join(map(str, found[:SHOWN])) + more) from first.__cause__
 

@@ -27,7 +27,7 @@ from montecarlo.estimation.intervals import (
 
 #: Rounding of a mean in double precision, as a part of it: eight of its last places.
 LAST_PLACES = 2.0**-50
-#: What single precision may leave of a value that is 1, or 0.
+#: Error that single precision may leave in a value of 1 or 0.
 ROUNDING = 1e-6
 #: One-sided error of the pointwise 95 % intervals of the tables.
 POINTWISE = 0.025
@@ -50,7 +50,7 @@ class Estimate:
     bounds : callable or None
         One-sided error rate -> Interval, where that does not come from the above.
     within : (float, float)
-        The range of what is estimated, which intervals end with.
+        The range of the estimated quantity, to which intervals are cut.
     """
 
     value: float
@@ -79,7 +79,7 @@ class Estimate:
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it is replicates that bound the interval, on both sides."""
+        """Whether the replicates bound the interval on both sides."""
         low, high = self.ends(POINTWISE)
         return math.isfinite(high - low)
 

@@ -61,7 +61,7 @@ QUANTILE_RATIO = "spread"
 #: The share of the rows under the first of two divisors that lie above the mean under
 #: the second.
 SHARE_ABOVE = "share_above"
-#: What stands in messages for the quantiles that no table has.
+#: Stands in messages for the quantiles that tables lack.
 ANY_QUANTILE = "q99 or any other percentage"
 
 
@@ -302,7 +302,7 @@ class Summaries:
 
 
 def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -> str:
-    """Tell why a point has no row of a quantity; empty where it has one."""
+    """Return why a point has no row of a quantity; empty if it has one."""
     if quantity in FORMAT_QUANTITIES:
         computed = {(f.name, way) for f, way in format_combinations(point)}
         if (number_format, softmax) in computed:

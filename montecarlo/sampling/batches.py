@@ -1,7 +1,6 @@
-"""Batches: what replicates come to, and how that is kept and sent small.
+"""Batches: the means and counts of replicates, packed to be kept and sent.
 
-In: means and counts as they are sampled.  Out: the same, without the empty bins, which
-are nearly all of them.
+A packed batch leaves out the empty bins, which are nearly all of them.
 """
 
 from collections.abc import Iterable
@@ -19,7 +18,7 @@ Shapes = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What some consecutive replicates of a point came to, or all of them.
+    """Means and counts of consecutive replicates of a point, or of all of them.
 
     Attributes
     ----------
@@ -39,7 +38,7 @@ class Batch:
         return len(self.means)
 
     def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        """Travel between processes packed."""
+        """Pickle the packed batch."""
         packed = pack(self)
         return _unpack, (packed.means, packed.places, packed.counts, packed.shapes)
 

@@ -80,7 +80,7 @@ LEAST_SPREAD = 1e-6
 #: Memory of one replicate, which each worker needs, and its time on one core.
 MOST_BYTES = GIBIBYTE
 MOST_SECONDS = 60.0
-#: What is sampled without a report's budgets, in seconds on one core.
+#: Seconds on one core that `measure` and `grid` may take.
 MOST_ASKED_SECONDS = 600.0
 #: Bytes per score of a row: scores, exponentials, and products under each divisor.
 SCORE_BYTES = 64
@@ -134,15 +134,15 @@ def require_affordable(point: DesignPoint, n_divisors: int) -> None:
 
 @lru_cache(maxsize=4096)
 def require_spread(point: DesignPoint, divisor: str) -> None:
-    """Refuse a divisor that is beyond all use in a point, or a ratio with such a one.
+    """Refuse divisors, also in a ratio, that leave a point's rows of scores too flat.
 
-    Weights of rows differ from equal ones by about the standard deviation of their
-    scores, and what is said of them by its square: float64 holds no less.
+    Weights differ from equal ones by about the standard deviation of the scores, and
+    quantities by its square: float64 resolves no less.
     """
     for name in divisor.split("/"):
         rule = parse_divisor(name)
         if rule.needs_keys and not point.has_rows:
-            continue  # which is no divisor of pairs
+            continue  # pairs have no such divisor
         left = point.row_spread / rule.value(point.d_k, point.n_keys)
         if point.has_rows and left < LEAST_SPREAD:
             raise InputError(
@@ -162,9 +162,9 @@ def require_affordable_tail(d_k: int) -> None:
 
 
 def require_soon(option: str, number: int, seconds: float) -> None:
-    """Refuse more replicates, of so many seconds each, than can be waited for.
+    """Refuse more replicates than `MOST_ASKED_SECONDS` allow, at so many seconds each.
 
-    The message names the option that is to be made smaller.
+    ``option`` is the option to reduce, for the message.
     """
     if (needed := number * seconds) > MOST_ASKED_SECONDS:
         raise InputError(
@@ -178,7 +178,7 @@ def _memory(needed: float) -> str:
 
 
 def say_time(seconds: float) -> str:
-    """Return seconds in a unit that says something.
+    """Return seconds as a text in a readable unit.
 
     Examples
     --------

@@ -212,10 +212,10 @@ DISTRIBUTIONS = {
     )
 }
 
-#: Distributions of somebody's own, from `distribution`, for as long as Python runs.
+#: Distributions named by `distribution`, for the life of the process.
 OWN: dict[str, Distribution] = {}
 
-#: What else the Gaussian is called.
+#: Other names of the Gaussian.
 _CALLED = re.compile(r"^\s*(?:normal|Gaussian|Normal)\b")
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
 _SHIFTED = re.compile(rf"(\w+)\((mean|std)=({_NUMBER})(?:,(mean|std)=({_NUMBER}))?\)")
@@ -276,7 +276,7 @@ def distribution(  # noqa: PLR0913 - a name, what draws, and what is known of it
     kurtosis: float,
     moments: float = math.inf,
 ) -> Distribution:
-    """Name a distribution of one's own, for `measure`, `grid` and `judge`.
+    """Register a distribution by name, for `measure`, `grid` and `judge`.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ class _Standardised:
 
 
 def _try(name: str, draw: _Standardised, kurtosis: float) -> None:
-    """Draw, and refuse what is not drawn from the generator or has other moments."""
+    """Refuse a sampler that ignores its generator or has other moments."""
     shape = TRIED // 64, 64
     first, again, other = (draw(np.random.default_rng(s), shape) for s in (1, 1, 2))
     must = f"sampler of {name!r} must draw from its generator and nothing else, got"

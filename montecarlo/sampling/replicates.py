@@ -41,7 +41,7 @@ LESSON = 2**25 - 2**16
 
 
 def keep_freed_memory() -> None:
-    """Teach the C library to keep freed arrays for the next ones.
+    """Make the C library keep freed arrays for the next ones.
 
     glibc gives every freed array of more than 128 KB back to the system, until it has
     seen a larger one freed; then it keeps what is smaller than that.  Blocks of pairs,

@@ -1,4 +1,4 @@
-"""Exact expectations over a row of attention, to be asked for by anybody.
+"""Exact expectations over a row of attention: the public `expected_row`.
 
 In: the number of keys, and the standard deviation of the scores of a row, or d_k and a
 divisor for standard normal queries and keys; perhaps the mean of one score, or a causal
