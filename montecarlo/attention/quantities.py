@@ -627,8 +627,8 @@ def quantile_level(summary: str) -> float | None:
 
     Examples
     --------
-    >>> quantile_level("median"), quantile_level("q99.9"), quantile_level("mean")
-    (0.5, 0.999, None)
+    >>> quantile_level("median"), quantile_level("q99"), quantile_level("mean")
+    (0.5, 0.99, None)
     """
     if summary in QUANTILES:
         return QUANTILES[summary]
