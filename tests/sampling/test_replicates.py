@@ -12,18 +12,13 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import (
     FORMAT_ROWS,
     FORMAT_SCORES,
-    NUMBER_FORMATS,
-    SOFTMAXES,
-    softmax_in,
 )
 from montecarlo.attention.quantities import (
     ELEMENT_ROWS,
-    FORMAT_QUANTITIES,
     PAIR_MEANS,
     RANKS,
     ROW_QUANTITIES,
     SPECTRAL_ROWS,
-    FormatRows,
     costly_rows,
     query_rows,
 )
@@ -255,37 +250,6 @@ def test_number_formats_change_nothing_else(point):
     assert with_formats.means[:, chosen].tobytes() == without.means.tobytes()
     for one, other in zip(with_formats.counts, without.counts, strict=True):
         assert np.array_equal(one, other)
-
-
-def test_number_formats_are_those_of_the_first_rows():
-    """Columns of number formats are means over the first rows of each replicate, for
-    every format, way of softmax, quantity and divisor, of scores in float64.
-    """
-    q, k = (x.astype(np.float64) for x in draw_matrices(FORMATS, SEED, 2))
-    raw = q[:FORMAT_ROWS] @ k.T
-    columns = mean_columns(FORMATS, ("none", "sqrt"))
-    measured = dict(
-        zip(
-            columns, sample(FORMATS, SEED, 2, 3, ("none", "sqrt")).means[0], strict=True
-        )
-    )
-    for divisor in ("none", "sqrt"):
-        scores = raw / DIVISORS[divisor].value(FORMATS.d_k)
-        exact = softmax_in(scores, NUMBER_FORMATS["float64"], "shifted_wide")
-        for number_format in NUMBER_FORMATS.values():
-            for softmax in SOFTMAXES:
-                weights = softmax_in(scores, number_format, softmax)
-                rows = FormatRows(weights, exact, scores, number_format)
-                for quantity in FORMAT_QUANTITIES.values():
-                    if not quantity.tabled:
-                        continue
-                    name = f"{quantity.name}@{number_format.name}@{softmax}"
-                    value = quantity.evaluate(rows).mean()
-                    assert measured[divisor, name] == pytest.approx(
-                        value, rel=1e-9, abs=1e-15
-                    )
-    names = [name for _, name in columns if "@" in name]
-    assert len(names) == 2 * 4 * 4 * 4
 
 
 def test_scores_do_not_tie_before_they_are_rounded():

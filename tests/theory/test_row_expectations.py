@@ -1,5 +1,6 @@
-"""Averages over the length of the query, and the panels they are made of."""
+"""Averages over the length of the query against quadrature, sums against enumeration."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,11 +11,13 @@ from scipy import integrate, stats
 from montecarlo.theory import row_expectations
 from montecarlo.theory.row_expectations import (
     edges,
+    expect_binomial,
     expect_fixed_length,
     expect_gaussian_length,
     make_panel,
+    score_distribution,
 )
-from montecarlo.theory.row_integrals import expect_gaussian_row
+from montecarlo.theory.row_integrals import ROW_NAMES, expect_gaussian_row
 
 
 @pytest.mark.parametrize("n_keys", [2, 128, 16384])
@@ -55,3 +58,47 @@ def test_fixed_length_is_the_row_at_that_length():
     """Rademacher queries of 16 entries have |q| = 4."""
     found = expect_fixed_length(16, 64, 0.5)
     assert (found.values == expect_gaussian_row(2.0, 64).values).all()
+
+
+def enumerate_rows(d_k, n_keys, scale):
+    """Average over all rows of n values of q·k, each with its probability."""
+    values = 2.0 * np.arange(d_k + 1) - d_k
+    probabilities = np.array([math.comb(d_k, b) for b in range(d_k + 1)]) / 2.0**d_k
+    index = np.array(list(itertools.product(range(d_k + 1), repeat=n_keys)))
+    probability = probabilities[index].prod(axis=1)
+    x = scale * values[index]
+    z = np.exp(x).sum(axis=1)
+    p = np.exp(x) / z[:, np.newaxis]
+    y2 = (p**2).sum(axis=1)
+    rows = {
+        "log_partition": np.log(z),
+        "entropy": -(p * np.log(p)).sum(axis=1),
+        "inverse_participation": y2,
+        "jacobian_trace": 1.0 - y2,
+        "jacobian_frobenius_squared": y2 - 2.0 * (p**3).sum(axis=1) + y2**2,
+        "weight_max": p.max(axis=1),
+    }
+    return {name: (row * probability).sum() for name, row in rows.items()}
+
+
+@pytest.mark.parametrize(
+    ("d_k", "n_keys", "scale"),
+    [(1, 2, 1.0), (1, 7, 3.0), (2, 6, 0.5), (3, 4, 2.0), (4, 5, 1.0), (7, 3, 1e-3)],
+)
+def test_values_are_those_of_all_rows(d_k, n_keys, scale):
+    """Sums over d + 1 points equal the enumeration of (d + 1)^n rows."""
+    row = expect_binomial(d_k, n_keys, scale)
+    expected = enumerate_rows(d_k, n_keys, scale)
+    for name, value, error in zip(ROW_NAMES, row.values, row.errors, strict=True):
+        assert abs(value - expected[name]) <= 1e-11 * expected[name], name
+        assert abs(value - expected[name]) <= error <= 1e-8 * value, name
+
+
+@pytest.mark.parametrize("d_k", [1, 2, 17, 1000])
+def test_distribution_of_the_score_is_binomial(d_k):
+    """Probabilities are binomial coefficients over 2^d, to rounding."""
+    values, probabilities = score_distribution(d_k)
+    for value, probability in zip(values, probabilities, strict=True):
+        exact = math.comb(d_k, (d_k + int(value)) // 2) / 2**d_k
+        assert math.isclose(probability, exact, rel_tol=1e-12)
+    assert math.isclose(probabilities.sum(), 1.0, rel_tol=1e-14)
