@@ -158,14 +158,7 @@ def _of_queries(d_k: int, n_keys: int, divisor: str) -> Callable[[float], Expect
 
 #: Order of the last axis: those of a row but for the largest weight, and the weight of
 #: the key whose score has the mean.
-BIASED_NAMES = (
-    "log_partition",
-    "entropy",
-    "inverse_participation",
-    "jacobian_trace",
-    "jacobian_frobenius_squared",
-    "biased_weight",
-)
+BIASED_NAMES = (*ROW_NAMES[:-1], "biased_weight")
 
 
 def expect_biased_row(std: float, bias: float, n_keys: float) -> Expectations:

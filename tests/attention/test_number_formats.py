@@ -245,21 +245,6 @@ def test_a_score_overflows_where_it_is_rounded_to_infinity(score, lost):
     assert FORMAT_QUANTITIES["format_score_overflow"].evaluate(rows) == [lost]
 
 
-@pytest.mark.parametrize("softmax", SOFTMAXES)
-@pytest.mark.parametrize("number_format", NUMBER_FORMATS.values(), ids=NUMBER_FORMATS)
-def test_rows_do_not_see_each_other(number_format, softmax):
-    """A row has the same bytes alone as among others, and input stays as it was."""
-    scores = np.random.default_rng(11).normal(scale=6.0, size=(2, 5, 33))
-    before = scores.copy()
-    together = softmax_in(scores, number_format, softmax)
-    alone = softmax_in(scores[1, 3:4], number_format, softmax)
-
-    assert together[1, 3].tobytes() == alone[0].tobytes()
-    assert np.array_equal(scores, before)
-    assert together.dtype == np.float64
-    assert together.shape == scores.shape
-
-
 def test_combinations():
     """Every format in every way, but for long sums that are emulated step by step."""
     few = {(f.name, way) for f, way in combinations(MOST_STEPS)}

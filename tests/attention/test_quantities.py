@@ -26,7 +26,6 @@ from montecarlo.attention.quantities import (
     ROW_QUANTITIES,
     SPECTRAL_ROWS,
     RowBlock,
-    costly_rows,
     quantile_level,
 )
 from montecarlo.attention.softmax import matching_gaps, measure_gaps, softmax_rows
@@ -136,13 +135,6 @@ def test_gridded_quantities_fit_their_grid(drawn, name):
         bins = quantity.grid.bins(values)
         assert bins.min() > 1
         assert bins.max() < quantity.grid.n_bins - 1
-
-
-def test_costly_rows():
-    """Costly quantities see the rows asked for, up to so many scores, at least one."""
-    assert costly_rows(16, 8) == costly_rows(16, 512) == 16
-    assert costly_rows(16, 2048) == costly_rows(8, 1024) == 4
-    assert costly_rows(16, 2**13 + 1) == costly_rows(16, 2**20) == 1
 
 
 def test_elements_keep_their_precision_where_a_weight_is_nearly_one():

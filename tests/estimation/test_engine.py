@@ -128,16 +128,6 @@ def test_point_that_becomes_undecided_again_is_resumed():
     assert store.samples(SMALL).means[:, 0].tolist() == list(range(16))
 
 
-def test_replicates_that_are_there_are_not_drawn_again():
-    """A store that has some replicates is brought to the first analysis."""
-    store = SampleStore()
-    store.add(SMALL, 0, Batch(np.arange(3.0)[:, np.newaxis], ()))
-    executor = FakeExecutor()
-    run_with(plan_of(SMALL), store, executor, lambda store: [])
-
-    assert [task[2:4] for task in executor.tasks] == [(3, 4)]
-
-
 def test_the_longest_are_sent_first():
     """Workers get the longest batches first."""
     executor = FakeExecutor()

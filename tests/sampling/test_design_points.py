@@ -72,16 +72,6 @@ def test_number_formats_draw_nothing():
     assert more != BASE
 
 
-def test_name_is_canonical():
-    """Two ways to write a distribution are one point, with one name and one stream."""
-    written = parse_point("gaussian(std=2,mean=0)", "laplace(std=1)", 64, 128)
-    canonical = parse_point("gaussian(std=2.0)", "laplace", 64, 128)
-
-    assert written == canonical
-    assert written.name == canonical.name
-    assert numbers(point=written) == numbers(point=canonical)
-
-
 def test_names_are_pinned():
     """Streams are keyed by names: a changed name changes every published number."""
     assert BASE.name == (
@@ -115,15 +105,6 @@ def test_shape_of_rows(n_keys, d_k):
     assert n == n_keys
     assert 1 <= n_queries <= MOST_QUERIES
     assert n_queries == 1 or n_queries * n_keys <= ROW_BLOCK
-
-
-@pytest.mark.parametrize("n_keys", [2, 32, 128, 2048, 2**18, 2**19])
-def test_shape_with_planted_keys(n_keys):
-    """Each query has a key of its own: there are no more queries than keys."""
-    plain = parse_point("gaussian", "gaussian", 4, n_keys)
-    planted = parse_point("gaussian", "gaussian", 4, n_keys, "planted(0.5)")
-
-    assert planted.shape == (min(plain.shape[0], n_keys), n_keys)
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,6 @@ def test_density_agrees_with_another_quadrature(n):
     assert gap_density(n) == pytest.approx(expected_maximum(n), rel=1e-6)
 
 
-def test_two_keys_have_a_closed_form():
-    """For n = 2 the gap is the absolute value of N(0, 2)."""
-    assert gap_density(2) == pytest.approx(1.0 / math.sqrt(math.pi), rel=1e-9)
-    median = math.sqrt(2.0) * scipy.stats.norm.isf(0.25)
-    assert gap_quantile(2, 0.5) == pytest.approx(median, rel=1e-9)
-
-
 @pytest.mark.parametrize("level", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("n", [3, 128])
 def test_quantiles_are_those_of_sorted_normals(n, level):

@@ -99,32 +99,6 @@ def test_theory_never_asks_attention():
             assert asked in ([], ["montecarlo.attention.divisors"])
 
 
-def test_pairs_scale_with_the_divisor():
-    """Mean, spread and size fall with the divisor, the variance with its square."""
-    point = parse_point("gaussian(mean=0.5)", "gaussian(mean=2.0)", 16)
-    value = {
-        (name, divisor): reference(name, point, divisor, "value").value
-        for name in (
-            "score_mean",
-            "score_variance",
-            "score_std",
-            "score_variance_ratio",
-        )
-        for divisor in ("none", "sqrt", "linear")
-    }
-    assert value["score_mean", "none"] == 16.0
-    assert value["score_mean", "sqrt"] == 4.0
-    assert value["score_variance", "none"] == 16 * (1 + 0.25 + 4)
-    assert value["score_variance", "linear"] == (1 + 0.25 + 4) / 16
-    assert math.isclose(value["score_std", "sqrt"], math.sqrt(5.25))
-    assert value["score_variance_ratio", "linear"] == 5.25
-    centred = parse_point("gaussian", "gaussian", 16)
-    size = reference("score_abs", centred, "linear", "value")
-    raw = reference("score_abs", centred, "none", "value")
-    assert math.isclose(16 * size.value, raw.value)
-    assert 0.0 < size.error < 1e-10
-
-
 def test_entries_have_their_own_variance():
     """The two sides are not mixed up."""
     point = parse_point("uniform(std=2.0)", "laplace(std=3.0)", 4)
@@ -265,23 +239,6 @@ def test_simulated_pairs_agree(point):
     assert set(gaps) >= {"entry_variance_q", "score_variance"}
     assert max(map(abs, gaps.values())) <= FAR, gaps
     assert abs(gap_to(point, "score_variance", 4.0 / 3.0)) > FAR
-
-
-def test_distribution_gap_does_not_know_spreads_or_divisors():
-    """The score is standardised; with a mean, another distribution or dependence it has
-    none.
-    """
-    name = "score_distribution_gap"
-    standard = reference(name, parse_point("gaussian", "gaussian", 8), "none", "value")
-    rescaled = parse_point("gaussian(std=2.0)", "gaussian(std=7.0)", 8)
-    assert reference(name, rescaled, "linear", "value") == standard
-    for other in (
-        parse_point("gaussian(mean=1.0)", "gaussian", 8),
-        parse_point("laplace", "gaussian", 8),
-        parse_point("gaussian", "gaussian", 8, None, "pairs(0.5)"),
-        parse_point("gaussian", "gaussian", 8, None, "none", INITIALISATION),
-    ):
-        assert reference(name, other, "none", "value") is None
 
 
 def test_largest_score():

@@ -1,4 +1,4 @@
-"""Averages over the length of the query against quadrature, sums against enumeration."""
+"""Averages over the length of the query, panels, and sums against enumeration."""
 
 import itertools
 import math
