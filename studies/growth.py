@@ -4,10 +4,8 @@ Run as ``python -m studies.growth``: one core.  Out: the tables of ``docs/cost.m
 made anew between their marks.
 """
 
-import argparse
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
@@ -16,9 +14,10 @@ from montecarlo.estimation.samples import Samples
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample
-from studies.timing import median_seconds_of
+from studies.program import ROOT, markdown, parse
+from studies.speed import median_seconds_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "cost.md"
+PAGE = ROOT / "docs" / "cost.md"
 START, END = "<!-- growth: made by python -m studies.growth -->", "<!-- end -->"
 DIMENSIONS = (1, 4, 16, 64, 256, 1024, 4096)
 LENGTHS = (8, 32, 128, 512, 2048, 8192, 32768)
@@ -107,20 +106,9 @@ def by_error_rate(samples: Samples, rates: Sequence[float]) -> Iterator[Line]:
         yield f"{rate:g}", str(count), f"{count / -math.log(rate):.1f}"
 
 
-def markdown(lines: Iterator[Line]) -> str:
-    """Return a table, numbers to the right."""
-    head, *body = lines
-    rule = ["--:"] * len(head)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
-
-
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure and write the tables into the page."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.growth", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page to change")
-    options = parser.parse_args(argv)
+    options = parse("growth", __doc__, argv, page=PAGE)
     before, rest = options.page.read_text(encoding="utf-8").split(START)
     _, after = rest.split(END)
     with threadpool_limits(limits=1):
