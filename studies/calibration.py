@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +49,8 @@ from studies.banks import (
     ROWS,
     SIZE,
     Bank,
+    BankRow,
+    Ends,
     Indices,
     estimate,
     first_analysis,
@@ -80,7 +84,6 @@ NUMBERS = ("value", "low", "high")
 #: interval has no width.
 SAME, ROUNDING = 0.1, 1e-3
 
-Counts = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 #: Value and both ends of the interval of each sample, of one bank.
 Part = tuple[Array, Array, Array]
 
@@ -180,32 +183,22 @@ class Power:
 
 
 def measure_rates(bank: Bank, samples: int, draws: int) -> list[Rates]:
-    """Judge samples of every row of a bank.
+    """Judge samples of every row of a bank; those of a quantity are shared by its rows.
 
-    Parameters
-    ----------
-    bank : Bank
-    samples : int
-        Judged samples of each quantity, shared by its rows.
-    draws : int
-        Samples that are estimated as the report does it, for the coverage.
+    As many draws are estimated as the report does it, for the coverage.
     """
     keys = list(row_keys(bank.point))
     n = first_analysis(bank.point)
     rows = Counter(map(_pool, keys))
     shares = {key: math.ceil(samples / rows[_pool(key)]) for key in keys}
-    missed = _count_misses(bank, keys, n, shares)
-    pooled = {key: pooled_value(bank, key) for key in keys}
-    exact = {key: find_reference(bank.point, key) for key in keys}
-    truth = {key: e.value if e else pooled[key][0] for key, e in exact.items()}
-    covered = _count_covered(bank, truth, n, draws)
-    records = []
-    for key, counts in missed.items():
-        (value, error), known = pooled[key], exact[key]
+    size, records = len(bank.means), []
+    for key in keys:
+        (value, error), known = pooled_value(bank, key), find_reference(bank.point, key)
         z = (value - known.value) / error if known and error > 0.0 else None
-        low, high = (tuple(side.tolist()) for side in counts)
+        low, high = count_misses(make_row(bank, key), size, n, shares[key], SEED_MISSES)
+        make, truth = partial(estimate, bank, key), known.value if known else value
+        hits = count_covered(make, truth, size, n, draws, SEED_COVERAGE)
         judged, row = has_interval(bank.point, key.quantity), row_name(bank, key)
-        hits = covered[key]
         records.append(Rates(row, judged, n, shares[key], low, high, draws, hits, z))
     return records
 
@@ -215,39 +208,35 @@ def _pool(key: RowKey) -> tuple[str, bool]:
     return key.quantity, key.summary == QUANTILE_RATIO
 
 
-def _count_misses(
-    bank: Bank, keys: list[RowKey], n_replicates: int, samples: dict[RowKey, int]
-) -> dict[RowKey, Counts]:
+def count_misses(
+    row: BankRow, size: int, n_replicates: int, samples: int, seed: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Count the samples whose interval lies above, and below the truth, by `RATES`."""
-    missed: dict[RowKey, Counts] = {}
-    for key in keys:
-        row, counts = make_row(bank, key), _no_misses()
-        for indices in index_chunks(
-            len(bank.means), n_replicates, samples[key], SEED_MISSES
-        ):
-            ends = row.sample(indices)
-            for number, rate in enumerate(RATES):
-                low, high = ends(rate)
-                counts[:, number] += (low > row.truth).sum(), (high < row.truth).sum()
-        missed[key] = counts
-    return missed
+    counts = np.zeros((2, len(RATES)), dtype=np.int64)
+    for indices in index_chunks(size, n_replicates, samples, seed):
+        ends = row.sample(indices)
+        for number, rate in enumerate(RATES):
+            low, high = ends(rate)
+            counts[:, number] += (low > row.truth).sum(), (high < row.truth).sum()
+    low, high = counts.tolist()
+    return tuple(low), tuple(high)
 
 
-def _no_misses() -> Counts:
-    return np.zeros((2, len(RATES)), dtype=np.int64)
+def count_covered(
+    make: Callable[[Indices], Estimate],
+    truth: float,
+    *where: int,
+) -> int:
+    """Count the 95 % intervals, made as the report makes them, that hold the truth.
 
-
-def _count_covered(
-    bank: Bank, truth: dict[RowKey, float], n_replicates: int, draws: int
-) -> dict[RowKey, int]:
-    """Count the 95 % intervals, made as the report makes them, that hold the truth."""
-    covered = dict.fromkeys(truth, 0)
-    for indices in index_chunks(len(bank.means), n_replicates, draws, SEED_COVERAGE):
-        for some in indices:
-            for key, value in truth.items():
-                low, high = estimate(bank, key, some).interval(POINTWISE)
-                covered[key] += low <= value <= high
-    return covered
+    ``where`` is as for `index_chunks`.
+    """
+    intervals = (
+        make(indices).interval(POINTWISE)
+        for chunk in index_chunks(*where)
+        for indices in chunk
+    )
+    return sum(bool(low <= truth <= high) for low, high in intervals)
 
 
 def row_name(bank: Bank, key: RowKey) -> RowName:
@@ -328,7 +317,7 @@ class Relation:
     name: str
     estimate: Callable[[Sequence[float], Sequence[Estimate]], Estimate]
     weights: Callable[[Sequence[float]], Array]
-    back: Callable[[Array], Array]
+    back: Callable[[float], float]
 
 
 def slope_weights(sizes: Sequence[float]) -> Array:
@@ -343,8 +332,8 @@ def _end_weights(sizes: Sequence[float]) -> Array:
 
 
 RELATIONS = (
-    Relation("slope", log_log_slope, slope_weights, np.asarray),
-    Relation("ratio_of_ends", lambda _, e: ratio_of_ends(e), _end_weights, np.exp),
+    Relation("slope", log_log_slope, slope_weights, float),
+    Relation("ratio_of_ends", lambda _, e: ratio_of_ends(e), _end_weights, math.exp),
 )
 
 
@@ -398,84 +387,54 @@ def contrast_ends(weights: Array, parts: Sequence[Part]) -> tuple[Array, Array]:
 
 
 def measure_series(banks: Sequence[Bank], samples: int, draws: int) -> list[Rates]:
-    """Judge samples of the slopes and ratios of ends of a series.
+    """Judge samples of the slopes and ratios of ends of a series, as `measure_rates`.
 
-    Parameters
-    ----------
-    banks : sequence of Bank
-        Of equal sizes, by rising d_k.
-    samples : int
-        Judged samples of each row.
-    draws : int
-        Samples that are estimated as the report does it, for the coverage.
+    Banks are of equal sizes, by rising d_k.
     """
-    last = banks[-1].point
-    n = first_analysis(last)
-    records = []
-    for key in series_keys(last):
+    last, (size,) = banks[-1].point, {len(bank.means) for bank in banks}
+    n, records = first_analysis(last), []
+    for key, relation in product(series_keys(last), RELATIONS):
+        row, where = make_series_row(banks, key, relation), (size, n * len(banks))
+        low, high = count_misses(row, *where, samples, SEED_SERIES_MISSES)
+        make, truth = partial(_relate, banks, key, relation), relation.back(row.truth)
+        hits = count_covered(make, truth, *where, draws, SEED_SERIES_COVERAGE)
+        place = (last.distribution_k.name, "", last.d_k, last.n_keys)
+        name = RowName(*place, key.divisor, key.quantity, relation.name)
         judged = all(has_interval(bank.point, key.quantity) for bank in banks)
-        pooled = [pooled_value(bank, key)[0] for bank in banks]
-        missed = _count_series_misses(banks, key, n, samples, pooled)
-        covered = _count_series_covered(banks, key, n, draws, pooled)
-        for relation in RELATIONS:
-            low, high = (tuple(side.tolist()) for side in missed[relation.name])
-            place = (last.distribution_k.name, "", last.d_k, last.n_keys)
-            row = RowName(*place, key.divisor, key.quantity, relation.name)
-            hits = covered[relation.name]
-            records.append(Rates(row, judged, n, samples, low, high, draws, hits, None))
+        records.append(Rates(name, judged, n, samples, low, high, draws, hits, None))
     return records
 
 
-def _split(
-    banks: Sequence[Bank], n: int, samples: int, seed: int
-) -> Iterator[list[Indices]]:
-    """Yield chunks of samples: the replicates of each bank, drawn independently."""
-    (size,) = {len(bank.means) for bank in banks}
-    for chunk in index_chunks(size, n * len(banks), samples, seed):
-        yield np.split(chunk, len(banks), axis=1)
+def make_series_row(banks: Sequence[Bank], key: RowKey, relation: Relation) -> BankRow:
+    """Return a relation of a row as a statistic of samples, each of all banks.
 
-
-def _truth(relation: Relation, banks: Sequence[Bank], pooled: Sequence[float]) -> float:
+    Its truth and ends are weighted sums of logarithms.
+    """
     weights = relation.weights([bank.point.d_k for bank in banks])
-    return float(weights @ np.log(pooled))
+    pooled = [pooled_value(bank, key)[0] for bank in banks]
 
-
-def _count_series_misses(
-    banks: Sequence[Bank], key: RowKey, n: int, samples: int, pooled: Sequence[float]
-) -> dict[str, Counts]:
-    sizes = [bank.point.d_k for bank in banks]
-    missed = {relation.name: _no_misses() for relation in RELATIONS}
-    for chunk in _split(banks, n, samples, SEED_SERIES_MISSES):
+    def sample(indices: Indices) -> Ends:
+        split = np.split(indices, len(banks), axis=1)
         moments = [
-            moments_of(bank, key, indices)
-            for bank, indices in zip(banks, chunk, strict=True)
+            moments_of(bank, key, some) for bank, some in zip(banks, split, strict=True)
         ]
-        for number, rate in enumerate(RATES):
-            parts = [(one.value, *mean_ends(one, n, rate)) for one in moments]
-            for relation in RELATIONS:
-                truth = _truth(relation, banks, pooled)
-                low, high = contrast_ends(relation.weights(sizes), parts)
-                counts = (low > truth).sum(), (high < truth).sum()
-                missed[relation.name][:, number] += counts
-    return missed
+        n = split[0].shape[1]
+
+        def ends(error_rate: float) -> tuple[Array, Array]:
+            parts = [(one.value, *mean_ends(one, n, error_rate)) for one in moments]
+            return contrast_ends(weights, parts)
+
+        return ends
+
+    return BankRow(float(weights @ np.log(pooled)), sample)
 
 
-def _count_series_covered(
-    banks: Sequence[Bank], key: RowKey, n: int, draws: int, pooled: Sequence[float]
-) -> dict[str, int]:
-    sizes = [bank.point.d_k for bank in banks]
-    covered = {relation.name: 0 for relation in RELATIONS}
-    for chunk in _split(banks, n, draws, SEED_SERIES_COVERAGE):
-        for some in zip(*chunk, strict=True):
-            made = [
-                estimate(bank, key, indices)
-                for bank, indices in zip(banks, some, strict=True)
-            ]
-            for relation in RELATIONS:
-                truth = relation.back(np.asarray(_truth(relation, banks, pooled)))
-                low, high = relation.estimate(sizes, made).interval(POINTWISE)
-                covered[relation.name] += bool(low <= truth <= high)
-    return covered
+def _relate(
+    banks: Sequence[Bank], key: RowKey, relation: Relation, indices: Indices
+) -> Estimate:
+    split = np.split(indices, len(banks))
+    made = [estimate(bank, key, some) for bank, some in zip(banks, split, strict=True)]
+    return relation.estimate([bank.point.d_k for bank in banks], made)
 
 
 # --- Probes: whether a card is stale --------------------------------------------------
@@ -496,12 +455,9 @@ def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
 
 
 def find_changes(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows that come out otherwise now, by the columns that name them.
+    """Return the probes that come out otherwise now, by the columns that name them.
 
-    Parameters
-    ----------
-    then, now : DataFrame
-        As `probe` gives them; rows that only one of them has are none of these.
+    Rows that only one table has are none of these.
     """
     both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
     found = []

@@ -56,10 +56,6 @@ PATIENCE = 30.0
 def costs(journal: Journal) -> Iterator[tuple[str, int, float, int, int, float]]:
     """Yield what a batch of each kind costs.
 
-    Parameters
-    ----------
-    journal : Journal
-
     Yields
     ------
     kind, replicates, seconds, task, result, taking

@@ -53,15 +53,7 @@ def plans() -> Iterator[tuple[DesignPoint, tuple[RowKey, ...]]]:
 
 
 def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:
-    """Count how the intervals of each row lie to the exact value.
-
-    Parameters
-    ----------
-    point : DesignPoint
-    keys : tuple of RowKey
-        Rows that have a reference.
-    seeds : range
-        One run each.
+    """Count how the intervals of each row lie to the exact value, one run a seed.
 
     Returns
     -------
@@ -92,13 +84,7 @@ def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:
 
 
 def measure(runs: int, executor: Executor) -> Iterator[list[dict[str, object]]]:
-    """Yield the lines of the table, one point after the other.
-
-    Parameters
-    ----------
-    runs : int
-    executor : concurrent.futures.Executor
-    """
+    """Yield the lines of the table, one point after the other."""
     for point, keys in plans():
         futures = [
             executor.submit(count, point, keys, range(first, min(first + CHUNK, runs)))

@@ -41,14 +41,7 @@ def replicate_milliseconds(point: DesignPoint) -> float:
 def replicates_needed(samples: Samples, tolerance: float, error_rate: float) -> int:
     """Return with how many replicates an interval of Var(q·k) is narrow enough.
 
-    Parameters
-    ----------
-    samples : Samples
-        Of `PLACE`.
-    tolerance : float
-        Half-width over the value.
-    error_rate : float
-        One-sided.
+    The tolerance is half of its width over the value, the error rate one-sided.
 
     Raises
     ------

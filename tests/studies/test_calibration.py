@@ -9,7 +9,6 @@ import pytest
 import scipy.stats
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.estimation.intervals import mean_ends
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.records.calibration import (
     FAMILIES,
@@ -28,7 +27,6 @@ from studies import calibration
 from studies.banks import (
     estimate,
     index_chunks,
-    moments_of,
     points,
     read_or_draw,
     row_keys,
@@ -43,9 +41,9 @@ from studies.calibration import (
     Power,
     Rates,
     RowName,
-    contrast_ends,
     find_changes,
     main,
+    make_series_row,
     measure_rates,
     measure_series,
     probe,
@@ -78,16 +76,15 @@ def test_many_contrasts_are_the_report_s(n_keys, relation):
     banks, key = banks_of(n_keys), KEYS[n_keys]
     (chunk,) = index_chunks(SIZE, N * len(banks), 20, seed=9)
     split = np.split(chunk, len(banks), axis=1)
-    moments = [moments_of(*one) for one in zip(banks, [key] * 3, split, strict=True)]
-    parts = [(one.value, *mean_ends(one, N, 0.01)) for one in moments]
-    low, high = map(relation.back, contrast_ends(relation.weights(D_K), parts))
+    low, high = make_series_row(banks, key, relation).sample(chunk)(0.01)
     for number in range(len(chunk)):
         alone = [
             estimate(bank, key, some[number])
             for bank, some in zip(banks, split, strict=True)
         ]
         expected = relation.estimate(D_K, alone).interval(0.01)
-        assert (low[number], high[number]) == pytest.approx(expected, rel=1e-9)
+        ends = relation.back(low[number]), relation.back(high[number])
+        assert ends == pytest.approx(expected, rel=1e-9)
 
 
 def bank_of_rows():
