@@ -11,7 +11,6 @@ from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from studies.banks import (
     DIVISORS,
-    columns_of,
     estimate,
     index_chunks,
     make_row,
@@ -87,19 +86,6 @@ def test_misses_are_found(banks):
     assert (low > row.truth - shift).mean() > 0.9
     assert (low > row.truth).mean() < 0.1
     assert (high < row.truth).mean() < 0.1
-
-
-def test_only_the_means_that_are_used(banks):
-    """A variance is made of two means, an excess kurtosis of four."""
-    sizes = {
-        name: len(columns_of(banks[PAIRS], RowKey("none", name, "value"))[0])
-        for name in ("score_abs", "score_variance", "score_excess_kurtosis")
-    }
-    assert sizes == {
-        "score_abs": 1,
-        "score_variance": 2,
-        "score_excess_kurtosis": 4,
-    }
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 import scipy.stats
 
 from montecarlo.estimation import intervals
-from montecarlo.sampling.design_points import parse_point
 from studies import coverage
 
 #: Bounds of the share that covers, and of the share on either side.
@@ -132,13 +131,3 @@ def test_lines_are_written(tmp_path, capsys):
         lines = list(csv.DictReader(file))
     assert len(lines) == 15 == len(capsys.readouterr().out.splitlines())
     assert {one["runs"] for one in lines} == {"1"}
-
-
-def test_rows_without_reference_are_refused():
-    """A row without an exact value cannot be covered."""
-    point = parse_point("laplace", "laplace", 4, 32)
-    key = next(iter(coverage.plans()))[1][0]._replace(
-        quantity="entropy", summary="mean"
-    )
-    with pytest.raises(ValueError, match="exact value"):
-        coverage.count(point, (key,), range(1))

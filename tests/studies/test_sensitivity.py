@@ -12,7 +12,7 @@ from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome
 from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, error_rates_of, exact_value, run_study
+from montecarlo.claims.running import Study, exact_value, run_study
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.records.sensitivity import read_sensitivity
@@ -197,9 +197,3 @@ def test_command_writes_what_the_page_reads(folder, tmp_path, monkeypatch, capsy
     found = sensitivity(folder, folder)
     assert json.loads(path.read_text()) == json.loads(json.dumps(found))
     assert capsys.readouterr().out.startswith("tolerance 2.0")
-
-
-def test_error_rate_is_the_same_for_all(folder):
-    """Other regions are no more analyses: the intervals stay those of the study."""
-    rates = error_rates_of(Study(read_catalogue(), GRID))
-    assert folder.claims.simultaneous_error == rates.simultaneous_error

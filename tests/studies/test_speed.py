@@ -107,20 +107,6 @@ def test_table_is_made(tmp_path, capsys):
     assert "NumPy notebook" in capsys.readouterr().out
 
 
-def test_committed_table_is_complete():
-    """The table beside the benchmark has every place, against PyTorch, too."""
-    with speed.TABLE.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.DictReader(file))
-
-    found = {(one["task"], one["d_k"], one["n_keys"], one["against"]) for one in lines}
-    for d_k in speed.VARIANCES:
-        for against in ("NumPy notebook", "PyTorch notebook"):
-            assert ("Var(q·k)", str(d_k), "", against) in found
-    for n_keys, *_ in speed.ROWS:
-        assert ("row family", "64", str(n_keys), "ten lines, float64") in found
-        assert ("all row quantities", "64", str(n_keys), "ours over the floor") in found
-
-
 def rounded(value):
     """A number as the README shows it: two digits, or whole from 10 on."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
@@ -175,15 +161,6 @@ def test_growth_tables():
         "| --- | --: | --: | --: |",
     )
     assert len(body) == 2
-
-
-def test_page_holds_the_tables():
-    """docs/cost.md holds a table of each kind between its marks."""
-    text = growth.PAGE.read_text(encoding="utf-8")
-    tables = text.split(growth.START)[1].split(growth.END)[0]
-
-    for head in ("| $d_k$ |", "| $n$ |", "| tolerance |", "| error rate |"):
-        assert head in tables
 
 
 @pytest.mark.parametrize("preset", ["standard", "full"])

@@ -24,7 +24,6 @@ from studies import training
 from studies.training import (
     BATCH,
     CLOSE,
-    DIGITS,
     EXPONENTS,
     FACTORS,
     JUDGED,
@@ -184,6 +183,7 @@ def test_the_task_can_be_solved():
 def test_rates_are_not_chosen_on_judged_seeds():
     """Seeds for choosing and seeds for judging are disjoint; of these there are 48."""
     assert not set(TUNING) & set(JUDGED)
+    assert RESCALED_SEED not in (*TUNING, *JUDGED)
     assert (len(TUNING), len(JUDGED)) == (12, 48)
 
 
@@ -257,17 +257,6 @@ def test_a_wrong_exponent_is_seen(optimiser, wrong):
     assert EXPONENTS[optimiser] != wrong
     found = list(measure_rescaled({optimiser: wrong}, steps=40))
     assert min(one.loss for one in found) > 1e-3
-
-
-def test_few_steps_differ_by_less():
-    """Of a factor that is no power of 4: a unit of rounding or a few in each step."""
-    for one in measure_rescaled({"sgd": 1.0}, steps=20):
-        assert one.loss <= 20 * 1e-12
-
-
-def test_its_seed_decides_nothing_else():
-    """No rate is chosen on it, and nothing is judged."""
-    assert RESCALED_SEED not in (*TUNING, *JUDGED)
 
 
 # --- The record -----------------------------------------------------------------------
@@ -467,21 +456,5 @@ def test_other_runs_do_not_agree(kept):
     runs = kept.judged
     assert not compare(runs[1:], runs, exact=False)[1]
     assert not compare(runs.assign(seed=runs["seed"] + 1), runs, exact=False)[1]
-
-
-def test_never_is_no_number():
-    """Never and never agree, never and once do not."""
-    line = dict.fromkeys(MEASURED, 1.0) | {"optimiser": "sgd", "arm": "a", "d_k": 1}
-    runs = pd.DataFrame([line | {"rate": 1.0, "seed": 1, "steps": np.inf}])
-    assert compare(runs, runs, exact=True)[1]
-    assert not compare(runs.assign(steps=299.0), runs, exact=False)[1]
-
-
-def test_numbers_are_rounded_as_they_are_kept():
-    """To five digits, in the order of the file."""
-    line = {"optimiser": "sgd", "arm": "a", "d_k": 1, "rate": 1.0}
-    numbers = {"final_loss": 1.234567, "gradient": np.inf, "update": 1.0, "steps": 3}
-    found = round_runs(pd.DataFrame([line | numbers | {"seed": s} for s in (2, 1)]))
-    assert found["seed"].tolist() == [1, 2]
-    assert found.loc[0, MEASURED].tolist() == [3.0, 1.2346, np.inf, 1.0]
-    assert DIGITS == 5
+    once = runs.assign(steps=runs["steps"].where(np.isfinite(runs["steps"]), 299.0))
+    assert not compare(once, runs, exact=True)[1]
