@@ -25,6 +25,7 @@ from montecarlo.report.content.report_card import view_card
 from montecarlo.sampling.design_points import parse_point
 from studies import calibration
 from studies.banks import (
+    BankRow,
     estimate,
     index_chunks,
     points,
@@ -41,6 +42,7 @@ from studies.calibration import (
     Power,
     Rates,
     RowName,
+    count_misses,
     find_changes,
     main,
     make_series_row,
@@ -125,6 +127,27 @@ def test_wrong_errors_are_seen(monkeypatch):
     for name, count in right.items():
         assert count < 2.5 * 40  # nominally 40 of 4,000
         assert wrong[name] > 5 * 40
+
+
+def test_misses_are_counted_by_side():
+    """Of 4,096 samples of replicates 0 to 3 about a quarter lie wholly above, an eighth
+    of those at the smallest rate, and a half wholly below: off by six errors at most.
+    """
+
+    def sample(indices):
+        (one,) = indices.T
+
+        def ends(rate):
+            above = (one == 0) & ((rate > 1e-4) | (np.arange(len(one)) % 8 == 0))
+            return np.where(above, 1.0, -2.0), np.where(one > 1, -1.0, 2.0)
+
+        return ends
+
+    low, high = count_misses(BankRow(0.0, sample), 4, 1, 4096, 7)
+    assert low[0] == low[1]
+    for found, share in ((low[0], 1 / 4), (low[2], 1 / 32), (high[0], 1 / 2)):
+        assert abs(found / 4096 - share) < 6.0 * np.sqrt(share * (1 - share) / 4096)
+    assert len(set(high)) == 1
 
 
 def test_series_rise():
