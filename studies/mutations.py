@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import psutil
 
 from studies.program import HERE, ROOT
 
@@ -176,24 +175,24 @@ def run(root: Path, arguments: Sequence[str], seconds: float) -> tuple[int | Non
     environment = {
         name: value for name, value in os.environ.items() if "PYTEST" not in name
     } | {"PYTHONPATH": str(root)}
-    command = [sys.executable, *arguments]
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output,
-        subprocess.Popen(  # noqa: S603 - our own interpreter
-            command, cwd=root, env=environment, stdout=output, stderr=subprocess.STDOUT
-        ) as process,
-    ):
+    with subprocess.Popen(  # noqa: S603 - our own interpreter
+        [sys.executable, *arguments],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
         try:
-            status: int | None = process.wait(max(0.0, seconds))
+            output, _ = process.communicate(timeout=max(0.0, seconds))
         except BaseException as error:
-            for child in psutil.Process(process.pid).children(recursive=True):
-                child.kill()
-            process.kill()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            status = None
-        output.seek(0)
-        return status, output.read()
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, ""
+            raise
+    return process.returncode, output
 
 
 def failing_tests(
