@@ -1,4 +1,4 @@
-.PHONY: help test slow capture-tests lint report messages readme baselines
+.PHONY: help test slow capture-tests lint report messages readme records baselines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -23,6 +23,10 @@ messages: ## Bring the language catalogues up to date with the templates
 
 readme: report ## Make the README's figure and verdict table again
 	python docs/make_readme.py output
+
+records: ## Make the records and tables of long runs again (hours)
+	for name in calibration training language_model sensitivity z_counts literature \
+	    exact_values coverage stopping; do python -m studies.$$name || exit; done
 
 baselines: ## Draw the pictures that figures are compared with anew
 	MONTECARLO_WRITE_BASELINES=1 python -m pytest tests/report/figures/test_baselines.py

@@ -10,9 +10,9 @@ import re
 import sys
 from pathlib import Path
 
-from montecarlo.calibration.card import count_rate, read_card
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, error_rates_of
+from montecarlo.records.calibration import count_rate, read_card
 from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.views import Findings, Said
 from montecarlo.report.figures import FIGURES, render_svg

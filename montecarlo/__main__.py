@@ -17,8 +17,6 @@ COMMANDS = {
     "measure": "one number, with its interval and exact value",
     "judge": "claims of your own, also in CI",
     "observe": "queries and keys of your own model",
-    "calibrate": "how often the judge errs",
-    "train": "what becomes of a layer that learns, by divisor",
 }
 
 

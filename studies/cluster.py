@@ -6,7 +6,6 @@ the machine hardly changes them; the scheduler and two workers are processes of 
 own, on loopback.
 """
 
-import argparse
 import contextlib
 import json
 import pickle
@@ -14,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -27,6 +26,7 @@ from montecarlo.study.cluster import ready, run_checked
 from montecarlo.study.executors import make_executor
 from montecarlo.study.journal import Journal, JournaledStore, open_journal
 from montecarlo.study.tasks import finish
+from studies.program import markdown, parse
 
 #: Replicates that a point of the standard report may get.
 MOST = 512
@@ -55,10 +55,6 @@ PATIENCE = 30.0
 
 def costs(journal: Journal) -> Iterator[tuple[str, int, float, int, int, float]]:
     """Yield what a batch of each kind costs.
-
-    Parameters
-    ----------
-    journal : Journal
 
     Yields
     ------
@@ -140,31 +136,26 @@ def rates(n_tasks: int) -> tuple[float, float, float]:
     return theirs / n_tasks, ours / n_tasks, n_tasks / wall
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.cluster", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--tasks", type=int, default=TASKS, help="default: %(default)s")
-    options = parser.parse_args(argv)
-    print("| point | replicates | CPU, s | task, B | result, kB | kept in, ms |")
-    print("|---|--:|--:|--:|--:|--:|")
+    options = parse("cluster", __doc__, argv, tasks=TASKS)
+    lines = [("point", "replicates", "CPU, s", "task, B", "result, kB", "kept in, ms")]
     with (
         tempfile.TemporaryDirectory() as folder,
         open_journal(Path(folder), {}, fresh=False) as journal,
     ):
         for kind, replicates, seconds, task, result, taking in costs(journal):
-            print(
-                f"| {kind} | {replicates} | {seconds:.3f} | {task} "
-                f"| {result / 1e3:.1f} | {1e3 * taking:.1f} |"
-            )
+            numbers = str(replicates), f"{seconds:.3f}", str(task)
+            lines.append((kind, *numbers, f"{result / 1e3:.1f}", f"{1e3 * taking:.1f}"))
+    print(markdown(lines))
     scheduler, command, together = rates(options.tasks)
-    print("\n| empty tasks | CPU per task, ms | tasks a second | cores they feed |")
-    print("|---|--:|--:|--:|")
+    head = ("empty tasks", "CPU per task, ms", "tasks a second", "cores they feed")
+    lines = [head]
     for name, seconds in (("scheduler", scheduler), ("command", command)):
-        cores = BATCH_SECONDS / seconds
-        print(f"| {name} | {1e3 * seconds:.2f} | {1 / seconds:.0f} | {cores:.0f} |")
-    print(f"| both and {WORKERS} workers, here | | {together:.0f} | |")
+        cores = f"{BATCH_SECONDS / seconds:.0f}"
+        lines.append((name, f"{1e3 * seconds:.2f}", f"{1 / seconds:.0f}", cores))
+    lines.append((f"both and {WORKERS} workers, here", "", f"{together:.0f}", ""))
+    print(f"\n{markdown(lines)}")
     return 0
 
 

@@ -6,14 +6,11 @@ first look.  In: nothing.  Out: ``studies/coverage.csv``, one row per distributi
 d_k, quantity and divisor, written anew after each point.
 """
 
-import argparse
-import csv
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 from montecarlo.claims.running import find_reference
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
@@ -23,8 +20,9 @@ from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.tasks import finish
+from studies.program import HERE, parse, write_table
 
-TABLE = Path(__file__).with_suffix(".csv")
+TABLE = HERE / "coverage.csv"
 RUNS = 2000
 #: Runs sent to a worker at once.
 CHUNK = 50
@@ -40,15 +38,6 @@ PLACES = (
     ("rademacher", 64),
 )
 OUTCOMES = ("covered", "below", "above")
-COLUMNS = (
-    "distribution",
-    "d_k",
-    "quantity",
-    "divisor",
-    "runs",
-    *OUTCOMES,
-    *(f"{outcome}_std_error" for outcome in OUTCOMES),
-)
 Counts = dict[RowKey, Counter[str]]
 
 
@@ -63,15 +52,7 @@ def plans() -> Iterator[tuple[DesignPoint, tuple[RowKey, ...]]]:
 
 
 def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:
-    """Count how the intervals of each row lie to the exact value.
-
-    Parameters
-    ----------
-    point : DesignPoint
-    keys : tuple of RowKey
-        Rows that have a reference.
-    seeds : range
-        One run each.
+    """Count how the intervals of each row lie to the exact value, one run a seed.
 
     Returns
     -------
@@ -102,13 +83,7 @@ def count(point: DesignPoint, keys: tuple[RowKey, ...], seeds: range) -> Counts:
 
 
 def measure(runs: int, executor: Executor) -> Iterator[list[dict[str, object]]]:
-    """Yield the lines of the table, one point after the other.
-
-    Parameters
-    ----------
-    runs : int
-    executor : concurrent.futures.Executor
-    """
+    """Yield the lines of the table, one point after the other."""
     for point, keys in plans():
         futures = [
             executor.submit(count, point, keys, range(first, min(first + CHUNK, runs)))
@@ -139,25 +114,16 @@ def line(point: DesignPoint, key: RowKey, counts: Counter[str]) -> dict[str, obj
     }
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure, write the table and print it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.coverage", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--runs", type=int, default=RUNS, help="default: %(default)s")
-    parser.add_argument("--jobs", type=int, default=1, help="default: %(default)s")
-    parser.add_argument("--table", type=Path, default=TABLE, help="the file to write")
-    options = parser.parse_args(argv)
+    options = parse("coverage", __doc__, argv, runs=RUNS, jobs=1, output=TABLE)
     lines: list[dict[str, object]] = []
     with make_executor(options.jobs) as executor:
         for new in measure(options.runs, executor):
             lines += new
-            with options.table.open("w", encoding="utf-8", newline="") as file:
-                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-                writer.writeheader()
-                writer.writerows(lines)
+            write_table(options.output, lines)
             for one in new:
-                print(*(f"{one[name]}" for name in COLUMNS[:8]), flush=True)
+                print(*list(one.values())[:8], flush=True)
     return 0
 
 

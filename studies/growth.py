@@ -4,10 +4,8 @@ Run as ``python -m studies.growth``: one core.  Out: the tables of ``docs/cost.m
 made anew between their marks.
 """
 
-import argparse
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
@@ -16,9 +14,10 @@ from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample
-from studies.timing import median_seconds_of
+from studies.program import ROOT, markdown, parse
+from studies.speed import median_seconds_of
 
-PAGE = Path(__file__).parents[1] / "docs" / "cost.md"
+PAGE = ROOT / "docs" / "cost.md"
 START, END = "<!-- growth: made by python -m studies.growth -->", "<!-- end -->"
 DIMENSIONS = (1, 4, 16, 64, 256, 1024, 4096)
 LENGTHS = (8, 32, 128, 512, 2048, 8192, 32768)
@@ -42,14 +41,7 @@ def replicate_milliseconds(point: DesignPoint) -> float:
 def replicates_needed(samples: Batch, tolerance: float, error_rate: float) -> int:
     """Return with how many replicates an interval of Var(q·k) is narrow enough.
 
-    Parameters
-    ----------
-    samples : Batch
-        Of `PLACE`.
-    tolerance : float
-        Half-width over the value.
-    error_rate : float
-        One-sided.
+    The tolerance is half of its width over the value, the error rate one-sided.
 
     Raises
     ------
@@ -107,20 +99,9 @@ def by_error_rate(samples: Batch, rates: Sequence[float]) -> Iterator[Line]:
         yield f"{rate:g}", str(count), f"{count / -math.log(rate):.1f}"
 
 
-def markdown(lines: Iterator[Line]) -> str:
-    """Return a table, numbers to the right."""
-    head, *body = lines
-    rule = ["--:"] * len(head)
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
-
-
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Measure and write the tables into the page."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.growth", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page to change")
-    options = parser.parse_args(argv)
+    options = parse("growth", __doc__, argv, page=PAGE)
     before, rest = options.page.read_text(encoding="utf-8").split(START)
     _, after = rest.split(END)
     with threadpool_limits(limits=1):

@@ -1,9 +1,9 @@
 """Which planted errors are seen, by the tests or by the quick study.
 
-Run as ``python -m studies.mutations [--list FILE] [--jobs N] [NAME...]``.  In: a
-list of errors, by default ``mutations.toml`` here.  Each is planted alone in a copy of
-the checkout, where the tests that mirror its module run, then those of its package, a
-few of the whole pipeline, and the quick study.  Out: a table of what saw each first.
+Run as ``python -m studies.mutations [--jobs N] [NAME...]``.  In: the errors of
+``mutations.toml``.  Each is planted alone in a copy of the checkout, where the tests
+that mirror its module run, then those of its package, a few of the whole pipeline, and
+the quick study.  Out: a table of what saw each first.
 
 Exit status: 0 at most one in twenty came through; 1 more did; 2 a list or a checkout
 that cannot be used: an error has no place of its own, or tests fail without one.
@@ -13,27 +13,21 @@ import argparse
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
+from studies.program import HERE, ROOT
 
-from studies.planting import (
-    Mutation,
-    UnusableError,
-    copy_checkout,
-    read_mutations,
-    require_places,
-)
-
-ROOT = Path(__file__).resolve().parents[1]
-LIST = Path(__file__).with_suffix(".toml")
+LIST = HERE / "mutations.toml"
 #: Tests of several stages together, by rising cost.
 PIPELINE = (
     "tests/study/test_measurement.py",
@@ -53,6 +47,86 @@ ALLOWED = 20
 NOTHING = {".py": "\n# Nothing.\n", ".toml": "\n# Nothing.\n", ".j2": "{# Nothing. #}"}
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 Verdicts = dict[str, str]
+
+
+class UnusableError(ValueError):
+    """A list or a checkout that says nothing of the tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """An error to plant.
+
+    Attributes
+    ----------
+    name : str
+    file : str
+        From the checkout's root.
+    old, new : str
+        What stands in the file exactly once, and what is put in its place.
+    wrong : str
+        What becomes wrong by it.
+    known : bool
+        Whether it came through once.
+    """
+
+    name: str
+    file: str
+    old: str
+    new: str
+    wrong: str
+    known: bool = False
+
+    def plant(self, root: Path) -> None:
+        """Put the error into a checkout; raises as `planted` does."""
+        (root / self.file).write_text(self.planted(root), encoding="utf-8")
+
+    def planted(self, root: Path) -> str:
+        """Return the file's text with the error in it.
+
+        Raises
+        ------
+        UnusableError
+            If the old text is not there exactly once.
+        """
+        path = root / self.file
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        if (found := text.count(self.old)) != 1:
+            raise UnusableError(
+                f"mutation {self.name}: old must be found once in {self.file}, "
+                f"got {found} times"
+            )
+        return text.replace(self.old, self.new)
+
+
+def read_mutations(path: Path) -> list[Mutation]:
+    """Read a list of errors."""
+    entries = tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
+    return [Mutation(**entry) for entry in entries]
+
+
+def require_places(mutations: Iterable[Mutation], root: Path) -> None:
+    """Raise `UnusableError` with all errors that cannot be planted."""
+    complaints = []
+    for mutation in mutations:
+        try:
+            mutation.planted(root)
+        except UnusableError as error:
+            complaints.append(str(error))
+    if complaints:
+        raise UnusableError("; ".join(complaints))
+
+
+def copy_checkout(root: Path, folder: Path) -> Path:
+    """Copy the files of a checkout that git does not ignore, as they are now."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=root, check=True, capture_output=True)  # noqa: S603
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (source := root / name).is_file():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    return folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,24 +175,24 @@ def run(root: Path, arguments: Sequence[str], seconds: float) -> tuple[int | Non
     environment = {
         name: value for name, value in os.environ.items() if "PYTEST" not in name
     } | {"PYTHONPATH": str(root)}
-    command = [sys.executable, *arguments]
-    with (
-        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output,
-        subprocess.Popen(  # noqa: S603 - our own interpreter
-            command, cwd=root, env=environment, stdout=output, stderr=subprocess.STDOUT
-        ) as process,
-    ):
+    with subprocess.Popen(  # noqa: S603 - our own interpreter
+        [sys.executable, *arguments],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        start_new_session=True,
+    ) as process:
         try:
-            status: int | None = process.wait(max(0.0, seconds))
+            output, _ = process.communicate(timeout=max(0.0, seconds))
         except BaseException as error:
-            for child in psutil.Process(process.pid).children(recursive=True):
-                child.kill()
-            process.kill()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            status = None
-        output.seek(0)
-        return status, output.read()
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return None, ""
+            raise
+    return process.returncode, output
 
 
 def failing_tests(
@@ -168,7 +242,9 @@ def changed_verdict(before: Verdicts, after: Verdicts) -> str | None:
     )
 
 
-def look(mutation: Mutation, root: Path, clean: Clean, seconds: float) -> Outcome:
+def look(
+    mutation: Mutation, root: Path, clean: Clean, seconds: float = SECONDS
+) -> Outcome:
     """Plant an error in a copy of a checkout, and find what sees it first."""
     begun = time.monotonic()
 
@@ -202,10 +278,7 @@ def behave(
 ) -> Clean:
     """Run all tests that looking for errors in some files takes, without an error.
 
-    Raises
-    ------
-    UnusableError
-        If one fails, or the study does.
+    Raises `UnusableError` if one fails, or the study does.
     """
     names = dict.fromkeys(name for file in files for name in targets_of(file, root))
     targets = [
@@ -238,21 +311,11 @@ def behave(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Plant errors one at a time, and print what saw each."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.mutations",
-        description=(__doc__ or "").split("\n")[0],
-    )
+    parser = argparse.ArgumentParser("python -m studies.mutations")
     parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
-    parser.add_argument("--list", type=Path, default=LIST, help="default: %(default)s")
     parser.add_argument("--jobs", type=int, default=1, help="errors at a time")
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=SECONDS,
-        help="most for one error",
-    )
     options = parser.parse_args(argv)
-    mutations = read_mutations(options.list)
+    mutations = read_mutations(LIST)
     if unknown := set(options.names) - {mutation.name for mutation in mutations}:
         parser.error(f"NAME must be in the list, got {', '.join(sorted(unknown))}")
     chosen = [m for m in mutations if not options.names or m.name in options.names]
@@ -260,7 +323,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         require_places(chosen, ROOT)
         files = [mutation.file for mutation in chosen]
-        clean = behave(files, ROOT, options.jobs, options.seconds)
+        clean = behave(files, ROOT, options.jobs)
     except UnusableError as error:
         print(f"studies.mutations: {error}", file=sys.stderr)
         return 2
@@ -270,9 +333,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     print("\n| name | caught by | s |\n|---|---|--:|", flush=True)
     survivors, by_verdict = [], 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        outcomes = pool.map(lambda m: look(m, ROOT, clean, options.seconds), chosen)
+        outcomes = pool.map(lambda m: look(m, ROOT, clean), chosen)
         for mutation, outcome in zip(chosen, outcomes, strict=True):
-            print(_line(mutation, outcome, options.seconds), flush=True)
+            print(_line(mutation, outcome), flush=True)
             if outcome.seen_by is None:
                 survivors.append(mutation)
             by_verdict += (outcome.seen_by or "").startswith("claims/")
@@ -283,8 +346,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if len(survivors) * ALLOWED > len(chosen) else 0
 
 
-def _line(mutation: Mutation, outcome: Outcome, seconds: float) -> str:
-    nothing = "nothing" if outcome.seconds < seconds else "nothing in time"
+def _line(mutation: Mutation, outcome: Outcome) -> str:
+    nothing = "nothing" if outcome.seconds < SECONDS else "nothing in time"
     seen_by = outcome.seen_by or f"**{nothing}**"
     return f"| {mutation.name} | {seen_by} | {outcome.seconds:.0f} |"
 

@@ -1,10 +1,9 @@
 """What the verdicts owe to our choices: other tolerances, regions, thresholds, a seed.
 
-Run as ``python -m studies.sensitivity [--folder DIR] [--second DIR]``: results of
-the standard preset, of one seed and of another.  A folder that is not given is sampled,
-which takes a few minutes of one core.  In: intervals of claims.json, held against other
-regions; nothing is sampled for that.  Out: `FILE`, which the evidence shows, and the
-same on the terminal.
+Run as ``python -m studies.sensitivity [--jobs N]``: a few minutes of one core.  The
+standard preset is sampled at one seed and at another; the intervals of the first are
+held against other regions.  Out: `FILE`, which the evidence shows, and the same on the
+terminal.
 
 The share of rows whose largest weight is at least t is at least 0.1 where its 90 %
 quantile is at least t: so shares of saturated rows are judged at a threshold t that was
@@ -12,9 +11,9 @@ not counted, by Student's interval of that quantile.  Other shares, and sentence
 left as they are.
 """
 
-import argparse
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -43,11 +42,12 @@ from montecarlo.claims.verdicts import (
     join_verdicts,
 )
 from montecarlo.estimation.intervals import Interval, t_quantile
+from montecarlo.records.sensitivity import FILE
 from montecarlo.report.content.record import read_claims
-from montecarlo.report.content.sensitivity import FILE, fingerprint
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import PRESETS
+from studies.program import parse
 
 PRESET, SEED, SECOND_SEED = "standard", 1, 2
 TOLERANCES, SLOPES, ONE_HOT = (2.0, 0.5), (3.0,), (0.85, 0.95)
@@ -74,12 +74,7 @@ class Folder:
 
 
 def read_folder(folder: Path) -> Folder:
-    """Read results: their claims, and the quantiles of the largest weight.
-
-    Parameters
-    ----------
-    folder : Path
-    """
+    """Read results: their claims, and the quantiles of the largest weight."""
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     table = pd.read_csv(
         folder / "measurements.csv",
@@ -88,15 +83,8 @@ def read_folder(folder: Path) -> Folder:
         low_memory=False,
     )
     plain = table[table["number_format"].eq("float64") & table["softmax"].eq("shifted")]
-    places = [
-        "distribution_q",
-        "distribution_k",
-        "dependence",
-        "initialisation",
-        "d_k",
-        "n_keys",
-        "divisor",
-    ]
+    places = ["distribution_q", "distribution_k", "dependence", "initialisation"]
+    places += ["d_k", "n_keys", "divisor"]
     of_share = plain[plain["quantity"].eq("saturated")]
     of_weight = plain[
         plain["quantity"].eq("weight_max") & plain["summary"].eq(QUANTILE)
@@ -145,19 +133,9 @@ def with_one_hot(
 
 
 def verdicts_of(claims: Judgement, varied: Varied) -> dict[tuple[str, str], str]:
-    """Return all verdicts, of claims and interpretations, at other regions.
+    """Return all verdicts at other regions, by claim and interpretation.
 
-    Parameters
-    ----------
-    claims : Judgement
-    varied : callable
-        Check and case -> interval and region.
-
-    Returns
-    -------
-    dict
-        (claim, interpretation) to verdict; the interpretation of a claim's own is
-        empty.
+    The interpretation of a claim's own verdict is empty.
     """
     found: dict[tuple[str, str], str] = {}
     for claim in claims.claims:
@@ -197,13 +175,7 @@ def _check(check: CheckOutcome, varied: Varied) -> CheckOutcome:
 
 
 def vary(first: Folder, second: Folder) -> Iterator[dict[str, object]]:
-    """Yield a line for each choice: what was varied, and what that changes.
-
-    Parameters
-    ----------
-    first, second : Folder
-        Of one seed and of another.
-    """
+    """Yield a line for each choice: what was varied, and what that changes."""
     claims = first.claims
     usual = verdicts_of(claims, as_judged)
     for factor in TOLERANCES:
@@ -224,15 +196,10 @@ def _line(
     usual: Mapping[tuple[str, str], str],
     found: Mapping[tuple[str, str], str],
 ) -> dict[str, object]:
+    names = ("claim", "interpretation", "before", "after")
     changes = [
-        {
-            "claim": claim,
-            "interpretation": interpretation,
-            "before": before,
-            "after": found[key],
-        }
+        dict(zip(names, (*key, before, found[key]), strict=True))
         for key, before in usual.items()
-        for claim, interpretation in (key,)
         if found[key] != before
     ]
     return {"varied": varied, "value": value, "changes": changes}
@@ -247,23 +214,11 @@ def sample_into(folder: Path, seed: int, jobs: int) -> None:
         )
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Vary, write what changed, and print it."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.sensitivity",
-        description=(__doc__ or "").split("\n", maxsplit=1)[0],
-    )
-    parser.add_argument("--folder", type=Path, help=f"results of seed {SEED}")
-    parser.add_argument("--second", type=Path, help=f"results of seed {SECOND_SEED}")
-    parser.add_argument("--jobs", type=int, default=1, help="default: %(default)s")
-    parser.add_argument("--output", type=Path, default=FILE, help="the file to write")
-    options = parser.parse_args(argv)
+    options = parse("sensitivity", __doc__, argv, jobs=1, output=FILE)
     folders = []
-    for seed, given in ((SEED, options.folder), (SECOND_SEED, options.second)):
-        if given is not None:
-            require_made_from(given, seed)
-            folders.append(read_folder(given))
-            continue
+    for seed in (SEED, SECOND_SEED):
         with TemporaryDirectory() as made:
             sample_into(Path(made), seed, options.jobs)
             folders.append(read_folder(Path(made)))
@@ -276,15 +231,19 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def require_made_from(folder: Path, seed: int) -> None:
-    """Refuse results of another preset or seed, or without some of the claims."""
-    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    claims = [claim.id for claim in read_catalogue().claim]
-    for name, wanted in (("preset", PRESET), ("seed", seed), ("claims", claims)):
-        if run[name] != wanted:
-            raise SystemExit(
-                f"{name} of {folder} must be {wanted!r}, got {run[name]!r}"
-            )
+def fingerprint(claims: Judgement, run: Mapping[str, Any]) -> str:
+    """Return a hash of what was judged and where: what is of others is stale."""
+    asked = [
+        [
+            claim.id,
+            *(one.id, one.votes, one.logic, one.share),
+            *(msgspec.to_builtins(check.asked) for check in one.checks),
+        ]
+        for claim in claims.claims
+        for one in claim.interpretations
+    ]
+    text = json.dumps([asked, run["grid"], run["error_rate"]], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def sensitivity(first: Folder, second: Folder) -> dict[str, Any]:

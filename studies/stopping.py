@@ -7,13 +7,10 @@ does it.  In: nothing.  Out: ``studies/stopping.csv``, one row for each way, wit
 seconds of sampling and how many cases of the checks stay undecided.
 """
 
-import argparse
-import csv
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.error_rates import split_error_rate
@@ -34,8 +31,9 @@ from montecarlo.estimation.summaries import Summaries
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.tasks import finish
+from studies.program import HERE, parse, write_table
 
-TABLE = Path(__file__).with_suffix(".csv")
+TABLE = HERE / "stopping.csv"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +60,7 @@ class Way:
 
 
 def compare(study: Study) -> Iterator[Way]:
-    """Yield what each way to choose the size of a study comes to.
-
-    Parameters
-    ----------
-    study : Study
-    """
+    """Yield what each way to choose the size of a study comes to."""
     budgets = needed_budgets(study)
     store, used = SampleStore(), 0.0
     analyses = max(len(budget.analyses()) for budget in budgets.values())
@@ -133,20 +126,16 @@ def _verdicts(judged: Judgement) -> Iterator[Verdict]:
                 yield case.outcome
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
     """Compare, print, and write the table."""
-    parser = argparse.ArgumentParser(prog="python -m studies.stopping")
-    parser.add_argument("--preset", default="standard", choices=list(PRESETS))
-    preset = parser.parse_args().preset
-    ways = []
+    options = parse("stopping", __doc__, argv, preset="standard", output=TABLE)
+    preset, ways = options.preset, []
     for way in compare(Study(read_catalogue(), PRESETS[preset], preset=preset)):
         print(way, flush=True)
         ways.append(asdict(way))
-    with TABLE.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(ways[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(ways)
+    write_table(options.output, ways)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

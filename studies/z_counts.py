@@ -1,6 +1,6 @@
 """How the z scores of a study scatter on clean seeds: what their limits rest on.
 
-Run as ``python -m studies.z_counts [--seeds A:B] [--jobs N]``: whole studies of the
+Run as ``python -m studies.z_counts [--preset NAME] [--jobs N]``: whole studies of the
 quick preset, each of its own seed.  Out: ``montecarlo/claims/z_counts.json``, which
 `montecarlo.claims.z_scores` reads, and ``studies/z_counts.csv``, the distribution of
 root mean square and largest of each group, with the limits and how often they, and
@@ -11,12 +11,10 @@ table are written anew.  A study of the quick preset takes about 8 s of one core
 the standard preset two minutes.
 """
 
-import argparse
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -44,12 +42,13 @@ from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_json
 from montecarlo.study.grid import Grid
 from montecarlo.study.presets import PRESETS
+from studies.program import HERE, parse
 
-TABLE = Path(__file__).with_suffix(".csv")
+TABLE = HERE / "z_counts.csv"
 #: The preset whose counts are kept.
 COUNTED = "quick"
 #: First and last, far from those of reports, tests and the report card.
-SEEDS = "1001:1100"
+SEEDS = range(1001, 1101)
 #: Two-sided tail probabilities at which large z scores are counted.
 LEVELS = (1e-2, 1e-3, 1e-4)
 #: Rates of alarms, both sides together, that so many seeds can count.
@@ -66,15 +65,7 @@ def scores_of(seed: int, preset: str) -> pd.DataFrame:
 
 
 def count(scores: pd.DataFrame, preset: str) -> Counts:
-    """Count how z scores scatter.
-
-    Parameters
-    ----------
-    scores : DataFrame
-        Those of `scores_of`, of many seeds.
-    preset : str
-        Theirs.
-    """
+    """Count how the z scores of many seeds of a preset scatter."""
     tails = 2.0 * ndtr(-scores["z"].abs().to_numpy())
     families = {"all": scores} | {
         name: rows
@@ -167,25 +158,12 @@ def collect(seeds: Iterable[int], preset: str, executor: Executor) -> pd.DataFra
     return pd.concat(executor.map(partial(scores_of, preset=preset), seeds))
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Count, write what was counted, and print the table."""
-    parser = argparse.ArgumentParser(
-        prog="python -m studies.z_counts", description=(__doc__ or "").split("\n")[0]
-    )
-    parser.add_argument(
-        "--seeds",
-        action="append",
-        metavar="FIRST:LAST",
-        help=f"repeatable; default: {SEEDS}",
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="default: %(default)s")
-    parser.add_argument("--preset", default=COUNTED, help="default: %(default)s")
-    options = parser.parse_args(argv)
+    options = parse("z_counts", __doc__, argv, preset=COUNTED, jobs=1)
     look_up("preset", options.preset, PRESETS)
-    ends = [map(int, text.split(":")) for text in options.seeds or [SEEDS]]
-    seeds = [seed for first, last in ends for seed in range(first, last + 1)]
     with make_executor(options.jobs) as executor:
-        scores = collect(seeds, options.preset, executor)
+        scores = collect(SEEDS, options.preset, executor)
     print(write(scores, options.preset).to_string(index=False))
     return 0
 

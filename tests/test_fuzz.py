@@ -75,8 +75,6 @@ WORK = (
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),
-    ("montecarlo.calibration.pipeline", "make_executor"),
-    ("montecarlo.training.recording", "make_executor"),
     ("montecarlo.report.observed.command", "observe_model"),
 )
 
@@ -505,7 +503,7 @@ TYPED += (
     "a\nb",
     "\ud800",
 )
-COMMANDS = ("report", "figures", "measure", "judge", "observe", "calibrate", "train")
+COMMANDS = ("report", "figures", "measure", "judge", "observe")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -11,14 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from montecarlo.calibration import pipeline
-from montecarlo.cli import calibrate, figures, observe, report, train
+from montecarlo.cli import figures, observe, report
 from montecarlo.cli import judge as judge_command
 from montecarlo.cli import measure as measure_command
 from montecarlo.cli.judge import main as judge
 from montecarlo.cli.measure import main as measure
 from montecarlo.sampling.cost import MOST_BYTES, replicate_bytes
-from montecarlo.study import work_folders
 from montecarlo.study.presets import PRESETS
 
 CLAIM = """
@@ -286,13 +284,11 @@ def test_options_of_measure_that_do_not_act_are_refused(typed, message, capsys):
 # --- What is no value -----------------------------------------------------------------
 
 COMMANDS = {
-    "calibrate": (calibrate, []),
     "figures": (figures, []),
     "judge": (judge_command, ["claims.toml"]),
     "measure": (measure_command, []),
     "observe": (observe, ["q.npz"]),
     "report": (report, []),
-    "train": (train, []),
 }
 OPTIONS = [
     (command, option.option_strings[-1])
@@ -429,7 +425,7 @@ def test_grids_that_nobody_can_sample_are_refused(grid, tmp_path, capsys):
         ("9" * 5000, "be a whole number of at most 50 digits"),
     ],
 )
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"train"}))  # its are fixed
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_seeds_have_one_rule(command, seed, must, here, capsys):
     """From 0 to 2**63 - 1 for every command: one line, status 2, nothing written."""
     module, needed = COMMANDS[command]
@@ -437,27 +433,6 @@ def test_seeds_have_one_rule(command, seed, must, here, capsys):
     assert module.main([*needed, *more, f"--seed={seed}"]) == 2
     assert f": seed must {must}" in told(capsys)
     assert not list(here.iterdir())
-
-
-def test_card_that_cannot_be_written_is_refused_before_work(
-    tmp_path, monkeypatch, capsys
-):
-    """Neither over files of someone else's nor where nothing can be written."""
-    monkeypatch.setattr(pipeline, "make_executor", lambda *_: pytest.fail("worked"))
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "rates.csv").write_text("", encoding="utf-8")
-    work = ["--short", "--jobs", "1", "--work", str(tmp_path / "work")]
-    (foreign / "thesis.tex").write_text("mine", encoding="utf-8")
-    assert calibrate.main([*work, "--output", str(foreign)]) == 2
-    assert "output must be empty or hold an earlier card" in told(capsys)
-
-    def refuse(*_, **__):
-        raise PermissionError(30, "Read-only file system")
-
-    monkeypatch.setattr(work_folders, "TemporaryFile", refuse)
-    assert calibrate.main([*work, "--output", str(tmp_path / "new")]) == 2
-    assert "can be written" in told(capsys)
 
 
 def test_estimated_memory_is_that_of_presets():

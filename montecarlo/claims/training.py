@@ -16,15 +16,13 @@ from montecarlo.claims.evidence import RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
-from montecarlo.training.arms import ARMS
-from montecarlo.training.record import Record, read_record
-from montecarlo.training.retrieval import STEPS
+from montecarlo.records.training import ARMS, STEPS, Record, read_record
 
 #: The divisor whose rate is used where another is to learn at the same one.
 COMPARED = "sqrt"
 OPTIMISERS = ("sgd", "adam")
 #: Divisors of the arms, and those that stand over another in a comparison.
-DIVISORS = tuple(dict.fromkeys(arm.divisor for arm in ARMS.values()))
+DIVISORS = tuple(dict.fromkeys(ARMS.values()))
 PAIRS = tuple(f"{one}/{COMPARED}" for one in DIVISORS if one != COMPARED)
 #: Initialisations of arms beside the usual one.
 INITIALISATIONS = ("", *(name for name in ARMS if name not in DIVISORS))
@@ -73,7 +71,7 @@ def compare(  # noqa: PLR0913, PLR0917 - what is compared, how, and where
     over, _, under = check.divisor.partition("/")
     for initialisation in check.domain.initialisation:
         arm = initialisation or over
-        if ARMS[arm].divisor != over:
+        if ARMS[arm] != over:
             continue
         for optimiser, d_k in _cases(record, check):
             values = measure(record, optimiser, arm, d_k)

@@ -16,7 +16,7 @@ from montecarlo.errors import InputError, NotReachedError, UnfinishedError
 from montecarlo.printing import prepare_streams, print_lines
 
 DONE = 0
-#: An outcome named by ``--fail-on``, or a record that does not come out again.
+#: An outcome named by ``--fail-on``.
 FAILING = 1
 #: Usage or input, found before sampling.
 INPUT_ERROR = 2

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pandas as pd
 
-from montecarlo.calibration.card import Counted, count_rate, read_card
 from montecarlo.claims.judged import say_case
 from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, InterpretationOutcome
 from montecarlo.claims.own_claims import find_unjudged, most_seconds, own_study
@@ -29,6 +28,7 @@ from montecarlo.names import (
     require_error_rate,
 )
 from montecarlo.printing import print_lines
+from montecarlo.records.calibration import Counted, count_rate, read_card
 from montecarlo.report.command import write_report
 from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.language.own_words import read_own_claims

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from montecarlo.attention.divisors import name_divisor
-from montecarlo.calibration.card import read_card
 from montecarlo.claims.run_record import read_report_run
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.errors import InputError
@@ -28,6 +27,7 @@ from montecarlo.names import (
     parse_whole,
     parse_within,
 )
+from montecarlo.records.calibration import read_card
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.columns import MEASUREMENTS, validate_table
 from montecarlo.study.executors import make_executor

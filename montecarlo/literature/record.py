@@ -1,6 +1,6 @@
 """The record of what papers say: drawn once, far more than a report could wait for.
 
-``python docs/make_literature.py`` makes it again; a test holds it against its parts.
+``python -m studies.literature`` makes it again; a test holds it against its parts.
 """
 
 from collections.abc import Iterator

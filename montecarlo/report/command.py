@@ -8,12 +8,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from montecarlo.calibration.card import read_card
 from montecarlo.claims.recording import recipe, write_results
 from montecarlo.claims.running import Study, require_replicates, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up
+from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import Results, gather, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.content.views import Findings

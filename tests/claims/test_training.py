@@ -20,9 +20,7 @@ from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate
-from montecarlo.training.arms import ARMS, D_K, RATES
-from montecarlo.training.record import Record
-from montecarlo.training.rescaling import Rescaled
+from montecarlo.records.training import ARMS, D_K, RATES, Record, Rescaled
 
 SEEDS = tuple(range(100, 107))
 EVERYWHERE = Domain(d_k=(16, 256))

@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import binom
 
 from montecarlo.estimation.estimates import median_estimate, share_of_seeds
-from montecarlo.training.arms import ARMS, D_K, RATES
-from montecarlo.training.record import read_record
+from montecarlo.records.training import ARMS, D_K, RATES, read_record
 
 BANKS, RATE = 2000, 0.01
 MOST = binom.isf(1e-6, BANKS, RATE)

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 
 from montecarlo.__main__ import COMMANDS, main
-from montecarlo.calibration import bank
 from montecarlo.cli import exits
 from montecarlo.errors import InputError, UnfinishedError, reading, writing
 from montecarlo.model import observing
 from montecarlo.sampling import replicates
-from montecarlo.training import recording
 
 CLAIM = Path(__file__).parents[2] / "docs" / "own-claim.toml"
 STUDY = """
@@ -44,8 +42,6 @@ def typed(tmp_path, monkeypatch):
         "measure": ["--quantity", "entropy", "--d-k", "4", "--keys", "8"],
         "judge": ["own.toml", "--jobs", "1"],
         "observe": ["qk.npz"],
-        "calibrate": ["--short", "--jobs", "1"],
-        "train": ["--jobs", "1", "--output", "record"],
     }
 
 
@@ -61,8 +57,6 @@ def test_bug_is_a_traceback(command, typed, monkeypatch, capsys):
     for module, name in (
         (replicates, "row_values"),
         (replicates, "pair_means"),
-        (bank, "row_values"),
-        (recording, "run_seed"),
         (observing, "sum_head"),
     ):
         monkeypatch.setattr(module, name, wrong)
@@ -79,11 +73,10 @@ def test_bug_is_a_traceback(command, typed, monkeypatch, capsys):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_bad_input_is_a_line(command, typed, capsys):
-    """One line that names the option, status 2; seeds of training are fixed."""
-    name = "jobs" if command == "train" else "seed"
-    assert main([command, *typed[command], f"--{name}", "x"]) == exits.INPUT_ERROR
+    """One line that names the option, status 2."""
+    assert main([command, *typed[command], "--seed", "x"]) == exits.INPUT_ERROR
     (line,) = capsys.readouterr().err.splitlines()
-    assert line == f"montecarlo {command}: {name} must be a whole number, got 'x'"
+    assert line == f"montecarlo {command}: seed must be a whole number, got 'x'"
 
 
 @pytest.mark.parametrize(

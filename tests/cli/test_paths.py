@@ -21,9 +21,6 @@ COMMANDS = {
     "model": "observe PATH.npz --output new",
     "models": "observe PATH.npz PATH.npy --output new",
     "model output": "observe qk.npz --output PATH",
-    "calibration": "calibrate --short --output PATH --work new",
-    "work": "calibrate --short --work PATH",
-    "training": "train --work PATH --output new",
 }
 CLAIM = """
 [[claim]]

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.grids import DEEP
-from montecarlo.calibration.card import read_card
 from montecarlo.claims.own_claims import judge
 from montecarlo.cli.measure import main
 from montecarlo.cli.report import main as report
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
+from montecarlo.records.calibration import read_card
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study import precise_rows, progress
 from montecarlo.study.folder import write_run

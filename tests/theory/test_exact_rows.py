@@ -1,9 +1,7 @@
 """What anybody may ask of a row, against 30-digit quadrature that shares no code."""
 
 import csv
-import importlib.util
 import itertools
-from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -14,6 +12,7 @@ from montecarlo.errors import InputError
 from montecarlo.theory import expected_row
 from montecarlo.theory.exact_rows import BIASED_NAMES, expect_biased_row
 from montecarlo.theory.row_integrals import ROW_NAMES
+from studies import exact_values
 from tests.theory.thirty_digits import NAMES, by_powers, leading_weight
 
 #: (n, s): E ln Z, E H, E Σp², E ‖J‖_F² and E p_max, by `by_thirty_digits`.
@@ -61,7 +60,6 @@ THIRTY_DIGITS = {
         "8.1151470165658e-5",
     ),
 }
-DOCS = Path(__file__).parents[2] / "docs"
 #: What the public oracle promises, relatively; the printed digits are good to 1e-13.
 PROMISED, DIGITS = 1e-9, 1e-13
 
@@ -152,17 +150,13 @@ def test_what_cannot_be_asked_is_told(given, message):
 
 def test_table_for_others_is_what_the_oracle_gives():
     """Its places are those of the script, its six digits those of the oracle."""
-    path = DOCS / "make_exact_values.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    script = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(script)
-    with (DOCS / script.TABLE).open(encoding="utf-8", newline="") as file:
+    with exact_values.TABLE.open(encoding="utf-8", newline="") as file:
         table = list(csv.DictReader(file))
-    assert tuple(table[0]) == script.COLUMNS
-    made = [line for place in script.places() for line in script.lines(place)]
+    made = [one for place in exact_values.places() for one in exact_values.lines(place)]
+    assert list(table[0]) == list(made[0])
     for found, line in zip(table, made, strict=True):
         value, error = (float(found[name]) for name in ("value", "error"))
-        assert all(found[name] == str(line[name]) for name in script.COLUMNS[:5])
+        assert all(found[name] == str(line[name]) for name in list(line)[:5])
         # the last digit may be rounded to either side on another machine
         assert value == pytest.approx(float(line["value"]), rel=1.1e-5)
         assert 0.0 < error < 3e-8 * value

@@ -7,14 +7,15 @@ from typing import Annotated, Any
 import msgspec
 import pandas as pd
 
-from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
 from montecarlo.claims.schema import Catalogue
 from montecarlo.literature.outcomes import LiteratureOutcome
 from montecarlo.literature.record import read_literature_record
+from montecarlo.records.calibration import Card, Counted, count_rate
+from montecarlo.records.sensitivity import Sensitivity, read_sensitivity
+from montecarlo.records.training import Record, read_language, read_record
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
-from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.report.content.tables.language import view_language
 from montecarlo.report.content.training import TrainingView, view_training
 from montecarlo.report.content.training_curves import training_curves
@@ -22,7 +23,6 @@ from montecarlo.small_files import read_small
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.table import tabulate_curves
 from montecarlo.study.validating import about, require_whole, validate
-from montecarlo.training.record import Record, read_language, read_record
 
 #: What a study found, beside its numbers.
 _JUDGED = ("verdict", "outcome")

@@ -8,17 +8,19 @@ import pandas as pd
 from msgspec import Meta
 from msgspec.structs import replace
 
-from montecarlo.calibration.card import (
+from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.records.calibration import (
     ALLOWED,
+    RATES,
     Card,
+    Tally,
     actual_over_nominal,
     by_quantity,
     extrapolate,
     find_uncounted,
     short,
+    studies_recipe,
 )
-from montecarlo.calibration.rates import RATES
-from montecarlo.calibration.studies import Tally, studies_recipe
 from montecarlo.report.language.symbols import row_symbol
 from montecarlo.study.columns import CurveLine
 from montecarlo.study.table import tabulate_curves
@@ -163,7 +165,7 @@ def view_card(card: Card, error_rate: float) -> CardView:
         tuple(_power(card.power)),
         find_uncounted(card.rates),
         len(card.about.get("stale", ())),
-        card.about.get("studies") != studies_recipe(),
+        card.about.get("studies") != studies_recipe(read_catalogue().checks()),
     )
 
 

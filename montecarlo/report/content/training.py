@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 from montecarlo.estimation.estimates import POINTWISE, median_estimate
+from montecarlo.records.training import ARMS, RATES, SETTING, Record
 from montecarlo.report.content.published import Published, read_published
 from montecarlo.report.content.tables.language import LanguageView
-from montecarlo.training.arms import ARMS, RATES
-from montecarlo.training.record import SETTING, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +29,7 @@ class ArmLine:
     optimiser : str
         `sgd`: plain gradient descent; or `adam`.
     arm : str
-        A key of `montecarlo.training.arms.ARMS`.
+        A key of `montecarlo.records.training.ARMS`.
     d_k : int
     rate : float
         Of learning.

@@ -7,13 +7,13 @@ from typing import cast
 import pandas as pd
 from msgspec.structs import replace
 
+from montecarlo.records.training import ARM, SETTING, Record
 from montecarlo.report.content.training import (
     TrainingView,
     median_with_ends,
     share_with_ends,
 )
 from montecarlo.study.columns import CurveLine
-from montecarlo.training.record import ARM, SETTING, Record
 
 #: The curves of its figures; of the first two, `outcome` says which quantile it is, or
 #: which end of an interval.

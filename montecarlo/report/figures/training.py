@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
+from montecarlo.records.training import RATES
 from montecarlo.report.content.training_curves import (
     BUDGET_CURVE,
     LOSS_CURVE,
@@ -25,7 +26,6 @@ from montecarlo.report.figures.drawing.panels import (
     plot_series,
 )
 from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
-from montecarlo.training.arms import RATES
 
 #: Lines of panels, from above.
 OPTIMISERS = tuple(RATES)

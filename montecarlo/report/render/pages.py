@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.records.training import ARMS
 from montecarlo.report.content.places import parse_place
 from montecarlo.report.content.tables.papers import view_literature
 from montecarlo.report.content.texts.errata import Erratum
@@ -36,7 +37,6 @@ from montecarlo.report.render.reproduce import canonical_command
 from montecarlo.report.render.style import policy, stylesheet
 from montecarlo.report.render.wording import functions_for
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.training.arms import ARMS
 
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 

@@ -13,12 +13,12 @@ from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
+from montecarlo.records.training import read_record
 from montecarlo.report.content import record
 from montecarlo.report.content.fitting import require_catalogue
 from montecarlo.report.content.record import ReportRecord, read_claims, require_records
 from montecarlo.study.folder import ResultsError, write_json
 from montecarlo.study.validating import validate
-from montecarlo.training.record import read_record
 
 CATALOGUE = read_catalogue()
 

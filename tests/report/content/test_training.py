@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from montecarlo.records.training import ARMS, MEASURED, RATES, RUN, Record, Rescaled
 from montecarlo.report.content.published import read_published
 from montecarlo.report.content.training import (
     median_with_ends,
@@ -20,9 +21,6 @@ from montecarlo.report.content.training_curves import (
     STEPS_CURVE,
     training_curves,
 )
-from montecarlo.training.arms import ARMS, RATES
-from montecarlo.training.record import MEASURED, RUN, Record
-from montecarlo.training.rescaling import Rescaled
 
 D_K, TUNING, JUDGED = (16, 64), (0, 1), (100, 101, 102, 103)
 FAST, SLOW = 1.0, 2.0

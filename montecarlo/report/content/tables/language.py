@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from montecarlo.training.record import SETTING, Runs
+from montecarlo.records.training import SETTING, Runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class LanguageLine:
     Attributes
     ----------
     arm : str
-        A key of `montecarlo.training.arms.ARMS`.
+        A key of `montecarlo.records.training.ARMS`.
     d_k : int
     rate : float
         Of learning.

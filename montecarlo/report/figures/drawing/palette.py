@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.records.training import ARMS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.training.arms import ARMS
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
@@ -140,15 +140,15 @@ DIVISOR_LOOKS = {
 #: Arms of training look as their divisors do; one that starts otherwise is open.
 ARM_LOOKS = {
     name: look
-    if name == arm.divisor
+    if name == divisor
     else replace(
         look,
         dash=(0, (3, 1.5)),
         symbol=look.symbol + r",  $W_Q\,/\sqrt{d_k}$",
         filled=False,
     )
-    for name, arm in ARMS.items()
-    for look in (DIVISOR_LOOKS[arm.divisor],)
+    for name, divisor in ARMS.items()
+    for look in (DIVISOR_LOOKS[divisor],)
 }
 DISTRIBUTION_LOOKS = {
     name: Look(

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 from pandas import DataFrame
 
-from montecarlo.calibration.card import ALLOWED
+from montecarlo.records.calibration import ALLOWED
 from montecarlo.report.content.report_card import (
     EXTRAPOLATED_CURVE,
     POWER_CURVE,

@@ -3,8 +3,8 @@
 import csv
 from statistics import median
 
+from montecarlo.records.training import FOLDER, read_language
 from montecarlo.report.content.tables.language import view_language
-from montecarlo.training.record import FOLDER, read_language
 
 
 def test_lines_are_those_of_the_record():

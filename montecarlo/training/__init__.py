@@ -1,1 +1,0 @@
-"""Training as evidence: tiny models, and the record of what became of them."""

@@ -1,0 +1,155 @@
+"""The language model: its gradients, mask and divisor, and its runs, where JAX is."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+from montecarlo.records.training import RUN, read_language  # noqa: E402
+from studies import language_model as model  # noqa: E402
+from studies.language_model import (  # noqa: E402
+    ARMS,
+    CONTEXT,
+    D_K,
+    JUDGED,
+    TUNING,
+    WIDTH,
+    configuration,
+)
+
+SEED, N_CHARACTERS = 5, 11
+
+
+@pytest.fixture
+def parameters():
+    """Those of a seed, small in what they read."""
+    return model.draw_parameters(SEED, 16, N_CHARACTERS)
+
+
+def layer_of(parameters):
+    """The first layer's."""
+    return {name: np.asarray(value[0]) for name, value in parameters.items()}
+
+
+def attend_by_loops(layer, x, divisor):
+    """What attention adds, position by position, in words of the textbook."""
+    found = np.zeros_like(x)
+    for b, sequence in enumerate(x):
+        for i in range(len(sequence)):
+            heads = []
+            for head in range(model.HEADS):
+                q, k, v = (
+                    np.split(sequence @ layer[name], model.HEADS, axis=-1)[head]
+                    for name in ("queries", "keys", "values")
+                )
+                e = np.array([math.exp(q[i] @ k[j] / divisor) for j in range(i + 1)])
+                heads.append((e / e.sum()) @ v[: i + 1])
+            found[b, i] = np.concatenate(heads) @ layer["outputs"]
+    return found
+
+
+def test_attention_is_the_textbook_s(parameters):
+    """The divisor is in it once, at its place: a second one is seen, and none."""
+    layer = layer_of(parameters)
+    x = np.random.default_rng(3).standard_normal((2, 7, WIDTH))
+    by_loops = attend_by_loops(layer, x, 4.0)
+    assert np.abs(model.attend(layer, x, 4.0) - by_loops).max() < 1e-4
+    for planted in (1.0, 16.0):  # left out, and applied twice
+        assert np.abs(model.attend(layer, x, planted) - by_loops).max() > 0.1
+
+
+@pytest.mark.parametrize("divisor", [1.0, 4.0])
+def test_gradients_of_a_layer_are_those_of_its_sum(parameters, divisor):
+    """In double precision, along a direction of W_Q and W_K: no product is left out."""
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((2, 7, WIDTH))
+    weights = rng.standard_normal(x.shape)
+    size = 1e-5
+    with jax.enable_x64(True):  # noqa: FBT003 - as JAX has it
+        layer = layer_of(parameters)
+        layer = {name: value.astype(float) for name, value in layer.items()}
+
+        def total(some):
+            return (model.attend(some, x, divisor) * weights).sum()
+
+        by = jax.grad(total)(layer)
+        for name in ("queries", "keys"):
+            along = rng.standard_normal(layer[name].shape)
+            ends = [
+                float(total({**layer, name: layer[name] + sign * size * along}))
+                for sign in (1.0, -1.0)
+            ]
+            wanted = (ends[0] - ends[1]) / (2.0 * size)
+            assert math.isclose(float((by[name] * along).sum()), wanted, rel_tol=1e-6)
+
+
+def test_no_later_character_moves_an_earlier_prediction(parameters):
+    """And the same one moves its own."""
+    read = np.random.default_rng(5).integers(N_CHARACTERS, size=(1, CONTEXT))
+    changed = read.copy()
+    changed[0, 40] = (changed[0, 40] + 1) % N_CHARACTERS
+    one, other = (model.predict(parameters, some, 4.0) for some in (read, changed))
+    assert np.array_equal(one[0, :40], other[0, :40])
+    assert np.abs(one[0, 40:] - other[0, 40:]).max(axis=-1).min() > 0.0
+
+
+def test_scores_have_variance_d_k_at_the_start():
+    """Only W_Q and W_K know d_k."""
+    x = np.random.default_rng(6).standard_normal((400, WIDTH))
+    drawn = {d_k: model.draw_parameters(SEED, d_k, N_CHARACTERS) for d_k in D_K}
+    for d_k, some in drawn.items():
+        q, k = (x @ some[name][0, :, :d_k] for name in ("queries", "keys"))
+        # so many pairs share few weights that a fifth is five standard errors
+        assert abs(q.var() - 1.0) < 0.2
+        assert abs(k.var() - 1.0) < 0.2
+        assert 0.5 < (q @ k.T).var() / d_k < 2.0
+    small, large = drawn.values()
+    same = [name for name in small if np.array_equal(small[name], large[name])]
+    assert set(small).difference(same) == {"queries", "keys"}
+
+
+def test_the_same_seed_gives_the_same_bytes():
+    """A short run, twice; another seed gives another."""
+    one, again, other = (model.train(seed, 16, 4.0, 3e-3, 3) for seed in (1, 1, 2))
+    assert np.array_equal(one[0], again[0])
+    assert one[1:] == again[1:]
+    assert one[0][0] != other[0][0]
+
+
+def test_a_run_that_diverges_is_a_result(monkeypatch):
+    """Its loss is infinite, and every arm, d_k and rate has a line."""
+    monkeypatch.setattr(model, "RATES", (math.inf,))
+    found = model.run_seed(1, steps=20)
+    assert [*found] == [*RUN, *read_language().runs.columns.difference(RUN, sort=False)]
+    assert len(found["seed"]) == len(ARMS) * len(D_K)
+    for name in ("held_out", "final_loss", "steps"):
+        assert np.isinf(found[name]).all()
+
+
+def test_the_record_is_of_what_is_trained_now():
+    """The same model and seeds; before the first step nothing has been rounded much."""
+    kept = read_language()
+    assert kept.about["configuration"] == json.loads(json.dumps(configuration()))
+    assert kept.seeds == {"tuning": (*TUNING,), "judged": (*JUDGED,)}
+    for arm, d_k in itertools.product(ARMS, D_K):
+        line = model.run_setting(JUDGED[0], arm, d_k, 1e-3, steps=20)
+        wanted = kept.runs.query(
+            f"arm == @arm and d_k == @d_k and rate == 1e-3 and seed == {JUDGED[0]}"
+        )
+        for name in ("gradient_queries", "gradient_keys"):
+            assert math.isclose(line[name], wanted[name].item(), rel_tol=1e-3), name
+
+
+@pytest.mark.slow
+def test_a_run_of_the_record_comes_out_again():
+    """At the smallest rate, where rounding grows little in 600 steps."""
+    line = model.run_setting(JUDGED[0], "sqrt", 16, 1e-3)
+    wanted = read_language().runs.query(
+        f"arm == 'sqrt' and d_k == 16 and rate == 1e-3 and seed == {JUDGED[0]}"
+    )
+    for name in ("final_loss", "held_out"):
+        assert math.isclose(line[name], wanted[name].item(), rel_tol=1e-2), name

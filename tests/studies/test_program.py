@@ -1,0 +1,93 @@
+"""What programs share: options, tables, and parts that are made once."""
+
+from contextlib import suppress
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from studies import program
+from studies.program import HERE, keep, markdown, parse, write_table
+
+ARRAYS = {"numbers": np.arange(12.0), "others": np.arange(12.0)}
+
+
+def test_a_part_is_made_once(tmp_path, monkeypatch):
+    """It is read back as it was made; of another recipe, or code, it is made anew."""
+    made = []
+
+    def make():
+        made.append(1)
+        return ARRAYS
+
+    for recipe, times in (([1], 1), ([1], 1), ([2], 2), ([1], 2)):
+        found = keep(tmp_path, "part", recipe, make)
+        assert found.keys() == ARRAYS.keys()
+        assert all(np.array_equal(found[name], ARRAYS[name]) for name in ARRAYS)
+        assert len(made) == times
+    monkeypatch.setattr(program, "code", lambda: "other")
+    keep(tmp_path, "part", [1], make)
+    keep(None, "part", [1], make)
+    assert len(made) == 4
+
+
+def test_a_part_is_whole_or_not_there(monkeypatch, tmp_path):
+    """What ends while it is written is not taken for a part by the next run."""
+
+    def half(file, **_):
+        file.write(b"PK")
+        raise OSError("planted")
+
+    monkeypatch.setattr(np, "savez", half)
+    with pytest.raises(OSError, match="planted"):
+        keep(tmp_path, "part", [1], lambda: ARRAYS)
+    assert not list(tmp_path.glob("*.npz"))
+
+
+@pytest.mark.parametrize("place", range(0, 700, 7))
+def test_a_changed_byte_is_found(tmp_path, place):
+    """Wherever it is: the file is refused by its name, or read as it was written."""
+    keep(tmp_path, "part", [1], lambda: ARRAYS)
+    (path,) = tmp_path.iterdir()
+    content = bytearray(path.read_bytes())
+    content[place % len(content)] ^= 0x55
+    path.write_bytes(content)
+    with suppress(ValueError):
+        found = keep(tmp_path, "part", [1], lambda: ARRAYS)
+        assert all(found[name].tobytes() == ARRAYS[name].tobytes() for name in found)
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06"])
+def test_what_is_no_part_is_refused(tmp_path, content):
+    """By the name of its file."""
+    keep(tmp_path, "part", [1], lambda: ARRAYS)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"part-\w+.npz must be as it was written"):
+        keep(tmp_path, "part", [1], lambda: ARRAYS)
+
+
+def test_options_have_the_type_of_their_default(tmp_path, capsys):
+    """Numbers, paths and flags; a number of workers is at least 1."""
+    options = {"jobs": 2, "short": False, "work": tmp_path}
+    found = parse("x", "What it does.", ["--jobs", "3", "--short"], **options)
+    assert (found.jobs, found.short, found.work) == (3, True, tmp_path)
+    for wrong in (["--jobs", "0"], ["--jobs", "x"], ["--seed", "1"]):
+        with pytest.raises(SystemExit):
+            parse("x", "What it does.", wrong, **options)
+        assert wrong[0].strip("-") in capsys.readouterr().err
+
+
+def test_tables(tmp_path):
+    """CSV with the names of the first line, Markdown with numbers to the right."""
+    write_table(tmp_path / "t.csv", [{"a": 1, "b": "x, y"}, {"a": 2.5, "b": ""}])
+    assert (tmp_path / "t.csv").read_bytes() == b'a,b\n1,"x, y"\n2.5,\n'
+    assert markdown([("a", "b"), ("1", "2")]) == "| a | b |\n| --- | --: |\n| 1 | 2 |"
+
+
+@pytest.mark.parametrize("path", sorted(HERE.glob("*.py")), ids=lambda path: path.stem)
+def test_every_program_can_be_imported(path):
+    """None names what the package does not have any more."""
+    if path.stem == "language_model":
+        pytest.importorskip("jax")
+    import_module(f"studies.{path.stem}")

@@ -1,0 +1,177 @@
+"""Speed and growth: the tables are made, and a wrong standard error is caught."""
+
+import csv
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.estimation.engine import Plan
+from montecarlo.sampling.batches import Batch
+from montecarlo.sampling.replicates import sample
+from montecarlo.study.presets import PRESETS
+from studies import growth, speed
+from studies.program import markdown
+from studies.speed import (
+    Contender,
+    Timed,
+    check_error,
+    ratios,
+    row_contenders,
+    time_together,
+    variance_contenders,
+)
+
+
+def mean_of(units, claimed):
+    """A contender that says its mean's error is ``claimed`` times the true one."""
+
+    def run(seed):
+        values = 5.0 + np.random.default_rng(seed).normal(size=units)
+        error = claimed * values.std(ddof=1) / math.sqrt(units)
+        return {"mean": (float(values.mean()), float(error))}
+
+    return Contender("mean", units, run)
+
+
+def test_right_standard_error_passes():
+    """A right standard error agrees with the spread over runs, up to 1 in 1,000,000."""
+    (timed,) = time_together([mean_of(50, 1.0)], 8)
+
+    assert timed.errors["mean"] == pytest.approx(1.0 / math.sqrt(50) / 5.0, rel=0.1)
+    assert timed.seconds > 0.0
+    assert timed.spread < 1.7
+
+
+@pytest.mark.parametrize("claimed", [0.5, 2.0])
+def test_planted_standard_error_is_caught(claimed):
+    """One that is half or twice the true one is not."""
+    with pytest.raises(ValueError, match="standard error of mean: mean must agree"):
+        time_together([mean_of(50, claimed)], 8)
+
+
+def test_limits_are_wide_for_few_runs():
+    """Few runs cannot tell a factor of 1.5, many can."""
+    values = np.array([-1.0, 1.0])
+    check_error("few", np.tile(values, 3), 1.5, 100)
+    with pytest.raises(ValueError, match="over 400 runs"):
+        check_error("many", np.tile(values, 200), 1.5, 100)
+
+
+def test_ratios_are_of_seconds_to_the_same_error():
+    """Half the error is worth four times the seconds."""
+    one = Timed("one", 1.0, {"a": 0.1, "b": 0.1}, 1.0)
+    other = Timed("other", 3.0, {"a": 0.2, "b": 0.1}, 1.0)
+
+    assert ratios(one, other) == pytest.approx([12.0, 3.0])
+
+
+@pytest.mark.parametrize("family", ["variance", "rows"])
+def test_contenders_estimate_the_same(family):
+    """What is timed against ours comes to the same values, within its errors, which few
+    blocks do not tell well.
+    """
+    if family == "variance":
+        plain, _, *others = variance_contenders(16, 16, 4096)
+        contenders = [plain, *others]
+    else:
+        contenders = list(row_contenders(32, 8, 4))
+    found = [contender.run(3) for contender in contenders]
+
+    for one, other in itertools.combinations(found, 2):
+        assert one.keys() == other.keys()
+        for name, (value, error) in one.items():
+            limit = 12.0 * math.hypot(error, other[name][1])
+            assert abs(value - other[name][0]) < limit, name
+
+
+@pytest.mark.slow
+def test_table_is_made(tmp_path, capsys):
+    """The command prints and writes a line for each contender."""
+    path = tmp_path / "speed.csv"
+    assert speed.main(["--quick", "--output", str(path)]) == 0
+
+    with path.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert tuple(lines[0]) == speed.COLUMNS
+    tasks = {line["task"] for line in lines}
+    assert tasks == {
+        "Var(q·k)",
+        "score_variance_ratio",
+        "row family",
+        "all row quantities",
+    }
+    assert all(float(line["times"]) > 0.0 for line in lines)
+    assert "NumPy notebook" in capsys.readouterr().out
+
+
+def rounded(value):
+    """A number as the README shows it: two digits, or whole from 10 on."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def test_readme_holds_the_table():
+    """The README's table is the one beside the benchmark, in fewer digits."""
+    with speed.TABLE.open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    readme = (growth.PAGE.parents[1] / "README.md").read_text(encoding="utf-8")
+    shown = [
+        [float(x) for x in line.strip("| ").split("|")[-1].split(", ")]
+        for line in readme.split("## How fast")[1]
+        .split("|--:|\n")[1]
+        .split("\n\n")[0]
+        .splitlines()
+    ]
+
+    def times(task, against):
+        return [
+            float(line["times"])
+            for line in lines
+            if (line["task"], line["against"]) == (task, against)
+        ]
+
+    floor = times("all row quantities", "ours over the floor")
+    expected = [
+        times("Var(q·k)", "NumPy notebook"),
+        times("Var(q·k)", "PyTorch notebook"),
+        times("row family", "ten lines, float64"),
+        times("row family", "explicit Jacobians"),
+        [1.0 / one for one in floor[1:]],
+    ]
+    assert shown == [[float(rounded(x)) for x in row] for row in expected]
+
+
+def test_growth_tables():
+    """Replicates grow like one over the squared tolerance; tables are Markdown."""
+    batch = sample(growth.PLACE, 2, 0, 600, ("none",))
+    samples = Batch(batch.means, ())
+    wide, narrow = (
+        growth.replicates_needed(samples, tolerance, 1e-2)
+        for tolerance in (0.01, 0.004)
+    )
+
+    assert 3.0 < narrow / wide < 13.0  # 6.25, of 20 and 130 replicates
+    with pytest.raises(ValueError, match="tolerance must be wide enough"):
+        growth.replicates_needed(samples, 1e-5, 1e-2)
+    head, rule, *body = markdown(growth.by_length((8, 32))).split("\n")
+    assert (head, rule) == (
+        "| $n$ | rows | ms | ns per score |",
+        "| --- | --: | --: | --: |",
+    )
+    assert len(body) == 2
+
+
+@pytest.mark.parametrize("preset", ["standard", "full"])
+def test_page_on_clusters_counts_the_batches(preset):
+    """How many batches a preset is at most is said as the engine would send them."""
+    budgets = PRESETS[preset].budgets()
+    plan = Plan(budgets, 1, tuple(DIVISORS))
+    batches = sum(
+        len(list(plan.batches(point, start, stop)))
+        for point, budget in budgets.items()
+        for start, stop in itertools.pairwise((0, *budget.analyses()))
+    )
+    page = growth.PAGE.with_name("cluster.md").read_text(encoding="utf-8")
+    assert f"The {preset} preset is at most {batches:,} batches" in page
