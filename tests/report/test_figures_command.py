@@ -11,7 +11,7 @@ from PIL import Image
 from montecarlo.cli import figures as figures_command
 from montecarlo.cli.report import main as report_command
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES
-from montecarlo.report.figures.drawing.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
+from montecarlo.report.figures.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
 from tests.report.conftest import CODES
 
 

@@ -25,22 +25,23 @@ from montecarlo.report.figures.attention import (
     plot_weights,
     saturated_rows,
 )
-from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS, MUTED, SHADES
-from montecarlo.report.figures.drawing.panels import house_style
+from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.gradients import plot_gradient_ratio
-from montecarlo.report.figures.judging.judgement import plot_outcomes, plot_z_scores
 from montecarlo.report.figures.maps import percent, plot_saturation
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, LIGHT, MUTED, SHADES
 from montecarlo.report.figures.scores import (
     plot_largest_score,
     plot_relative_largest_score,
     plot_relative_variance,
     plot_variance,
 )
+from montecarlo.report.figures.verdicts import plot_outcomes, plot_z_scores
 from montecarlo.report.figures.weights import plot_effective_keys, plot_weights_by_rank
 
 #: Letters that stand for a quantity, and functions with longer names.
 SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "P", "Q", "ij"}
 SYMBOLS |= set("LTWgacdeijkmnpqrstuvxz")
+SHADE_OF = {LIGHT[shade]: shade for shade in SHADES}
 
 
 def texts_of(figure: Figure) -> list[str]:
@@ -125,7 +126,7 @@ def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
     planted = measurements["dependence"].str.startswith("planted")
     further = measurements[planted & measurements["d_k"].eq(16)].assign(d_k=4)
     table = pd.concat([measurements, further], ignore_index=True)
-    with house_style(name):
+    with house_style():
         assert {(4, 16), (16, 64)} <= joined(FIGURES[name].build(table, curves))
 
     at = table["d_k"].eq(16)
@@ -135,7 +136,7 @@ def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
         table.loc[at, ["estimate", "std_error", "reference"]] = np.nan
     if unknown == "none":
         table.loc[at, ["ci_low", "ci_high"]] = np.nan
-    with house_style(name):
+    with house_style():
         pieces = joined(FIGURES[name].build(table, curves))
     assert (4, 4) in pieces
     assert not any(low <= 16 <= high for low, high in pieces)
@@ -265,7 +266,7 @@ def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
 def cells_drawn(axes: Axes) -> dict[tuple[float, float, float, float], str]:
     """Shade of each cell of a map, by its left, right, lower and upper end."""
     (cells,) = axes.collections
-    shades = [to_hex(colour) for colour in cells.get_facecolor()]
+    shades = [SHADE_OF[to_hex(colour)] for colour in cells.get_facecolor()]
     found = {}
     for shade, path in zip(shades, cells.get_paths(), strict=True):
         for polygon in path.to_polygons():
@@ -478,7 +479,7 @@ def test_z_scores_are_ordered_pairs(results):
 def test_legend_stands_on_no_panel(laid_out, name):
     """A legend of the figure overlaps no panel."""
     figure = laid_out(name)
-    with house_style(name):
+    with house_style():
         boxes = [one.get_window_extent() for one in figure.axes]
         for legend in figure.legends:
             box = legend.get_window_extent()
@@ -489,7 +490,7 @@ def test_legend_stands_on_no_panel(laid_out, name):
 def test_tick_labels_do_not_overlap(laid_out, name):
     """Neighbouring labels of an x axis leave room between each other."""
     figure = laid_out(name)
-    with house_style(name):
+    with house_style():
         for one in figure.axes:
             labels = [t for t in one.get_xticklabels() if t.get_visible()]
             low, high = sorted(one.get_xlim())
@@ -534,7 +535,7 @@ def test_attention_draws_the_weights_of_the_example(results):
             for polygon in path.to_polygons():
                 (left, low), (right, high) = polygon.min(axis=0), polygon.max(axis=0)
                 cells = np.s_[int(low) : int(high), int(left) : int(right)]
-                seen[cells] = SHADES.index(to_hex(shade))
+                seen[cells] = SHADES.index(SHADE_OF[to_hex(shade)])
         assert (seen == np.floor(10.0 * np.sqrt(one))).all()
     assert weights["none"].max(axis=1).mean() > 2.0 * weights["sqrt"].max(axis=1).mean()
 

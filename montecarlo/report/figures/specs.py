@@ -1,19 +1,20 @@
-"""What a figure of the report is, and how it becomes SVG.
+"""What a figure of the report is, and the numbers that its alternative text names.
 
-Tables of results come in; a styled `Figure` without words goes out, and SVG text.
+Tables of results come in; a styled `Figure` without words goes out.
 """
 
-import io
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+import pandas as pd
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.claims.schema import Topic
-from montecarlo.report.figures.drawing.panels import house_style
-from montecarlo.report.figures.drawing.svg import compact
+from montecarlo.report.content.tables.rows import FEWEST_POINTS, gaussian_rows, nearest
+from montecarlo.report.content.tables.topics import N_KEYS
 
 #: These take measurements and curves.
 Builder = Callable[[DataFrame, DataFrame], Figure | None]
@@ -23,6 +24,8 @@ RowPicker = Callable[[DataFrame, DataFrame], DataFrame]
 #: Where figures stand, from the top of a page: before all topics, with one, after them.
 Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
+#: The largest d_k that a domain reaches; beyond it a grid has edges only.
+MOST_D_K = 1024
 
 
 def message(text: str) -> str:
@@ -80,17 +83,59 @@ class FigureSpec:
     series: Mapping[str, RowPicker] = field(default_factory=dict)
 
 
-def render_svg(
-    spec: FigureSpec, measurements: DataFrame, curves: DataFrame
-) -> str | None:
-    """Return a figure as SVG for light and dark pages, or None without its data.
+# --- Picking the two numbers of a fact ----------------------------------------------
 
-    Its text is paths, its ground transparent; equal tables give equal bytes.
+
+def pair(first: DataFrame, second: DataFrame, **sizes: float) -> Fact:
+    """Return the first rows of two tables as a fact: numbers, known errors, sizes."""
+    fact = {name: float(size) for name, size in sizes.items()}
+    for name, rows in (("first", first), ("second", second)):
+        fact[name] = float(rows["estimate"].iloc[0])
+        if math.isfinite(error := float(rows["std_error"].iloc[0])):
+            fact[f"{name}_error"] = error
+    return fact
+
+
+def pick_two(
+    rows: DataFrame,
+    column: str,
+    first: str,
+    second: str,
+    choose: Callable[[set[int]], int] = max,
+) -> Fact | None:
+    """Pick the rows that a column tells apart, by default at the largest d_k of both.
+
+    Returns
+    -------
+    mapping or None
+        With ``d_k``, and ``n``, which is 0 for pairs; None where no d_k has both.
     """
-    with house_style(spec.id):
-        figure = spec.build(measurements, curves)
-        if figure is None:
-            return None
-        text = io.StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return compact(text.getvalue())
+    one, two = (rows[rows[column].eq(name)] for name in (first, second))
+    common = set(one["d_k"]) & set(two["d_k"])
+    if not common:
+        return None
+    d_k = choose(common)
+    one, two = (part[part["d_k"].eq(d_k)] for part in (one, two))
+    n = one["n_keys"].iloc[0]
+    return pair(one, two, d_k=d_k, n=0.0 if pd.isna(n) else n)
+
+
+def at_nearest(rows: DataFrame, column: str, wanted: float) -> DataFrame:
+    """Return the rows whose d_k, or n, is the nearest to a wanted one."""
+    return rows[rows[column].eq(nearest(rows[column].dropna(), wanted) or 0)]
+
+
+def gaussian_panel(measurements: DataFrame) -> DataFrame:
+    """Return what was measured of Gaussian rows of one n that has a panel over d_k."""
+    rows = gaussian_rows(measurements)
+    rows = rows[rows["d_k"].le(MOST_D_K) & rows["n_keys"].notna()]
+    points = rows.groupby("n_keys")["d_k"].transform("nunique")
+    return at_nearest(rows[points >= FEWEST_POINTS], "n_keys", N_KEYS)
+
+
+def panel_of(measurements: DataFrame, **values: str) -> DataFrame:
+    """Return the rows of `gaussian_panel` that have such values."""
+    rows = gaussian_panel(measurements)
+    for column, value in values.items():
+        rows = rows[rows[column].eq(value)]
+    return rows
