@@ -28,8 +28,7 @@ from montecarlo.report.figures.palette import (
     FORMAT_LOOKS,
 )
 from montecarlo.report.figures.verdicts import CASES
-from montecarlo.report.language.catalogues import LANGUAGES, Language
-from montecarlo.report.language.templates import read_template
+from montecarlo.report.language.catalogues import LANGUAGES, Language, read_template
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.numbering import place_figures
 from montecarlo.report.render.reproduce import canonical_command
