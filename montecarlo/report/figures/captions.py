@@ -36,8 +36,11 @@ def figure_facts(measurements: DataFrame, curves: DataFrame) -> dict[str, Fact]:
 
     Mostly ``first``, ``second``, their errors, and ``d_k`` and ``n``.
     """
-    found = {n: spec.fact(measurements, curves) for n, spec in FIGURES.items()}
-    return {name: fact for name, fact in found.items() if fact is not None}
+    return {
+        name: fact
+        for name, spec in FIGURES.items()
+        if spec.fact and (fact := spec.fact(measurements, curves)) is not None
+    }
 
 
 def numbers_in_words(

@@ -33,11 +33,6 @@ def message(text: str) -> str:
     return text
 
 
-def pick_nothing(_measurements: DataFrame, _curves: DataFrame) -> Fact:
-    """Return the fact of a figure whose alternative text names no number."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class FigureSpec:
     """A figure of the report; its functions are sent to workers by their names.
@@ -58,7 +53,7 @@ class FigureSpec:
         Where it stands on the one page of a user's own claims, if elsewhere.
     caption, alternative : str
         What pages say below it and in its place, each a `message`.
-    fact : callable
+    fact : callable, optional
         Returns the numbers that these name, or None without them; ``NAME_error`` says
         which digits of ``NAME`` are shown.
     named : (str, str)
@@ -77,7 +72,7 @@ class FigureSpec:
     own_section: Section | None = None
     caption: str = ""
     alternative: str = ""
-    fact: FactPicker = pick_nothing
+    fact: FactPicker | None = None
     named: tuple[str, str] = ("first", "second")
     constants: Mapping[str, float | str] = field(default_factory=dict)
     series: Mapping[str, RowPicker] = field(default_factory=dict)

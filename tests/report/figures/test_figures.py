@@ -81,17 +81,12 @@ def bars_drawn(axes: Axes) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figure_is_drawn_from_a_small_study(svgs, name):
-    """Every figure can be drawn from a small study."""
-    assert svgs[name] is not None
-    assert FIGURES[name].id == name
-
-
-@pytest.mark.parametrize("name", FIGURES)
 def test_same_results_give_same_bytes(svgs, results, name):
-    """A figure depends on the results alone, not on an earlier figure, the style or the
-    order of measurements.
+    """A figure is drawn, and from the results alone: not an earlier figure, the style,
+    or the order of measurements.
     """
+    assert svgs[name]
+    assert FIGURES[name].id == name
     measurements, curves = results
     turned = measurements.iloc[::-1].reset_index(drop=True)
     with mpl.rc_context({"lines.linewidth": 9.0, "font.size": 30.0, "axes.grid": True}):
@@ -307,7 +302,10 @@ def test_combination_that_was_not_measured_stays_empty():
 
 
 def test_limit_is_drawn_where_it_is_a_limit(results):
-    """The line is at 2 ln n over unscaled rows; scaled ones have none."""
+    """The line is at 2 ln n over unscaled rows; scaled ones have none.
+
+    Below n = 1, 2 ln n has no place on a logarithmic axis.
+    """
     table = saturation_cells(results[0]).query("divisor == 'none'")
     lines = plot_saturation(Figure().subplots(), table, limit=True).get_lines()
     assert len(lines) == 2  # one of them clears the way
@@ -317,10 +315,6 @@ def test_limit_is_drawn_where_it_is_a_limit(results):
         assert n.max() > 32.0
         assert np.allclose(line.get_xdata(), 2.0 * np.log(n))
     assert not plot_saturation(Figure().subplots(), table, limit=False).get_lines()
-
-
-def test_limit_stays_finite_where_cells_reach_one_key():
-    """Below n = 1, 2 ln n has no place on a logarithmic axis."""
     sizes = {(d_k, n): 0.5 for d_k in (1, 16) for n in (2, 32)}
     axes = plot_saturation(Figure().subplots(), measured(sizes), limit=True)
     assert axes.get_ylim()[0] < 1.0
@@ -389,15 +383,11 @@ def test_largest_score_draws_what_the_table_says(results):
     ends = [exact.get_ydata()[0], exact.get_ydata()[-1]]
     assert np.allclose(ends, rows["reference"].iloc[[0, -1]], rtol=1e-12)
     assert np.allclose(limit.get_ydata(), np.sqrt(2.0 * np.log(limit.get_xdata())))
-
-
-def test_relative_largest_score_is_over_the_exact_value(results):
-    """Below, estimates and the asymptotic formula stand over the exact value."""
-    rows = largest_scores(results[0])
-    axes = plot_relative_largest_score(Figure().subplots(), rows)
-    drawn = axes.containers[0].lines[0]
+    # below, estimates and the asymptotic formula stand over the exact value
+    below = plot_relative_largest_score(Figure().subplots(), rows)
+    drawn = below.containers[0].lines[0]
     assert list(drawn.get_ydata()) == (rows["estimate"] / rows["reference"]).tolist()
-    limit = np.asarray(axes.get_lines()[0].get_ydata())
+    limit = np.asarray(below.get_lines()[0].get_ydata())
     wanted = np.sqrt(2.0 * np.log(rows["n_keys"])) / rows["reference"]
     assert np.allclose([limit[0], limit[-1]], wanted.iloc[[0, -1]])
 
