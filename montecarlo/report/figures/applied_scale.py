@@ -74,11 +74,10 @@ def plot_scales(axes: Axes, scales: DataFrame) -> Axes:
     )
     # an interval that reaches the scale 0 is open upwards
     tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
-    errors = [divisors - 1.0 / scales["ci_high"], tops - divisors]
     axes.errorbar(
         place,
         divisors,
-        np.clip(np.stack(errors), 0.0, None),
+        draw.bars(divisors, 1.0 / scales["ci_high"], tops),
         color=INK,
         marker="o",
         markersize=3.2,
