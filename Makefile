@@ -1,4 +1,4 @@
-.PHONY: help test slow capture-tests lint report messages readme records baselines
+.PHONY: help test slow capture-tests lint report translations readme records baselines
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -18,7 +18,7 @@ capture-tests: ## Test capture on the torch and transformers that are installed
 report: ## Write the report to output/
 	python -m montecarlo report --output output
 
-messages: ## Bring the language catalogues up to date with the templates
+translations: ## Bring the language catalogues up to date; fails if a translation lacks
 	python -m montecarlo.report.language.messages
 
 readme: report ## Make the README's figure and verdict table again

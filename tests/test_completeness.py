@@ -20,12 +20,12 @@ from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
 from montecarlo.literature.schema import read_literature
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.drawing.palette import (
+from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
 )
-from montecarlo.report.figures.judging.cases import CASES
+from montecarlo.report.figures.verdicts import CASES
 from montecarlo.report.formats import FORMATS, read_format
 from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.formulas import math_ml

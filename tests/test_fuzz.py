@@ -84,10 +84,6 @@ def fuzz(monkeypatch, tmp_path, capsys):
     """Run inputs, judge each, and print how many there were."""
     for module, name in WORK:
         monkeypatch.setattr(import_module(module), name, taken)
-    for module in ("command", "rerendering"):
-        # reads all templates, whatever came
-        where = import_module(f"montecarlo.report.{module}")
-        monkeypatch.setattr(where, "require_complete", list)
     monkeypatch.setattr(html, "files", taken)
     monkeypatch.setattr(contents, "draw_figures", lambda *_, **__: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))

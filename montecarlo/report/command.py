@@ -18,8 +18,7 @@ from montecarlo.report.content.findings import Results, gather, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.content.views import Findings
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
-from montecarlo.report.language.catalogues import SOURCE, read_language
-from montecarlo.report.language.messages import require_complete
+from montecarlo.report.language.catalogues import SOURCE, require_languages
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.making import import_all, make_report
 from montecarlo.report.options import Target, read_options
@@ -157,7 +156,7 @@ def write_report(
     OSError, RuntimeError
         If the run could not finish; the previous output is as it was.
     """
-    require_complete(read_language(code) for code in target.languages)
+    require_languages(target.languages)
     in_time = _until(time.perf_counter(), target.max_seconds)
     how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
     with how as edition, make_executor(target.jobs, target.executor) as executor:

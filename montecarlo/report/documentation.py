@@ -19,7 +19,8 @@ from montecarlo.report.command import Make
 from montecarlo.report.content.findings import Results
 from montecarlo.report.content.views import Findings
 from montecarlo.report.figures import EVERY_FIGURE
-from montecarlo.report.figures.drawing.files import FORMATS, THEMES, draw_files
+from montecarlo.report.figures.files import FORMATS, draw_files
+from montecarlo.report.figures.palette import THEMES
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import read_html, to_markdown

@@ -11,8 +11,7 @@ from typing import Any
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report.content.findings import Results
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.judging.cases import CASES
-from montecarlo.report.figures.judging.texts import TEXTS
+from montecarlo.report.figures.verdicts import CASES, TEXTS
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN, read_format
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.render.contents import (

@@ -17,8 +17,7 @@ from montecarlo.report.content.findings import gather, read_results
 from montecarlo.report.content.fitting import require_catalogue
 from montecarlo.report.content.record import require_records
 from montecarlo.report.content.views import Findings
-from montecarlo.report.language.catalogues import read_language
-from montecarlo.report.language.messages import require_complete
+from montecarlo.report.language.catalogues import require_languages
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.options import choose_languages
 from montecarlo.report.terminal import print_outcome
@@ -76,7 +75,7 @@ def render_again(
         passages = {"passage": judged.passage}
         chosen = replace(judged.only(tuple(arguments.only)), **passages)
     languages = choose_languages(arguments.lang or record["languages"])
-    require_complete(read_language(code) for code in languages)
+    require_languages(languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
     held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
     with publishing(output, typed) as edition:

@@ -24,7 +24,7 @@ from montecarlo.records.calibration import (
 )
 from montecarlo.report.content.record import read_claims, with_calibration
 from montecarlo.report.content.report_card import view_card
-from montecarlo.report.language.templates import read_template
+from montecarlo.report.language.catalogues import read_template
 from montecarlo.study.presets import Grid
 
 NOTHING = Grid(d_k=(16,), n_keys=(), distributions=(), first=2, most=2)

@@ -36,7 +36,7 @@ from montecarlo.report.content.record import (
 )
 from montecarlo.report.content.texts.errata import make_errata
 from montecarlo.report.figures import FigureSpec
-from montecarlo.report.figures.captions.facts import threshold_panels
+from montecarlo.report.figures.captions import threshold_panels
 from montecarlo.report.formats import html
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
@@ -238,12 +238,12 @@ class Report:
     def keep_figures(self) -> Iterator[None]:
         """Let its figures be read where they would be drawn anew, which is slow."""
 
-        def read(spec: FigureSpec, *_: object) -> str | None:
+        def read(spec: FigureSpec, *_: object, **__: object) -> list[str]:
             path = self.folder / "figures" / f"{spec.id}.svg"
-            return path.read_text(encoding="utf-8") if path.exists() else None
+            return [path.read_text(encoding="utf-8")] if path.exists() else []
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(embedding, "render_svg", read)
+            patch.setattr(embedding, "render_svgs", read)
             yield
 
     def page(self, name: str) -> Page:

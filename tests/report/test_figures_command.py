@@ -11,7 +11,7 @@ from PIL import Image
 from montecarlo.cli import figures as figures_command
 from montecarlo.cli.report import main as report_command
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES
-from montecarlo.report.figures.drawing.palette import DARK, DARK_PAGE, INK, LIGHT_PAGE
+from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
 from tests.report.conftest import CODES
 
 
@@ -102,17 +102,10 @@ def test_same_results_give_the_same_bytes(drawn, report, run, tmp_path):
 
 
 @pytest.mark.usefixtures("drawn_here")
-@pytest.mark.parametrize(
-    ("theme", "colours"),
-    [
-        ("light", (LIGHT_PAGE, INK)),
-        ("dark", (DARK_PAGE, DARK[INK])),
-        ("print", (LIGHT_PAGE, "#010101")),
-    ],
-)
-def test_theme_sets_ground_and_ink(report, run, tmp_path, theme, colours):
+@pytest.mark.parametrize("theme", THEMES)
+def test_theme_sets_ground_and_ink(report, run, tmp_path, theme):
     """A theme has its own page and letters, in vectors and in pixels."""
-    ground, ink = colours
+    ground, ink = THEMES[theme][PAGE], THEMES[theme][INK]
     arguments = ["--from", report.folder, "--output", tmp_path, "--theme", theme]
     status, *_ = run(
         *arguments, "--only", "saturation", "--format", "svg,png", "--dpi", 50

@@ -8,9 +8,9 @@ import pytest
 from montecarlo.claims.checks import Level
 from montecarlo.report.content.tables.topics import audit_rows
 from montecarlo.report.figures import FIGURES, render_svg
-from montecarlo.report.figures.captions.facts import figure_facts
-from montecarlo.report.figures.drawing.panels import house_style
-from montecarlo.report.figures.judging.cases import CASES, case_rows, drawn_checks
+from montecarlo.report.figures.captions import figure_facts
+from montecarlo.report.figures.drawing import house_style
+from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.symbols import decimal, level_formula
 from montecarlo.report.render.reproduce import canonical_command
@@ -204,7 +204,7 @@ def test_own_claims_have_a_picture(own_report):
     ]
     assert len(rows) == len(cases) > 2
     assert rows.estimate.tolist() == [case.estimate for case in cases]
-    with house_style("x"):
+    with house_style():
         figure = CASES.build(rows, rows)
     points = sum(
         len(bar[0].get_xdata()) for axes in figure.axes for bar in axes.containers

@@ -6,26 +6,33 @@ numbers and places on pages are made from these.
 """
 
 from montecarlo.report.figures.attention import ATTENTION
-from montecarlo.report.figures.audit import AUDIT
-from montecarlo.report.figures.distribution import SCORE_DISTRIBUTION_FIGURE
-from montecarlo.report.figures.drawing.specs import FigureSpec, render_svg
+from montecarlo.report.figures.files import render_svg
 from montecarlo.report.figures.formats import FORMATS
 from montecarlo.report.figures.gradients import GRADIENT_RATIO, GRADIENTS
-from montecarlo.report.figures.judging.card import REPORT_CARD
-from montecarlo.report.figures.judging.cases import CASES
-from montecarlo.report.figures.judging.judgement import THRESHOLDS, Z_SCORES
 from montecarlo.report.figures.judging.papers import CONCENTRATION, SCALE_GROWTH
-from montecarlo.report.figures.judging.texts import TEXTS
 from montecarlo.report.figures.maps import ENTROPY, SATURATION
-from montecarlo.report.figures.planted import PLANTED
-from montecarlo.report.figures.scores import LARGEST_SCORE, VARIANCE
+from montecarlo.report.figures.scores import (
+    AUDIT,
+    LARGEST_SCORE,
+    SCORE_DISTRIBUTION_FIGURE,
+    VARIANCE,
+)
+from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.figures.training import (
     TRAINING_LOSS,
     TRAINING_RATES,
     TRAINING_STARTS,
 )
+from montecarlo.report.figures.verdicts import (
+    CASES,
+    REPORT_CARD,
+    TEXTS,
+    THRESHOLDS,
+    Z_SCORES,
+)
 from montecarlo.report.figures.weights import (
     EFFECTIVE_KEYS,
+    PLANTED,
     WEIGHT_MAX,
     WEIGHTS_BY_RANK,
 )

@@ -13,18 +13,12 @@ from pandas import DataFrame
 
 from montecarlo.model.heads import tidy_applied
 from montecarlo.model.telling import JudgedScales
-from montecarlo.report.figures.drawing.palette import INK, MUTED, VERMILLION, Dash
-from montecarlo.report.figures.drawing.panels import (
-    legend_above,
-    logarithmic,
-    panels,
-)
-from montecarlo.report.figures.drawing.specs import FigureSpec, render_svg
-from montecarlo.report.figures.drawing.svg import on_light_ground
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.files import on_light_ground, render_svg
+from montecarlo.report.figures.palette import INK, MUTED, VERMILLION
+from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.study.folder import write_text
 
-#: Dashes of what was expected.
-DASHES: Dash = (0, (4, 3))
 MOST_LAYERS = 12
 #: Divisors on the axis at most, and how far apart their logarithms are at least.
 MOST_MARKS, APART = 6, 0.15
@@ -50,11 +44,11 @@ def build_scales(scales: DataFrame, _: DataFrame) -> Figure | None:
     """
     if scales.empty:
         return None
-    figure, (axes,) = panels(1, 1, 2.6)
+    figure, (axes,) = draw.panels(1, 1, 2.6)
     plot_scales(axes, scales)
     axes.set_xlabel("layer")
     axes.set_ylabel("divisor, 95 % interval")
-    legend_above(figure, axes.get_legend_handles_labels()[0])
+    draw.legend_above(figure, axes.get_legend_handles_labels()[0])
     return figure
 
 
@@ -69,22 +63,21 @@ def plot_scales(axes: Axes, scales: DataFrame) -> Axes:
     expected = float(scales["expected"].iloc[0])
     low = np.fmin(divisors.min(), expected) / 1.5
     high = np.fmax(divisors.max(), expected) * 1.5
-    logarithmic(axes, low, high)
+    draw.logarithmic(axes, low, high)
     _mark_divisors(axes, [expected, *divisors.dropna()])
     axes.axhline(
         expected,
         color=MUTED,
         linewidth=1.2,
-        linestyle=DASHES,
+        linestyle=draw.LIMIT_DASH,
         label=f"expected: {expected:.4g}",
     )
     # an interval that reaches the scale 0 is open upwards
     tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
-    errors = [divisors - 1.0 / scales["ci_high"], tops - divisors]
     axes.errorbar(
         place,
         divisors,
-        np.clip(np.stack(errors), 0.0, None),
+        draw.bars(divisors, 1.0 / scales["ci_high"], tops),
         color=INK,
         marker="o",
         markersize=3.2,

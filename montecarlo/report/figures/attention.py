@@ -15,27 +15,16 @@ from montecarlo.report.content.tables.rows import (
     with_interval,
 )
 from montecarlo.report.content.tables.topics import N_KEYS
-from montecarlo.report.figures.captions.picking import at_nearest
-from montecarlo.report.figures.drawing.palette import (
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
-    LIGHT_PAGE,
     MUTED,
+    PAGE,
     SHADES,
     Dash,
     keep_looks,
 )
-from montecarlo.report.figures.drawing.panels import (
-    WIDTH,
-    keys_of,
-    line_key,
-    plot_estimates,
-    plot_line,
-    plot_series,
-    powers_of_two,
-    rescale,
-)
-from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
+from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, message
 from montecarlo.study.example import EXAMPLE
 from montecarlo.study.folder import ResultsError
 
@@ -51,7 +40,6 @@ DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1.3, 1.5)))
 LEAST_D_K, MOST_D_K = 8, 1024
 #: Sizes of practice, which a line marks.
 MARKED_D_K = (64, 128)
-MARK = 4.5
 #: The share of saturated rows is told at this d_k, or one near it.
 FACT_D_K = 64
 
@@ -94,7 +82,7 @@ def build_attention(measurements: DataFrame, curves: DataFrame) -> Figure | None
     drawn, rows = list(example_weights(curves)), saturated_rows(measurements)
     if len(drawn) < len(DIVISORS) or rows.empty:
         return None
-    figure = Figure(figsize=(WIDTH, 4.7), layout="constrained")
+    figure = Figure(figsize=(draw.WIDTH, 4.7), layout="constrained")
     grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 1.5))
     above = [figure.add_subplot(grid[0, place]) for place in range(len(DIVISORS))]
     for axes, (divisor, d_k, weights) in zip(above, drawn, strict=True):
@@ -102,7 +90,7 @@ def build_attention(measurements: DataFrame, curves: DataFrame) -> Figure | None
         axes.set_title(f"$d_k = {d_k}$,  {DIVISOR_LOOKS[divisor].symbol}")
     above[0].set_ylabel("$i$")
     above[1].tick_params(labelleft=False)
-    bar = shade_bar(figure, above, LEVELS, TICKS.tolist(), 12)
+    bar = draw.shade_bar(figure, above, LEVELS, TICKS.tolist(), 12)
     bar.set_label(r"$p_{ij}\;/\;\%$")
     plot_saturated(figure.add_subplot(grid[1, :]), rows)
     return figure
@@ -117,13 +105,13 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
     i, first = np.nonzero(np.diff(shade, axis=1, prepend=-1))
     _, last = np.nonzero(np.diff(shade, axis=1, append=-1))
     ends = (first + 0.5, last + 1.5, i + 0.5, i + 1.5)
-    corners = rectangles(*(end.astype(np.float64) for end in ends))
-    plot_cells(axes, corners, shade[i, first], 0.0)
-    for draw, count, length in (
+    corners = draw.rectangles(*(end.astype(np.float64) for end in ends))
+    draw.plot_cells(axes, corners, shade[i, first], 0.0)
+    for part, count, length in (
         (axes.vlines, n_keys, n_queries),
         (axes.hlines, n_queries, n_keys),
     ):
-        draw(np.arange(1.5, count), 0.5, length + 0.5, color=LIGHT_PAGE, linewidth=0.5)
+        part(np.arange(1.5, count), 0.5, length + 0.5, color=PAGE, linewidth=0.5)
     axes.set_xlim(0.5, n_keys + 0.5)
     axes.set_ylim(n_queries + 0.5, 0.5)
     axes.set_xticks((1, n_keys))
@@ -135,17 +123,17 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
 
 def plot_saturated(axes: Axes, table: DataFrame) -> Axes:
     """Draw the percentage of saturated rows against d_k, a dash for each n."""
-    table = rescale(table, lambda part: 100.0 * part)
+    table = draw.rescale(table, lambda part: 100.0 * part)
     looks = keep_looks(DIVISOR_LOOKS, DIVISORS)
-    keys = keys_of(looks, looks)
+    keys = draw.keys_of(looks, looks)
     for n_keys, dash in zip(sorted(set(table["n_keys"])), DASHES, strict=False):
         rows = table[table["n_keys"].eq(n_keys)]
-        dashed = {d: replace(looks[d], dash=dash, size=MARK) for d in looks}
-        plot_series(axes, rows, "divisor", dashed, plot_line, plot_estimates)
-        keys.append(line_key(dash, f"$n = {n_keys:.0f}$"))
+        dashed = {d: replace(looks[d], dash=dash, size=draw.MARK) for d in looks}
+        draw.plot_series(axes, rows, "divisor", dashed)
+        keys.append(draw.line_key(dash, f"$n = {n_keys:.0f}$"))
     for d_k in MARKED_D_K:
         axes.axvline(d_k, color=MUTED, linewidth=1.1, zorder=1.5)
-    powers_of_two(axes, table["d_k"], columns=1)
+    draw.powers_of_two(axes, table["d_k"], columns=1)
     axes.set_ylim(-3.0, 103.0)
     axes.set_yticks((0, 25, 50, 75, 100))
     axes.grid(visible=False, axis="x")

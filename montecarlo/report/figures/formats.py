@@ -1,34 +1,22 @@
 """Number formats: where the exponential overflows, and what rounding leaves."""
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.report.content.tables.rows import with_interval
-from montecarlo.report.figures.captions.picking import at_nearest, pair
-from montecarlo.report.figures.drawing.palette import (
-    DIVISOR_LOOKS,
-    FORMAT_LOOKS,
-    resize,
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, FORMAT_LOOKS, resize
+from montecarlo.report.figures.specs import (
+    Fact,
+    FigureSpec,
+    at_nearest,
+    message,
+    pick_two,
 )
-from montecarlo.report.figures.drawing.panels import (
-    keys_of,
-    legend_above,
-    legend_below,
-    logarithmic,
-    panels,
-    plot_estimates,
-    plot_limit,
-    plot_reference,
-    plot_series,
-    powers_of_two,
-)
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 D_K, N_KEYS = 64, 128
-MARK = 4.5
 #: Between the divisors of a number format, and the divisor that has its middle.
 STEP, MIDDLE = 0.8 / len(DIVISOR_LOOKS), (len(DIVISOR_LOOKS) - 1) / 2
 
@@ -62,21 +50,22 @@ def build_formats(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     tails, errors = tail_rows(measurements, curves), error_rows(measurements, curves)
     if tails.empty or errors.empty:
         return None
-    figure, (left, right) = panels(1, 2, 2.9)
+    figure, (left, right) = draw.panels(1, 2, 2.9)
     _plot_overflow(left, tails)
     _plot_errors(right, errors)
     right.set_title(f"$d_k = {D_K}$")
-    legend_above(figure, keys_of(FORMAT_LOOKS, tails["number_format"]))
-    legend_below(figure, keys_of(DIVISOR_LOOKS, errors["divisor"]))
+    draw.legend_above(figure, draw.keys_of(FORMAT_LOOKS, tails["number_format"]))
+    draw.legend_below(figure, draw.keys_of(DIVISOR_LOOKS, errors["divisor"]))
     return figure
 
 
 def _plot_overflow(axes: Axes, table: DataFrame) -> None:
     """Draw probabilities that one exponential overflows, with exact values as lines."""
-    looks = resize(FORMAT_LOOKS, MARK)
-    plot_series(axes, table, "number_format", looks, plot_reference, plot_estimates)
-    logarithmic(axes)
-    powers_of_two(axes, table["d_k"], columns=2)
+    looks = resize(FORMAT_LOOKS, draw.MARK)
+    parts = (draw.plot_reference, draw.plot_estimates)
+    draw.plot_series(axes, table, "number_format", looks, *parts)
+    draw.logarithmic(axes)
+    draw.powers_of_two(axes, table["d_k"], columns=2)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$P(e^{q\cdot k} = \infty)$")
 
@@ -85,15 +74,15 @@ def _plot_errors(axes: Axes, table: DataFrame) -> None:
     """Draw errors of weights by the rounding u of their format, with u as a line."""
     names = sorted(set(table["number_format"]), key=_bits, reverse=True)
     column = table["number_format"].map({name: i for i, name in enumerate(names)})
-    for place, (divisor, look) in enumerate(resize(DIVISOR_LOOKS, MARK).items()):
+    for place, (divisor, look) in enumerate(resize(DIVISOR_LOOKS, draw.MARK).items()):
         rows = table[table["divisor"].eq(divisor)]
         # beside each other, or they would cover each other
         rows = rows.assign(column=column[rows.index] + STEP * (place - MIDDLE))
-        plot_estimates(axes, rows, look, "column")
+        draw.plot_estimates(axes, rows, look, "column")
     for i, name in enumerate(names):
         u = 2.0 ** -_bits(name)
-        plot_limit(axes, np.array([i - 0.45, i + 0.45]), np.full(2, u))
-    logarithmic(axes)
+        draw.plot_limit(axes, (i - 0.45, i + 0.45), (u, u))
+    draw.logarithmic(axes)
     axes.set_xticks(range(len(names)), [f"$2^{{-{_bits(f)}}}$" for f in names])
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.grid(visible=False, axis="x")
@@ -104,15 +93,7 @@ def _plot_errors(axes: Axes, table: DataFrame) -> None:
 def pick_overflows(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick overflow probabilities of two formats at the smallest d_k they share."""
     rows = tail_rows(measurements, curves)
-    halves, singles = (
-        rows[rows["number_format"].eq(name)] for name in ("float16", "float32")
-    )
-    common = set(halves["d_k"]) & set(singles["d_k"])
-    if not common:
-        return None
-    d_k = min(common)
-    halves, singles = (one[one["d_k"].eq(d_k)] for one in (halves, singles))
-    return pair(halves, singles, d_k=d_k)
+    return pick_two(rows, "number_format", "float16", "float32", min)
 
 
 FORMATS = FigureSpec(

@@ -12,8 +12,8 @@ from montecarlo.report.content.tables.rows import (
     nearest,
     with_interval,
 )
-from montecarlo.report.figures.captions.picking import gaussian_panel, pick_two
-from montecarlo.report.figures.drawing.palette import (
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     GRADIENT_LOOKS,
     Dash,
@@ -21,22 +21,13 @@ from montecarlo.report.figures.drawing.palette import (
     keep_looks,
     resize,
 )
-from montecarlo.report.figures.drawing.panels import (
-    WIDTH,
-    keys_of,
-    legend_above,
-    level,
-    line_key,
-    logarithmic,
-    plot_estimates,
-    plot_line,
-    plot_panels,
-    plot_reference,
-    plot_series,
-    powers_of_two,
-    symbol_of,
+from montecarlo.report.figures.specs import (
+    Fact,
+    FigureSpec,
+    message,
+    panel_of,
+    pick_two,
 )
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 QUANTITIES = tuple(GRADIENT_LOOKS)
 #: Marks are smaller in small panels.
@@ -75,24 +66,26 @@ def build_gradients(measurements: DataFrame, curves: DataFrame) -> Figure | None
         for place, quantity in enumerate(quantities)
         for n in counts
     ]
-    figure = plot_panels(
+    figure = draw.plot_panels(
         plot_gradients,
         parts,
         rows["d_k"],
-        [f"${symbol_of(quantity)}$" for quantity in quantities],
+        [f"${draw.symbol_of(quantity)}$" for quantity in quantities],
         columns=len(counts),
         height=1.75,
     )
-    divisors = keys_of(DIVISORS, rows["divisor"], line=True)
-    summaries = [line_key(dash, SUMMARY_SYMBOLS[name]) for name, dash in DASHES.items()]
-    legend_above(figure, [*divisors, *summaries])
+    divisors = draw.keys_of(DIVISORS, rows["divisor"], line=True)
+    summaries = [
+        draw.line_key(dash, SUMMARY_SYMBOLS[name]) for name, dash in DASHES.items()
+    ]
+    draw.legend_above(figure, [*divisors, *summaries])
     return figure
 
 
 def plot_gradients(axes: Axes, table: DataFrame) -> Axes:
     """Draw mean, median and 10 % quantile of one gradient against d_k."""
-    plot_series(axes, table, "divisor", DIVISORS, _plot_summaries)
-    logarithmic(axes, LEAST_GRADIENT, MOST_GRADIENT)
+    draw.plot_series(axes, table, "divisor", DIVISORS, _plot_summaries)
+    draw.logarithmic(axes, LEAST_GRADIENT, MOST_GRADIENT)
     return axes
 
 
@@ -100,19 +93,16 @@ def _plot_summaries(axes: Axes, rows: DataFrame, look: Look) -> Axes:
     for summary, dash in DASHES.items():
         mine = rows[rows["summary"].eq(summary)]
         if mine["reference"].notna().all():
-            plot_reference(axes, mine)
+            draw.plot_reference(axes, mine)
         else:
-            plot_line(axes, mine, replace(look, dash=dash))
-    return plot_estimates(axes, rows[rows["summary"].eq("mean")], look)
+            draw.plot_line(axes, mine, replace(look, dash=dash))
+    return draw.plot_estimates(axes, rows[rows["summary"].eq("mean")], look)
 
 
 def pick_gradients(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the mean and the median of one gradient of unscaled scores."""
-    return pick_two(
-        gaussian_panel(measurements),
-        ("jacobian_frobenius", "mean", "none"),
-        ("jacobian_frobenius", "median", "none"),
-    )
+    rows = panel_of(measurements, quantity="jacobian_frobenius", divisor="none")
+    return pick_two(rows, "summary", "mean", "median")
 
 
 def build_gradient_ratio(measurements: DataFrame, _: DataFrame) -> Figure | None:
@@ -124,23 +114,23 @@ def build_gradient_ratio(measurements: DataFrame, _: DataFrame) -> Figure | None
     if n_keys is None:
         return None
     rows = rows[rows["n_keys"].eq(n_keys)]
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
-    axes = plot_gradient_ratio(figure.subplots(), rows)
+    figure, (axes,) = draw.panels(1, 1, 3.55)
+    plot_gradient_ratio(axes, rows)
     axes.set_title(f"$n = {n_keys}$")
-    powers_of_two(axes, rows["d_k"], columns=1)
+    draw.powers_of_two(axes, rows["d_k"], columns=1)
     looks = {
-        name: replace(look, symbol=f"${symbol_of(name)}$")
+        name: replace(look, symbol=f"${draw.symbol_of(name)}$")
         for name, look in GRADIENT_LOOKS.items()
     }
-    legend_above(figure, keys_of(looks, rows["quantity"], line=True))
+    draw.legend_above(figure, draw.keys_of(looks, rows["quantity"], line=True))
     return figure
 
 
 def plot_gradient_ratio(axes: Axes, table: DataFrame) -> Axes:
     """Draw ratios of mean gradients of one n against d_k."""
-    level(axes, 1.0)
-    plot_series(axes, table, "quantity", GRADIENT_LOOKS, plot_line, plot_estimates)
-    logarithmic(axes)
+    draw.level(axes, 1.0)
+    draw.plot_series(axes, table, "quantity", GRADIENT_LOOKS)
+    draw.logarithmic(axes)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$\mathrm{E}\,(c=1)\;/\;\mathrm{E}\,(c=\sqrt{d_k})$")
     return axes
@@ -148,11 +138,8 @@ def plot_gradient_ratio(axes: Axes, table: DataFrame) -> Axes:
 
 def pick_gradient_ratios(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the ratios of two gradients."""
-    return pick_two(
-        gaussian_panel(measurements),
-        ("jacobian_trace", "mean", "none/sqrt"),
-        ("gradient_query", "mean", "none/sqrt"),
-    )
+    rows = panel_of(measurements, summary="mean", divisor="none/sqrt")
+    return pick_two(rows, "quantity", "jacobian_trace", "gradient_query")
 
 
 GRADIENTS = FigureSpec(

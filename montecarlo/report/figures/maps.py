@@ -10,22 +10,17 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import entropy_cells, saturation_cells
-from montecarlo.report.figures.captions.picking import pick_ends
-from montecarlo.report.figures.drawing.palette import (
-    DIVISOR_LOOKS,
-    INK,
-    LIGHT_PAGE,
-    SHADES,
+from montecarlo.report.content.tables.topics import N_KEYS
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, PAGE, SHADES
+from montecarlo.report.figures.specs import (
+    MOST_D_K,
+    Fact,
+    FigureSpec,
+    at_nearest,
+    message,
+    pair,
 )
-from montecarlo.report.figures.drawing.panels import (
-    MOST_TICKS,
-    legend_above,
-    limit_key,
-    panels,
-    plot_limit,
-)
-from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 
 #: Inches of a row of cells, and of what stands above and below the rows of a panel.
 ROW, AROUND = 0.33, 0.45
@@ -62,13 +57,24 @@ def pick_entropies(measurements: DataFrame, _: DataFrame) -> Fact | None:
     return pick_ends(entropy_cells(measurements))
 
 
+def pick_ends(cells: DataFrame) -> Fact | None:
+    """Pick the ends of an unscaled line of a map, in percent as it shows them."""
+    cells = cells[cells["divisor"].eq("none") & cells["d_k"].le(MOST_D_K)]
+    line = at_nearest(cells, "n_keys", N_KEYS).sort_values("d_k")
+    if line.empty:
+        return None
+    line = draw.rescale(line, lambda part: 100.0 * part)
+    n, low, high = line["n_keys"].iloc[0], line["d_k"].min(), line["d_k"].max()
+    return pair(line, line.iloc[-1:], n=n, low=low, d_k=high)
+
+
 def _build_maps(cells: DataFrame, symbol: str) -> Figure | None:
     """Build the map of unscaled rows above that of scaled ones."""
     divisors = [d for d in ("none", "sqrt") if cells["divisor"].eq(d).any()]
     if not divisors:
         return None
     height = ROW * cells["n_keys"].nunique() + AROUND
-    figure, axes = panels(len(divisors), 1, height)
+    figure, axes = draw.panels(len(divisors), 1, height)
     for one, divisor in zip(axes, divisors, strict=True):
         mine = cells[cells["divisor"].eq(divisor)]
         plot_saturation(one, mine, limit=divisor == "none")
@@ -78,9 +84,9 @@ def _build_maps(cells: DataFrame, symbol: str) -> Figure | None:
         one.tick_params(labelbottom=False)
     axes[-1].set_xlabel("$d_k$")
     levels = np.linspace(0.0, 100.0, len(SHADES) + 1)
-    shade_bar(figure, axes, levels, (0, 50, 100), 30).set_label(symbol)
+    draw.shade_bar(figure, axes, levels, (0, 50, 100), 30).set_label(symbol)
     if "none" in divisors:
-        legend_above(figure, [limit_key(r"$d_k = 2\,\ln n$")])
+        draw.legend_above(figure, [draw.limit_key(r"$d_k = 2\,\ln n$")])
     return figure
 
 
@@ -99,8 +105,8 @@ def plot_saturation(axes: Axes, table: DataFrame, *, limit: bool) -> Axes:
     table = table.sort_values(["n_keys", "d_k"])
     value = table["estimate"].to_numpy()
     shade = np.minimum((value * len(SHADES)).astype(int), len(SHADES) - 1)
-    corners = rectangles(*_cell_ends(table["d_k"]), *_cell_ends(table["n_keys"]))
-    plot_cells(axes, corners, shade, 0.8)
+    corners = draw.rectangles(*_cell_ends(table["d_k"]), *_cell_ends(table["n_keys"]))
+    draw.plot_cells(axes, corners, shade, 0.8)
     _set_scales(axes, table, corners)
     if limit:
         _draw_limit(axes)
@@ -112,7 +118,7 @@ def plot_saturation(axes: Axes, table: DataFrame, *, limit: bool) -> Axes:
             d_k,
             n_keys,
             label,
-            color=INK if number < MIDDLE else LIGHT_PAGE,
+            color=INK if number < MIDDLE else PAGE,
             fontsize=NUMBER_SIZE,
             ha="center",
             va="center_baseline",
@@ -129,7 +135,7 @@ def plot_saturation(axes: Axes, table: DataFrame, *, limit: bool) -> Axes:
 def _set_scales(axes: Axes, table: DataFrame, corners: NDArray[np.float64]) -> None:
     """Make both axes logarithmic, with labels at what was measured."""
     d_ks = sorted(set(table["d_k"]))
-    step = -(-len(d_ks) // MOST_TICKS[1])
+    step = -(-len(d_ks) // draw.MOST_TICKS[1])
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     for axis, ticks in (
@@ -147,8 +153,8 @@ def _draw_limit(axes: Axes) -> None:
     """Draw d_k = 2 ln n, on a ground of its own that tells it from every shade."""
     low, high = axes.get_ylim()
     n = np.geomspace(max(low, LEAST_KEYS), high, LINE_POINTS)
-    axes.plot(2.0 * np.log(n), n, color=LIGHT_PAGE, linewidth=3.0, zorder=1.6)
-    plot_limit(axes, 2.0 * np.log(n), n)
+    axes.plot(2.0 * np.log(n), n, color=PAGE, linewidth=3.0, zorder=1.6)
+    draw.plot_limit(axes, 2.0 * np.log(n), n)
 
 
 def percent(part: float) -> str:

@@ -1,4 +1,4 @@
-"""The size of scores: their variance against d_k, the largest of a row against n."""
+"""The size of scores: their variance, their distribution, the largest of a row."""
 
 from dataclasses import replace
 
@@ -16,51 +16,109 @@ from montecarlo.report.content.tables.rows import (
     plain_rows,
     with_interval,
 )
-from montecarlo.report.content.tables.topics import N_KEYS
-from montecarlo.report.figures.captions.picking import (
+from montecarlo.report.content.tables.topics import N_KEYS, audit_table
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.palette import (
+    BLUE,
+    DISTRIBUTION_LOOKS,
+    DIVISOR_LOOKS,
+    GREEN,
+    INK,
+    MUTED,
+    PURPLE,
+    Dash,
+    Look,
+    keep_looks,
+    resize,
+)
+from montecarlo.report.figures.specs import (
+    MOST_D_K,
+    Fact,
+    FigureSpec,
     at_nearest,
-    gaussian_pairs,
+    message,
     pair,
     pick_two,
 )
-from montecarlo.report.figures.drawing.palette import (
-    DISTRIBUTION_LOOKS,
-    DIVISOR_LOOKS,
-    MUTED,
-    keep_looks,
-)
-from montecarlo.report.figures.drawing.panels import (
-    WIDTH,
-    key_of,
-    keys_of,
-    legend_above,
-    legend_below,
-    level,
-    limit_key,
-    logarithmic,
-    plot_estimates,
-    plot_limit,
-    plot_reference,
-    powers_of_two,
-    rescale,
-)
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.study.table import SCORE_DISTRIBUTION
 from montecarlo.theory.references import reference
+
+# --- Initialisations: the variance they give entries and scaled scores --------------
+
+ENTRY_LOOK = Look(INK, "o", symbol=r"$\mathrm{Var}(q_m)$", filled=False)
+SCORE_LOOK = Look(BLUE, "s", symbol=r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})$")
+#: Inches of a line.
+LINE = 0.24
+
+
+def build_audit(measurements: DataFrame, _: DataFrame) -> Figure | None:
+    """Build one line for each initialisation, lettered as in the table."""
+    entries, scores = audit_table(measurements)
+    if entries.empty:
+        return None
+    figure, (axes,) = draw.panels(1, 1, LINE * len(entries) + 0.85)
+    for table, look in ((entries, ENTRY_LOOK), (scores, SCORE_LOOK)):
+        axes.errorbar(
+            table["estimate"],
+            range(len(table)),
+            xerr=draw.bars(table["estimate"], table["ci_low"], table["ci_high"]),
+            linestyle="none",
+            **look.mark,
+        )
+    axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(entries)), draw.letters(len(entries)))
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="x")
+    axes.set_xlabel(r"$\mathrm{Var}$")
+    draw.legend_above(figure, [draw.key_of(ENTRY_LOOK), draw.key_of(SCORE_LOOK)])
+    return figure
+
+
+def pick_initial_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the smallest and the largest variance of scaled scores."""
+    scores = audit_table(measurements)[1]
+    return None if scores.empty else pair(scores, scores.iloc[-1:])
+
+
+AUDIT = FigureSpec(
+    "audit",
+    build_audit,
+    "variances that initialisations give",
+    section="premise",
+    caption=message(
+        "Variance of the entries of $Q$ (rings) and of the scores divided by "
+        r"$\sqrt{d_k}$ (squares) after each initialisation, on a logarithmic axis, "
+        r"with pointwise $95\,\%%$ intervals. Vertical line: the variance $1$ that the "
+        "texts assume. Lines:"
+    ),
+    alternative=message(
+        "The variance of the scaled scores after initialisation lies between %(first)s "
+        "and %(second)s."
+    ),
+    named=("scaled_score_variance_least", "scaled_score_variance_most"),
+    fact=pick_initial_variances,
+)
+
+# --- The variance against d_k -------------------------------------------------------
 
 #: Distributions stand beside each other, this factor of d_k apart.
 APART = 1.085
-#: Numbers of keys that the lines against n are drawn through, at most.
-LINE_POINTS = 25
-#: Smaller than elsewhere, or intervals would hide behind them.
-LARGEST_LOOK = replace(DIVISOR_LOOKS["sqrt"], size=4.0)
+
+
+def same_distribution(
+    measurements: DataFrame, quantity: str, **values: str
+) -> DataFrame:
+    """Return what has an interval, of q and k of one distribution that has a look."""
+    rows = plain_rows(measurements, quantity=quantity, **values)
+    rows = with_interval(rows[rows["distribution_q"].eq(rows["distribution_k"])])
+    return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
 
 
 def variance_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
-    """Return the variances of scores that are drawn, of q and k of one distribution."""
-    rows = plain_rows(measurements, quantity="score_variance", summary="value")
-    rows = with_interval(rows[rows["distribution_q"].eq(rows["distribution_k"])])
-    return rows[rows["distribution_q"].isin(DISTRIBUTION_LOOKS)]
+    """Return the variances of scores that are drawn."""
+    return same_distribution(measurements, "score_variance", summary="value")
 
 
 def build_variance(measurements: DataFrame, curves: DataFrame) -> Figure | None:
@@ -68,16 +126,21 @@ def build_variance(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     rows = variance_rows(measurements, curves)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
-    figure = Figure(figsize=(WIDTH, 6.0), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.4, 1.0))
+    figure, (above, below) = draw.panels(
+        2, 1, 2.825, sharex=True, height_ratios=(2.4, 1.0)
+    )
     plot_variance(above, rows)
     plot_relative_variance(below, rows)
-    powers_of_two(below, rows["d_k"], columns=1)
+    draw.powers_of_two(below, rows["d_k"], columns=1)
     above.tick_params(labelbottom=False)
-    legend_above(figure, keys_of(DIVISOR_LOOKS, rows["divisor"]))
-    distributions = keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
-    legend_below(figure, distributions, columnspacing=1.0, handlelength=1.0)
+    draw.legend_above(figure, draw.keys_of(DIVISOR_LOOKS, rows["divisor"]))
+    _name_distributions(figure, rows)
     return figure
+
+
+def _name_distributions(figure: Figure, rows: DataFrame) -> None:
+    keys = draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
+    draw.legend_below(figure, keys, columnspacing=1.0, handlelength=1.0)
 
 
 def plot_variance(axes: Axes, table: DataFrame) -> Axes:
@@ -90,19 +153,16 @@ def plot_variance(axes: Axes, table: DataFrame) -> Axes:
         rows = table[table["divisor"].eq(divisor)]
         gaussian = gaussian_rows(rows)
         others = rows.drop(gaussian.index)
-        plot_reference(axes, gaussian)
-        plot_estimates(axes, gaussian, look)
+        draw.plot_reference(axes, gaussian)
+        draw.plot_estimates(axes, gaussian, look)
         axes.plot(
             others["d_k"],
             others["estimate"],
-            color=look.colour,
-            marker="o",
-            markersize=10.0,
-            markerfacecolor="none",
             markeredgewidth=0.8,
             linestyle="none",
+            **Look(look.colour, "o", filled=False, size=10.0).mark,
         )
-    logarithmic(axes)
+    draw.logarithmic(axes)
     axes.set_ylabel(r"$\mathrm{Var}(q\cdot k\,/\,c)$")
     return axes
 
@@ -116,8 +176,8 @@ def plot_relative_variance(axes: Axes, table: DataFrame) -> Axes:
     looks = keep_looks(DISTRIBUTION_LOOKS, raw["distribution_q"])
     for place, (distribution, look) in enumerate(looks.items()):
         rows = _over_reference(raw[raw["distribution_q"].eq(distribution)])
-        plot_estimates(axes, rows.assign(d_k=rows["d_k"] * APART**place), look)
-    level(axes, 1.0)
+        draw.plot_estimates(axes, rows.assign(d_k=rows["d_k"] * APART**place), look)
+    draw.level(axes, 1.0)
     axes.set_xlabel("$d_k$")
     axes.set_ylabel(r"$\mathrm{Var}(q\cdot k)\,/\,d_k$")
     axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
@@ -126,79 +186,14 @@ def plot_relative_variance(axes: Axes, table: DataFrame) -> Axes:
 
 
 def _over_reference(rows: DataFrame) -> DataFrame:
-    return rescale(rows, lambda value: value / rows["reference"])
+    return draw.rescale(rows, lambda value: value / rows["reference"])
 
 
 def pick_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the variances of Gaussian scores under two divisors."""
-    rows = gaussian_pairs(measurements)
-    return pick_two(
-        rows, ("score_variance", "value", "none"), ("score_variance", "value", "sqrt")
-    )
-
-
-def build_largest_score(measurements: DataFrame, _: DataFrame) -> Figure | None:
-    """Build the mean largest scaled score against n, and below it over its exact value.
-
-    Between the measured n the exact value comes from theory, as in the table.
-    """
-    rows = largest_scores(measurements)
-    if rows.empty:
-        return None
-    figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.7, 1.0))
-    plot_largest_score(above, rows)
-    plot_relative_largest_score(below, rows)
-    above.set_title(f"$d_k = {rows['d_k'].iloc[0]}$")
-    powers_of_two(below, rows["n_keys"], columns=1)
-    above.tick_params(labelbottom=False)
-    legend_above(figure, [key_of(LARGEST_LOOK), limit_key(r"$\sqrt{2\,\ln n}$")])
-    return figure
-
-
-def plot_largest_score(axes: Axes, table: DataFrame) -> Axes:
-    """Draw mean largest scaled scores against n, their exact values, sqrt(2 ln n)."""
-    n, exact = _exact_line(table)
-    axes.plot(n, exact, color=MUTED, linewidth=1.1, zorder=1.6)
-    plot_limit(axes, n, np.sqrt(2.0 * np.log(n)))
-    plot_estimates(axes, table, LARGEST_LOOK, "n_keys")
-    axes.set_ylim(bottom=0.0)
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.set_ylabel(r"$\mathrm{E}\,s_{\max}$")
-    return axes
-
-
-def plot_relative_largest_score(axes: Axes, table: DataFrame) -> Axes:
-    """Draw estimates and sqrt(2 ln n) over the exact value, where both can be told."""
-    n, exact = _exact_line(table)
-    plot_limit(axes, n, np.sqrt(2.0 * np.log(n)) / exact)
-    plot_estimates(axes, _over_reference(table), LARGEST_LOOK, "n_keys")
-    level(axes, 1.0)
-    axes.set_xlabel("$n$")
-    axes.set_ylabel(r"$\mathrm{E}\,s_{\max}\,/\,\mathrm{E}^{\ast}$")
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    return axes
-
-
-def _exact_line(table: DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers of keys between those of a table, and exact values there."""
-    d_k, sizes = int(table["d_k"].iloc[0]), table["n_keys"]
-    n = np.unique(np.geomspace(sizes.min(), sizes.max(), LINE_POINTS).round())
-    points = [parse_point("gaussian", "gaussian", d_k, int(size)) for size in n]
-    found = [reference("score_max", one, "sqrt", "mean") for one in points]
-    return n, np.array([np.nan if one is None else one.value for one in found])
-
-
-def pick_largest_score(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the largest score and the asymptotic formula for it at one n."""
-    row = at_nearest(largest_scores(measurements), "n_keys", N_KEYS)
-    if row.empty:
-        return None
-    n = row["n_keys"].iloc[0]
-    formula = row.assign(estimate=np.sqrt(2.0 * np.log(n)))
-    fact = pair(row, formula, n=n, d_k=row["d_k"].iloc[0])
-    # a formula has no error
-    return {name: one for name, one in fact.items() if name != "second_error"}
+    rows = gaussian_rows(measurements, quantity="score_variance", summary="value")
+    rows = rows[rows["d_k"].le(MOST_D_K) & rows["n_keys"].isna()]
+    return pick_two(rows, "divisor", "none", "sqrt")
 
 
 VARIANCE = FigureSpec(
@@ -221,6 +216,170 @@ VARIANCE = FigureSpec(
     fact=pick_variances,
     series={"divisors": variance_rows, "distributions": variance_rows},
 )
+
+# --- The distribution of the scaled score against the normal one --------------------
+
+#: Colour and dash of the exact curves, by d_k.
+CURVES: dict[int, tuple[str, Dash]] = {
+    1: (INK, "-"),
+    4: (GREEN, (0, (5, 1.6))),
+    16: (PURPLE, (0, (5, 1.6, 1.2, 1.6))),
+    64: (BLUE, (0, (1.4, 1.2))),
+}
+
+
+def gap_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
+    """Return the gaps from the normal distribution that are drawn."""
+    return same_distribution(measurements, "score_distribution_gap")
+
+
+def build_score_distribution(
+    measurements: DataFrame, curves: DataFrame
+) -> Figure | None:
+    """Build distribution functions less the normal one, and gaps against d_k."""
+    rows = gap_rows(measurements, curves)
+    if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
+        return None
+    figure, (left, right) = draw.panels(1, 2, 2.9)
+    _plot_curves(left, curves[curves["curve"].eq(SCORE_DISTRIBUTION)])
+    _plot_gaps(right, rows)
+    draw.powers_of_two(right, rows["d_k"], columns=2)
+    lines = [
+        draw.line_key(dash, f"$d_k = {d_k}$", colour)
+        for d_k, (colour, dash) in CURVES.items()
+    ]
+    draw.legend_above(figure, lines)
+    _name_distributions(figure, rows)
+    return figure
+
+
+def _plot_curves(axes: Axes, table: DataFrame) -> None:
+    """Draw exact distribution functions less the normal one, for Gaussian entries."""
+    draw.level(axes, 0.0)
+    for d_k, (colour, dash) in CURVES.items():
+        rows = table[table["d_k"].eq(d_k)]
+        axes.plot(
+            rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.4
+        )
+    draw.in_percent(axes)
+    axes.set_xlabel("$x$")
+    axes.set_ylabel(r"$F(x) - \Phi(x)\;/\;\%$")
+    axes.set_xticks((-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
+
+
+def _plot_gaps(axes: Axes, table: DataFrame) -> None:
+    """Draw the size of the measured gap at one place against d_k."""
+    draw.level(axes, 0.0)
+    looks = resize(DISTRIBUTION_LOOKS, draw.MARK)
+    parts = (draw.plot_reference, draw.plot_estimates)
+    draw.plot_series(axes, table, "distribution_q", looks, *parts)
+    draw.in_percent(axes)
+    axes.set_xlabel("$d_k$")
+    axes.set_ylabel(r"$F(x^{\ast}) - \Phi(x^{\ast})\;/\;\%$")
+
+
+def pick_gaps(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the gap from the normal distribution at the ends of the grid."""
+    rows = gaussian_rows(measurements, quantity="score_distribution_gap")
+    rows = with_interval(rows[rows["d_k"].le(MOST_D_K)]).sort_values("d_k")
+    if rows["d_k"].nunique() < 2:
+        return None
+    return pair(rows, rows.iloc[-1:], low=rows["d_k"].min(), d_k=rows["d_k"].max())
+
+
+SCORE_DISTRIBUTION_FIGURE = FigureSpec(
+    "score-distribution",
+    build_score_distribution,
+    "distribution of the scaled score against the normal distribution",
+    section="variance",
+    caption=message(
+        "Left: the exact distribution function $F$ of a score divided by "
+        r"$\sqrt{d_k}$, less that of $\mathcal{N}(0, 1)$, for Gaussian entries and "
+        r"four $d_k$. Right: the same difference at one point $x^{\ast}$ against "
+        r"$d_k$, for several distributions of the entries, with pointwise $95\,\%%$ "
+        "intervals; grey line: exact theory for Gaussian entries."
+    ),
+    alternative=message(
+        "The distribution function of a scaled score lies %(first)s above the normal "
+        "one at d_k = %(low)s and %(second)s at d_k = %(d_k)s."
+    ),
+    named=("distribution_gap_at_least_d_k", "distribution_gap_at_d_k"),
+    fact=pick_gaps,
+    series={"distributions": gap_rows},
+)
+
+# --- The largest score of a row against n -------------------------------------------
+
+#: Numbers of keys that the lines against n are drawn through, at most.
+LINE_POINTS = 25
+#: Smaller than elsewhere, or intervals would hide behind them.
+LARGEST_LOOK = replace(DIVISOR_LOOKS["sqrt"], size=4.0)
+
+
+def build_largest_score(measurements: DataFrame, _: DataFrame) -> Figure | None:
+    """Build the mean largest scaled score against n, and below it over its exact value.
+
+    Between the measured n the exact value comes from theory, as in the table.
+    """
+    rows = largest_scores(measurements)
+    if rows.empty:
+        return None
+    figure, (above, below) = draw.panels(
+        2, 1, 2.125, sharex=True, height_ratios=(1.7, 1.0)
+    )
+    plot_largest_score(above, rows)
+    plot_relative_largest_score(below, rows)
+    above.set_title(f"$d_k = {rows['d_k'].iloc[0]}$")
+    draw.powers_of_two(below, rows["n_keys"], columns=1)
+    above.tick_params(labelbottom=False)
+    keys = [draw.key_of(LARGEST_LOOK), draw.limit_key(r"$\sqrt{2\,\ln n}$")]
+    draw.legend_above(figure, keys)
+    return figure
+
+
+def plot_largest_score(axes: Axes, table: DataFrame) -> Axes:
+    """Draw mean largest scaled scores against n, their exact values, sqrt(2 ln n)."""
+    n, exact = _exact_line(table)
+    axes.plot(n, exact, color=MUTED, linewidth=1.1, zorder=1.6)
+    draw.plot_limit(axes, n, np.sqrt(2.0 * np.log(n)))
+    draw.plot_estimates(axes, table, LARGEST_LOOK, "n_keys")
+    axes.set_ylim(bottom=0.0)
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axes.set_ylabel(r"$\mathrm{E}\,s_{\max}$")
+    return axes
+
+
+def plot_relative_largest_score(axes: Axes, table: DataFrame) -> Axes:
+    """Draw estimates and sqrt(2 ln n) over the exact value, where both can be told."""
+    n, exact = _exact_line(table)
+    draw.plot_limit(axes, n, np.sqrt(2.0 * np.log(n)) / exact)
+    draw.plot_estimates(axes, _over_reference(table), LARGEST_LOOK, "n_keys")
+    draw.level(axes, 1.0)
+    axes.set_xlabel("$n$")
+    axes.set_ylabel(r"$\mathrm{E}\,s_{\max}\,/\,\mathrm{E}^{\ast}$")
+    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    return axes
+
+
+def _exact_line(table: DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return numbers of keys between those of a table, and exact values there."""
+    d_k, sizes = int(table["d_k"].iloc[0]), table["n_keys"]
+    n = np.unique(np.geomspace(sizes.min(), sizes.max(), LINE_POINTS).round())
+    points = [parse_point("gaussian", "gaussian", d_k, int(size)) for size in n]
+    found = [reference("score_max", one, "sqrt", "mean") for one in points]
+    return n, np.array([np.nan if one is None else one.value for one in found])
+
+
+def pick_largest_score(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the largest score and the asymptotic formula for it, without error."""
+    row = at_nearest(largest_scores(measurements), "n_keys", N_KEYS)
+    if row.empty:
+        return None
+    n = row["n_keys"].iloc[0]
+    formula = row.assign(estimate=np.sqrt(2.0 * np.log(n)), std_error=np.nan)
+    return pair(row, formula, n=n, d_k=row["d_k"].iloc[0])
+
+
 LARGEST_SCORE = FigureSpec(
     "largest-score",
     build_largest_score,

@@ -14,9 +14,10 @@ from pandas import DataFrame, Series, isna
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.errors import InputError, show
-from montecarlo.names import look_up, require_text
-from montecarlo.report.figures.drawing.palette import (
+from montecarlo.errors import InputError
+from montecarlo.names import look_up, require_text, show
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.palette import (
     BLUE,
     GREEN,
     INK,
@@ -26,16 +27,6 @@ from montecarlo.report.figures.drawing.palette import (
     SIGNS,
     VERMILLION,
     Look,
-)
-from montecarlo.report.figures.drawing.panels import (
-    house_style,
-    key_of,
-    line_key,
-    logarithmic,
-    panels_for,
-    plot_estimates,
-    powers_of_two,
-    symbol_of,
 )
 from montecarlo.study.measured import plain_words, summary_words
 
@@ -121,13 +112,13 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     looks = dict(_looks(table, names[:1]))
     parts = list(table.groupby(["quantity", "summary"], sort=False))
     columns = min(2, len(parts))
-    with house_style("sweep"):
-        drawn, axes = panels_for(len(parts), columns, 2.7, Picture)
+    with draw.house_style():
+        drawn, axes = draw.panels_for(len(parts), columns, 2.7, Picture)
         for one, ((quantity, summary), rows) in zip(axes, parts, strict=True):
             _plot(one, rows, x, looks)
             title = _title(str(quantity), str(summary))
             one.set_title(fill(title, TITLE_WIDTH // columns), fontsize="small")
-            one.set_ylabel(f"${symbol_of(str(quantity))}$")
+            one.set_ylabel(f"${draw.symbol_of(str(quantity))}$")
             one.set_xlabel(LABELS[x])
         keys = list(_keys(frame, looks, named=bool(names)))
         if keys:
@@ -149,13 +140,13 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
         axes.plot(
             series[x], series["reference"].astype(float), color=MUTED, linewidth=1.0
         )
-        plot_estimates(axes, series, look, x)
+        draw.plot_estimates(axes, series, look, x)
     sizes = rows[x].dropna().astype(float)
     if sizes.max() >= WIDE * sizes.min():
-        powers_of_two(axes, sizes, 2)
+        draw.powers_of_two(axes, sizes, 2)
     values = rows["estimate"].astype(float)
     if values.min() > 0.0 and values.max() >= TALL * values.min():
-        logarithmic(axes)
+        draw.logarithmic(axes)
     else:
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
 
@@ -193,11 +184,11 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
 
 def _keys(frame: DataFrame, looks: dict[str, Look], *, named: bool) -> Iterator[Line2D]:
     for label, look in looks.items() if named else ():
-        key = key_of(look)
+        key = draw.key_of(look)
         key.set_label(label)
         yield key
     if frame["reference"].notna().any():
-        yield line_key("-", "exact", MUTED)
+        yield draw.line_key("-", "exact", MUTED)
 
 
 def _title(quantity: str, summary: str) -> str:

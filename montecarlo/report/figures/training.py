@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,16 +17,9 @@ from montecarlo.report.content.training_curves import (
     START_CURVE,
     STEPS_CURVE,
 )
-from montecarlo.report.figures.drawing.palette import ARM_LOOKS, Look, resize
-from montecarlo.report.figures.drawing.panels import (
-    keys_of,
-    legend_above,
-    level,
-    logarithmic,
-    panels,
-    plot_series,
-)
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.palette import ARM_LOOKS, Look, resize
+from montecarlo.report.figures.specs import Fact, FigureSpec, message, pick_two
 
 #: Lines of panels, from above.
 OPTIMISERS = tuple(RATES)
@@ -67,22 +61,25 @@ def build_losses(measurements: DataFrame, curves: DataFrame) -> Figure | None:
 
 
 def _plot_losses(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
-    level(axes, float(budget["estimate"].iloc[0]))
-    plot_series(axes, table, "arm", LOOKS, _plot_loss)
-    logarithmic(axes, LEAST_LOSS, MOST_LOSS)
+    draw.level(axes, float(budget["estimate"].iloc[0]))
+    draw.plot_series(axes, table, "arm", LOOKS, _plot_loss)
+    draw.logarithmic(axes, LEAST_LOSS, MOST_LOSS)
     axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
 
 
 def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
     """Draw the median, and the band between the outer tenths."""
-    wide = rows.pivot_table(
-        index="x", columns="outcome", values="estimate", dropna=False
-    )
-    axes.fill_between(
-        wide.index, wide["q10"], wide["q90"], color=look.colour, alpha=0.2, linewidth=0
-    )
+    wide = _by_outcome(rows)
+    draw.plot_band(axes, wide, look)
     axes.plot(wide["median"], markevery=MARK_EVERY, linestyle=look.dash, **look.mark)
     return axes
+
+
+def _by_outcome(rows: DataFrame) -> DataFrame:
+    """Return estimates against x, a column for each outcome, such as a quantile."""
+    return rows.pivot_table(
+        index="x", columns="outcome", values="estimate", dropna=False
+    )
 
 
 def build_rates(measurements: DataFrame, curves: DataFrame) -> Figure | None:
@@ -107,7 +104,9 @@ def _plot_starts(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
     for size, d_k in zip(SIZES, sorted(set(table["d_k"])), strict=False):
         mine = table[table["d_k"].eq(d_k)]
         _plot_steps(axes, mine, float(budget["x"].iloc[0]), resize(LOOKS, size))
-    plot_series(axes, table[table["outcome"].eq("median")], "arm", LOOKS, _join_sizes)
+    draw.plot_series(
+        axes, table[table["outcome"].eq("median")], "arm", LOOKS, _join_sizes
+    )
 
 
 def _join_sizes(axes: Axes, rows: DataFrame, look: Look) -> Axes:
@@ -120,12 +119,10 @@ def _plot_steps(
     axes: Axes, table: DataFrame, budget: float, looks: dict[str, Look]
 ) -> None:
     """Draw median steps with their intervals; what is beyond the budget in its lane."""
-    level(axes, budget)
+    draw.level(axes, budget)
     for lane, (arm, look) in enumerate(looks.items(), start=1):
         rows = table[table["arm"].eq(arm)]
-        wide = rows.pivot_table(
-            index="x", columns="outcome", values="estimate", dropna=False
-        ).reindex(columns=["median", "low", "high"])
+        wide = _by_outcome(rows).reindex(columns=["median", "low", "high"])
         never = wide.index[wide["median"].isna()]
         axes.plot(
             never,
@@ -135,11 +132,11 @@ def _plot_steps(
             **replace(look, size=0.7 * look.size).mark,
         )
         median = wide["median"]
-        ends = median - wide["low"].fillna(median), wide["high"].fillna(budget) - median
+        low, high = wide["low"].fillna(median), wide["high"].fillna(budget)
         axes.errorbar(
             wide.index,
             median,
-            [end.clip(lower=0.0).fillna(0.0) for end in ends],
+            np.nan_to_num(draw.bars(median, low, high)),
             linestyle=look.dash,
             linewidth=1.1,
             elinewidth=1.0,
@@ -177,7 +174,7 @@ def _build(  # noqa: PLR0913 - what, in which panels, on which axes
         return None
     lines = len(optimisers) if sizes else 1
     columns = len(sizes) or len(optimisers)
-    figure, axes = panels(lines, columns, 2.4 if sizes else 3.0)
+    figure, axes = draw.panels(lines, columns, 2.4 if sizes else 3.0)
     for number, one in enumerate(axes):
         line, column = divmod(number, columns)
         mine = rows[rows["optimiser"].eq(optimisers[line if sizes else column])]
@@ -195,46 +192,33 @@ def _build(  # noqa: PLR0913 - what, in which panels, on which axes
     low, high = zip(*(one.get_ylim() for one in axes), strict=True)
     for one in axes:
         one.set_ylim(min(low), max(high))
-    legend_above(figure, keys_of(ARM_LOOKS, rows["arm"], line=True))
+    draw.legend_above(figure, draw.keys_of(ARM_LOOKS, rows["arm"], line=True))
     return figure
 
 
 def pick_losses(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the median losses at the end of two arms, with plain gradient descent."""
-    rows = loss_rows(measurements, curves)
-    rows = _at_largest(rows[rows["outcome"].eq("median")])
-    return _pick_two(rows[rows["x"].eq(rows["x"].max())])
+    rows = _of_descent(loss_rows(measurements, curves))
+    return pick_two(rows[rows["x"].eq(rows["x"].max())], "arm", "none", "sqrt")
 
 
 def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick at how many rates more than half of the seeds learn."""
-    rows = _at_largest(curves[curves["curve"].eq(SHARE_CURVE)])
-    learned = rows.assign(estimate=rows["estimate"].gt(HALF).astype(float))
-    return _pick_two(learned.groupby(["arm", "d_k"])["estimate"].sum().reset_index())
+    rows = curves[curves["curve"].eq(SHARE_CURVE) & curves["optimiser"].eq("sgd")]
+    learned = rows.assign(estimate=rows["estimate"].gt(HALF))
+    counts = learned.groupby(["arm", "d_k"])["estimate"].transform("sum")
+    return pick_two(rows.assign(estimate=counts), "arm", "none", "sqrt")
 
 
 def pick_starts(measurements: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the first gradients of two arms."""
-    rows = start_rows(measurements, curves)
-    rows = _at_largest(rows[rows["outcome"].eq("median")])
-    return _pick_two(rows.assign(estimate=rows["x"]))
+    rows = _of_descent(start_rows(measurements, curves))
+    return pick_two(rows.assign(estimate=rows["x"]), "arm", "none", "sqrt")
 
 
-def _at_largest(rows: DataFrame) -> DataFrame:
-    """Return what plain gradient descent gives at the largest d_k."""
-    return rows[rows["optimiser"].eq("sgd") & rows["d_k"].eq(rows["d_k"].max())]
-
-
-def _pick_two(rows: DataFrame) -> Fact | None:
-    """Pick the estimates unscaled and divided by the root."""
-    found = rows.set_index("arm")["estimate"]
-    if not {"none", "sqrt"} <= set(found.index):
-        return None
-    return {
-        "first": float(found["none"]),
-        "second": float(found["sqrt"]),
-        "d_k": float(rows["d_k"].iloc[0]),
-    }
+def _of_descent(rows: DataFrame) -> DataFrame:
+    """Return the medians of plain gradient descent."""
+    return rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
 
 
 TRAINING_LOSS = FigureSpec(

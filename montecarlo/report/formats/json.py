@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.captions.facts import name_numbers
+from montecarlo.report.figures.captions import name_numbers
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OwnWords, Shown
 from montecarlo.report.render.contents import Contents, File

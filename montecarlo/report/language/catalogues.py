@@ -1,28 +1,30 @@
-"""Languages: which there are, their catalogues, and how they write numbers.
+"""Languages: which there are, their catalogues, how they write numbers, the templates.
 
-English is the source.  A message that a catalogue lacks, or holds as fuzzy, is an
-error: a page never falls back to English in silence.
+English is the source.  A message that a catalogue lacks, or holds as fuzzy or broken,
+appears in English and marked as such; ``make translations`` names it and fails.
 """
 
 import io
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from babel import Locale
-from babel.messages.catalog import Catalog
+from babel.messages.catalog import Message
 from babel.messages.pofile import PoFileError, read_po
 from markupsafe import Markup
 
 from montecarlo.errors import InputError
 from montecarlo.report.language.numbers import CLOSE_PERCENT, NumberFormat
-from montecarlo.report.language.templates import template_folder
+
+_PACKAGE = Path(__file__).parents[2]
 
 
 class LanguageError(InputError):
-    """A language catalogue that cannot be used; one line."""
+    """A language catalogue that cannot be read; one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +43,36 @@ class Language:
         return NumberFormat(Locale.parse(self.code))
 
     def translate(self, message: str) -> str:
-        """Return a message in this language.
+        """Return a message in this language, or in English where it is lacking."""
+        return self.messages.get(message, message)
 
-        Raises
-        ------
-        LanguageError
-            If the catalogue lacks it.
+    def markup(self, message: str) -> Markup:
+        """Return a message as markup; English that stands in is marked as English.
+
+        Messages hold no markup of their own, which `fault_of` makes sure of.
         """
-        if self.code == SOURCE:
-            return message
-        try:
-            return self.messages[message]
-        except KeyError:
-            raise LanguageError(
-                f"language {self.code!r} must have a translation of {message!r}"
-            ) from None
+        if self.code == SOURCE or message in self.messages:
+            return Markup(self.translate(message))  # noqa: S704 - see above
+        return Markup(f'<span lang="{SOURCE}">{message}</span>')  # noqa: S704
 
     def say(self, message: str, **values: object) -> Markup:
-        """Return a message in this language with its placeholders filled in.
+        """Return a message as markup with its placeholders filled in.
 
-        Values are escaped unless they are markup; the message itself holds none,
-        which `read_language` makes sure of.
+        Values are escaped unless they are markup.
         """
-        text = Markup(self.translate(message))  # noqa: S704 - see above
-        return text % {
-            name: value if isinstance(value, Markup) else str(value)
-            for name, value in values.items()
-        }
+        return _fill(self.markup(message), values)
+
+    def say_plain(self, message: str, **values: object) -> str:
+        """Return the same for an attribute or a title, where no markup can stand."""
+        text = Markup(self.translate(message))  # noqa: S704 - see `markup`
+        return str(_fill(text, values))
+
+
+def _fill(text: Markup, values: dict[str, object]) -> Markup:
+    return text % {
+        name: value if isinstance(value, Markup) else str(value)
+        for name, value in values.items()
+    }
 
 
 SOURCE = "en"
@@ -82,12 +87,12 @@ LANGUAGES = {
 
 
 def read_language(code: str) -> Language:
-    """Read the catalogue of a language.
+    """Read the sound messages of a language's catalogue.
 
     Raises
     ------
     LanguageError
-        If the catalogue is missing, has a fuzzy message, or one with markup.
+        If the catalogue is missing or malformed.
     """
     tag, name = LANGUAGES[code]
     if code == SOURCE:
@@ -101,15 +106,26 @@ def read_language(code: str) -> Language:
     return Language(code, tag, name, messages)
 
 
+def require_languages(codes: Iterable[str]) -> None:
+    """Make sure that catalogues can be read, before anything is sampled.
+
+    Raises
+    ------
+    LanguageError
+        If one is missing or malformed.
+    """
+    for code in codes:
+        read_language(code)
+
+
 @lru_cache(maxsize=16)
 def _read_messages(code: str, content: bytes) -> dict[str, str]:
     catalogue = read_po(io.BytesIO(content), locale=code, abort_invalid=True)
-    return dict(_messages(code, catalogue))
-
-
-def catalogue_path(code: str) -> Path:
-    """Return where the catalogue of a language is."""
-    return template_folder() / "locale" / code / "LC_MESSAGES" / "montecarlo.po"
+    return {
+        str(message.id): str(message.string)
+        for message in catalogue
+        if message.id and fault_of(message) is None
+    }
 
 
 #: What a translation must hold as often as its source.
@@ -119,31 +135,24 @@ _KEPT = {
 }
 
 
-def _messages(code: str, catalogue: Catalog) -> list[tuple[str, str]]:
-    pairs = []
-    for message in catalogue:
-        if not message.id:
-            continue
-        source, target = str(message.id), str(message.string or "")
-        if message.fuzzy or not target:
-            raise LanguageError(
-                f"language {code!r} must translate {source!r}, got a fuzzy or empty one"
-            )
-        if any(sign in target for sign in "<>&"):
-            raise LanguageError(
-                f"language {code!r} must have no markup in messages, got {target!r}"
-            )
-        for kind, pattern in _KEPT.items():
-            have, want = (Counter(pattern.findall(t)) for t in (target, source))
-            # a language may have to repeat a formula, but never a number
-            repeated = kind == "formula" and set(have) == set(want) and have >= want
-            if have != want and not repeated:
-                raise LanguageError(
-                    f"language {code!r} must keep each {kind} of {source!r}, "
-                    f"got {target!r}"
-                )
-        pairs.append((source, target))
-    return pairs
+def fault_of(message: Message) -> str | None:
+    """Return why a translation cannot be used, or None where it can.
+
+    It must be there and not be fuzzy, hold no markup, and keep each placeholder and
+    formula of its source.
+    """
+    source, target = str(message.id), str(message.string or "")
+    if message.fuzzy or not target:
+        return f"must translate {source!r}, got a fuzzy or empty one"
+    if any(sign in target for sign in "<>&"):
+        return f"must have no markup in messages, got {target!r}"
+    for kind, pattern in _KEPT.items():
+        have, want = (Counter(pattern.findall(t)) for t in (target, source))
+        # a language may have to repeat a formula, but never a number
+        repeated = kind == "formula" and set(have) == set(want) and have >= want
+        if have != want and not repeated:
+            return f"must keep each {kind} of {source!r}, got {target!r}"
+    return None
 
 
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
@@ -168,3 +177,27 @@ def localise(language: Language, latex: str) -> str:
 def brace(written: str) -> str:
     """Keep the signs between groups of digits from being separators of a formula."""
     return re.sub(r"(?<=\d)(\D)(?=\d)", r"{\1}", written)
+
+
+def template_folder() -> Path:
+    """Return the folder of the templates: beside the package, inside it in a wheel.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the package was installed without them.
+    """
+    for place in (_PACKAGE, _PACKAGE.parent):
+        if (folder := place / "report_templates").is_dir():
+            return folder
+    raise FileNotFoundError("report_templates must stand in or beside the package")
+
+
+def read_template(name: str) -> str:
+    """Return the text of a template by its path below the folder."""
+    return (template_folder() / name).read_text(encoding="utf-8")
+
+
+def catalogue_path(code: str) -> Path:
+    """Return where the catalogue of a language is."""
+    return template_folder() / "locale" / code / "LC_MESSAGES" / "montecarlo.po"

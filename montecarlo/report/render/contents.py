@@ -18,11 +18,20 @@ from montecarlo.report.content.tables.topics import (
 from montecarlo.report.content.texts.errata import Erratum, make_errata
 from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES
-from montecarlo.report.figures.captions.facts import figure_facts, threshold_panels
-from montecarlo.report.figures.captions.legends import Legend, read_legends
-from montecarlo.report.figures.judging.cases import CASES, case_rows, drawn_checks
-from montecarlo.report.figures.judging.texts import with_verdicts
+from montecarlo.report.figures.captions import (
+    Legend,
+    figure_facts,
+    read_legends,
+    threshold_panels,
+)
+from montecarlo.report.figures.verdicts import (
+    CASES,
+    case_rows,
+    drawn_checks,
+    with_verdicts,
+)
 from montecarlo.report.language.catalogues import Language
+from montecarlo.report.language.numbers import decimal_mark
 from montecarlo.report.language.own_words import Shown
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.report.render.embedding import Drawing, Figure, Spread, draw_figures
@@ -161,8 +170,9 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     # holds at others fails
     if not results.of_some and results.run["preset"] != "quick":
         errata = make_errata(findings, catalogue, languages)
+    comma = any(decimal_mark(code) == "," for code in languages)
     draw = partial(draw_figures, folder=folder, spread=spread, adaptive=adaptive)
-    figures = draw(drawings)
+    figures = draw(drawings, comma=comma)
     return Contents(
         findings,
         errata,

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,9 +11,8 @@ from urllib.parse import quote
 import pandas as pd
 from markupsafe import Markup
 
-from montecarlo.report.figures import FigureSpec, render_svg
-from montecarlo.report.figures.drawing.decimals import with_comma
-from montecarlo.report.figures.drawing.svg import on_light_ground
+from montecarlo.report.figures import FigureSpec
+from montecarlo.report.figures.files import on_light_ground, render_svgs
 from montecarlo.study.folder import write_text
 
 #: Calls a function for each of some arguments, as ``map`` does, on workers if there are
@@ -29,11 +29,7 @@ class Figure:
     source: Markup  # data URI, ready for an attribute in double quotes
     width: int
     height: int
-
-    @property
-    def with_comma(self) -> Markup:
-        """The data URI with commas for decimal points."""
-        return Markup(with_comma(self.source))  # noqa: S704 - paths for paths
+    with_comma: Markup  # the same with commas for decimal points
 
 
 #: What a figure is, and the tables that it is drawn from.
@@ -46,27 +42,30 @@ def draw_figures(
     spread: Spread = map,
     *,
     adaptive: bool = True,
+    comma: bool = False,
 ) -> dict[str, Figure]:
     """Draw the figures whose tables have data for them, into a folder if there is one.
 
-    Files that are not ``adaptive`` are light, on a ground of their own.
+    Files that are not ``adaptive`` are light, on a ground of their own.  A page whose
+    numbers have a ``comma`` needs figures with it.
     """
     figures = {}
     specs = [spec for spec, _ in drawings.values()]
     tables = zip(*(tables for _, tables in drawings.values()), strict=True)
-    drawn = spread(render_svg, specs, *tables) if specs else ()
-    for name, svg in zip(drawings, drawn, strict=True):
-        if svg is None:
+    drawn = spread(partial(render_svgs, comma=comma), specs, *tables) if specs else ()
+    for name, svgs in zip(drawings, drawn, strict=True):
+        if not svgs:
             continue
+        svg = svgs[0]
         if folder is not None:
             file = svg if adaptive else on_light_ground(svg)
             write_text(folder / "figures" / f"{name}.svg", file)
-        figures[name] = make_figure(name, svg)
+        figures[name] = make_figure(name, svg, svgs[-1])
     return figures
 
 
-def make_figure(name: str, svg: str) -> Figure:
-    """Wrap SVG text for a page.
+def make_figure(name: str, svg: str, with_comma: str | None = None) -> Figure:
+    """Wrap SVG text for a page, and the same with decimal commas if it differs.
 
     Raises
     ------
@@ -77,7 +76,11 @@ def make_figure(name: str, svg: str) -> Figure:
     if match is None:
         raise ValueError(f"figure must have a viewBox, got {name!r} without one")
     width, height = (round(float(size)) for size in match.groups())
-    return Figure(name, _data_uri(svg), width, height)
+    source = _data_uri(svg)
+    same = with_comma in {None, svg}
+    return Figure(
+        name, source, width, height, source if same else _data_uri(with_comma or svg)
+    )
 
 
 def _data_uri(svg: str) -> Markup:

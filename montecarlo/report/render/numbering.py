@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from montecarlo.report.figures import EVERY_FIGURE
-from montecarlo.report.figures.drawing.specs import SECTIONS
+from montecarlo.report.figures.specs import SECTIONS
 
 #: Sections in their order, each with what stands there.
 Order = Mapping[str, tuple[str, ...]]

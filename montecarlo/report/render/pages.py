@@ -21,16 +21,15 @@ from montecarlo.report.content.tables.papers import view_literature
 from montecarlo.report.content.texts.errata import Erratum
 from montecarlo.report.content.texts.sources import sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
-from montecarlo.report.figures.captions.facts import numbers_in_words
-from montecarlo.report.figures.drawing.palette import (
+from montecarlo.report.figures.captions import numbers_in_words
+from montecarlo.report.figures.palette import (
     ARM_LOOKS,
     DISTRIBUTION_LOOKS,
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
 )
-from montecarlo.report.figures.judging.cases import CASES
-from montecarlo.report.language.catalogues import LANGUAGES, Language
-from montecarlo.report.language.templates import read_template
+from montecarlo.report.figures.verdicts import CASES
+from montecarlo.report.language.catalogues import LANGUAGES, Language, read_template
 from montecarlo.report.render.contents import Contents
 from montecarlo.report.render.numbering import place_figures
 from montecarlo.report.render.reproduce import canonical_command

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 
-from montecarlo.report.language.templates import read_template, template_folder
+from montecarlo.report.language.catalogues import read_template, template_folder
 
 #: The one place where the policy of the pages is written: no request, and of styles
 #: and scripts the page's own, by their hashes.

@@ -61,7 +61,7 @@ def set_said(language: Language, said: Said) -> Markup:
     if isinstance(said.text, OwnWords):
         words = set_own_words(*said.text.in_language(language.code))
         return Markup(_PLACEHOLDER.sub(fill, words))  # noqa: S704 - escaped, see there
-    text = _PLACEHOLDER.sub(fill, language.translate(said.text))
+    text = _PLACEHOLDER.sub(fill, language.markup(said.text))
     text = text.replace("%%", "%")  # as in every message that has placeholders
     filled = Markup(text)  # noqa: S704 - a message, checked when read, and our numbers
     return _localised_prose(language, filled)
@@ -91,7 +91,7 @@ def _say(language: Language, message: str, /, **values: object) -> Markup:
 
 def _plain(language: Language, message: str, /, **values: object) -> str:
     """Translate a message for an attribute or a title: no markup, escaped on use."""
-    return str(language.say(message, **values))
+    return language.say_plain(message, **values)
 
 
 def _translate(language: Language, words: Shown) -> Markup:
@@ -101,8 +101,7 @@ def _translate(language: Language, words: Shown) -> Markup:
     """
     if isinstance(words, OwnWords):
         return set_own_words(*words.in_language(language.code))
-    text = Markup(language.translate(words))  # noqa: S704 - checked when read
-    return _localised_prose(language, text)
+    return _localised_prose(language, language.markup(words))
 
 
 def _plain_words(language: Language, words: Shown) -> str:

@@ -9,10 +9,9 @@ from montecarlo.claims.running import Study, run_study
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import with_calibration, with_studies
-from montecarlo.report.figures import FIGURES, render_svg
-from montecarlo.report.figures.drawing import specs
-from montecarlo.report.figures.drawing.panels import house_style
-from montecarlo.report.figures.judging.texts import with_verdicts
+from montecarlo.report.figures import FIGURES, files, render_svg
+from montecarlo.report.figures.drawing import house_style
+from montecarlo.report.figures.verdicts import with_verdicts
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import Block, Grid
 
@@ -62,14 +61,14 @@ def with_saturated(measurements):
 @pytest.fixture(scope="session")
 def rendered(results):
     """The SVG text of every figure, and what matplotlib wrote for it."""
-    compact, written = specs.compact, []
+    compact, written = files.compact, []
 
     def note(text):
         written.append(text)
         return compact(text)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(specs, "compact", note)
+        patch.setattr(files, "compact", note)
         svgs = {name: render_svg(spec, *results) for name, spec in FIGURES.items()}
     return svgs, dict(zip(svgs, written, strict=True))
 
@@ -91,7 +90,7 @@ def build(results):
     """Build a figure by name, in the house style."""
 
     def build_figure(name):
-        with house_style(name):
+        with house_style():
             return FIGURES[name].build(*results)
 
     return build_figure
@@ -104,7 +103,7 @@ def laid_out(results):
 
     def lay_out(name):
         if name not in known:
-            with house_style(name):
+            with house_style():
                 known[name] = FIGURES[name].build(*results)
                 known[name].draw_without_rendering()
         return known[name]

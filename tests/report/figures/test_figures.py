@@ -25,22 +25,23 @@ from montecarlo.report.figures.attention import (
     plot_weights,
     saturated_rows,
 )
-from montecarlo.report.figures.drawing.palette import DIVISOR_LOOKS, MUTED, SHADES
-from montecarlo.report.figures.drawing.panels import house_style
+from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.gradients import plot_gradient_ratio
-from montecarlo.report.figures.judging.judgement import plot_outcomes, plot_z_scores
 from montecarlo.report.figures.maps import percent, plot_saturation
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, LIGHT, MUTED, SHADES
 from montecarlo.report.figures.scores import (
     plot_largest_score,
     plot_relative_largest_score,
     plot_relative_variance,
     plot_variance,
 )
+from montecarlo.report.figures.verdicts import plot_outcomes, plot_z_scores
 from montecarlo.report.figures.weights import plot_effective_keys, plot_weights_by_rank
 
 #: Letters that stand for a quantity, and functions with longer names.
 SYMBOLS = {"Var", "tr", "max", "cosh", "E", "H", "F", "J", "K", "N", "P", "Q", "ij"}
 SYMBOLS |= set("LTWgacdeijkmnpqrstuvxz")
+SHADE_OF = {LIGHT[shade]: shade for shade in SHADES}
 
 
 def texts_of(figure: Figure) -> list[str]:
@@ -80,17 +81,12 @@ def bars_drawn(axes: Axes) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figure_is_drawn_from_a_small_study(svgs, name):
-    """Every figure can be drawn from a small study."""
-    assert svgs[name] is not None
-    assert FIGURES[name].id == name
-
-
-@pytest.mark.parametrize("name", FIGURES)
 def test_same_results_give_same_bytes(svgs, results, name):
-    """A figure depends on the results alone, not on an earlier figure, the style or the
-    order of measurements.
+    """A figure is drawn, and from the results alone: not an earlier figure, the style,
+    or the order of measurements.
     """
+    assert svgs[name]
+    assert FIGURES[name].id == name
     measurements, curves = results
     turned = measurements.iloc[::-1].reset_index(drop=True)
     with mpl.rc_context({"lines.linewidth": 9.0, "font.size": 30.0, "axes.grid": True}):
@@ -125,7 +121,7 @@ def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
     planted = measurements["dependence"].str.startswith("planted")
     further = measurements[planted & measurements["d_k"].eq(16)].assign(d_k=4)
     table = pd.concat([measurements, further], ignore_index=True)
-    with house_style(name):
+    with house_style():
         assert {(4, 16), (16, 64)} <= joined(FIGURES[name].build(table, curves))
 
     at = table["d_k"].eq(16)
@@ -135,7 +131,7 @@ def test_no_line_through_a_point_that_is_not_known(results, name, unknown):
         table.loc[at, ["estimate", "std_error", "reference"]] = np.nan
     if unknown == "none":
         table.loc[at, ["ci_low", "ci_high"]] = np.nan
-    with house_style(name):
+    with house_style():
         pieces = joined(FIGURES[name].build(table, curves))
     assert (4, 4) in pieces
     assert not any(low <= 16 <= high for low, high in pieces)
@@ -265,7 +261,7 @@ def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
 def cells_drawn(axes: Axes) -> dict[tuple[float, float, float, float], str]:
     """Shade of each cell of a map, by its left, right, lower and upper end."""
     (cells,) = axes.collections
-    shades = [to_hex(colour) for colour in cells.get_facecolor()]
+    shades = [SHADE_OF[to_hex(colour)] for colour in cells.get_facecolor()]
     found = {}
     for shade, path in zip(shades, cells.get_paths(), strict=True):
         for polygon in path.to_polygons():
@@ -306,7 +302,10 @@ def test_combination_that_was_not_measured_stays_empty():
 
 
 def test_limit_is_drawn_where_it_is_a_limit(results):
-    """The line is at 2 ln n over unscaled rows; scaled ones have none."""
+    """The line is at 2 ln n over unscaled rows; scaled ones have none.
+
+    Below n = 1, 2 ln n has no place on a logarithmic axis.
+    """
     table = saturation_cells(results[0]).query("divisor == 'none'")
     lines = plot_saturation(Figure().subplots(), table, limit=True).get_lines()
     assert len(lines) == 2  # one of them clears the way
@@ -316,10 +315,6 @@ def test_limit_is_drawn_where_it_is_a_limit(results):
         assert n.max() > 32.0
         assert np.allclose(line.get_xdata(), 2.0 * np.log(n))
     assert not plot_saturation(Figure().subplots(), table, limit=False).get_lines()
-
-
-def test_limit_stays_finite_where_cells_reach_one_key():
-    """Below n = 1, 2 ln n has no place on a logarithmic axis."""
     sizes = {(d_k, n): 0.5 for d_k in (1, 16) for n in (2, 32)}
     axes = plot_saturation(Figure().subplots(), measured(sizes), limit=True)
     assert axes.get_ylim()[0] < 1.0
@@ -388,15 +383,11 @@ def test_largest_score_draws_what_the_table_says(results):
     ends = [exact.get_ydata()[0], exact.get_ydata()[-1]]
     assert np.allclose(ends, rows["reference"].iloc[[0, -1]], rtol=1e-12)
     assert np.allclose(limit.get_ydata(), np.sqrt(2.0 * np.log(limit.get_xdata())))
-
-
-def test_relative_largest_score_is_over_the_exact_value(results):
-    """Below, estimates and the asymptotic formula stand over the exact value."""
-    rows = largest_scores(results[0])
-    axes = plot_relative_largest_score(Figure().subplots(), rows)
-    drawn = axes.containers[0].lines[0]
+    # below, estimates and the asymptotic formula stand over the exact value
+    below = plot_relative_largest_score(Figure().subplots(), rows)
+    drawn = below.containers[0].lines[0]
     assert list(drawn.get_ydata()) == (rows["estimate"] / rows["reference"]).tolist()
-    limit = np.asarray(axes.get_lines()[0].get_ydata())
+    limit = np.asarray(below.get_lines()[0].get_ydata())
     wanted = np.sqrt(2.0 * np.log(rows["n_keys"])) / rows["reference"]
     assert np.allclose([limit[0], limit[-1]], wanted.iloc[[0, -1]])
 
@@ -478,7 +469,7 @@ def test_z_scores_are_ordered_pairs(results):
 def test_legend_stands_on_no_panel(laid_out, name):
     """A legend of the figure overlaps no panel."""
     figure = laid_out(name)
-    with house_style(name):
+    with house_style():
         boxes = [one.get_window_extent() for one in figure.axes]
         for legend in figure.legends:
             box = legend.get_window_extent()
@@ -489,7 +480,7 @@ def test_legend_stands_on_no_panel(laid_out, name):
 def test_tick_labels_do_not_overlap(laid_out, name):
     """Neighbouring labels of an x axis leave room between each other."""
     figure = laid_out(name)
-    with house_style(name):
+    with house_style():
         for one in figure.axes:
             labels = [t for t in one.get_xticklabels() if t.get_visible()]
             low, high = sorted(one.get_xlim())
@@ -534,7 +525,7 @@ def test_attention_draws_the_weights_of_the_example(results):
             for polygon in path.to_polygons():
                 (left, low), (right, high) = polygon.min(axis=0), polygon.max(axis=0)
                 cells = np.s_[int(low) : int(high), int(left) : int(right)]
-                seen[cells] = SHADES.index(to_hex(shade))
+                seen[cells] = SHADES.index(SHADE_OF[to_hex(shade)])
         assert (seen == np.floor(10.0 * np.sqrt(one))).all()
     assert weights["none"].max(axis=1).mean() > 2.0 * weights["sqrt"].max(axis=1).mean()
 

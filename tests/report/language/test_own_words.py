@@ -233,9 +233,6 @@ CLAIM = '[[claim]]\nid = "a"\ntopic = "practice"\nkind = "practice"\n'
         (f'language = 7\n{CLAIM}statement = "x"', "language must be a text"),
         (CLAIM + 'statement = { fr = "x" }', "claim a, field fr: language must be"),
         (CLAIM + "statement = {}", "must be a text"),
-        (CLAIM + 'statement = { de = "" }', "length >= 1"),
-        (CLAIM + "statement = { de = 7 }", "str"),
-        (CLAIM + 'statement = { de = { en = "x" } }', "str"),
         (CLAIM + 'statement = "costs $5"', "a dollar must have a partner"),
         (CLAIM + r"statement = '$\frac{1$'", "not understood"),
         (
@@ -245,15 +242,8 @@ CLAIM = '[[claim]]\nid = "a"\ntopic = "practice"\nkind = "practice"\n'
         (CLAIM + r"statement = '$\color{red} x$'", "must not hold"),
         (CLAIM + 'statement = "$$"', "must not be empty"),
         (CLAIM + r'statement = "a\u202eb"', r"'\u202e'"),
-        (CLAIM + r'statement = "a\u2067b"', r"'\u2067'"),
-        (CLAIM + r'statement = "a\u2028b"', r"'\u2028'"),
-        (CLAIM + r'statement = "a\u009bb"', r"'\x9b'"),
         (CLAIM + r'statement = { de = "x", en = "a\u001b[31m" }', r"'\x1b'"),
         (CLAIM + r'statement = "a\n"', r"'\n'"),
-        (CLAIM + 'statement = "x"\nsource = 7', "source"),
-        ("", "there must be a claim"),
-        ("x = " + "[" * 10_000, "TOML"),
-        ("x = " + "9" * 10_000, "TOML"),
     ],
 )
 def test_file_that_pages_cannot_show_is_refused(text, said, tmp_path):

@@ -13,7 +13,6 @@ import html5lib
 import pytest
 from markupsafe import Markup
 
-from montecarlo.report.figures.drawing.decimals import with_comma
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.render import wording
@@ -270,10 +269,10 @@ def test_images_are_the_figures(any_page):
     """
     for image in any_page.root.iter("img"):
         name = any_page.parents[image].get("id").removeprefix("figure-")
-        file = any_page.home.folder / "figures" / f"{name}.svg"
-        drawn = file.read_text()
         if any_page.root.get("lang") in {"de", "es"}:
-            drawn = with_comma(drawn)
+            drawn = picture(any_page.home.contents.figures[name].with_comma)
+        else:
+            drawn = (any_page.home.folder / "figures" / f"{name}.svg").read_text()
         assert plain_tree(picture(image.get("src"))) == plain_tree(drawn)
 
 

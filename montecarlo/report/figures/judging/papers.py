@@ -7,7 +7,15 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.literature.record import CONCENTRATION_CURVE, GROWTH_CURVE, LIMIT
-from montecarlo.report.figures.drawing.palette import (
+from montecarlo.report.figures.drawing import (
+    legend_above,
+    limit_key,
+    line_key,
+    panels,
+    plot_limit,
+    powers_of_two,
+)
+from montecarlo.report.figures.palette import (
     BLUE,
     GREEN,
     INK,
@@ -16,15 +24,7 @@ from montecarlo.report.figures.drawing.palette import (
     VERMILLION,
     Dash,
 )
-from montecarlo.report.figures.drawing.panels import (
-    legend_above,
-    limit_key,
-    line_key,
-    panels,
-    plot_limit,
-    powers_of_two,
-)
-from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
+from montecarlo.report.figures.specs import Fact, FigureSpec, message
 
 LONG, SHORT, MIXED = (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (5, 1.6, 1.2, 1.6))
 Line = tuple[str, Dash, str]

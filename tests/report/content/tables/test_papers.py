@@ -8,7 +8,7 @@ import pytest
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.literature.record import read_literature_record
 from montecarlo.report.content.tables.papers import CaseView, view_literature
-from montecarlo.report.language.layout import lay_out
+from montecarlo.report.language.numbers import lay_out
 
 OUTCOME = read_literature_record().outcome
 

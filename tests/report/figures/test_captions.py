@@ -1,11 +1,13 @@
-"""Legends in words list what their pictures draw, in the same colours and shapes."""
+"""Captions: numbers of alternative texts, legends in words as their pictures draw."""
 
+import pickle
 import re
 
 import pytest
 
-from montecarlo.report.figures.captions.legends import KINDS, read_legends
-from montecarlo.report.figures.drawing.palette import DARK, VERDICT_LOOKS
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.captions import KINDS, figure_facts, read_legends
+from montecarlo.report.figures.palette import DARK, LIGHT, VERDICT_LOOKS
 from montecarlo.report.render.style import stylesheet
 
 LOOKS = {kind: looks for kind, (_, looks) in KINDS.items()}
@@ -28,6 +30,21 @@ NAMED = (
 )
 
 
+def test_every_figure_has_its_two_numbers(results):
+    """A figure without them would be left out of the pages."""
+    facts = figure_facts(*results)
+    assert list(facts) == list(FIGURES)
+    assert [
+        n for n, fact in facts.items() if not {"first", "second"} <= set(fact)
+    ] == []
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_can_be_sent_to_a_worker(name):
+    """Its functions have names: of a lambda, pages would be drawn by one process."""
+    assert pickle.loads(pickle.dumps(FIGURES[name])) == FIGURES[name]  # noqa: S301
+
+
 def symbols_of(figure):
     """What stands in all legends of a figure."""
     found = [*figure.legends, *(one.get_legend() for one in figure.axes)]
@@ -43,7 +60,7 @@ def test_words_name_what_the_picture_names(build, results, name):
     legend = read_legends(*results)[name]
     wanted = set()
     for kind, looks in LOOKS.items():
-        wanted |= {looks[series].symbol for series in getattr(legend, kind)}
+        wanted |= {looks[series].symbol for series in legend[kind]}
     known = {look.symbol for looks in LOOKS.values() for look in looks.values()}
     shown = symbols_of(build(name))
     if name == "report-card":  # ✓ and ✗ are lines of the other panel
@@ -58,13 +75,10 @@ def test_a_series_that_is_not_there_has_no_entry(results):
     fewer = measurements[~measurements["divisor"].eq("linear")]
     fewer = fewer[~fewer["distribution_k"].eq("laplace")]
     before, after = read_legends(measurements, curves), read_legends(fewer, curves)
-    assert set(before["variance"].divisors) - set(after["variance"].divisors) == {
-        "linear"
-    }
-    assert set(before["variance"].distributions) - set(
-        after["variance"].distributions
-    ) == {"laplace"}
-    assert "linear" not in after["effective-keys"].divisors
+    for kind, gone in (("divisors", "linear"), ("distributions", "laplace")):
+        names = (set(one["variance"][kind]) for one in (before, after))
+        assert next(names) - next(names) == {gone}
+    assert "linear" not in after["effective-keys"]["divisors"]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +96,8 @@ def test_a_series_that_is_not_there_has_no_entry(results):
 def test_verdicts_have_the_colours_of_pages(verdict, name):
     """A verdict's colour is its badge's, on light and on dark pages."""
     light, dark = re.findall(rf"--{name}:\s*(#[0-9a-f]{{6}})", stylesheet())[:2]
-    assert VERDICT_LOOKS[verdict].colour == light
-    assert DARK[light] == dark
+    colour = VERDICT_LOOKS[verdict].colour
+    assert (LIGHT[colour], DARK[colour]) == (light, dark)
 
 
 def test_every_two_verdicts_can_be_told_apart():

@@ -1,16 +1,22 @@
-"""What all figures share: the style, panels, series and legends."""
+"""What all figures are drawn with: the style, panels, series, shades and legends."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from string import ascii_lowercase
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PathCollection
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.path import Path as Outline
 from matplotlib.ticker import (
     FixedLocator,
     FuncFormatter,
@@ -18,21 +24,49 @@ from matplotlib.ticker import (
     MaxNLocator,
     NullLocator,
 )
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pandas import DataFrame, Series
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.report.content.tables.rows import has_interval, with_interval
-from montecarlo.report.figures.drawing.palette import INK, MUTED, Dash, Look, keep_looks
+from montecarlo.report.figures.palette import (
+    INK,
+    MUTED,
+    PAGE,
+    SHADES,
+    Dash,
+    Look,
+    keep_looks,
+    name_colours,
+)
 
 STYLE = Path(__file__).with_name("figures.mplstyle")
 #: Inches.  Shown 700 pixels wide, small print is then 16 pixels high; at 320, 7.
 WIDTH = 6.0
+#: Inches around the panels of a figure.
+AROUND = 0.35
 #: Labels of d_k or ranks that fit a panel, by the number of panels beside each other.
 MOST_TICKS = {1: 8, 2: 5, 3: 4}
 #: What holds for large n only is dashed like this in every figure.
 LIMIT_DASH: Dash = (0, (4, 3))
 LIMIT_WIDTH = 1.1
+#: Points of a mark where panels are small.
+MARK = 4.5
+
+
+@contextmanager
+def house_style(theme: str = "light") -> Iterator[None]:
+    """Draw in the style of the report and in a theme, whatever the user's style is."""
+    style = mpl.rc_params_from_file(STYLE, use_default_template=True)
+    with mpl.rc_context(style):
+        name_colours(theme)
+        try:
+            yield
+        finally:
+            name_colours("light")
+
+
+# --- Panels -------------------------------------------------------------------------
 
 
 def letters(n: int) -> list[str]:
@@ -40,23 +74,16 @@ def letters(n: int) -> list[str]:
     return [f"({ascii_lowercase[place]})" for place in range(n)]
 
 
-@contextmanager
-def house_style(salt: str) -> Iterator[None]:
-    """Draw in the style of the report, whatever the user's own style is.
-
-    Ids inside the SVG are derived from ``salt``.
-    """
-    style = mpl.rc_params_from_file(STYLE, use_default_template=True)
-    with mpl.rc_context({**style, "svg.hashsalt": salt}):
-        yield
-
-
 def panels(
-    rows: int, columns: int, height: float, kind: type[Figure] = Figure
+    rows: int,
+    columns: int,
+    height: float,
+    kind: type[Figure] = Figure,
+    **layout: Any,  # noqa: ANN401 - passed on to matplotlib
 ) -> tuple[Figure, list[Axes]]:
     """Return an empty figure and its panels, row by row of some inches each."""
-    figure = kind(figsize=(WIDTH, rows * height + 0.35), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False)
+    figure = kind(figsize=(WIDTH, rows * height + AROUND), layout="constrained")
+    axes = figure.subplots(rows, columns, squeeze=False, **layout)
     return figure, list(axes.flat)
 
 
@@ -75,7 +102,7 @@ def plot_panels(  # noqa: PLR0913 - what, on which scales, and where
     plot: Callable[[Axes, DataFrame], Axes],
     parts: Sequence[tuple[str, DataFrame]],
     values: Iterable[float],
-    y: Sequence[str],
+    y: str | Sequence[str],
     *,
     columns: int,
     height: float,
@@ -91,8 +118,8 @@ def plot_panels(  # noqa: PLR0913 - what, on which scales, and where
         Row by row.
     values : iterable of float
         What stands on the x axis, at powers of 2.
-    y : sequence of str
-        A label for each row.
+    y : str or sequence of str
+        A label for every row, or one for each.
     columns : int
         Panels beside each other at most.
     height : float
@@ -111,10 +138,13 @@ def plot_panels(  # noqa: PLR0913 - what, on which scales, and where
         else:
             one.tick_params(bottom=False, labelbottom=False)
         if number % columns == 0:
-            one.set_ylabel(y[number // columns])
+            one.set_ylabel(y if isinstance(y, str) else y[number // columns])
         else:
             one.tick_params(left=False, labelleft=False)
     return figure
+
+
+# --- Series -------------------------------------------------------------------------
 
 
 def rescale(table: DataFrame, scale: Callable[[Series], Series]) -> DataFrame:
@@ -130,9 +160,9 @@ def plot_series(
     looks: Mapping[str, Look],
     *parts: Callable[[Axes, DataFrame, Look], Axes],
 ) -> Axes:
-    """Draw the rows of each series that a column names, by some of the next three."""
+    """Draw the rows of each series that a column names; by default joined estimates."""
     for name, look in keep_looks(looks, table[column]).items():
-        for plot in parts:
+        for plot in parts or (plot_line, plot_estimates):
             plot(axes, table[table[column].eq(name)], look)
     return axes
 
@@ -143,14 +173,24 @@ def plot_estimates(axes: Axes, table: DataFrame, look: Look, x: str = "d_k") -> 
     Those whose interval has no bounds are left out.
     """
     table = with_interval(table).sort_values(x)
-    value = table["estimate"].to_numpy()
-    # Rounding may put an interval of width 0 a hair beside its estimate.
-    low = np.maximum(value - table["ci_low"].to_numpy(), 0.0)
-    high = np.maximum(table["ci_high"].to_numpy() - value, 0.0)
     axes.errorbar(
-        table[x], value, (low, high), linestyle="none", elinewidth=1.2, **look.mark
+        table[x],
+        table["estimate"],
+        bars(table["estimate"], table["ci_low"], table["ci_high"]),
+        linestyle="none",
+        elinewidth=1.2,
+        **look.mark,
     )
     return axes
+
+
+def bars(value: ArrayLike, low: ArrayLike, high: ArrayLike) -> NDArray[np.float64]:
+    """Return how far intervals reach below and above values, shape (2, values).
+
+    Rounding may put an interval of width 0 a hair beside its estimate.
+    """
+    low, value, high = (np.asarray(one, dtype=np.float64) for one in (low, value, high))
+    return np.maximum([value - low, high - value], 0.0)
 
 
 def plot_line(axes: Axes, table: DataFrame, look: Look) -> Axes:
@@ -174,14 +214,25 @@ def plot_reference(axes: Axes, table: DataFrame, _: Look | None = None) -> Axes:
     return axes
 
 
+def plot_band(axes: Axes, wide: DataFrame, look: Look) -> Axes:
+    """Fill what lies between the outer tenths, columns ``q10`` and ``q90``."""
+    axes.fill_between(
+        wide.index, wide["q10"], wide["q90"], color=look.colour, alpha=0.2, linewidth=0
+    )
+    return axes
+
+
+def plot_limit(axes: Axes, x: ArrayLike, y: ArrayLike) -> None:
+    """Draw what a quantity comes to for large n."""
+    axes.plot(x, y, color=INK, linewidth=LIMIT_WIDTH, linestyle=LIMIT_DASH, zorder=1.7)
+
+
 def level(axes: Axes, value: float) -> None:
     """Mark a level that estimates are to be compared with."""
     axes.axhline(value, color=MUTED, linewidth=1.1, zorder=1.5)
 
 
-def plot_limit(axes: Axes, x: NDArray[np.float64], y: NDArray[np.float64]) -> None:
-    """Draw what a quantity comes to for large n."""
-    axes.plot(x, y, color=INK, linewidth=LIMIT_WIDTH, linestyle=LIMIT_DASH, zorder=1.7)
+# --- Axes ---------------------------------------------------------------------------
 
 
 def powers_of_two(axes: Axes, values: Iterable[float], columns: int) -> None:
@@ -218,6 +269,16 @@ def in_percent(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(
         FuncFormatter(lambda y, _: f"{100.0 * y:g}".replace("-", "\N{MINUS SIGN}"))
     )
+
+
+def unit_interval(axes: Axes, low: float, high: float, step: float = 0.5) -> None:
+    """Let the y axis show shares: labels at 0, 0.5 and 1, ticks at every step."""
+    ticks = np.arange(0.0, 1.0 + step, step)
+    axes.set_ylim(low, high)
+    axes.set_yticks(ticks, ["" if tick % 0.5 else f"{tick:g}" for tick in ticks])
+
+
+# --- Legends ------------------------------------------------------------------------
 
 
 def key_of(look: Look, *, line: bool = False) -> Line2D:
@@ -278,3 +339,74 @@ def symbol_of(quantity: str) -> str:
     for known, spelled in _SPELLED.items():
         symbol = symbol.replace(known, spelled)
     return symbol
+
+
+# --- Shades -------------------------------------------------------------------------
+
+
+def plot_cells(
+    axes: Axes, corners: NDArray[np.float64], shade: NDArray[np.int64], gap: float
+) -> None:
+    """Fill cells, those of one shade by one path.
+
+    Parameters
+    ----------
+    axes : Axes
+    corners : ndarray, shape (cells, 4, 2)
+    shade : ndarray, shape (cells,)
+        Places in `SHADES`.
+    gap : float
+        Points between cells.
+    """
+    present = np.unique(shade)
+    outlines = [
+        Outline.make_compound_path_from_polys(corners[shade == s]) for s in present
+    ]
+    axes.add_collection(
+        PathCollection(
+            outlines,
+            facecolors=[SHADES[s] for s in present],
+            edgecolors=PAGE,
+            linewidths=gap,
+        ),
+        autolim=False,
+    )
+    axes.grid(visible=False)
+
+
+def rectangles(
+    left: NDArray[np.float64],
+    right: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return corners of cells, shape (cells, 4, 2), from their four sides."""
+    x = np.stack((left, right, right, left), axis=-1)
+    y = np.stack((low, low, high, high), axis=-1)
+    return np.stack((x, y), axis=-1)
+
+
+def shade_bar(
+    figure: Figure,
+    axes: Axes | Sequence[Axes],
+    levels: NDArray[np.float64],
+    ticks: Sequence[float],
+    aspect: float,
+) -> Colorbar:
+    """Draw the scale of the shades beside panels.
+
+    Parameters
+    ----------
+    figure : Figure
+    axes : Axes or sequence of Axes
+    levels : ndarray, shape (shades + 1,)
+        Borders of the shades, ascending.
+    ticks : sequence of float
+    aspect : float
+        Length over width.
+    """
+    shades = ScalarMappable(BoundaryNorm(levels, len(SHADES)), ListedColormap(SHADES))
+    bar = figure.colorbar(shades, ax=axes, ticks=ticks, aspect=aspect, pad=0.02)
+    bar.outline.set(edgecolor=MUTED, linewidth=0.7)
+    bar.ax.tick_params(length=0)
+    return bar

@@ -1,13 +1,14 @@
-"""Colours and marks: every colour with its dark counterpart, every series with a shape.
+"""Colours and marks: every colour in three themes, every series with a shape.
 
-A figure is drawn in the light colours; the style sheet inside the SVG exchanges each
-for its counterpart.  The hues are those of Okabe and Ito, moved until they stand out by
-3 : 1 from white, their counterparts from `DARK_PAGE`.
+Figures name colours, and a theme says what they are.  The hues are those of Okabe and
+Ito, moved until they stand out by 3 : 1 from the page of their theme.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+from matplotlib.colors import get_named_colors_mapping
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
@@ -16,66 +17,63 @@ from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
 
-INK = "#1b1f24"
-MUTED = "#6b7280"
-GRID = "#d9dde2"
-VERMILLION = "#c44e00"
-BLUE = "#0072b2"
-GREEN = "#00835d"
-PURPLE = "#a64d8f"
-OCHRE = "#8a6a00"
+#: What matplotlib knows the colours by; what they are depends on the theme.
+INK, MUTED, GRID, PAGE = "mc:ink", "mc:muted", "mc:grid", "mc:page"
+VERMILLION, BLUE, GREEN = "mc:vermillion", "mc:blue", "mc:green"
+PURPLE, OCHRE = "mc:purple", "mc:ochre"
 #: Verdicts have the colours that they have on pages (report.css); areas in which
 #: nothing is decided are lighter.
-SUPPORTED, REFUTED = "#0b6e4f", "#a3262a"
-CONDITIONAL, OPEN, UNDECIDED = "#8a5a00", "#4a5568", "#c9ced6"
-
+SUPPORTED, REFUTED, CONDITIONAL = "mc:supported", "mc:refuted", "mc:conditional"
+OPEN, UNDECIDED = "mc:open", "mc:undecided"
 #: Shades of a map from 0 to 1, even in lightness: on either page the least is nearest
 #: to the page; INK is read on the lower half, the colour of the page on the upper one.
-SHADES = (
-    "#dfe0ef",
-    "#c7c9e3",
-    "#aeb2d7",
-    "#959ccd",
-    "#7c87c1",
-    "#6372b3",
-    "#495ea4",
-    "#304b91",
-    "#13397d",
-    "#002960",
-)
-DARK_SHADES = (
-    "#151725",
-    "#232943",
-    "#323c64",
-    "#425085",
-    "#5565a4",
-    "#6b7bc0",
-    "#8592d6",
-    "#a1aae5",
-    "#bec3f0",
-    "#dbddf8",
-)
+SHADES = tuple(f"mc:shade{number}" for number in range(10))
 
-LIGHT_PAGE, DARK_PAGE = "#ffffff", "#14161a"
-#: Light colour to dark colour.
-DARK = {
-    INK: "#e6e8eb",
-    MUTED: "#9aa3ad",
-    GRID: "#343a42",
-    VERMILLION: "#ff8a4c",
-    BLUE: "#56b4e9",
-    GREEN: "#3ecfa3",
-    PURPLE: "#e79ac7",
-    OCHRE: "#e3bd4d",
-    SUPPORTED: "#6fd3a8",
-    REFUTED: "#ff9a94",
-    CONDITIONAL: "#f0c060",
-    OPEN: "#b8c2d0",
-    UNDECIDED: "#5b6470",
-    LIGHT_PAGE: DARK_PAGE,
-    **dict(zip(SHADES, DARK_SHADES, strict=True)),
+#: Name to the colour on light pages and on dark ones.
+_COLOURS = {
+    INK: ("#1b1f24", "#e6e8eb"),
+    MUTED: ("#6b7280", "#9aa3ad"),
+    GRID: ("#d9dde2", "#343a42"),
+    PAGE: ("#ffffff", "#14161a"),
+    VERMILLION: ("#c44e00", "#ff8a4c"),
+    BLUE: ("#0072b2", "#56b4e9"),
+    GREEN: ("#00835d", "#3ecfa3"),
+    PURPLE: ("#a64d8f", "#e79ac7"),
+    OCHRE: ("#8a6a00", "#e3bd4d"),
+    SUPPORTED: ("#0b6e4f", "#6fd3a8"),
+    REFUTED: ("#a3262a", "#ff9a94"),
+    CONDITIONAL: ("#8a5a00", "#f0c060"),
+    OPEN: ("#4a5568", "#b8c2d0"),
+    UNDECIDED: ("#c9ced6", "#5b6470"),
+    SHADES[0]: ("#dfe0ef", "#151725"),
+    SHADES[1]: ("#c7c9e3", "#232943"),
+    SHADES[2]: ("#aeb2d7", "#323c64"),
+    SHADES[3]: ("#959ccd", "#425085"),
+    SHADES[4]: ("#7c87c1", "#5565a4"),
+    SHADES[5]: ("#6372b3", "#6b7bc0"),
+    SHADES[6]: ("#495ea4", "#8592d6"),
+    SHADES[7]: ("#304b91", "#a1aae5"),
+    SHADES[8]: ("#13397d", "#bec3f0"),
+    SHADES[9]: ("#002960", "#dbddf8"),
 }
+LIGHT, DARK = ({name: pair[n] for name, pair in _COLOURS.items()} for n in (0, 1))
+#: On paper, letters are black (matplotlib does not write a pure one, which is what an
+#: SVG has without being told).
+PRINT = LIGHT | {INK: "#010101", MUTED: "#505050", GRID: "#cccccc"}
+THEMES: dict[str, Mapping[str, str]] = {"light": LIGHT, "dark": DARK, "print": PRINT}
 
+
+def name_colours(theme: str) -> None:
+    """Let matplotlib know the colours of a theme by their names.
+
+    They stay known: a figure of `montecarlo.figure` is drawn when its user saves it.
+    """
+    known = get_named_colors_mapping()
+    for name, colour in THEMES[theme].items():
+        known[name] = colour
+
+
+name_colours("light")
 
 #: Marks as characters, filled and open; what report.css calls the colours of series.
 SIGNS = dict(

@@ -1,50 +1,57 @@
+"""Figures as files: small SVG for light and dark pages, decimal commas, themes."""
+
 import re
 from xml.etree import ElementTree as ET
 
 import numpy as np
 import pytest
+from fontTools.pens.recordingPen import RecordingPen  # comes with matplotlib
+from fontTools.svgLib.path import parse_path
+from matplotlib.text import Text
 
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.drawing.palette import (
-    BLUE,
-    DARK,
-    DARK_PAGE,
-    GREEN,
-    INK,
-    LIGHT_PAGE,
-    MUTED,
-    OCHRE,
-    PURPLE,
-    REFUTED,
-    SHADES,
-    SUPPORTED,
-    VERMILLION,
-)
-from montecarlo.report.figures.drawing.svg import (
+from montecarlo.report.figures.drawing import house_style
+from montecarlo.report.figures.files import (
     ARITY,
-    HREF,
-    SVG,
     compact,
+    render_svg,
+    render_svgs,
     short_path,
     style_sheet,
+    write_commas,
 )
 from montecarlo.report.figures.maps import MIDDLE
+from montecarlo.report.figures.palette import (
+    DARK,
+    GRID,
+    INK,
+    LIGHT,
+    PAGE,
+    PRINT,
+    SHADES,
+    THEMES,
+    UNDECIDED,
+)
+from montecarlo.report.render.embedding import make_figure
 
+SVG = "http://www.w3.org/2000/svg"
+HREF = "{http://www.w3.org/1999/xlink}href"
+COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
 #: What must be told from the page; grid lines and undecided areas need not stand out.
-STANDING_OUT = (INK, MUTED, VERMILLION, BLUE, GREEN, PURPLE, OCHRE, SUPPORTED, REFUTED)
+STANDING_OUT = set(LIGHT) - {PAGE, GRID, UNDECIDED, *SHADES}
+PEN, POINT = LIGHT[INK], LIGHT["mc:blue"]
 PICTURE = f"""<?xml version="1.0"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/x.dtd">
 <svg xmlns="{SVG}" xmlns:xlink="http://www.w3.org/1999/xlink" width="432pt">
- <metadata><creator>A program 1.2.3</creator></metadata>
  <defs><style type="text/css">*{{stroke-linecap: butt}}</style></defs>
  <g id="figure_1"><g id="axes_1">
-  <defs><path id="mdeadbeef" d="M 0 0 \nL 0.123456 3.5 z" style="stroke: {INK}"/></defs>
+  <defs><path id="mdeadbeef" d="M 0 0 \nL 0.123456 3.5 z" style="stroke: {PEN}"/></defs>
   <g id="line_1">
-   <use xlink:href="#mdeadbeef" x="1.00499" y="-0.001" style="stroke: {BLUE}"/>
-   <use xlink:href="#mdeadbeef" x="2" y="2" style="stroke: {BLUE}"/>
+   <use xlink:href="#mdeadbeef" x="1.00499" y="-0.001" style="stroke: {POINT}"/>
+   <use xlink:href="#mdeadbeef" x="2" y="2" style="stroke: {POINT}"/>
   </g>
-  <path d="M 1 1 L 2 2" style="fill: none; stroke: {INK}"/>
-  <path d="M 3 3 L 4 4" style="fill: none; stroke: {INK}"/>
+  <path d="M 1 1 L 2 2" style="fill: none; stroke: {PEN}"/>
+  <path d="M 3 3 L 4 4" style="fill: none; stroke: {PEN}"/>
  </g></g>
 </svg>"""
 
@@ -54,9 +61,15 @@ def parse(text: str) -> ET.Element:
     return ET.fromstring(text)  # noqa: S314
 
 
+def sheet_of(root: ET.Element) -> str:
+    """The style sheet of a figure."""
+    (sheet,) = root.iter(f"{{{SVG}}}style")
+    return sheet.text
+
+
 def looks_of(root: ET.Element) -> dict[str, dict[str, str]]:
     """What the light rules of a style sheet say of each class."""
-    light = root.findtext(f"{{{SVG}}}style").partition("@media")[0]
+    light = sheet_of(root).partition("@media")[0]
     return {
         name: dict(part.split(":") for part in look.split(";"))
         for name, look in re.findall(r"\.(\w+){([^}]*)}", light)
@@ -85,8 +98,13 @@ def contrast(one: str, other: str) -> float:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_svg_stands_alone(svgs, name):
-    """A figure is well-formed and asks for nothing outside: no link, font or script."""
+    """A figure is well-formed and asks for nothing outside: no link, font or script.
+
+    Nothing in it says by what or when it was made, and every coordinate is a number.
+    """
     text = svgs[name]
+    program = r"matplotlib|creator|metadata|20\d\d-[01]\d-[0-3]\d"
+    assert not re.search(rf"{program}|\bnan|\binf", text.lower())
     root = parse(text)
     assert root.tag == f"{{{SVG}}}svg"
     assert root.get("viewBox")
@@ -98,37 +116,21 @@ def test_svg_stands_alone(svgs, name):
     ids = [e.get("id") for e in root.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
     named = {link[1:] for link in painted_with(root, "href")}
-    named |= set(re.findall(r"url\(#(\w+)\)", root.findtext(f"{{{SVG}}}style")))
-    assert named == set(ids)
+    named |= set(re.findall(r"url\(#(\w+)\)", sheet_of(root)))
+    assert named <= set(ids)
     classes = {name for names in painted_with(root, "class") for name in names.split()}
     assert classes == set(looks_of(root))
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_svg_names_no_program_version_or_time(svgs, name):
-    """Nothing in a figure says by what or when it was made."""
-    assert not re.search(
-        r"matplotlib|creator|metadata|20\d\d-[01]\d-[0-3]\d", svgs[name], re.IGNORECASE
-    )
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_coordinate_is_a_number(svgs, name):
-    """No path runs to infinity or to what is not a number."""
-    for attribute in ("d", "x", "y", "transform", "width", "height", "viewBox"):
-        for value in painted_with(parse(svgs[name]), attribute):
-            assert not re.search(r"nan|inf", value, re.IGNORECASE)
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_colour_has_a_dark_counterpart(svgs, name):
     """The dark style exchanges every colour that the figure uses."""
     root = parse(svgs[name])
-    light, _, dark = root.findtext(f"{{{SVG}}}style").partition("@media ")
+    light, _, dark = sheet_of(root).partition("@media ")
     scheme, _, rules = dark.partition("{")
     assert scheme == "(prefers-color-scheme:dark)"
     wanted = {
-        (label, part, DARK[value])
+        (label, part, COUNTERPARTS[value])
         for label, look in looks_of(root).items()
         for part, value in look.items()
         if value.startswith("#")
@@ -139,7 +141,7 @@ def test_every_colour_has_a_dark_counterpart(svgs, name):
         for part in look.split(";")
     }
     assert exchanged == wanted
-    assert set(re.findall(r"#\w{6}", light)) <= set(DARK)
+    assert set(re.findall(r"#\w{6}", light)) <= set(COUNTERPARTS)
     # A colour beside the classes would be the same on dark pages.
     for attribute in ("style", "fill", "stroke"):
         assert not painted_with(root, attribute)
@@ -167,11 +169,11 @@ def test_nothing_is_painted_in_default_black(svgs, name):
     assert unpainted(root, has_fill=False) == 0
 
 
-@pytest.mark.parametrize("colour", STANDING_OUT)
-def test_colours_stand_out_from_the_page(colour):
-    """Series, ink and areas have a contrast of 3 : 1 on light and dark pages."""
-    assert contrast(colour, LIGHT_PAGE) >= 3.0
-    assert contrast(DARK[colour], DARK_PAGE) >= 3.0
+@pytest.mark.parametrize("colour", sorted(STANDING_OUT))
+@pytest.mark.parametrize("theme", THEMES.values(), ids=THEMES)
+def test_colours_stand_out_from_the_page(colour, theme):
+    """Series, ink and areas have a contrast of 3 : 1 on their page."""
+    assert contrast(theme[colour], theme[PAGE]) >= 3.0
 
 
 def lightness(colour: str) -> float:
@@ -179,14 +181,10 @@ def lightness(colour: str) -> float:
     return 116.0 * np.cbrt(luminance(colour)) - 16.0
 
 
-@pytest.mark.parametrize("dark", [False, True])
-def test_shades_are_even_and_bear_their_numbers(dark):
+@pytest.mark.parametrize("theme", [LIGHT, DARK, PRINT])
+def test_shades_are_even_and_bear_their_numbers(theme):
     """Shades of a map are even steps away from the page, and numbers can be read."""
-    shades, ink, page = (
-        ([DARK[s] for s in SHADES], DARK[INK], DARK_PAGE)
-        if dark
-        else (SHADES, INK, LIGHT_PAGE)
-    )
+    shades, ink, page = [theme[shade] for shade in SHADES], theme[INK], theme[PAGE]
     levels = np.array([lightness(shade) for shade in shades])
     steps = np.diff(levels)
     assert np.abs(steps - steps.mean()).max() < 0.3
@@ -201,39 +199,16 @@ def test_compact_keeps_what_is_drawn():
     """Rounding, short names, a class for each look; no metadata."""
     root = parse(compact(PICTURE))
     assert [child.tag.partition("}")[2] for child in root] == (
-        ["style", "defs", "defs", "use", "use", "path", "path"]
+        ["defs", "defs", "use", "use", "path", "path"]
     )
     uses = list(root.iter(f"{{{SVG}}}use"))
     assert [(use.get("x"), use.get("y")) for use in uses] == [("1", "0"), ("2", "2")]
     assert {use.get("href") for use in uses} == {"#a"}
     looks = looks_of(root)
-    assert {looks[use.get("class")]["stroke"] for use in uses} == {BLUE}
+    assert {looks[use.get("class")]["stroke"] for use in uses} == {POINT}
     paths = [p.get("d") for p in root.iter(f"{{{SVG}}}path")]
     assert paths == ["m0 0l0.1 3.5z", "m1 1l1 1", "m3 3l1 1"]
-    assert "stroke-linecap: butt" in root.findtext(f"{{{SVG}}}style")
-
-
-def points_of(path: str) -> list[tuple[float, float]]:
-    """Follow a relative path, by rules of its own; returns where commands end."""
-    x = y = 0.0
-    start, found, letter = (0.0, 0.0), [], ""
-    tokens = re.findall(r"[a-zA-Z]|-?(?:\d+\.?\d*|\.\d+)", path)
-    while tokens:
-        if tokens[0].isalpha():
-            letter = tokens.pop(0)
-        if letter == "z":
-            x, y = start
-            found.append(start)
-            continue
-        count = {"h": 1, "v": 1, "q": 4, "c": 6}.get(letter, 2)
-        values, tokens = [float(t) for t in tokens[:count]], tokens[count:]
-        dx = 0.0 if letter == "v" else values[-2] if count > 1 else values[0]
-        dy = 0.0 if letter == "h" else values[-1]
-        x, y = x + dx, y + dy
-        if letter in "Mm":
-            start = (x, y)
-        found.append((x, y))
-    return found
+    assert "stroke-linecap: butt" in sheet_of(root)
 
 
 def test_relative_paths_lead_to_the_same_places():
@@ -241,18 +216,17 @@ def test_relative_paths_lead_to_the_same_places():
     rng = np.random.default_rng(5)
     for _ in range(50):
         points = rng.normal(scale=10.0 ** rng.integers(-1, 4), size=(200, 2))
-        points[rng.random(200) < 0.3] = points[0]
-        letters = rng.choice(list("LLLQCMz"), 200)
-        letters[0], wanted, start, path = "M", [], points[0], ""
-        for letter, point in zip(letters, points, strict=True):
-            size = {"Q": 1, "C": 2, "z": -1}.get(letter, 0)
-            pairs = [*rng.normal(size=(max(size, 0), 2)), *[point] * (size >= 0)]
+        path = "M{:.6f} {:.6f}".format(*points[0])
+        for letter, point in zip(
+            rng.choice(list("LLLQC"), 199), points[1:], strict=True
+        ):
+            pairs = [*rng.normal(size=("LQC".index(letter), 2)), point]
             path += letter + " ".join(f"{a:.6f} {b:.6f}" for a, b in pairs)
-            start = point if letter == "M" else start
-            wanted.append(start if letter == "z" else point)
-        found = np.array(points_of(short_path(path)))
-        assert np.abs(found - np.array(wanted)).max() <= 0.0500011
-        assert np.abs(found + 0.2 - np.array(wanted)).max() > 0.0500011
+        pen = RecordingPen()
+        parse_path(short_path(path), pen)
+        found = np.array([place[-1] for _, place in pen.value if place])
+        assert np.abs(found - points).max() <= 0.0500011
+        assert np.abs(found + 0.2 - points).max() > 0.0500011
 
 
 @pytest.mark.parametrize(
@@ -261,6 +235,7 @@ def test_relative_paths_lead_to_the_same_places():
         ("M 0.04 0 L 10 0 L 10 -0.5 z", "m0 0h10v-0.5z"),
         ("M1 1L2.5 1.5L3.4 2L3.4 2", "m1 1l1.5 0.5l0.9 0.5h0"),
         ("M1 2M3 4L5 6", "m1 2m2 2l2 2"),
+        ("M1 1L2 1L2 3zL3 3zM0 0", "m1 1h1v2zl2 2zm-1-1"),
     ],
 )
 def test_paths_are_short(path, written):
@@ -282,10 +257,8 @@ def test_matplotlib_writes_what_is_rewritten(written, name):
     with a letter each, and references are of two kinds.
     """
     root = parse(written[name])
-    metadata = root.find(f"{{{SVG}}}metadata")
-    root.remove(metadata)
-    (default,) = (e.text for e in root.iter(f"{{{SVG}}}style"))
-    assert default == "*{stroke-linejoin: round; stroke-linecap: butt}"
+    assert sheet_of(root) == "*{stroke-linejoin: round; stroke-linecap: butt}"
+    assert not re.search('<g [^>]*id=(?!"[^>]*?")|clip-path[^>]*id=', written[name])
     places = {"d", "x", "y", "width", "height", "transform", "viewBox"}
     known = {"id", "style", "class", "type", "version", "clip-path", HREF, *places}
     for element in root.iter():
@@ -303,5 +276,51 @@ def test_matplotlib_writes_what_is_rewritten(written, name):
 def test_unknown_colour_is_refused():
     """A colour without a dark counterpart is an error, not a black spot."""
     with pytest.raises(ValueError, match="#123456"):
-        style_sheet({"a": "fill:#123456"}, dark=True)
-    assert style_sheet({"a": "fill:#123456"}, dark=False) == ".a{fill:#123456}"
+        style_sheet({"fill:#123456": "a"}, dark=True)
+    assert style_sheet({"fill:#123456": "a"}, dark=False) == ".a{fill:#123456}"
+
+
+# --- Decimal commas -----------------------------------------------------------------
+
+
+def test_commas_stand_where_points_stood(laid_out):
+    """In ticks, texts and formulas; there, braces keep a comma from a space."""
+    figure = laid_out("thresholds")
+    before = {text.get_text() for text in figure.findobj(Text)}
+    with house_style():
+        figure.axes[0].text(0, 0, "$Q_{0.5}$")
+        figure.axes[0].text(0, 0, "−12.25")
+        assert write_commas(figure)
+        figure.draw_without_rendering()
+    shown = [text for text in figure.findobj(Text) if text.get_visible()]
+    after = {text.get_text() for text in shown}
+    assert any("." in text for text in before)
+    wanted = {text.replace(".", ",") for text in before}
+    assert after == wanted | {"$Q_{0{,}5}$", "−12,25"}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_points_in_figures_are_decimal_points(laid_out, name):
+    """Every full stop of a figure stands between digits, so that it may be a comma."""
+    for text in laid_out(name).findobj(Text):
+        assert not re.search(r"(?<!\d)\.|\.(?!\d)", text.get_text()), text.get_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "differs"), [("thresholds", True), ("audit", False), ("texts", False)]
+)
+def test_figure_is_drawn_again_only_for_its_commas(results, svgs, name, differs):
+    """The one with points is the same; a figure of whole numbers has no other."""
+    found = render_svgs(FIGURES[name], *results, comma=True)
+    assert found[0] == svgs[name]
+    assert len(found) == 1 + differs
+    figure = make_figure(name, found[0], found[-1])
+    assert (figure.source != figure.with_comma) == differs
+
+
+def test_themes_leave_nothing_behind(results, svgs):
+    """After a dark figure, a light one is as before."""
+    with house_style("dark"):
+        dark = FIGURES["texts"].build(*results)
+        assert dark is not None
+    assert render_svg(FIGURES["texts"], *results) == svgs["texts"]

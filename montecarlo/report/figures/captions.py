@@ -1,0 +1,101 @@
+"""What stands beside figures: numbers of alternative texts, names of legends."""
+
+from collections.abc import Callable, Mapping
+
+from pandas import DataFrame
+
+from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
+from montecarlo.report.figures import FIGURES
+from montecarlo.report.figures.palette import (
+    ARM_LOOKS,
+    DISTRIBUTION_LOOKS,
+    DIVISOR_LOOKS,
+    FORMAT_LOOKS,
+    VERDICT_LOOKS,
+    keep_looks,
+)
+from montecarlo.report.figures.specs import Fact, FigureSpec
+from montecarlo.report.figures.verdicts import drawn_interpretations
+
+#: Numbers of facts that are sizes, and what they are called in data.
+SIZES = {"d_k": "d_k", "n": "n", "low": "least_d_k", "fewest": "fewest_keys"}
+#: Kinds of series: the column that names them, and their looks in the legend's order.
+KINDS = {
+    "divisors": ("divisor", DIVISOR_LOOKS),
+    "distributions": ("distribution_k", DISTRIBUTION_LOOKS),
+    "arms": ("arm", ARM_LOOKS),
+    "formats": ("number_format", FORMAT_LOOKS),
+    "verdicts": ("outcome", VERDICT_LOOKS),
+}
+#: What a figure draws of each of `KINDS`, in the order of the picture's own legend.
+Legend = Mapping[str, tuple[str, ...]]
+
+
+def figure_facts(measurements: DataFrame, curves: DataFrame) -> dict[str, Fact]:
+    """Pick the numbers of every figure that the results have data for, by its id.
+
+    Mostly ``first``, ``second``, their errors, and ``d_k`` and ``n``.
+    """
+    return {
+        name: fact
+        for name, spec in FIGURES.items()
+        if spec.fact and (fact := spec.fact(measurements, curves)) is not None
+    }
+
+
+def numbers_in_words(
+    spec: FigureSpec, fact: Fact, write: Callable[..., str]
+) -> dict[str, str]:
+    """Write what a figure's words name; ``write`` takes a number and its error."""
+    known = {**spec.constants, **fact}
+    return {
+        name: one if isinstance(one, str) else write(one, known.get(f"{name}_error"))
+        for name, one in known.items()
+    }
+
+
+def name_numbers(spec: FigureSpec, fact: Fact) -> dict[str, float | int]:
+    """Return the numbers of a fact under names that say what they are, for data.
+
+    A size is a whole number; one that a figure does not have is left out.
+    """
+    first, second = spec.named
+    names = {"first": first, "second": second, "share": "saturated_percent_unscaled"}
+    names |= {f"{name}_error": f"{called}_error" for name, called in names.items()}
+    sizes = {SIZES[name]: int(fact[name]) for name in SIZES if fact.get(name)}
+    return sizes | {
+        names.get(name, name): value
+        for name, value in fact.items()
+        if name not in SIZES
+    }
+
+
+def read_legends(measurements: DataFrame, curves: DataFrame) -> dict[str, Legend]:
+    """Return what each figure that has series with names draws, by its id.
+
+    From the rows that the figure itself is drawn from.
+    """
+    legends: dict[str, Legend] = {}
+    for name, spec in FIGURES.items():
+        drawn: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ())
+        for kind, pick_rows in spec.series.items():
+            column, looks = KINDS[kind]
+            names = pick_rows(measurements, curves)[column]
+            drawn[kind] = tuple(keep_looks(looks, names))
+        if spec.series:
+            legends[name] = drawn
+    return legends
+
+
+def threshold_panels(
+    curves: DataFrame, findings: Findings
+) -> list[tuple[ClaimView, InterpretationView]]:
+    """Return the claim and interpretation of each panel of the figure of thresholds."""
+    claims = {claim.id: claim for claim in findings.claims}
+    return [
+        (claims[claim_id], interpretation)
+        for claim_id, interpretation_id in drawn_interpretations(curves)
+        if claim_id in claims
+        for interpretation in claims[claim_id].interpretations
+        if interpretation.id == interpretation_id
+    ]

@@ -1,1 +1,0 @@
-"""What stands beside a figure: facts for alternative texts, names for legends."""

@@ -1,1 +1,0 @@
-"""What all figures are drawn with: panels, series, colours, shades."""
