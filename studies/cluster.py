@@ -151,7 +151,7 @@ def main(argv: list[str] | None = None) -> int:
     print("|---|--:|--:|--:|--:|--:|")
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_journal(Path(folder), {}, fresh=False) as journal,
+        contextlib.closing(open_journal(Path(folder))) as journal,
     ):
         for kind, replicates, seconds, task, result, taking in costs(journal):
             print(

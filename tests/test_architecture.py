@@ -51,12 +51,7 @@ LAZY = ("", "__main__", "report.formats")
 #: takes long and is not needed to say which workers there are.
 OPTIONAL = {
     ("study.executors", "make_executor", "montecarlo.study.cluster"),
-    (
-        "study.executors",
-        "make_executor",
-        "montecarlo.study.certificates.make_certificate",
-    ),
-    ("study.local_workers", "limit_blas", "numpy"),
+    ("study.workers", "limit_blas", "numpy"),
     ("model.capture", "capture", "montecarlo.model.torch_calls.recording"),
     (
         "model.torch_calls",

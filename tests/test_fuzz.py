@@ -27,8 +27,7 @@ from montecarlo.cli.report import main as report_main
 from montecarlo.report import rerendering
 from montecarlo.report.formats import html
 from montecarlo.report.render import contents
-from montecarlo.study.folder import file_hash
-from montecarlo.study.sealing import seal
+from montecarlo.study.folder import file_hash, seal
 
 pytestmark = [
     pytest.mark.slow,

@@ -20,9 +20,9 @@ from montecarlo.errors import InputError
 from montecarlo.names import parse_folder, parse_jobs
 from montecarlo.study.executors import available_cores, make_executor
 from montecarlo.study.fingerprint import fingerprint, made_with
-from montecarlo.study.local_workers import limit_blas
 from montecarlo.study.tasks import finish
 from montecarlo.study.work_folders import read_whole, save_whole, work_folders
+from montecarlo.study.workers import limit_blas
 from montecarlo.training import retrieval
 from montecarlo.training.arms import ARMS, D_K, JUDGED, LEARNED, RATES, TUNING
 from montecarlo.training.record import (

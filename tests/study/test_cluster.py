@@ -29,6 +29,7 @@ import psutil
 import pytest
 from cryptography import x509
 from distributed import Security
+from montecarlo.study.certificates import make_certificate
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recording import write_results
@@ -36,7 +37,6 @@ from montecarlo.claims.running import Study, run_study
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.study import cluster
-from montecarlo.study.certificates import make_certificate
 from montecarlo.study.cluster import ready, require_alike, run_checked
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import file_hash, files_of

@@ -15,6 +15,7 @@ from multiprocessing.context import SpawnProcess
 
 import psutil
 import pytest
+from montecarlo.study.local_workers import NO_THREAD, start_threads
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.study import local_workers
@@ -24,7 +25,6 @@ from montecarlo.study.executors import (
     check_executor,
     make_executor,
 )
-from montecarlo.study.local_workers import NO_THREAD, start_threads
 from montecarlo.study.workers import Kind
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from montecarlo.study.reading import read_run
 
 from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
@@ -29,7 +30,6 @@ from montecarlo.study.folder import (
     open_staging,
     write_json,
 )
-from montecarlo.study.reading import read_run
 
 OLD = {"a.csv": "old a", "figures/one.svg": "old one", "gone.html": "old", "x/y/z": "1"}
 NEW = {"a.csv": "new a", "figures/one.svg": "new one", "figures/two.svg": "new two"}

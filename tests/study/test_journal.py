@@ -7,13 +7,13 @@ import sqlite3
 
 import numpy as np
 import pytest
+from montecarlo.study.locking import JournalError
 
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.folder import JOURNAL, RUN_FILE, STAGING
 from montecarlo.study.journal import JournaledStore, open_journal
-from montecarlo.study.locking import JournalError
 
 ROWS = parse_point("gaussian", "gaussian", 2, 4)
 PAIRS = parse_point("uniform", "uniform", 2)

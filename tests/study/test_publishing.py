@@ -4,13 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from montecarlo.study.reading import read_run
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.sampling.batches import PackedBatch
 from montecarlo.study.folder import JOURNAL, STAGING, TIMING_FILE, write_text
 from montecarlo.study.journal import JournalError, open_journal
 from montecarlo.study.publishing import publishing
-from montecarlo.study.reading import read_run
 
 RECIPE = {"seed": 1}
 BATCH = PackedBatch(np.zeros((1, 1)), np.zeros(0, np.int32), np.zeros(0, np.int64), ())
