@@ -42,8 +42,7 @@ from montecarlo.estimation.summaries import row_keys
 from montecarlo.names import look_up
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_json
-from montecarlo.study.grid import Grid
-from montecarlo.study.presets import PRESETS
+from montecarlo.study.presets import PRESETS, Grid
 
 TABLE = Path(__file__).with_suffix(".csv")
 #: The preset whose counts are kept.

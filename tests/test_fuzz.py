@@ -70,7 +70,7 @@ WORK = (
     ("montecarlo.report.command", "make_executor"),
     ("montecarlo.cli.own_claims", "run_study"),
     ("montecarlo.cli.own_claims", "make_executor"),
-    ("montecarlo.study.precise_rows", "run"),
+    ("montecarlo.study.measurement", "run"),
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),

@@ -42,8 +42,7 @@ from montecarlo.sampling.affordable import require_affordable, require_spread
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import parse_toml
-from montecarlo.study.grid import Block, Dimension, Grid, Keys
-from montecarlo.study.presets import PRESETS
+from montecarlo.study.presets import PRESETS, Block, Dimension, Grid, Keys
 
 #: Sizes that a grid may have.
 SIZES = {"d_k": Dimension, "n_keys": Keys}

@@ -27,12 +27,11 @@ from montecarlo.estimation.engine import Budget, Plan, run
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.example import example_curves
-from montecarlo.study.grid import Advance
-from montecarlo.study.presets import Grid
+from montecarlo.study.presets import Advance, Grid
 from montecarlo.study.table import (
     curves_by_rank,
     distribution_curves,
+    example_curves,
     row_distribution_curves,
     tabulate,
     tabulate_curves,

@@ -29,8 +29,7 @@ from montecarlo.claims.z_scores import (
     z_scores,
 )
 from montecarlo.sampling import design_points, matrices, pair_blocks
-from montecarlo.study.grid import Block, Grid
-from montecarlo.study.presets import PRESETS
+from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.theory.references import REFERENCES
 from studies.z_counts import LEVELS, count, fingerprint_rows, lines
 

@@ -21,7 +21,7 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study import precise_rows, progress
+from montecarlo.study import measurement, progress
 from montecarlo.study.folder import write_run
 from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
@@ -409,7 +409,7 @@ def test_digits_are_those_of_the_error(capsys):
 
 def test_an_interruption_gives_the_estimate_so_far(monkeypatch, capsys):
     """Ctrl-C in the second round: what the first has is told, with its own status."""
-    advance = precise_rows.run
+    advance = measurement.run
 
     def interrupted(plan, store, *rest):
         advance(
@@ -419,7 +419,7 @@ def test_an_interruption_gives_the_estimate_so_far(monkeypatch, capsys):
         )
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(precise_rows, "run", interrupted)
+    monkeypatch.setattr(measurement, "run", interrupted)
     assert main(typed("entropy")) == 130
     text, told = capsys.readouterr()
     assert re.search(r"replicates +16,", text)
@@ -433,7 +433,7 @@ def test_an_interruption_before_all_gives_nothing(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(precise_rows, "run", interrupted)
+    monkeypatch.setattr(measurement, "run", interrupted)
     assert main(typed("entropy")) == 130
     assert capsys.readouterr().out == ""
 

@@ -36,8 +36,8 @@ from montecarlo.report.figures.drawing.panels import (
 )
 from montecarlo.report.figures.drawing.shades import plot_cells, rectangles, shade_bar
 from montecarlo.report.figures.drawing.specs import Fact, FigureSpec, message
-from montecarlo.study.example import EXAMPLE
 from montecarlo.study.folder import ResultsError
+from montecarlo.study.table import EXAMPLE
 
 Weights = NDArray[np.float64]
 DIVISORS = ("none", "sqrt")
