@@ -201,7 +201,8 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
     """
     staging = output / STAGING
     old = output / RUN_FILE
-    earlier = _hashes(_read(old if old.exists() else staging / PREVIOUS_FILE))
+    previous = _read(old if old.exists() else staging / PREVIOUS_FILE)
+    earlier = _hashes(previous)
     new = _hashes(_read(staging / RUN_FILE))
     staged = {path.relative_to(staging).as_posix(): path for path in files_of(staging)}
     for name in (RUN_FILE, PREVIOUS_FILE):
@@ -211,7 +212,7 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
         _require_free(output, name, earlier[name])
     for name, path in staged.items():
         ours = (earlier.get(name), file_hash(path))
-        if name != TIMING_FILE or not earlier:
+        if name != TIMING_FILE or not previous:  # its hash is not written down
             _require_free(output, name, *ours)
     return staged, gone
 

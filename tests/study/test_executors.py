@@ -15,17 +15,15 @@ from multiprocessing.context import SpawnProcess
 
 import psutil
 import pytest
-from montecarlo.study.local_workers import NO_THREAD, start_threads
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.study import local_workers
+from montecarlo.study import workers
 from montecarlo.study.executors import (
-    EXECUTORS,
     available_cores,
     check_executor,
     make_executor,
 )
-from montecarlo.study.workers import Kind
+from montecarlo.study.workers import NO_THREAD
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -118,28 +116,6 @@ def test_a_missing_extra_is_named(monkeypatch, kind):
         check_executor(kind)
 
 
-def test_what_makes_certificates_is_part_of_the_extra(monkeypatch):
-    """A cluster of this machine needs it, one with certificates of its own does not."""
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: None if n == "cryptography" else found(n)
-    )
-    check_executor("tls://localhost:8786")
-    with pytest.raises(ValueError, match=r"\[cluster\] extra"):
-        check_executor("dask")
-
-
-def test_an_entry_says_how_many_there_are_at_most(monkeypatch):
-    """One entry is a kind that can be asked for, with the number that it allows."""
-    lone = Kind(start_threads, room=1, most_jobs=1)
-    monkeypatch.setitem(EXECUTORS, "lone", lone)
-    check_executor("lone", 1)
-    with pytest.raises(ValueError, match="jobs must be at most 1 with executor lone"):
-        check_executor("lone", 2)
-    with make_executor(kind="lone") as executor:
-        assert (executor.kind, executor.jobs, executor.room) == ("lone", 1, 1)
-
-
 def handler():
     """How this process takes Ctrl-C."""
     ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
@@ -215,9 +191,9 @@ def test_no_shared_memory_is_told(monkeypatch):
     def refuse(*_, **__):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(local_workers, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", refuse)
     with pytest.raises(
-        UnfinishedError, match=r"Read-only.*--executor threads does without"
+        UnfinishedError, match=r"Read-only.*--executor threads no shared memory"
     ):
         make_executor(2)
 
@@ -288,12 +264,12 @@ def test_processes_ended_while_they_write_are_not_waited_for(monkeypatch):
     """Workers that are ended in the middle of a result leave half of it, and the pool
     does not wait for the rest.
     """
-    monkeypatch.setattr(local_workers, "GRACE", 0.0)
-    pool = local_workers.start_processes(2)
+    monkeypatch.setattr(workers, "GRACE", 0.0)
+    pool = make_executor(2)
     for _ in range(40):
         pool.submit(bytes, 20_000_000)
     time.sleep(1.5)
-    ending = threading.Thread(target=pool.close, args=(True,), daemon=True)
+    ending = threading.Thread(target=pool.shutdown, args=(False,), daemon=True)
     ending.start()
     ending.join(20.0)
     assert not ending.is_alive()
