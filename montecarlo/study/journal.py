@@ -59,26 +59,28 @@ class Journal:
         rows = self._execute("SELECT content FROM batch WHERE place = ?", (place,))
         with suppress(zlib.error, TypeError):  # a changed one is drawn again
             for (content,) in rows:
-                with np.load(BytesIO(zlib.decompress(content))) as kept:
-                    if kept["place"] == place:
-                        shapes = tuple((m, n) for m, n in kept["shapes"].tolist())
-                        return PackedBatch(
-                            kept["means"], kept["places"], kept["counts"], shapes
-                        )
+                kept = np.load(BytesIO(zlib.decompress(content)))
+                if kept["place"] == place:
+                    shapes = tuple((m, n) for m, n in kept["shapes"].tolist())
+                    bins = np.frombuffer(zlib.decompress(kept["bins"]), np.int64)
+                    rises, counts = bins.reshape(2, -1)
+                    places = np.cumsum(rises).astype(np.int32)
+                    return PackedBatch(kept["means"], places, counts, shapes)
         return None
 
     def keep(self, name: str, start: int, stop: int, packed: PackedBatch) -> None:
         """Write a batch, whole or not at all; what was written before stays."""
         place, file = f"{name} {start}:{stop}", BytesIO()
+        rises = np.diff(packed.places, prepend=np.int32(0))
+        bins = zlib.compress(np.array([rises, packed.counts], np.int64).tobytes(), 1)
         np.savez(
             file,
             place=np.array(place),
             means=packed.means,
-            places=packed.places,
-            counts=packed.counts,
             shapes=np.array(packed.shapes, int),
+            bins=np.frombuffer(bins, np.uint8),
         )
-        values = (place, zlib.compress(file.getvalue(), 1))  # it has a checksum
+        values = (place, zlib.compress(file.getvalue(), 0))  # for its checksum
         self._execute("INSERT OR REPLACE INTO batch VALUES (?, ?)", values)
 
     def n_batches(self) -> int:
