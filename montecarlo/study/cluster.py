@@ -28,7 +28,6 @@ LOOPBACK = "127.0.0.1"
 PATIENCE = 10
 #: Seconds that workers of this machine have to end by themselves.
 FAREWELL = 1
-#: What comes before the address of a scheduler that asks for no certificates.
 INSECURE = "insecure+"
 #: Where Dask looks for the certificates of this command.
 KEYS = "distributed.comm.tls.ca-file, .client.cert and .client.key"
@@ -89,17 +88,15 @@ def _greet(address: str, security: Security) -> None:
 
 def _require_certificates(address: str, security: Security) -> None:
     """Refuse a connection that would be encrypted without what to encrypt it by."""
+    context, reason = None, "none"
     try:
         context = security.get_connection_args("client")["ssl_context"]
     except OSError as error:  # of which SSLError is one
-        raise UnfinishedError(
-            f"executor {address} must have readable certificates in Dask's "
-            f"configuration ({KEYS}), got: {error}"
-        ) from None
+        reason = str(error)
     if context is None:
         raise UnfinishedError(
-            f"executor {address} must have certificates in Dask's configuration "
-            f"({KEYS}), got none (docs/cluster.md)"
+            f"executor {address} must have readable certificates in Dask's "
+            f"configuration ({KEYS}; docs/cluster.md), got: {reason}"
         )
 
 
@@ -122,18 +119,12 @@ def start_local(jobs: int) -> Workers:
                 silence_logs=logging.CRITICAL,
                 security=Security.temporary(),
             )
+            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, RuntimeError) as error:  # what Dask makes of a first one
             raise UnfinishedError(
                 f"executor dask must have room to start its workers, got: {error}; "
                 "fewer --jobs need less"
             ) from error
-        try:
-            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
-        except (OSError, TimeoutError):
-            cluster.close(FAREWELL)
-            raise UnfinishedError(
-                f"executor dask must have a scheduler, none answered in {PATIENCE} s"
-            ) from None
 
     def close() -> None:
         client.close()
@@ -186,12 +177,10 @@ def require_alike(
 
 def _difference(has: Fingerprint | BaseException, expected: Fingerprint) -> str:
     """Say what a worker must have, and what it has."""
-    found = {} if isinstance(has, BaseException) else has
-    for name, value in expected.items():
-        if found.get(name) != value:
-            break
+    found = has if isinstance(has, dict) else {}
+    name = next(name for name in expected if found.get(name) != expected[name])
     got = found.get(name, "none") if found else f"{type(has).__name__}: {has}"
-    return f"must have {name} {value} for the same bytes, got {got}"
+    return f"must have {name} {expected[name]} for the same bytes, got {got}"
 
 
 def run_checked(

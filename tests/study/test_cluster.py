@@ -18,7 +18,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -27,9 +26,7 @@ from typing import NamedTuple
 import dask.config
 import psutil
 import pytest
-from cryptography import x509
 from distributed import Security
-from montecarlo.study.certificates import make_certificate
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recording import write_results
@@ -178,9 +175,9 @@ def has_workers(address, number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["threads", "processes", "dask"])
+@pytest.mark.parametrize("kind", ["processes", "dask"])
 def test_same_bytes_on_this_machine(expected, tmp_path, kind):
-    """Threads, processes and a cluster of this machine's own give the same bytes."""
+    """Processes and a cluster of this machine's own give the bytes of a thread."""
     with make_executor(2, kind) as executor:
         assert executor.kind == kind
         assert study_hashes(executor, tmp_path) == expected
@@ -217,16 +214,15 @@ def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, m
 
 
 @pytest.mark.slow
-def test_a_task_that_kills_workers_is_found(scheduler):
-    """A task whose workers die again and again is named; others are done after it."""
+def test_a_task_that_kills_workers_ends_the_run(scheduler):
+    """A task whose workers die again and again is a line, not a bug."""
     address, start_worker, _ = scheduler
     start_worker()
-    tasks = [(-n,) for n in range(8)]
-    with make_executor(kind=address) as executor:
-        ((_, killed),) = finish(executor, os._exit, [(1,)])
-        assert type(killed.exception()).__name__ == "KilledWorker"
-        found = dict(finish(executor, abs, tasks))
-        assert [found[task].result() for task in tasks] == list(range(8))
+    with (
+        make_executor(kind=address) as executor,
+        pytest.raises(UnfinishedError, match="a worker died"),
+    ):
+        list(finish(executor, os._exit, [(1,)]))
 
 
 @pytest.mark.slow
@@ -238,11 +234,11 @@ def test_a_worker_with_other_bytes_is_refused(scheduler):
     start_worker()
     with make_executor(kind=address) as executor:
         start_worker(**OTHER_KERNEL)
-        line = r"worker tcp://127.0.0.1:\d+ must have kernel .* got Nehalem"
+        line = "must have kernel .* got Nehalem"
         tasks = ((0.1 + 1e-6 * n,) for n in range(600))
-        with pytest.raises(RuntimeError, match=line):
+        with pytest.raises(UnfinishedError, match=f"a worker that joined {line}"):
             list(finish(executor, time.sleep, tasks))
-    with pytest.raises(RuntimeError, match=line):
+    with pytest.raises(UnfinishedError, match=rf"worker tcp://127.0.0.1:\d+ {line}"):
         make_executor(kind=address)
 
 
@@ -252,15 +248,11 @@ def test_a_scheduler_that_ends_is_told(scheduler):
     address, start_worker, process = scheduler
     start_worker()
     tasks = ((0.05 + 1e-6 * n,) for n in range(99))
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        make_executor(kind=address) as executor,
-    ):
+    with make_executor(kind=address) as executor:
         done = finish(executor, time.sleep, tasks)
         next(done)
-        patch.setattr(cluster, "PATIENCE", 1)
         process.kill()
-        with pytest.raises(UnfinishedError, match="must be a running Dask sched"):
+        with pytest.raises(UnfinishedError, match="could not be reached"):
             list(done)
 
 
@@ -410,15 +402,6 @@ def test_a_cluster_of_this_machine_tells_nothing(monkeypatch):
     assert found == {404, None}
 
 
-def test_certificates_are_valid_if_the_clock_is_set_back():
-    """They begin a day ago: a worker that finds one of tomorrow never connects."""
-    pem, _ = make_certificate()
-    made = x509.load_pem_x509_certificate(pem.encode())
-    now = datetime.now(UTC)
-    assert now - made.not_valid_before_utc > timedelta(hours=23)
-    assert made.not_valid_after_utc - now > timedelta(days=300)
-
-
 @pytest.mark.slow
 def test_nobody_else_is_let_into_a_cluster_of_this_machine(tmp_path):
     """No port of scheduler, nannies and workers answers another user.  A scheduler that
@@ -464,7 +447,7 @@ def test_a_scheduler_with_certificates(monkeypatch, tmp_path):
     with running_scheduler(tmp_path, *options) as found:
         address = found.address
         assert address.startswith("tls://")
-        with pytest.raises(UnfinishedError, match=r"certificates in .* got none"):
+        with pytest.raises(UnfinishedError, match=r"certificates in .* got: none"):
             make_executor(kind=address)
         with dask.config.set(others), pytest.raises(UnfinishedError) as caught:
             make_executor(kind=address)
@@ -513,14 +496,14 @@ def test_unlike_workers_are_named(has, message):
 def test_a_task_is_not_done_by_an_unlike_worker():
     """What a worker is asked to do it does only if its bytes are those expected."""
     assert run_checked(ready(), abs, -3) == 3
-    with pytest.raises(Exception, match="would give other bytes"):
+    with pytest.raises(Exception, match=r"must have numpy 0\.0 for the same bytes"):
         run_checked({**ready(), "numpy": "0.0"}, pytest.fail, "done all the same")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "after"),
-    [("threads", 8), ("processes", 0), ("processes", 8), ("dask", 0), ("dask", 8)],
+    [("threads", 8), ("processes", 0), ("processes", 8), ("dask", 0)],
 )
 def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
     """Ctrl-C, which a terminal sends to every process, while workers are starting and
