@@ -560,27 +560,23 @@ class PreciseRows:
     def _summaries(self, point: DesignPoint) -> Summaries:
         return Summaries(point, self.store.samples(point), self.divisors)
 
+    def _estimates(self) -> Iterator[tuple[DesignPoint, RowKey, Estimate]]:
+        """Yield the rows as far as they are sampled; points with too little lack."""
+        for point, keys in self.asked.items():
+            if self.store.n_replicates(point) >= LEAST:
+                summaries = self._summaries(point)
+                yield from ((point, key, summaries.estimate(key)) for key in keys)
+
     def rows(self) -> list[Measurement]:
         """Return the rows as far as they are sampled; points with too little lack."""
-        return [
-            _measurement(point, key, summaries.estimate(key))
-            for point, keys in self.asked.items()
-            if self.store.n_replicates(point) >= LEAST
-            for summaries in (self._summaries(point),)
-            for key in keys
-        ]
+        return [_measurement(*one) for one in self._estimates()]
 
     def shortfalls(self) -> list[float]:
         """Return what each of `rows` needs, if more replicates than it has; else 0."""
         found = []
-        for point, keys in self.asked.items():
-            if self.store.n_replicates(point) < LEAST:
-                continue
-            summaries = self._summaries(point)
-            for key in keys:
-                needed = self.effort.needed(summaries.estimate(key))
-                enough = needed <= self.store.n_replicates(point)
-                found.append(0.0 if enough else needed)
+        for _, _, estimate in self._estimates():
+            needed = self.effort.needed(estimate)
+            found.append(0.0 if needed <= estimate.n_replicates else needed)
         return found
 
 
