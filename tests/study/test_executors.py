@@ -13,7 +13,6 @@ import threading
 import time
 from multiprocessing.context import SpawnProcess
 
-import psutil
 import pytest
 
 from montecarlo.errors import UnfinishedError
@@ -90,6 +89,8 @@ def test_kind_follows_from_the_jobs(jobs, kind, expected):
         ("tls://localhost", None, "executor must be one of"),
         ("insecure+tls://localhost:8786", None, "executor must be one of"),
         ("tls://localhost:87x", None, "executor must be one of"),
+        ("tls://h:0", None, "port of executor must lie between 1 and 65535"),
+        ("insecure+tcp://h:65536", None, "port of executor must lie between"),
         ("tls://localhost:8786", 2, "jobs must be left out .* got 2"),
         ("tcp://h:1", None, r"asks for none.*run code.*insecure\+tcp://h:1 says so"),
     ],
@@ -146,43 +147,6 @@ def test_an_error_ends_workers_at_once():
     assert time.perf_counter() - begun < 10
     assert all(future.done() for future in futures)
     assert not multiprocessing.active_children()
-
-
-def test_processes_end_with_the_command_that_is_killed(tmp_path):
-    """No process is left of a command that had no chance to end them."""
-    script = (
-        "import os, signal, sys, time\n"
-        "from montecarlo.study.executors import make_executor\n"
-        "executor = make_executor(2)\n"
-        "ids = [executor.submit(os.getpid) for _ in range(2)]\n"
-        "futures = [executor.submit(time.sleep, 60) for _ in range(2)]\n"
-        "with open(sys.argv[1], 'w') as file:\n"
-        "    print(*(one.result() for one in ids), file=file)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    told = tmp_path / "ids"
-    found = subprocess.run(  # noqa: S603 - our own interpreter and script
-        [sys.executable, "-c", script, str(told)], check=False
-    )
-    assert found.returncode == -signal.SIGKILL
-    ids = {int(word) for word in told.read_text().split()}
-    assert ids
-    for _ in range(100):
-        left = [one for one in ids if not is_dead(one)]
-        if not left:
-            return
-        time.sleep(0.1)
-    for one in left:
-        os.kill(one, signal.SIGKILL)
-    pytest.fail(f"left: {left}")
-
-
-def is_dead(process):
-    """Whether a process has ended, waited for or not."""
-    try:
-        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def test_no_shared_memory_is_told(monkeypatch):
