@@ -276,56 +276,54 @@ def grid(  # noqa: PLR0913 - as `measure`
     if not isinstance(progress, bool | np.bool):
         raise InputError(f"progress must be True or False, got {show(progress)}")
     jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
+    if distribution_k is None:
+        distribution_k = distribution_q
+    texts = {
+        "distribution_q": distribution_q,
+        "distribution_k": distribution_k,
+        "dependence": dependence,
+        "initialisation": initialisation,
+        "summary": "" if summary is None else summary,
+    }
+    for name, text in texts.items():
+        require_text(name, text)
     names = [require_text("quantity", one) for one in _several("quantity", quantity)]
-    quantities = list(dict.fromkeys(names))
-    if not quantities:
+    if not names:
         raise InputError("quantity must name at least one, got none")
-    for name in quantities:
+    for name in names:
         look_up("quantity", name, QUANTITIES)
-    if summary is not None:
-        require_text("summary", summary)
-
-    def summary_of(name: str) -> str:
-        return summary or _summary_of(name)
-
-    divisors = _several("divisor", divisor)
-    named = list(dict.fromkeys(map(_name_divisor, divisors)))
+    summaries = {name: summary or _summary_of(name) for name in names}
+    named = list(dict.fromkeys(map(_name_divisor, _several("divisor", divisor))))
     singles, ratios = split_pairs(named)
-    both = (
-        require_text("distribution_q", distribution_q),
-        distribution_q
-        if distribution_k is None
-        else require_text("distribution_k", distribution_k),
-    )
-    require_text("dependence", dependence)
-    require_text("initialisation", initialisation)
     sizes = _sizes("d_k", d_k, 1), _sizes("n_keys", n_keys, 2)
     if (points := len(sizes[0]) * (1 + len(sizes[1]))) > MOST_POINTS:
         raise InputError(
             f"d_k and n_keys must make at most {MOST_POINTS} points, got {points}"
         )
-    of_pairs = [name for name in quantities if name in PAIR_QUANTITIES]
-    of_rows = [name for name in quantities if name not in PAIR_QUANTITIES]
     asked: dict[DesignPoint, list[RowKey]] = {}
     for d, n in product(sizes[0], (*sizes[1], None)):
-        names = of_pairs if n is None else of_rows
+        names = [one for one in summaries if (one in PAIR_QUANTITIES) == (n is None)]
         if not names:
             continue
-        formats = any(name in FORMAT_QUANTITIES for name in names)
-        also = tuple(chain(*(beyond_table(x, summary_of(x)) for x in names)))
         point = parse_point(
-            *both, d, n, dependence, initialisation, formats=formats, also=also
+            distribution_q,
+            distribution_k,
+            d,
+            n,
+            dependence,
+            initialisation,
+            formats=any(name in FORMAT_QUANTITIES for name in names),
+            also=tuple(chain(*(beyond_table(x, summaries[x]) for x in names))),
         )
         known = set(row_keys(point, singles, ratios))
-        keys = [RowKey(c, name, summary_of(name)) for name in names for c in named]
+        keys = [RowKey(c, name, summaries[name]) for name in names for c in named]
         asked[point] = [key for key in keys if key in known]
     found = {key.quantity for keys in asked.values() for key in keys}
-    if missing := [name for name in quantities if name not in found]:
+    if missing := [name for name in summaries if name not in found]:
         raise InputError(
             f"{missing[0]} must have a row of the summary "
-            f"{show(summary_of(missing[0]))} at one of these points, with one of the "
-            f"divisors {', '.join(named)[:MOST_SHOWN]}; "
-            "quantities of rows need n_keys"
+            f"{show(summaries[missing[0]])} at one of these points, with one of the "
+            f"divisors {', '.join(named)[:MOST_SHOWN]}; quantities of rows need n_keys"
         )
     effort = Effort(seed, relative_error, absolute_error, first, most)
     rows = PreciseRows(asked, effort)

@@ -144,21 +144,12 @@ class Grid(Struct, frozen=True, forbid_unknown_fields=True):
                 raise InputError(
                     f"first must be at most the budget {most}, got {first}"
                 )
-        rows = [(d, n) for d in self.d_k for n in self.n_keys] + list(self.edges)
-        found = [
-            parse_point("gaussian", "gaussian", d)
-            for d in (*self.d_k, *(d for d, _ in self.edges))
-        ]
-        found += [parse_point("gaussian", "gaussian", d, n) for d, n in rows]
-        for distribution in distributions:
-            for d in self.distribution_d_k:
-                found.append(parse_point(distribution, distribution, d))
-                found += [
-                    parse_point(distribution, distribution, d, n)
-                    for n in self.distribution_n_keys
-                ]
-        for block in self.blocks:
-            found += block.points()
+        blocks = [Block(self.d_k, self.n_keys)]
+        blocks += [Block((d,), (n,)) for d, n in self.edges]
+        sizes = self.distribution_d_k, self.distribution_n_keys
+        blocks += [Block(*sizes, distribution_q=name) for name in distributions]
+        blocks += self.blocks
+        found = [point for block in blocks for point in block.points()]
         if not found:
             raise InputError("grid must have at least one point, got none")
         for point in found:
