@@ -21,8 +21,8 @@ from montecarlo.estimation import engine
 from montecarlo.report import command
 from montecarlo.report.formats import html
 from montecarlo.report.render import embedding
-from montecarlo.study.folder import TIMING_FILE, files_of
-from montecarlo.study.journal import JOURNAL, Journal
+from montecarlo.study.folder import JOURNAL, TIMING_FILE, files_of
+from montecarlo.study.journal import Journal
 from montecarlo.study.workers import ROOM
 
 STUDY = """

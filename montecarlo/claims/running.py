@@ -134,7 +134,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     ------
     RuntimeError
         If sampling failed in some points, at the end of the others: which, why,
-        and the commands that replay it.  Or if workers could not be replaced.
+        and the commands that replay it.  Or if a worker died.
     """
     budgets = needed_budgets(study)
     divisors = study.grid.divisors

@@ -14,6 +14,8 @@ RUN_FILE = "run.json"
 TIMING_FILE = "timing.json"
 #: Where a new set of files is made, beside the old one.
 STAGING = ".montecarlo-partial"
+#: What an interrupted run has sampled.
+JOURNAL = ".montecarlo-journal"
 #: What a run.json calls the hash of its own content.
 DIGEST = "digest"
 SCHEMA = 7

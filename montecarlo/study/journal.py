@@ -20,8 +20,8 @@ from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.samples import SampleStore
 from montecarlo.sampling.batches import Batch, PackedBatch, pack
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.folder import JOURNAL
 
-JOURNAL = ".montecarlo-journal"
 #: A commit in WAL mode is one write, and needs no shared memory in exclusive mode.
 _SETUP = """
 PRAGMA locking_mode = EXCLUSIVE;

@@ -22,6 +22,7 @@ from typing import Any
 
 from montecarlo.errors import InputError, writing
 from montecarlo.study.folder import (
+    JOURNAL,
     RUN_FILE,
     STAGING,
     TIMING_FILE,
@@ -32,7 +33,7 @@ from montecarlo.study.folder import (
     write_json,
     write_run,
 )
-from montecarlo.study.journal import JOURNAL, Journal, open_journal
+from montecarlo.study.journal import Journal, open_journal
 
 #: The old run.json while the new set is moved into place.
 PREVIOUS_FILE = "previous.json"
@@ -211,9 +212,10 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
     for name in gone:
         _require_free(output, name, earlier[name])
     for name, path in staged.items():
-        ours = (earlier.get(name), file_hash(path))
-        if name != TIMING_FILE or not previous:  # its hash is not written down
-            _require_free(output, name, *ours)
+        ours: tuple[str | None, ...] = (earlier.get(name), file_hash(path))
+        if name == TIMING_FILE and previous:  # whose hash is not written down
+            ours = ()
+        _require_free(output, name, *ours)
     return staged, gone
 
 
@@ -260,7 +262,8 @@ def _hashes(run: Mapping[str, Any]) -> dict[str, str]:
 def _require_free(output: Path, name: str, *digests: str | None) -> None:
     """Refuse a place of a file that holds anything but a file with one of the hashes.
 
-    Links on the way to it are refused, too, and what is no folder.
+    Without any, but any file.  Links on the way to it are refused, and what is no
+    folder.
     """
     path = output / name
     for place in (path, *path.parents):
@@ -269,7 +272,7 @@ def _require_free(output: Path, name: str, *digests: str | None) -> None:
         right = place.is_file() if place == path else place.is_dir()
         if place.is_symlink() or (place.exists() and not right):
             raise _refusal(place)
-        if place == path and right and file_hash(place) not in digests:
+        if place == path and right and digests and file_hash(path) not in digests:
             raise _refusal(place)
 
 

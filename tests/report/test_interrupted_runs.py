@@ -14,8 +14,8 @@ import pytest
 import montecarlo.report.command as report_command
 from montecarlo.cli.report import main
 from montecarlo.report import rerendering
-from montecarlo.study.folder import TIMING_FILE, files_of
-from montecarlo.study.journal import JOURNAL, open_journal
+from montecarlo.study.folder import JOURNAL, TIMING_FILE, files_of
+from montecarlo.study.journal import open_journal
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 

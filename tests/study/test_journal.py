@@ -12,8 +12,8 @@ import pytest
 from montecarlo.sampling.batches import pack
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.folder import JOURNAL
 from montecarlo.study.journal import (
-    JOURNAL,
     JournaledStore,
     JournalError,
     open_journal,

@@ -15,6 +15,7 @@ from montecarlo.cli.options import Parser
 from montecarlo.errors import UnfinishedError
 from montecarlo.sampling.batches import PackedBatch
 from montecarlo.study.folder import (
+    JOURNAL,
     RUN_FILE,
     STAGING,
     TIMING_FILE,
@@ -25,7 +26,7 @@ from montecarlo.study.folder import (
     seal,
     write_json,
 )
-from montecarlo.study.journal import JOURNAL, JournalError
+from montecarlo.study.journal import JournalError
 from montecarlo.study.publishing import KEEP_FILES, OutputError, publishing
 
 RECIPE = {"seed": 1}
