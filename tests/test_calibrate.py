@@ -63,7 +63,7 @@ def test_a_file_is_no_folder(tmp_path, capsys):
     file.touch()
     for given in (["--work", str(file)], ["--output", str(file / "card")]):
         assert main(["--short", *given]) == INPUT_ERROR
-        assert "must be a folder" in capsys.readouterr().err
+        assert "must be a folder, got" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

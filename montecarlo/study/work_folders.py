@@ -40,16 +40,15 @@ def work_folders(
         If a worker dies in the block, or the disk refuses.
     """
     for name, folder in (("work", work), ("output", output)):
-        try:
+        with _usable(name, folder):
+            if any(p.exists() and not p.is_dir() for p in (folder, *folder.parents)):
+                raise InputError(f"{name} must be a folder, got {str(folder)!r}")
+    for name, folder in (("work", work), ("output", output)):
+        with _usable(name, folder):
             folder.mkdir(parents=True, exist_ok=True)
             there = {path.name for path in folder.iterdir()}
             with TemporaryFile(dir=folder):
                 pass
-        except OSError as error:
-            raise InputError(
-                f"{name} must be a folder that can be written, got {str(folder)!r}: "
-                f"{error.strerror or error}"
-            ) from None
         if name == "output" and (foreign := there.difference(files)):
             raise InputError(
                 f"{name} must be empty or hold {earlier}, got {str(folder)!r} with "
@@ -63,6 +62,18 @@ def work_folders(
             f"a worker died ({error}); what was done is kept in {str(work)!r}, and "
             "the same command goes on from there"
         ) from error
+
+
+@contextmanager
+def _usable(name: str, folder: Path) -> Iterator[None]:
+    """Translate what the system says of a folder that was named."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"{name} must be a folder that can be written, got {str(folder)!r}: "
+            f"{error.strerror or error}"
+        ) from None
 
 
 def save_whole(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
