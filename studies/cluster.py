@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     lines = [("point", "replicates", "CPU, s", "task, B", "result, kB", "kept in, ms")]
     with (
         tempfile.TemporaryDirectory() as folder,
-        open_journal(Path(folder), {}, fresh=False) as journal,
+        contextlib.closing(open_journal(Path(folder))) as journal,
     ):
         for kind, replicates, seconds, task, result, taking in costs(journal):
             numbers = str(replicates), f"{seconds:.3f}", str(task)

@@ -44,7 +44,7 @@ from montecarlo.records.training import (
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores, make_executor
 from montecarlo.study.fingerprint import made_with
-from montecarlo.study.local_workers import limit_blas
+from montecarlo.study.workers import limit_blas
 from studies.program import ROOT, Arrays, keep, parse
 
 Array = NDArray[np.float64]

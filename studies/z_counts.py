@@ -40,8 +40,7 @@ from montecarlo.estimation.summaries import row_keys
 from montecarlo.names import look_up
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_json
-from montecarlo.study.grid import Grid
-from montecarlo.study.presets import PRESETS
+from montecarlo.study.presets import PRESETS, Grid
 from studies.program import HERE, parse
 
 TABLE = HERE / "z_counts.csv"

@@ -52,12 +52,7 @@ DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "ur
 #: interrupted while it loads; what needs an extra or takes long.
 LATE = {
     ("study.executors", "make_executor", "montecarlo.study.cluster"),
-    (
-        "study.executors",
-        "make_executor",
-        "montecarlo.study.certificates.make_certificate",
-    ),
-    ("study.local_workers", "limit_blas", "numpy"),
+    ("study.workers", "limit_blas", "numpy"),
     ("model.capture", "capture", "montecarlo.model.torch_calls.recording"),
     (
         "model.torch_calls",

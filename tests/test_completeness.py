@@ -153,12 +153,10 @@ def test_a_format_is_whole(name):
 @pytest.mark.parametrize("name", EXECUTORS)
 def test_an_executor_is_whole(name):
     """It works or is of a cluster, and help and the pages on clusters name it."""
-    kind = EXECUTORS[name]
-    assert (kind.start is None) == bool(kind.needed)
-    if kind.start is not None:
+    if not EXECUTORS[name]:
         with make_executor(1, name) as executor:
             assert executor.submit(len, name).result() == len(name)
-            assert (executor.jobs, executor.room) == (1, kind.room)
+            assert (executor.jobs, executor.kind) == (1, name)
     assert name in SHARED["--executor"]["help"]
     docs = Path(__file__).parents[1].joinpath("docs", "cluster.md")
     assert f"\n| `{name}` |" in docs.read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from montecarlo.study.reading import read_run
+from montecarlo.study.folder import read_run
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "sentence_encoder.py"

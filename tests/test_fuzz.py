@@ -27,8 +27,7 @@ from montecarlo.cli.report import main as report_main
 from montecarlo.report import rerendering
 from montecarlo.report.formats import html
 from montecarlo.report.render import contents
-from montecarlo.study.folder import file_hash
-from montecarlo.study.sealing import seal
+from montecarlo.study.folder import file_hash, seal
 
 pytestmark = [
     pytest.mark.slow,
@@ -71,7 +70,7 @@ WORK = (
     ("montecarlo.report.command", "make_executor"),
     ("montecarlo.cli.own_claims", "run_study"),
     ("montecarlo.cli.own_claims", "make_executor"),
-    ("montecarlo.study.precise_rows", "run"),
+    ("montecarlo.study.measurement", "run"),
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),

@@ -10,21 +10,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
 from montecarlo.report.formats import html
 from montecarlo.report.render import embedding
-from montecarlo.study.folder import (
-    JOURNAL,
-    RUN_FILE,
-    STAGING,
-    TIMING_FILE,
-    files_of,
-)
+from montecarlo.study.folder import JOURNAL, TIMING_FILE, files_of
 from montecarlo.study.journal import Journal
 from montecarlo.study.workers import ROOM
 
@@ -43,7 +39,7 @@ most = 1024
 BATCH_SECONDS = 0.002
 #: Each chain is killed once at each of these, in this order, and then let finish.
 MOMENTS = ("sampling", "committing", "rendering", "renaming")
-CHAINS = 15
+CHAINS = 4
 #: What the dying process and the draws are noted in, beside the output.
 LOG = "log.txt"
 
@@ -144,8 +140,8 @@ def contents(folder):
 
 @pytest.mark.slow
 def test_killed_runs_go_on(attempt, tmp_path):
-    """Sixty kills at moments drawn at random, fifteen of each kind: every run ends in
-    the bytes of one that was never interrupted, with at most 1.05 times its draws.
+    """Kills at moments drawn at random, four of each kind: every run ends in the bytes
+    of one that was never interrupted, with at most 1.05 times its draws.
 
     That holds however slow the machine is: each of two kills can lose the batches that
     the worker was given, and what is lost then is less than a twentieth.
@@ -175,78 +171,56 @@ def test_killed_runs_go_on(attempt, tmp_path):
         assert draws(folder)[0] <= 1.05 * drawn, (number, counts)
         moments.update(re.findall(r"killed while (\w+)", (folder / LOG).read_text()))
     assert moments == dict.fromkeys(MOMENTS, CHAINS)
-    assert moments.total() >= 60
 
 
 @pytest.mark.slow
 def test_the_test_would_see_a_journal_that_forgets(attempt, tmp_path):
-    """With a batch less in the journal more is drawn; with a changed one, refused."""
+    """With a tenth less in the journal more is drawn than the test above allows."""
     folder = prepare(tmp_path / "forgetful")
     assert attempt(folder, "rendering", 1) == -signal.SIGKILL
-    before = draws(folder)
-    journal = folder / "output" / JOURNAL
-    with sqlite3.connect(journal) as connection:
-        connection.execute("DELETE FROM batches WHERE rowid % 10 = 0")
-    connection.close()
+    before = draws(folder)[0]
+    with (
+        closing(sqlite3.connect(folder / "output" / JOURNAL)) as connection,
+        connection,
+    ):
+        connection.execute("DELETE FROM batch WHERE rowid % 10 = 0")
     assert attempt(folder, "rendering", 1) == -signal.SIGKILL
-    again = draws(folder)[0] - before[0]
-    assert again > 0.05 * before[0]
-    with sqlite3.connect(journal) as connection:
-        connection.execute("UPDATE batches SET start = start + 1 WHERE rowid = 3")
-    connection.close()
-    assert attempt(folder) == 3
-
-
-def moment_of(output):
-    """What a run that was killed from outside had come to."""
-    if (output / STAGING / RUN_FILE).exists():
-        return "renaming"
-    if not (output / JOURNAL).exists():
-        return "starting"
-    if any((output / STAGING).glob("measurements.csv")):
-        return "rendering"
-    return "sampling"
-
-
-def children_of(pid):
-    """The processes that a process has started, as the kernel lists them."""
-    found = Path(f"/proc/{pid}/task/{pid}/children")
-    return [int(child) for child in found.read_text().split()] if found.exists() else []
+    assert draws(folder)[0] - before > 0.05 * before
 
 
 @pytest.mark.slow
 def test_killed_from_outside_with_workers(tmp_path):
-    """The real command with two workers, killed after times drawn at random, goes on to
-    the bytes of one that was never interrupted, and no worker outlives it.
+    """The real command with two workers, which is killed, or loses a worker, after
+    times drawn at random: it goes on to the bytes of one that was never interrupted.
+    A lost worker is a line and status 3; no process outlives the command.
     """
-    folder = prepare(tmp_path / "killed")
+    folder, whole = prepare(tmp_path / "killed"), tmp_path / "whole"
     typed = [sys.executable, "-m", "montecarlo", "report", "--quiet", "--jobs", "2"]
-    typed += ["--config", str(folder / "study.toml")]
+    typed += ["--config", str(folder / "study.toml"), "--format", "json", "--output"]
     started = time.monotonic()
-    whole = tmp_path / "whole"
-    subprocess.run([*typed, "--output", str(whole / "output")], check=True)  # noqa: S603
+    subprocess.run([*typed, str(whole / "output")], check=True)  # noqa: S603
     seconds = time.monotonic() - started
-    rng = random.Random(21)  # noqa: S311
-    moments, killed = Counter(), 0
-    for _ in range(6):
+    rng, killed = random.Random(21), Counter()  # noqa: S311
+    for victim in ("command", "worker", "command"):
         process = subprocess.Popen(  # noqa: S603
-            [*typed, "--output", str(folder / "output")]
+            [*typed, str(folder / "output")], stderr=subprocess.PIPE, text=True
         )
+        family = []
         try:
-            process.wait(rng.uniform(0.3, 1.0) * seconds)
+            process.wait(rng.uniform(0.4, 0.9) * seconds)
         except subprocess.TimeoutExpired:
-            workers = children_of(process.pid)
-            moments[moment_of(folder / "output")] += 1
-            process.kill()
-            process.wait()
-            killed += 1
-            deadline = time.monotonic() + 10.0
-            while any(Path(f"/proc/{worker}/stat").exists() for worker in workers):
-                assert time.monotonic() < deadline, "a worker outlives the command"
-                time.sleep(0.02)
-    again = subprocess.run(  # noqa: S603
-        [*typed, "--output", str(folder / "output")], check=False
-    )
-    assert again.returncode == 0, moments
-    assert killed >= 3, moments
-    assert contents(folder) == contents(whole), moments
+            family = psutil.Process(process.pid).children(recursive=True)
+            if victim == "command":
+                process.kill()
+            elif family:
+                family[-1].kill()
+        _, told = process.communicate(timeout=120)
+        if victim == "worker" and process.returncode == 3:
+            assert told.count("\n") == 1
+            assert "a worker died" in told
+        assert not psutil.wait_procs(family, timeout=10)[1]
+        killed[process.returncode] += 1
+    assert set(killed) <= {-signal.SIGKILL, 3, 0}
+    assert killed[-signal.SIGKILL] >= 1
+    subprocess.run([*typed, str(folder / "output")], check=True)  # noqa: S603
+    assert contents(folder) == contents(whole), killed

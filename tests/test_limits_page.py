@@ -7,7 +7,7 @@ import pytest
 from montecarlo import small_files
 from montecarlo.model import arrays, numpy_files, safetensors_files
 from montecarlo.report.content import record
-from montecarlo.study import columns, reading
+from montecarlo.study import columns, folder
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 LIMITS = [
@@ -23,7 +23,7 @@ LIMITS = [
     ("digits of a number in a name", safetensors_files.MOST_DIGITS),
     ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
     ("parts of a key", small_files.MOST_PARTS),
-    ("| `run.json`", reading.MOST_RUN),
+    ("| `run.json`", folder.MOST_RUN),
     ("| `claims.json`", record.MOST_CLAIMS),
     ("| `measurements.csv`, `curves.csv`", columns.MOST_TABLE),
 ]

@@ -43,8 +43,7 @@ from montecarlo.sampling.cost import (
 )
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import parse_toml
-from montecarlo.study.grid import Block, Dimension, Grid, Keys
-from montecarlo.study.presets import PRESETS
+from montecarlo.study.presets import PRESETS, Block, Dimension, Grid, Keys
 
 #: Sizes that a grid may have.
 SIZES = {"d_k": Dimension, "n_keys": Keys}

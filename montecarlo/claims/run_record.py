@@ -7,9 +7,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from montecarlo.claims.record import CLAIMS_FILE
 from montecarlo.study.columns import CURVES, MEASUREMENTS, Finite
-from montecarlo.study.folder import RUN_FILE, SCHEMA, ResultsError
-from montecarlo.study.grid import Grid
-from montecarlo.study.reading import read_run
+from montecarlo.study.folder import RUN_FILE, SCHEMA, ResultsError, read_run
+from montecarlo.study.presets import Grid
 from montecarlo.study.validating import about, validate
 
 #: What a report's numbers and verdicts are read from.

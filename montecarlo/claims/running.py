@@ -26,12 +26,11 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.example import example_curves
-from montecarlo.study.grid import Advance
-from montecarlo.study.presets import Grid
+from montecarlo.study.presets import Advance, Grid
 from montecarlo.study.table import (
     curves_by_rank,
     distribution_curves,
+    example_curves,
     row_distribution_curves,
     tabulate,
     tabulate_curves,
@@ -134,7 +133,7 @@ def run_study(  # noqa: PLR0913 - what, by whom, and whom it concerns
     ------
     RuntimeError
         If sampling failed in some points, at the end of the others: which, why,
-        and the commands that replay it.  Or if workers could not be replaced.
+        and the commands that replay it.  Or if a worker died.
     """
     budgets = needed_budgets(study)
     divisors = study.grid.divisors

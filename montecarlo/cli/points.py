@@ -31,10 +31,16 @@ from montecarlo.records.calibration import read_card
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.columns import MEASUREMENTS, validate_table
 from montecarlo.study.executors import make_executor
-from montecarlo.study.grid import MOST_REPLICATES
 from montecarlo.study.measured import Measurement
-from montecarlo.study.measurement import ask, measure
-from montecarlo.study.precise_rows import FIRST, RELATIVE_ERROR, Effort, PreciseRows
+from montecarlo.study.measurement import (
+    FIRST,
+    RELATIVE_ERROR,
+    Effort,
+    PreciseRows,
+    ask,
+    measure,
+)
+from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.progress import progress_bar
 
 #: Columns of a row that hold names, which `measure` calls as the table does.

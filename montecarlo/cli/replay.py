@@ -22,7 +22,7 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
-from montecarlo.study.grid import MOST_REPLICATES
+from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.tails import tail_task
 from montecarlo.study.tasks import Task
 

@@ -28,8 +28,8 @@ from montecarlo.names import (
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.small_files import parse_toml, read_small
 from montecarlo.study.executors import check_executor
+from montecarlo.study.folder import read_record
 from montecarlo.study.presets import ERROR_RATE, PRESETS, Grid
-from montecarlo.study.reading import read_record
 
 Seed = Annotated[int, Meta(ge=0, le=MOST_SEED)]
 Jobs = Annotated[int, Meta(ge=1, le=MOST_JOBS)]

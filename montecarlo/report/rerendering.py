@@ -25,7 +25,7 @@ from montecarlo.study.executors import PROCESSES, make_executor
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.publishing import publishing
 
-#: What `finish_staging` adds to a record.
+#: What `write_run` adds to a record.
 _ADDED = ("program", "schema", "sha256", "digest")
 #: Flags that mean nothing where nothing is sampled.
 _OF_SAMPLING = (

@@ -6,11 +6,12 @@ come up, does not answer or would give other bytes is an `UnfinishedError`.
 
 import logging
 import multiprocessing
+import signal
 from asyncio import wait_for
 from collections.abc import Callable, Mapping
-from concurrent.futures import BrokenExecutor, Future
-from functools import cache
-from typing import Any, TypeVar
+from concurrent.futures import BrokenExecutor
+from functools import cache, partial
+from typing import TypeVar
 
 import dask.config
 from distributed import Client, LocalCluster, Security
@@ -19,8 +20,7 @@ from distributed.utils import LoopRunner
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.study.fingerprint import Fingerprint, fingerprint
-from montecarlo.study.local_workers import block_interrupt, limit_blas
-from montecarlo.study.workers import Pool
+from montecarlo.study.workers import Workers, block_signals, limit_blas
 
 T = TypeVar("T")
 LOOPBACK = "127.0.0.1"
@@ -28,7 +28,6 @@ LOOPBACK = "127.0.0.1"
 PATIENCE = 10
 #: Seconds that workers of this machine have to end by themselves.
 FAREWELL = 1
-#: What comes before the address of a scheduler that asks for no certificates.
 INSECURE = "insecure+"
 #: Where Dask looks for the certificates of this command.
 KEYS = "distributed.comm.tls.ca-file, .client.cert and .client.key"
@@ -39,7 +38,7 @@ ROUTES: dict[str, list[str]] = {
 }
 
 
-def connect(address: str) -> Pool:
+def connect(address: str) -> Workers:
     """Connect to a running scheduler.
 
     Parameters
@@ -67,7 +66,7 @@ def connect(address: str) -> Pool:
         ) from None
     except (RuntimeError, ValueError) as error:  # Dask's configuration refuses it
         raise UnfinishedError(f"executor {address}: {error}") from None
-    return _pool(client, client.close, address)
+    return _workers(client, client.close, address)
 
 
 def _greet(address: str, security: Security) -> None:
@@ -89,30 +88,27 @@ def _greet(address: str, security: Security) -> None:
 
 def _require_certificates(address: str, security: Security) -> None:
     """Refuse a connection that would be encrypted without what to encrypt it by."""
+    context, reason = None, "none"
     try:
         context = security.get_connection_args("client")["ssl_context"]
     except OSError as error:  # of which SSLError is one
-        raise UnfinishedError(
-            f"executor {address} must have readable certificates in Dask's "
-            f"configuration ({KEYS}), got: {error}"
-        ) from None
+        reason = str(error)
     if context is None:
         raise UnfinishedError(
-            f"executor {address} must have certificates in Dask's configuration "
-            f"({KEYS}), got none (docs/cluster.md)"
+            f"executor {address} must have readable certificates in Dask's "
+            f"configuration ({KEYS}; docs/cluster.md), got: {reason}"
         )
 
 
-def start_local(jobs: int, certify: Callable[[], tuple[str, str]]) -> Pool:
+def start_local(jobs: int) -> Workers:
     """Start a scheduler and workers on this machine.
 
     They talk by TLS with a key that is made here and never written to a lasting place:
     other users of the machine reach their ports, and whoever is let in runs code.
-    ``certify`` makes it, and a certificate.
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
-    with block_interrupt(), dask.config.set(ROUTES):
+    with block_signals(signal.SIGINT), dask.config.set(ROUTES):
         try:
             cluster = LocalCluster(
                 n_workers=jobs,
@@ -121,20 +117,14 @@ def start_local(jobs: int, certify: Callable[[], tuple[str, str]]) -> Pool:
                 dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
                 scheduler_kwargs={"dashboard": False},
                 silence_logs=logging.CRITICAL,
-                security=_security(*certify()),
+                security=Security.temporary(),
             )
+            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, RuntimeError) as error:  # what Dask makes of a first one
             raise UnfinishedError(
                 f"executor dask must have room to start its workers, got: {error}; "
                 "fewer --jobs need less"
             ) from error
-        try:
-            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
-        except (OSError, TimeoutError):
-            cluster.close(FAREWELL)
-            raise UnfinishedError(
-                f"executor dask must have a scheduler, none answered in {PATIENCE} s"
-            ) from None
 
     def close() -> None:
         client.close()
@@ -145,26 +135,14 @@ def start_local(jobs: int, certify: Callable[[], tuple[str, str]]) -> Pool:
                 process.kill()
             cluster.shutdown_on_close = False  # or the interpreter waits for them again
 
-    return _pool(client, close, "dask")
+    return _workers(client, close, "dask")
 
 
-def _security(certificate: str, key: str) -> Security:
-    """Return how the parts of a cluster talk that have one certificate."""
-    roles = ("client", "scheduler", "worker")
-    return Security(
-        require_encryption=True,
-        tls_ca_file=certificate,
-        **{f"tls_{role}_cert": certificate for role in roles},
-        **{f"tls_{role}_key": key for role in roles},
-    )
-
-
-def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
+def _workers(client: Client, close: Callable[[], None], name: str) -> Workers:
     """Return the workers of a client, once it is known that they are alike."""
     try:
         client.wait_for_workers(1, timeout=PATIENCE)
-        asked = client.run(ready, on_error="return")
-        require_alike(asked, ready())
+        require_alike(client.run(ready, on_error="return"), ready())
         jobs = sum(client.nthreads().values())
     except TimeoutError:
         close()
@@ -176,18 +154,13 @@ def _pool(client: Client, close: Callable[[], None], name: str) -> Pool:
         raise
     # not pure: a result that the scheduler remembers would hide that work is redone
     executor = client.get_executor(pure=False)
-    expected = ready()
 
-    def submit(function: Callable[..., T], *arguments: Any) -> Future[T]:  # noqa: ANN401
-        future: Future[T] = executor.submit(run_checked, expected, function, *arguments)
-        return future
-
-    def end(at_once: bool) -> None:  # noqa: FBT001 - as `Pool` has it
+    def end(at_once: bool) -> None:  # noqa: FBT001 - as `Workers` has it
         if client.status != "closed":
             executor.shutdown(wait=not at_once)
         close()
 
-    return Pool(submit, end, jobs)
+    return Workers(name, jobs, partial(executor.submit, run_checked, ready()), end)
 
 
 def require_alike(
@@ -198,16 +171,16 @@ def require_alike(
     Each has a fingerprint, or why it has none; expected is that of this process.
     """
     for worker, has in sorted(asked.items()):
-        for name, value in expected.items():
-            if isinstance(has, dict):
-                found = has.get(name, "none")
-            else:
-                found = f"{type(has).__name__}: {has}"
-            if found != value:
-                raise UnfinishedError(
-                    f"worker {worker} must have {name} {value} for the same bytes, "
-                    f"got {found}"
-                )
+        if has != expected:
+            raise UnfinishedError(f"worker {worker} {_difference(has, expected)}")
+
+
+def _difference(has: Fingerprint | BaseException, expected: Fingerprint) -> str:
+    """Say what a worker must have, and what it has."""
+    found = has if isinstance(has, dict) else {}
+    name = next(name for name in expected if found.get(name) != expected[name])
+    got = found.get(name, "none") if found else f"{type(has).__name__}: {has}"
+    return f"must have {name} {expected[name]} for the same bytes, got {got}"
 
 
 def run_checked(
@@ -218,10 +191,10 @@ def run_checked(
     Raises
     ------
     BrokenExecutor
-        If this worker would give other bytes; all are then asked again.
+        If this worker would give other bytes.
     """
-    if ready() != expected:
-        raise BrokenExecutor("a worker joined that would give other bytes")
+    if (has := ready()) != expected:
+        raise BrokenExecutor(f"a worker that joined {_difference(has, expected)}")
     return function(*arguments)
 
 

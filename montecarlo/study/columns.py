@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
@@ -176,20 +177,12 @@ def _lines(
     text: str, columns: tuple[str, ...], name: str
 ) -> Iterator[tuple[int, dict[str, str | None]]]:
     rows = csv.reader(text.splitlines(), strict=True)
-    header = next(rows, [])
-    if tuple(header) != columns:
-        wrong = next((c for c in header if c not in columns), None)
-        missing = next((c for c in columns if c not in header), None)
-        raise ResultsError(
-            f"{name} must have the columns {', '.join(columns)}, got "
-            + (
-                f"{wrong[:40]!r}"
-                if wrong
-                else f"none {missing!r}"
-                if missing
-                else "others' order"
+    for wanted, came in zip_longest(columns, next(rows, [])):
+        if came != wanted:
+            raise ResultsError(
+                f"{name} must have the columns {', '.join(columns)}, got "
+                f"{(came or 'none')[:40]!r} for {wanted!r}"
             )
-        )
     for number, row in enumerate(rows, start=2):
         if len(row) != len(columns):
             raise ResultsError(

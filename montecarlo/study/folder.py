@@ -1,235 +1,52 @@
-"""The output folder: made aside, renamed into place, run.json last.
+"""A results folder: its files, their hashes in run.json, and reading it back."""
 
-A folder is ours if it has our run.json, or an unfinished set of ours, or holds nothing
-but ignored keep-files; files in it are ours if they are as we wrote them (`ownership`).
-A run that fails leaves the previous output as it was.
-"""
-
+import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from montecarlo.errors import InputError, writing
-from montecarlo.study.ownership import (
-    OutputError,
-    file_hash,
-    is_inside,
-    require_place,
-    require_replaceable,
-    require_unchanged,
-)
-from montecarlo.study.sealing import seal
+from montecarlo.errors import InputError
+from montecarlo.small_files import read_small
 
-STAGING = ".montecarlo-partial"
-#: Holds what an interrupted run has sampled.
-JOURNAL = ".montecarlo-journal"
 RUN_FILE = "run.json"
-#: The old run.json while the new set is moved into place.
-PREVIOUS_FILE = "previous.json"
 #: What may differ between equal runs, and so is not hashed.
 TIMING_FILE = "timing.json"
-KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
+#: Where a new set of files is made, beside the old one.
+STAGING = ".montecarlo-partial"
+#: What an interrupted run has sampled.
+JOURNAL = ".montecarlo-journal"
+#: What a run.json calls the hash of its own content.
+DIGEST = "digest"
 SCHEMA = 7
+#: Bytes of a run.json at most; that of the full preset has 40 thousand.
+MOST_RUN = 2**24
 
 
 class ResultsError(InputError):
     """A results folder that cannot be read; one line."""
 
 
-def claim_folder(output: Path) -> None:
-    """Make the output folder if it is missing, and see that it is ours.
-
-    Raises
-    ------
-    OutputError
-        If the folder is not ours or cannot be made.
-    """
-    with _explain_errors(output):
-        if output.exists() and not output.is_dir():
-            raise OutputError(f"output must be a folder, got the file {str(output)!r}")
-        output.mkdir(parents=True, exist_ok=True)
-        _require_ours(output)
-        if not is_finished(output):  # one that is half moved is seen to by `commit`
-            require_unchanged(output, _hashes_in(output / RUN_FILE))
-
-
-@contextmanager
-def claiming(output: Path) -> Iterator[None]:
-    """Claim an output folder for a block; if it fails, no new empty folder is left."""
-    with _explain_errors(output):
-        new = [path for path in (output, *output.parents) if not path.exists()]
-    try:
-        with writing(output):
-            claim_folder(output)
-            yield
-    except BaseException:
-        for path in new:
-            with suppress(OSError):
-                path.rmdir()
-        raise
-
-
-def open_staging(output: Path) -> Path:
-    """Make an empty place beside the old output for a new set of files.
-
-    Returns
-    -------
-    Path
-        A folder to write into; `commit` moves it into place.
-    """
-    claim_folder(output)
-    staging = output / STAGING
-    with _explain_errors(output):
-        if is_finished(output):
-            commit(output)
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir()
-    return staging
-
-
-def is_finished(output: Path) -> bool:
-    """Tell whether a staged set is complete, so that it only has to be moved."""
-    return (output / STAGING / RUN_FILE).exists()
-
-
-@contextmanager
-def _explain_errors(output: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OutputError(
-            "output must be a folder that can be written, "
-            f"got {str(output)!r}: {reason}"
-        ) from error
-
-
-def _require_ours(output: Path) -> None:
-    names = {entry.name for entry in output.iterdir()}
-    for name in (STAGING, JOURNAL, RUN_FILE):
-        require_place(output, name, folder=name == STAGING)
-    if names & {STAGING, JOURNAL} or names <= KEEP_FILES:
-        return
-    if RUN_FILE in names:
-        try:
-            program = json.loads((output / RUN_FILE).read_bytes()).get("program")
-        except (ValueError, AttributeError, RecursionError):
-            program = None
-        if program == "montecarlo":
-            return
-    raise OutputError(
-        "output must be empty or hold an earlier report of montecarlo, got "
-        f"{str(output)!r}, which holds {min(names - KEEP_FILES)!r}"
-    )
-
-
-def finish_staging(output: Path, run: Mapping[str, Any]) -> None:
-    """Write run.json of a staged set, with the hashes of its files."""
-    staging = output / STAGING
-    _require_free(output, _hashes(staging))
-    write_run(staging, run)
-
-
-def write_run(folder: Path, run: Mapping[str, Any]) -> None:
-    """Write run.json of a folder: hashes of its files, and a digest of itself.
-
-    ``run`` is what is said of how the files were made.
-    """
-    record = {"program": "montecarlo", "schema": SCHEMA, **run}
-    record = seal({**record, "sha256": _hashes(folder)})
-    # whole or not at all: from its presence on, the next run finishes the renaming
-    unfinished = folder / f"{RUN_FILE}.part"
-    write_json(unfinished, record)
-    unfinished.replace(folder / RUN_FILE)
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    """Return the hashes of a folder's files but run.json and timing.json."""
-    return {
-        path.relative_to(folder).as_posix(): file_hash(path)
-        for path in files_of(folder)
-        if path.name not in (RUN_FILE, TIMING_FILE)
-    }
-
-
-def commit(output: Path) -> list[Path]:
-    """Move a finished staged set into place, run.json last.
-
-    Can be repeated after an interruption at any point.
-
-    Returns
-    -------
-    list of Path
-        The files written, in a canonical order.
-
-    Raises
-    ------
-    OutputError
-        If it would take the place of a file that is not ours; nothing is moved then.
-    """
-    staging = output / STAGING
-    hashes = _hashes_in(staging / RUN_FILE)
-    staged, gone = _require_free(output, hashes)
-    old, previous = output / RUN_FILE, staging / PREVIOUS_FILE
-    if old.exists():
-        old.replace(previous)
-    for name, path in staged.items():
-        target = output / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(target)
-    for name in gone:
-        (output / name).unlink(missing_ok=True)
-    (staging / RUN_FILE).replace(old)
-    shutil.rmtree(staging)
-    return [output / name for name in (*sorted(hashes), RUN_FILE)]
-
-
-def _require_free(
-    output: Path, hashes: Mapping[str, str]
-) -> tuple[dict[str, Path], list[str]]:
-    """See that a staged set takes no place of a file that is not ours.
-
-    Returns
-    -------
-    dict, list of str
-        Name of each file that is to be moved to where it lies, and those of an earlier
-        run that are to go.
-    """
-    staging = output / STAGING
-    old, previous = output / RUN_FILE, staging / PREVIOUS_FILE
-    earlier = _hashes_in(old if old.exists() else previous)
-    staged = {path.relative_to(staging).as_posix(): path for path in files_of(staging)}
-    for name in (RUN_FILE, PREVIOUS_FILE):
-        staged.pop(name, None)
-    gone = {
-        name: found
-        for name, found in sorted(earlier.items())
-        if name not in hashes and is_inside(name)
-    }
-    require_unchanged(output, gone)
-    require_replaceable(output, staged, earlier, (TIMING_FILE,))
-    return staged, list(gone)
-
-
-def _hashes_in(run_file: Path) -> dict[str, str]:
-    """Return the files that a run.json names; none where it cannot be read."""
-    try:
-        return dict(json.loads(run_file.read_bytes())["sha256"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return {}
-
-
-def discard_staging(output: Path) -> None:
-    """Drop a set that was not finished."""
-    shutil.rmtree(output / STAGING, ignore_errors=True)
-
-
 def files_of(folder: Path) -> Iterator[Path]:
     """Yield the files below a folder, in a canonical order."""
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def is_inside(name: str) -> bool:
+    """Tell whether a name that a record has is of a file below its folder."""
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not name.startswith("/") and ".." not in parts
+
+
+def is_finished(folder: Path) -> bool:
+    """Tell whether a staged set is complete, so that it only has to be moved."""
+    return (folder / STAGING / RUN_FILE).exists()
 
 
 def write_json(path: Path, data: object) -> None:
@@ -242,3 +59,87 @@ def write_text(path: Path, text: str) -> None:
     """Write a text, the same bytes on every system; its folder is made if missing."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_run(folder: Path, run: Mapping[str, Any]) -> None:
+    """Write run.json of a folder: hashes of its files, and a digest of itself.
+
+    ``run`` is what is said of how the files were made.
+    """
+    hashes = {
+        path.relative_to(folder).as_posix(): file_hash(path)
+        for path in files_of(folder)
+        if path.name not in (RUN_FILE, TIMING_FILE)
+    }
+    record = {"program": "montecarlo", "schema": SCHEMA, **run, "sha256": hashes}
+    # whole or not at all: from its presence on, the next run finishes the renaming
+    unfinished = folder / f"{RUN_FILE}.part"
+    write_json(unfinished, seal(record))
+    unfinished.replace(folder / RUN_FILE)
+
+
+def seal(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record with the digest of its own content.
+
+    It tells a record that was edited by mistake, or half written by another program;
+    it is no signature.
+    """
+    content = {name: value for name, value in record.items() if name != DIGEST}
+    text = json.dumps(content, sort_keys=True).encode()
+    return {**record, DIGEST: hashlib.sha256(text).hexdigest()}
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Read run.json of a finished folder and check the hashes of its files.
+
+    Raises
+    ------
+    ResultsError
+        If there is none, its schema is another, or it or a file was changed.
+    """
+    if is_finished(folder) and not (folder / RUN_FILE).exists():
+        raise ResultsError(
+            f"results must be whole, got {str(folder)!r}, into which a run was moving "
+            "its files when it ended; the same command goes on"
+        )
+    path = folder / RUN_FILE
+    run = _read_sealed(path, "results", f"a folder with a readable {RUN_FILE}", folder)
+    for name, expected in run["sha256"].items():
+        try:
+            unchanged = is_inside(name) and file_hash(folder / name) == expected
+        except (OSError, ValueError):  # ValueError: a name that no file can have
+            unchanged = False
+        if not unchanged:
+            raise ResultsError(
+                f"results must be as they were written, but {name!r} in "
+                f"{str(folder)!r} is missing or changed"
+            )
+    return run
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """Read a run.json wherever it lies, without the files that it speaks of."""
+    return _read_sealed(path, "replicates-from", f"a readable {RUN_FILE}", path)
+
+
+def _read_sealed(path: Path, name: str, wanted: str, shown: Path) -> dict[str, Any]:
+    """Read a record and check it against its own digest."""
+    try:
+        record = json.loads(read_small(RUN_FILE, path, MOST_RUN))
+        program, schema = record["program"], record["schema"]
+        digest = seal(record)[DIGEST]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as err:
+        raise ResultsError(f"{name} must be {wanted}, got {str(shown)!r}") from err
+    if (program, schema) != ("montecarlo", SCHEMA):
+        raise ResultsError(
+            f"{name} must be of montecarlo's schema {SCHEMA}, "
+            f"got {schema!r:.40} of {program!r:.40}"
+        )
+    if record.get(DIGEST) != digest:
+        raise ResultsError(
+            f"{name} must be as they were written, but {RUN_FILE} of {str(shown)!r} "
+            f"has the digest {digest[:12]}, and says {record.get(DIGEST)!r:.14}"
+        )
+    if not isinstance(record.get("sha256"), dict):
+        raise ResultsError(f"{name} must have hashes in their {RUN_FILE}, got none")
+    return dict(record)

@@ -1,48 +1,49 @@
 """The journal: every finished batch of a run, kept until its report is written.
 
-A run that was killed goes on from it.  The file is also the lock of the output folder:
-SQLite holds it for as long as the run lives, and lets go however the run ends.  A file
-for each batch would need a lock beside it and come to 53,000 for the full preset.
+One SQLite file, which is the lock of its folder as well: SQLite holds it for as long as
+the run lives, and lets go however the run ends; what was committed stays.
 """
 
-import hashlib
 import json
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.sampling.batches import Batch, PackedBatch, pack
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.folder import JOURNAL, is_finished
-from montecarlo.study.locking import (
-    DamagedError,
-    JournalError,
-    connect,
-    delete,
-    explain_errors,
-)
+from montecarlo.study.folder import JOURNAL
 
-_TABLES = """
+#: A commit in WAL mode is one write, and needs no shared memory in exclusive mode.
+_SETUP = """
+PRAGMA locking_mode = EXCLUSIVE;
+PRAGMA journal_mode = WAL;
+PRAGMA synchronous = NORMAL;
+BEGIN EXCLUSIVE;
 CREATE TABLE IF NOT EXISTS recipe (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS batches (
-    point TEXT, start INTEGER, stop INTEGER, content BLOB, digest BLOB,
-    PRIMARY KEY (point, start, stop)
-);
+CREATE TABLE IF NOT EXISTS batch (place TEXT PRIMARY KEY, content BLOB NOT NULL);
+COMMIT;
 """
-#: Under this name a recipe says that the run's report is complete.
-FINISHED = "finished"
-#: Values of a recipe up to this length are shown where they are not as expected.
-SHOWN_LENGTH = 40
-#: What a batch is kept as: columns of its means, shapes of its counts, and arrays.
-Content = tuple[int, tuple[tuple[int, int], ...], bytes, bytes, bytes]
+_IN_USE = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+#: Codes of a file or disk that cannot be written, rather than of content.
+_DISK = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+_DISK |= {sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY}
+
+
+class JournalError(UnfinishedError):
+    """A journal that cannot be had, read or written; one line."""
+
+
+class DamagedError(JournalError):
+    """A file that is no journal, or not as it was written."""
 
 
 @dataclass(slots=True)
@@ -53,101 +54,71 @@ class Journal:
     _connection: sqlite3.Connection
 
     def find(self, name: str, start: int, stop: int) -> PackedBatch | None:
-        """Return the batch with these replicates of a point, if it is there."""
-        place = (name, start, stop)
-        rows = self._execute(
-            "SELECT content, digest FROM batches "
-            "WHERE point = ? AND start = ? AND stop = ?",
-            place,
-        )
-        if not rows:
-            return None
-        ((content, digest),) = rows
-        if not isinstance(content, bytes) or digest != _digest(place, content):
-            raise DamagedError(self.path, f"a batch of {name} was changed")
-        return _decode(content)
+        """Return the batch with these replicates of a point, if it is as written."""
+        place = f"{name} {start}:{stop}"
+        rows = self._execute("SELECT content FROM batch WHERE place = ?", (place,))
+        with suppress(zlib.error, TypeError):  # a changed one is drawn again
+            for (content,) in rows:
+                kept = np.load(BytesIO(zlib.decompress(content)))
+                if kept["place"] == place:
+                    shapes = tuple((m, n) for m, n in kept["shapes"].tolist())
+                    bins = np.frombuffer(zlib.decompress(kept["bins"]), np.int64)
+                    rises, counts = bins.reshape(2, -1)
+                    places = np.cumsum(rises).astype(np.int32)
+                    return PackedBatch(kept["means"], places, counts, shapes)
+        return None
 
     def keep(self, name: str, start: int, stop: int, packed: PackedBatch) -> None:
-        """Write a batch, whole or not at all.
-
-        Raises
-        ------
-        JournalError
-            If it cannot be written; what was written before is still there.
-        """
-        place, content = (name, start, stop), _encode(packed)
-        self._execute(
-            "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)",
-            (*place, content, _digest(place, content)),
+        """Write a batch, whole or not at all; what was written before stays."""
+        place, file = f"{name} {start}:{stop}", BytesIO()
+        rises = np.diff(packed.places, prepend=np.int32(0))
+        bins = zlib.compress(np.array([rises, packed.counts], np.int64).tobytes(), 1)
+        np.savez(
+            file,
+            place=np.array(place),
+            means=packed.means,
+            shapes=np.array(packed.shapes, int),
+            bins=np.frombuffer(bins, np.uint8),
         )
-
-    def finish(self) -> None:
-        """Say that the run's report is complete: nothing here is needed any more."""
-        self._execute("INSERT OR REPLACE INTO recipe VALUES (?, '')", (FINISHED,))
+        values = (place, zlib.compress(file.getvalue(), 0))  # for its checksum
+        self._execute("INSERT OR REPLACE INTO batch VALUES (?, ?)", values)
 
     def n_batches(self) -> int:
         """Return how many batches are there."""
-        ((number,),) = self._execute("SELECT count(*) FROM batches")
+        ((number,),) = self._execute("SELECT count(*) FROM batch")
         return int(number)
 
-    def goes_on(self) -> str:
-        """Say, after an interruption, how to continue."""
-        kept = self.n_batches()
-        if not kept:
-            return "interrupted, nothing was written"
-        return (
-            f"interrupted; {kept} finished batches are kept, the same command goes on "
-            "from there"
-        )
+    def take_up(self, recipe: Mapping[str, object]) -> None:
+        """Go on with what an interrupted run left, if its recipe was this one.
 
-    def take_up(self, recipe: Mapping[str, object], *, finished: bool) -> None:
-        """Check what an earlier run left, or drop it where nothing is lost by that.
-
-        ``finished``: whether the earlier run's report is complete.
+        ``recipe``: what the bytes of batches, and which there are, depend on.
         """
-        if self._execute("PRAGMA quick_check") != [("ok",)]:
-            raise DamagedError(self.path, "its structure is broken")
-        for statement in _TABLES.split(";"):
-            self._execute(statement)
         ours = {name: json.dumps(value) for name, value in recipe.items()}
         kept = dict(self._execute("SELECT name, value FROM recipe"))
-        done = kept.pop(FINISHED, None) is not None or finished
-        if kept == ours:
-            self._check_all()
-        elif done or not self.n_batches():
-            self._start_anew(ours)
-        else:
-            raise _of_another(self.path, kept, ours)
-
-    def remove(self) -> None:
-        """Delete the file, and let go of the folder."""
-        delete(self.path)
-        self._connection.close()
-        delete(self.path)
-
-    def close(self) -> None:
-        """Let go of the folder; a journal without batches goes."""
-        with closing(self._connection), suppress(JournalError):
-            tables = self._execute("SELECT 1 FROM sqlite_schema WHERE name = 'batches'")
-            if not tables or not self.n_batches():
-                delete(self.path)
-
-    def _check_all(self) -> None:
-        """Read every batch once, so that damage is found before anything is drawn."""
-        for name, start, stop in self._execute(
-            "SELECT point, start, stop FROM batches"
-        ):
-            if self.find(name, start, stop) is None:
-                raise DamagedError(self.path, f"a batch of {name} is not found")
-
-    def _start_anew(self, recipe: Mapping[str, str]) -> None:
-        self._execute("DELETE FROM batches")
+        if kept != ours and self.n_batches():
+            names = sorted({name for name, _ in kept.items() ^ ours.items()})
+            raise JournalError(
+                f"journal {str(self.path)!r} of an interrupted run must be of this "
+                f"run, got one that differs in {', '.join(names)}; that run's command "
+                "goes on with it, --fresh starts anew"
+            )
         self._execute("DELETE FROM recipe")
-        for item in recipe.items():
+        for item in ours.items():
             self._execute("INSERT INTO recipe VALUES (?, ?)", item)
 
+    def close(self, *, done: bool = False) -> None:
+        """Let go of the folder; a journal that is done with, or empty, is deleted."""
+        with suppress(JournalError):
+            done = done or not self.n_batches()
+        if done:
+            try:
+                _delete(self.path)
+            except PermissionError:  # Windows: an open file stays, and is empty then
+                self._execute("DELETE FROM batch")
+        self._connection.close()
+
     def _execute(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        with explain_errors(self.path):
+        with _explaining(self.path):
             return self._connection.execute(statement, values).fetchall()
 
 
@@ -171,84 +142,71 @@ class JournaledStore(SampleStore):
         return packed is not None
 
 
-@contextmanager
-def open_journal(
-    output: Path, recipe: Mapping[str, object] | None = None, *, fresh: bool = False
-) -> Iterator[Journal]:
-    """Open the journal of an output folder, and with it lock the folder.
+def open_journal(folder: Path, *, fresh: bool = False) -> Journal:
+    """Open the journal of a folder, and with it lock the folder.
 
     Parameters
     ----------
-    output : Path
+    folder : Path
         An existing folder of ours.
-    recipe : mapping, optional
-        What the bytes of batches, and which there are, depend on; without it the folder
-        is only locked, whatever its journal holds.
     fresh : bool
-        Whether to drop what an interrupted run left.
-
-    Yields
-    ------
-    Journal
-        With the batches that an interrupted run of the same recipe left.
+        Whether to drop what is there, be it a journal or not.
 
     Raises
     ------
     JournalError
-        If another run has the folder; if what an interrupted run left is damaged or of
-        another recipe, and ``fresh`` is not set: it is left as it is then.
+        If another run has the folder, or what is there is no journal.
     """
-    path = output / JOURNAL
-    journal = Journal(path, connect(path, fresh=fresh))
+    path = folder / JOURNAL
+    if fresh:
+        with suppress(DamagedError):
+            _connect(path).close()  # not while another run has it
+        _delete(path)
+    return Journal(path, _connect(path))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open and lock; again, if who had the file deleted it meanwhile."""
+    while True:
+        path.touch()
+        before = path.stat().st_ino
+        with _explaining(path):
+            connection = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+            try:
+                connection.executescript(_SETUP)
+            except BaseException:
+                connection.close()
+                raise
+        if path.exists() and path.stat().st_ino == before:
+            return connection
+        connection.close()
+
+
+def _delete(path: Path) -> None:
+    for suffix in ("", "-wal"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+@contextmanager
+def _explaining(path: Path) -> Iterator[None]:
+    """Say in a line what SQLite finds wrong with a file, and what can be done."""
     try:
-        if recipe is not None:
-            journal.take_up(recipe, finished=is_finished(output))
-        yield journal
-    finally:
-        journal.close()
-
-
-def _encode(batch: PackedBatch) -> bytes:
-    rises = np.diff(batch.places, prepend=np.int32(0)).astype("<i4")
-    content: Content = (
-        batch.means.shape[1],
-        batch.shapes,
-        batch.means.astype("<f8").tobytes(),
-        zlib.compress(rises.tobytes(), 1),
-        zlib.compress(batch.counts.astype("<i8").tobytes(), 1),
-    )
-    return msgspec.msgpack.encode(content)
-
-
-def _decode(content: bytes) -> PackedBatch:
-    columns, shapes, means, rises, counts = msgspec.msgpack.decode(
-        content, type=Content
-    )
-    return PackedBatch(
-        np.frombuffer(means, "<f8").reshape(-1, columns),
-        np.cumsum(np.frombuffer(zlib.decompress(rises), "<i4"), dtype=np.int32),
-        np.frombuffer(zlib.decompress(counts), "<i8"),
-        shapes,
-    )
-
-
-def _digest(place: tuple[str, int, int], content: bytes) -> bytes:
-    found = hashlib.blake2b(repr(place).encode(), digest_size=16)
-    found.update(b"\0" + content)
-    return found.digest()
-
-
-def _of_another(
-    path: Path, kept: Mapping[str, str], ours: Mapping[str, str]
-) -> JournalError:
-    names = sorted(name for name in {*kept, *ours} if kept.get(name) != ours.get(name))
-    name = names[0]
-    texts = [recipe.get(name, "none") for recipe in (ours, kept)]
-    got = ", ".join(names)
-    if max(map(len, texts)) <= SHOWN_LENGTH:
-        got = f"{name} {texts[1]} in place of {texts[0]}"
-    return JournalError(
-        f"journal {str(path)!r} of an interrupted run must be of this run, got one "
-        f"that differs in {got}; that run's command goes on with it, --fresh starts "
-        "anew"
-    )
+        yield
+    # UnicodeDecodeError: what SQLite says of a broken file may hold parts of it
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        reason = " ".join(str(error).split())
+        if code in _IN_USE:
+            raise JournalError(
+                "output must not be in use by another run that has not ended, got "
+                f"{str(path.parent)!r}"
+            ) from error
+        if code in _DISK:
+            raise JournalError(
+                f"journal {str(path)!r} must be writable, got: {reason}; what it holds "
+                "is kept, and the same command goes on from there"
+            ) from error
+        raise DamagedError(
+            f"journal {str(path)!r} of an interrupted run must be as it was written, "
+            f"got: {reason}; --fresh starts anew"
+        ) from error

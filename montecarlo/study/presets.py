@@ -1,17 +1,219 @@
-"""Presets: the grids that a report, or a claim of one's own, is sampled on."""
+"""Grids of points with budgets: what a study samples, and how much; and the presets.
 
-from montecarlo.study.grid import Block, Grid
+The claims' domains pick from a grid; what lies beyond a domain shows how far a claim
+reaches.
+"""
 
-__all__ = [
-    "ERROR_RATE",
-    "INITIAL",
-    "PRACTICE_D_K",
-    "PRACTICE_N_KEYS",
-    "PRESETS",
-    "SHIFTED",
-    "Block",
-    "Grid",
-]
+from collections.abc import Callable
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from montecarlo.attention.divisors import DIVISORS, parse_divisor
+from montecarlo.errors import InputError
+from montecarlo.estimation.engine import Budget
+from montecarlo.sampling.cost import (
+    replicate_seconds,
+    require_affordable,
+    require_affordable_tail,
+)
+from montecarlo.sampling.design_points import (
+    INDEPENDENT,
+    DesignPoint,
+    name_of,
+    parse_point,
+)
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
+
+#: Told of a point: replicates just finished, and replicates newly wanted of it.
+Advance = Callable[[DesignPoint, int, int], None]
+Dimension = Annotated[int, Meta(ge=1, le=2**20)]
+Keys = Annotated[int, Meta(ge=2, le=2**20)]
+#: Replicates of a point, whatever the grid.
+MOST_REPLICATES = 2**20
+#: Further distributions of a grid that names none: those that findings of the catalogue
+#: count, in words and numbers.
+FURTHER = (
+    "uniform",
+    "laplace",
+    "rademacher",
+    "logistic",
+    "student_t10",
+    "student_t5",
+    "student_t3",
+)
+Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
+
+
+class Block(Struct, frozen=True, forbid_unknown_fields=True):
+    """Points that the map of a grid does not have.
+
+    Attributes
+    ----------
+    d_k : tuple of int
+    n_keys : tuple of int
+        Rows at every combination; none: no rows.
+    pairs : bool
+        Whether to sample blocks of pairs as well.
+    distribution_q, distribution_k : str
+        ``distribution_k`` empty: as q.
+    dependence, initialisation : str
+    formats : bool
+        Whether rows are also computed in number formats.
+    replicates : int
+        So many of each point at the first analysis, the last; 0: the grid's.
+    """
+
+    d_k: tuple[Dimension, ...]
+    n_keys: tuple[Keys, ...] = ()
+    pairs: bool = True
+    distribution_q: str = "gaussian"
+    distribution_k: str = ""
+    dependence: str = "none"
+    initialisation: str = ""
+    formats: bool = False
+    replicates: Annotated[int, Meta(ge=0, le=MOST_REPLICATES)] = 0
+
+    def points(self) -> list[DesignPoint]:
+        """Return its points."""
+        sizes: list[tuple[int, int | None]] = [
+            (d, None) for d in self.d_k if self.pairs
+        ]
+        sizes += [(d, n) for d in self.d_k for n in self.n_keys]
+        return [
+            parse_point(
+                self.distribution_q,
+                self.distribution_k or self.distribution_q,
+                d_k,
+                n_keys,
+                self.dependence,
+                self.initialisation,
+                formats=self.formats and n_keys is not None,
+            )
+            for d_k, n_keys in sizes
+        ]
+
+
+class Grid(Struct, frozen=True, forbid_unknown_fields=True):
+    """A grid of points with budgets in replicates.
+
+    Attributes
+    ----------
+    d_k, n_keys : tuple of int
+        Gaussian rows at every combination; Gaussian pairs at every d_k.
+    edges : tuple of (d_k, n_keys)
+        Further combinations.
+    distributions : tuple of str
+        Further distributions, at ``distribution_d_k`` and ``distribution_n_keys``.
+    blocks : tuple of Block
+        What breaks the texts' premise, and number formats.
+    tails : tuple of (d_k, blocks)
+        Where overflow probabilities are estimated under tilting, and on how many blocks
+        of draws.
+    divisors : tuple of str
+    first, most : int
+        Replicates at the first interim analysis and at most.
+    first_large, most_large : int
+        The same where d_k or the number of keys makes a replicate expensive.
+    """
+
+    d_k: tuple[Dimension, ...]
+    n_keys: tuple[Keys, ...]
+    edges: tuple[tuple[Dimension, Keys], ...] = ()
+    distributions: tuple[str, ...] = FURTHER
+    distribution_d_k: tuple[Dimension, ...] = ()
+    distribution_n_keys: tuple[Keys, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    tails: tuple[tuple[Dimension, Count], ...] = ()
+    divisors: tuple[str, ...] = tuple(DIVISORS)
+    first: Count = 128
+    most: Count = 1024
+    first_large: Count = 32
+    most_large: Count = 256
+
+    def points(self) -> list[DesignPoint]:
+        """Return every point of the grid once, in a canonical order.
+
+        Raises
+        ------
+        ValueError
+            If a distribution or divisor is not known, a range is off, there is no
+            point, or one takes more than can be had.
+        """
+        self._require_named_divisors()
+        distributions = [parse_distribution(name).name for name in self.distributions]
+        for first, most in (
+            (self.first, self.most),
+            (self.first_large, self.most_large),
+        ):
+            if first > most:
+                raise InputError(
+                    f"first must be at most the budget {most}, got {first}"
+                )
+        blocks = [Block(self.d_k, self.n_keys)]
+        blocks += [Block((d,), (n,)) for d, n in self.edges]
+        sizes = self.distribution_d_k, self.distribution_n_keys
+        blocks += [Block(*sizes, distribution_q=name) for name in distributions]
+        blocks += self.blocks
+        found = [point for block in blocks for point in block.points()]
+        if not found:
+            raise InputError("grid must have at least one point, got none")
+        for point in found:
+            require_affordable(point, len(self.divisors))
+            self._require_divisors(point)
+        for d, _ in self.tails:
+            require_affordable_tail(d)
+        order = {name: number for number, name in enumerate(DISTRIBUTIONS)}
+        # one of a name: with number formats, if any of them asks for these
+        once = {c.name: c for c in sorted(found, key=lambda c: c.formats)}
+        return sorted(
+            once.values(),
+            key=lambda c: (
+                c.has_rows,
+                c.dependence != INDEPENDENT,
+                name_of(c.initialisation),
+                order.get(c.distribution_k.name, len(order)),
+                *c.names,
+                c.n_keys or 0,
+                c.d_k,
+            ),
+        )
+
+    def _require_named_divisors(self) -> None:
+        """Rows are found by the names of divisors, so each has one name."""
+        for name in self.divisors:
+            if (known := parse_divisor(name).name) != name:
+                raise InputError(f"divisors must be called {known!r}, got {name!r}")
+
+    def _require_divisors(self, point: DesignPoint) -> None:
+        """Refuse divisors that are beyond all use in a point."""
+        for divisor in map(parse_divisor, self.divisors):
+            if point.has_rows or not divisor.needs_keys:
+                divisor.value(point.d_k, point.n_keys)
+
+    def budgets(self) -> dict[DesignPoint, Budget]:
+        """Return the budget of every point."""
+        fixed = {
+            point.name: Budget(block.replicates, block.replicates)
+            for block in self.blocks
+            if block.replicates
+            for point in block.points()
+        }
+        small = Budget(self.first, self.most)
+        large = Budget(self.first_large, self.most_large)
+        return {
+            c: fixed.get(c.name, large if c.is_large else small) for c in self.points()
+        }
+
+    def seconds(self) -> tuple[float, float]:
+        """Return about how long the first analysis, and all, take on one core."""
+        least = most = 0.0
+        for point, budget in self.budgets().items():
+            seconds = replicate_seconds(point, len(self.divisors))
+            least += seconds * budget.first
+            most += seconds * budget.analyses()[-1]
+        return least, most
+
 
 #: The nominal error rate of all verdicts together, where nobody says another.
 ERROR_RATE = 0.01

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from montecarlo.printing import printing
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.grid import Advance
+from montecarlo.study.presets import Advance
 
 #: Lines of a table that is piped are not cut to a terminal's width.
 PIPED_WIDTH = 160

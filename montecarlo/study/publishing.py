@@ -1,25 +1,47 @@
 """Publishing a folder, the one way of all commands: locked, made aside, moved in place.
 
-A run that fails or is interrupted leaves the earlier files as they were.
+A folder is ours if its run.json says so, an unfinished run of ours is in it, or it
+holds nothing but ignored keep-files.  Of its files, those are replaced or removed that
+are as an earlier run wrote them, by their hashes in its run.json; anything else is
+somebody's, and refused by name.
+
+The new set is made in a folder within, so that the output may be a mount or a link.
+Then run.json goes, files are renamed one by one, and run.json comes back last: where it
+is, all is whole.  A run that fails leaves the earlier files as they were; one that is
+killed while it renames is finished by the next.
 """
 
+import json
+import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from montecarlo.errors import InputError, writing
 from montecarlo.study.folder import (
+    JOURNAL,
+    RUN_FILE,
+    STAGING,
     TIMING_FILE,
-    claiming,
-    commit,
-    discard_staging,
-    finish_staging,
-    open_staging,
+    file_hash,
+    files_of,
+    is_finished,
+    is_inside,
     write_json,
+    write_run,
 )
 from montecarlo.study.journal import Journal, open_journal
+
+#: The old run.json while the new set is moved into place.
+PREVIOUS_FILE = "previous.json"
+KEEP_FILES = frozenset({".gitkeep", ".gitignore", ".DS_Store", "README.md"})
+
+
+class OutputError(InputError):
+    """An output folder that must not, or cannot, be written; one line."""
 
 
 @dataclass(slots=True)
@@ -70,7 +92,7 @@ def publishing(
     typed : sequence of str
         The command line, for timing.json.
     recipe : mapping, optional
-        What the journal of a run that samples is told by.
+        Of a run that samples: what the bytes of its batches depend on.
     fresh : bool
         Whether to drop what an interrupted run left.
 
@@ -84,25 +106,179 @@ def publishing(
     OutputError
         If the folder is not ours, cannot be written, or holds somebody's files.
     JournalError
-        As for `open_journal`.
+        If another run has the folder; if what an interrupted run left is damaged or of
+        another recipe, and ``fresh`` is not set.
     KeyboardInterrupt
         Of a run that samples, with how to go on.
     """
-    with claiming(output), open_journal(output, recipe, fresh=fresh) as journal:
+    with _claiming(output):
+        journal, done = open_journal(output, fresh=fresh), False
+        staging = output / STAGING
         try:
-            staging = open_staging(output)
+            if is_finished(output):
+                _commit(output)
+            if recipe is not None:
+                journal.take_up(recipe)
+            shutil.rmtree(staging, ignore_errors=True)
+            staging.mkdir()
             edition = Edition(staging, journal, {"command": list(typed)})
             try:
                 yield edition
                 write_json(staging / TIMING_FILE, edition.timing)
-                finish_staging(output, edition.record)
+                write_run(staging, edition.record)
+                _plan(output)
             except BaseException:
-                discard_staging(output)
+                shutil.rmtree(staging, ignore_errors=True)
                 raise
-            if recipe is not None:
-                journal.finish()
-            edition.written = commit(output)
-            if recipe is not None:
-                journal.remove()
+            edition.written = _commit(output)
+            done = recipe is not None
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(journal.goes_on() if recipe else "") from None
+            raise KeyboardInterrupt(_how_to_go_on(journal, recipe)) from None
+        finally:
+            journal.close(done=done)
+
+
+def _how_to_go_on(journal: Journal, recipe: object) -> str:
+    if recipe is None:
+        return ""
+    if not (kept := journal.n_batches()):
+        return "interrupted, nothing was written"
+    return (
+        f"interrupted; {kept} finished batches are kept, the same command goes on from "
+        "there"
+    )
+
+
+@contextmanager
+def _claiming(output: Path) -> Iterator[None]:
+    """Claim an output folder for a block; if it fails, no new empty folder is left."""
+    new: list[Path] = []
+    try:
+        try:
+            new += [path for path in (output, *output.parents) if not path.exists()]
+            output.mkdir(parents=True, exist_ok=True)
+            _require_ours(output)
+        except OSError as error:
+            raise OutputError(
+                "output must be a folder that can be written, "
+                f"got {str(output)!r}: {error.strerror or error}"
+            ) from error
+        with writing(output):
+            yield
+    except BaseException:
+        for path in new:
+            with suppress(OSError):
+                path.rmdir()
+        raise
+
+
+def _require_ours(output: Path) -> None:
+    """Refuse a folder that is not ours, or whose files were changed since."""
+    names = {entry.name for entry in output.iterdir()}
+    for name in names & {STAGING, JOURNAL, RUN_FILE}:
+        if (output / name).is_symlink():
+            raise _refusal(output / name)
+    run = _read(output / RUN_FILE)
+    if not (names <= KEEP_FILES or names & {STAGING, JOURNAL}) and (
+        run.get("program") != "montecarlo"
+    ):
+        raise OutputError(
+            "output must be empty or hold an earlier report of montecarlo, got "
+            f"{str(output)!r}, which holds {min(names - KEEP_FILES)!r}"
+        )
+    if not is_finished(output):  # what is half moved is seen to by `_plan`
+        for name, digest in _hashes(run).items():
+            _require_free(output, name, digest)
+
+
+def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
+    """See that a staged set takes no place of a file that is not ours.
+
+    Returns
+    -------
+    dict, list of str
+        Name of each file that is to be moved to where it lies, and those of an earlier
+        run that are to go.
+    """
+    staging = output / STAGING
+    old = output / RUN_FILE
+    previous = _read(old if old.exists() else staging / PREVIOUS_FILE)
+    earlier = _hashes(previous)
+    new = _hashes(_read(staging / RUN_FILE))
+    staged = {path.relative_to(staging).as_posix(): path for path in files_of(staging)}
+    for name in (RUN_FILE, PREVIOUS_FILE):
+        staged.pop(name, None)
+    gone = [name for name in earlier if name not in new]
+    for name in gone:
+        _require_free(output, name, earlier[name])
+    for name, path in staged.items():
+        ours: tuple[str | None, ...] = (earlier.get(name), file_hash(path))
+        if name == TIMING_FILE and previous:  # whose hash is not written down
+            ours = ()
+        _require_free(output, name, *ours)
+    return staged, gone
+
+
+def _commit(output: Path) -> list[Path]:
+    """Move a finished staged set into place, run.json last.
+
+    Can be repeated after an interruption at any point.
+
+    Returns
+    -------
+    list of Path
+        The files written, in a canonical order.
+    """
+    staged, gone = _plan(output)
+    staging, old = output / STAGING, output / RUN_FILE
+    names = sorted(_hashes(_read(staging / RUN_FILE)))
+    if old.exists():
+        old.replace(staging / PREVIOUS_FILE)
+    for name, path in staged.items():
+        (output / name).parent.mkdir(parents=True, exist_ok=True)
+        path.replace(output / name)
+    for name in gone:
+        (output / name).unlink(missing_ok=True)
+    (staging / RUN_FILE).replace(old)
+    shutil.rmtree(staging)
+    return [output / name for name in (*names, RUN_FILE)]
+
+
+def _read(run_file: Path) -> dict[str, Any]:
+    """Return what a run.json says; nothing where it cannot be read."""
+    try:
+        return dict(json.loads(run_file.read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
+
+
+def _hashes(run: Mapping[str, Any]) -> dict[str, str]:
+    """Return the files that a run.json names, and their hashes."""
+    named = run.get("sha256")
+    named = named if isinstance(named, dict) else {}
+    return {name: digest for name, digest in named.items() if is_inside(name)}
+
+
+def _require_free(output: Path, name: str, *digests: str | None) -> None:
+    """Refuse a place of a file that holds anything but a file with one of the hashes.
+
+    Without any, but any file.  Links on the way to it are refused, and what is no
+    folder.
+    """
+    path = output / name
+    for place in (path, *path.parents):
+        if place == output:
+            return
+        right = place.is_file() if place == path else place.is_dir()
+        if place.is_symlink() or (place.exists() and not right):
+            raise _refusal(place)
+        if place == path and right and digests and file_hash(path) not in digests:
+            raise _refusal(place)
+
+
+def _refusal(path: Path) -> OutputError:
+    return OutputError(
+        "output must hold nothing else where files are to come, got "
+        f"{str(path)!r}, which is a link, or not as an earlier run wrote it; move it "
+        "away, or name another folder"
+    )

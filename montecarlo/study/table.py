@@ -1,4 +1,4 @@
-"""The tidy table: one row per point, divisor, quantity and summary."""
+"""The tables: a row per point, divisor, quantity and summary; and curves."""
 
 import hashlib
 import math
@@ -9,9 +9,17 @@ import numpy as np
 import pandas as pd
 from msgspec.structs import astuple
 
+from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.softmax import (
+    measure_gaps,
+    softmax_rows,
+    weights_in_order,
+    widen,
+)
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study.columns import CurveLine, MeasurementLine
 from montecarlo.theory.references import Reference
 from montecarlo.theory.score_distribution import distribution_gap
@@ -42,6 +50,11 @@ DISTRIBUTION_SCORES = np.linspace(-3.5, 3.5, 57)
 ROW_CURVES = ("jacobian_frobenius", "gradient_query_undivided")
 ROWS_D_K, ROWS_N_KEYS, ROWS_DIVISORS = 64, (128, 16384), ("none", "sqrt")
 ROWS_BINS = 100
+#: Name of the curve of a few rows as they were drawn; ``x`` counts through the weights
+#: row by row, from 0.
+EXAMPLE = "example_weight"
+EXAMPLE_POINT = parse_point("gaussian", "gaussian", 64, 32)
+EXAMPLE_QUERIES = 16
 #: A reference counts where its own error is at most this part of the standard error.
 FAR_BELOW = 0.1
 
@@ -218,3 +231,25 @@ def distribution_curves() -> Iterator[CurveLine]:
                 x,
                 distribution_gap(x, d_k),
             )
+
+
+def example_curves(seed: int) -> Iterator[CurveLine]:
+    """Yield weights of the first queries of a replicate, unscaled and scaled.
+
+    Parameters
+    ----------
+    seed : int
+        The study's; the draws are those that its estimates are made of, where its grid
+        has the point.
+
+    Yields
+    ------
+    CurveLine
+        Without a standard error: a weight that was drawn has none.
+    """
+    q, k = draw_matrices(EXAMPLE_POINT, seed, 0)
+    gaps = measure_gaps(widen(q[:EXAMPLE_QUERIES]) @ widen(k).T)
+    for divisor in ROWS_DIVISORS:
+        rows = softmax_rows(gaps, DIVISORS[divisor].value(EXAMPLE_POINT.d_k))
+        for x, weight in enumerate(weights_in_order(rows).ravel().tolist()):
+            yield curve_line(EXAMPLE_POINT, divisor, EXAMPLE, float(x), weight)

@@ -38,7 +38,7 @@ def tail_rows(
     ------
     RuntimeError
         If some failed, at the end of the others: which, why, and the commands that
-        replay it.  Or if workers could not be replaced.
+        replay it.  Or if a worker died.
     """
     asked = {
         tail_task(d_k, name, seed, blocks): (d_k, blocks, name)

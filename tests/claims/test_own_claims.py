@@ -26,9 +26,9 @@ from montecarlo.study.folder import (
     STAGING,
     TIMING_FILE,
     files_of,
+    read_run,
+    seal,
 )
-from montecarlo.study.reading import read_run
-from montecarlo.study.sealing import seal
 from montecarlo.theory.references import reference
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "own-claim.toml"

@@ -17,9 +17,9 @@ from montecarlo.claims.recording import write_results
 from montecarlo.claims.running import Study, needed_budgets, run_study
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import file_hash
-from montecarlo.study.local_workers import limit_blas
 from montecarlo.study.presets import Block, Grid
 from montecarlo.study.table import IDENTITY
+from montecarlo.study.workers import limit_blas
 
 #: A point of every kind: pairs and rows, several distributions, one without fourth
 #: moments, one that may be looked at twice, large ones in d_k and in n, and what breaks

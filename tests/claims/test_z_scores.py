@@ -28,9 +28,8 @@ from montecarlo.claims.z_scores import (
     rms_limits,
     z_scores,
 )
-from montecarlo.sampling import blocks, design_points, matrices
-from montecarlo.study.grid import Block, Grid
-from montecarlo.study.presets import PRESETS
+from montecarlo.sampling import design_points, matrices
+from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.theory.references import REFERENCES
 from studies.z_counts import LEVELS, count, fingerprint_rows, lines
 

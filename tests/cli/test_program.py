@@ -84,7 +84,7 @@ def test_library_is_there_and_the_package_light():
         "import sys, montecarlo\n"
         "assert not {'numpy', 'importlib.metadata'} & set(sys.modules)\n"
         "from montecarlo import grid, judge, measure, observe\n"
-        "import montecarlo.study.grid, montecarlo.cli.judge, montecarlo.model\n"
+        "import montecarlo.study.presets, montecarlo.cli.judge, montecarlo.model\n"
         "assert all(map(callable, (grid, judge, measure, observe)))\n"
         "assert montecarlo.judge is judge and montecarlo.grid is grid\n"
         "assert set(montecarlo.__all__) <= set(montecarlo._LIBRARY)\n"

@@ -41,11 +41,11 @@ from montecarlo.study.folder import (
     TIMING_FILE,
     file_hash,
     files_of,
+    seal,
     write_run,
 )
 from montecarlo.study.measured import SUMMARIES, plain_words
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.sealing import seal
 
 GRID = """
 [grid]

@@ -15,8 +15,7 @@ from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales
 from montecarlo.report.observed import command
 from montecarlo.report.observed.record import RECORD, ROW, SCALES, TABLE
-from montecarlo.study.folder import STAGING
-from montecarlo.study.reading import read_run
+from montecarlo.study.folder import STAGING, read_run
 from montecarlo.study.validating import validate
 
 FIGURE = "figures/applied-scales.svg"

@@ -18,7 +18,6 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +26,6 @@ from typing import NamedTuple
 import dask.config
 import psutil
 import pytest
-from cryptography import x509
 from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
@@ -36,10 +34,9 @@ from montecarlo.claims.running import Study, run_study
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.study import cluster
-from montecarlo.study.certificates import make_certificate
 from montecarlo.study.cluster import ready, require_alike, run_checked
 from montecarlo.study.executors import make_executor
-from montecarlo.study.folder import file_hash, files_of
+from montecarlo.study.folder import file_hash
 from montecarlo.study.presets import Block, Grid
 from montecarlo.study.tasks import finish
 
@@ -67,8 +64,6 @@ BATCH = 4
 #: Another kind of processor, as far as OpenBLAS knows.
 OTHER_KERNEL = {"OPENBLAS_CORETYPE": "Nehalem"}
 FINGERPRINT = {"montecarlo": "1.0", "numpy": "2.0", "kernel": "Zen"}
-#: Seconds in which an interrupted command ends where nothing else is at work.
-PROMPT = 2.0
 
 
 def study_hashes(executor, folder, advance=lambda *_: None):
@@ -102,14 +97,6 @@ def ended(process):
                 with contextlib.suppress(psutil.NoSuchProcess):
                     one.kill()
         process.wait()
-
-
-def slowness():
-    """How many times longer things take here now, by what else the machine does."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    while time.process_time() - cpu < 0.3:
-        pass
-    return max(1.0, (time.perf_counter() - wall) / 0.3)
 
 
 def wait_until(said, seconds=60):
@@ -178,26 +165,24 @@ def has_workers(address, number):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["threads", "processes", "dask"])
+@pytest.mark.parametrize("kind", ["processes", "dask"])
 def test_same_bytes_on_this_machine(expected, tmp_path, kind):
-    """Threads, processes and a cluster of this machine's own give the same bytes."""
+    """Processes and a cluster of this machine's own give the bytes of a thread."""
     with make_executor(2, kind) as executor:
         assert executor.kind == kind
         assert study_hashes(executor, tmp_path) == expected
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [(), ("--no-nanny",)], ids=["replaced", "gone"])
-def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, more):
-    """A worker that is killed in mid-run changes no byte: where a nanny watches over it
-    another takes its place, where none does the other worker does it all.
+def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler):
+    """A worker that is killed in mid-run changes no byte: the nanny that watches over
+    it puts another in its place.
     """
     address, start_worker, _ = scheduler
-    first, _ = start_worker(*more), start_worker(*more)
+    first, _ = start_worker(), start_worker()
     wait_until(has_workers(address, 2))
     # a nanny's last child is the worker
-    family = psutil.Process(first.pid).children(recursive=True)
-    victim = first.pid if more else family[-1].pid
+    victim = psutil.Process(first.pid).children(recursive=True)[-1].pid
     killed_at = []
 
     def advance(_point, finished, _wanted):
@@ -211,22 +196,19 @@ def test_same_bytes_although_a_worker_is_killed(expected, tmp_path, scheduler, m
         assert executor.jobs == 2
         assert study_hashes(executor, output, advance) == expected
     assert killed_at
-    assert not psutil.pid_exists(victim) or more
-    if not more:
-        wait_until(has_workers(address, 2))
+    assert not psutil.pid_exists(victim)
 
 
 @pytest.mark.slow
-def test_a_task_that_kills_workers_is_found(scheduler):
-    """A task whose workers die again and again is named; others are done after it."""
+def test_a_task_that_kills_workers_ends_the_run(scheduler):
+    """A task whose workers die again and again is a line, not a bug."""
     address, start_worker, _ = scheduler
     start_worker()
-    tasks = [(-n,) for n in range(8)]
-    with make_executor(kind=address) as executor:
-        ((_, killed),) = finish(executor, os._exit, [(1,)])
-        assert type(killed.exception()).__name__ == "KilledWorker"
-        found = dict(finish(executor, abs, tasks))
-        assert [found[task].result() for task in tasks] == list(range(8))
+    with (
+        make_executor(kind=address) as executor,
+        pytest.raises(UnfinishedError, match="a worker died"),
+    ):
+        list(finish(executor, os._exit, [(1,)]))
 
 
 @pytest.mark.slow
@@ -238,11 +220,11 @@ def test_a_worker_with_other_bytes_is_refused(scheduler):
     start_worker()
     with make_executor(kind=address) as executor:
         start_worker(**OTHER_KERNEL)
-        line = r"worker tcp://127.0.0.1:\d+ must have kernel .* got Nehalem"
+        line = "must have kernel .* got Nehalem"
         tasks = ((0.1 + 1e-6 * n,) for n in range(600))
-        with pytest.raises(RuntimeError, match=line):
+        with pytest.raises(UnfinishedError, match=f"a worker that joined {line}"):
             list(finish(executor, time.sleep, tasks))
-    with pytest.raises(RuntimeError, match=line):
+    with pytest.raises(UnfinishedError, match=rf"worker tcp://127.0.0.1:\d+ {line}"):
         make_executor(kind=address)
 
 
@@ -252,41 +234,18 @@ def test_a_scheduler_that_ends_is_told(scheduler):
     address, start_worker, process = scheduler
     start_worker()
     tasks = ((0.05 + 1e-6 * n,) for n in range(99))
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        make_executor(kind=address) as executor,
-    ):
+    with make_executor(kind=address) as executor:
         done = finish(executor, time.sleep, tasks)
         next(done)
-        patch.setattr(cluster, "PATIENCE", 1)
         process.kill()
-        with pytest.raises(UnfinishedError, match="must be a running Dask sched"):
+        with pytest.raises(UnfinishedError, match="could not be reached"):
             list(done)
 
 
-def free_port():
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
-    """The command says in one line that nobody answers, and writes nothing."""
-    monkeypatch.setattr(cluster, "PATIENCE", 1)
-    output = tmp_path / "output"
-    address = f"insecure+tcp://127.0.0.1:{free_port()}"
-    assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"montecarlo report: executor {address} must be a running")
-    assert logging.getLogger("distributed.client").level == logging.CRITICAL
-    assert list(files_of(output)) == []
-
-
-@pytest.fixture(params=["silent", "closing", "noisy"])
+@pytest.fixture(params=["nobody", "silent", "closing", "noisy"])
 def listener(request):
     """The port of something that is no scheduler, and what it does."""
-    said = {"silent": None, "closing": b"", "noisy": b"HTTP/1.1 400 Bad Request"}
+    said = {"closing": b"", "noisy": b"HTTP/1.1 400 Bad Request"}.get(request.param)
     held = []
 
     def serve(server):
@@ -294,55 +253,37 @@ def listener(request):
             while True:
                 connection, _ = server.accept()
                 held.append(connection)
-                if said[request.param] is not None:
-                    connection.sendall(said[request.param])
+                if said is not None:
+                    connection.sendall(said)
                     connection.close()
 
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
-        server.listen()
+        if request.param != "nobody":
+            server.listen()
         thread = threading.Thread(target=serve, args=(server,), daemon=True)
         thread.start()
         yield server.getsockname()[1]
-        server.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)
         thread.join()
     for connection in held:
         connection.close()
 
 
-@pytest.mark.slow
-def test_a_listener_that_is_no_scheduler(tmp_path, listener):
-    """It is waited for no longer than is said, and nothing is left of the attempt."""
-    code = (
-        "import sys; from montecarlo.study import cluster; cluster.PATIENCE = 2\n"
-        "from montecarlo.cli.report import main; sys.exit(main(sys.argv[1:]))"
-    )
+def test_a_listener_that_is_no_scheduler(monkeypatch, tmp_path, capsys, listener):
+    """The command says in one line that no scheduler answers, waits no longer than it
+    says, and writes nothing.
+    """
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    output, started = tmp_path / "output", time.monotonic()
     address = f"insecure+tcp://127.0.0.1:{listener}"
-    started = time.monotonic()
-    done = subprocess.run(  # noqa: S603 - our own interpreter
-        [sys.executable, "-c", code, "--executor", address, "--output", "x"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 3
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(f"montecarlo report: executor {address} must be a running")
-    assert time.monotonic() - started < 8.0 * slowness()  # of which 3 are imports
-    assert not (tmp_path / "x").exists()
-
-
-@pytest.mark.parametrize("port", ["0", "65536", "70000", "9" * 30])
-@pytest.mark.parametrize("scheme", ["tls", "insecure+tcp"])
-def test_a_port_that_there_is_none_of(scheme, port, tmp_path, capsys):
-    """Refused as what was typed, before anything is waited for."""
-    address = f"{scheme}://127.0.0.1:{port}"
-    assert main(["--executor", address, "--output", str(tmp_path / "x")]) == 2
+    assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert "port of executor must lie between 1 and 65535" in line
+    assert line.startswith(f"montecarlo report: executor {address} must be a running")
+    assert logging.getLogger("distributed.client").level == logging.CRITICAL
+    assert not output.exists()
+    assert time.monotonic() - started < 30.0
 
 
 def ports(process):
@@ -395,35 +336,15 @@ PATHS += ("/status", "/workers", "/tasks", "/profile", "/individual-plots")
 
 
 @pytest.mark.slow
-def test_a_cluster_of_this_machine_tells_nothing(monkeypatch):
-    """Not by HTTP either: scheduler and worker have no page for other users, and no
-    dashboard where the library for it is there.
+def test_nobody_else_is_let_into_a_cluster_of_this_machine(monkeypatch, tmp_path):
+    """No port of scheduler, nannies and workers answers another user, by HTTP either,
+    and there is no dashboard where the library for it is.  A scheduler that lets
+    anybody in does, so that this can fail.
     """
     dashboard = ModuleType("distributed.dashboard.scheduler")
     dashboard.connect = lambda *_, **__: pytest.fail("there is a dashboard")
     monkeypatch.setitem(sys.modules, dashboard.__name__, dashboard)
     monkeypatch.setattr("distributed.dashboard.scheduler", dashboard, raising=False)
-    with make_executor(1, "dask") as executor:
-        assert executor.submit(abs, -3).result() == 3
-        there = ports(psutil.Process())
-        found = {asked(port, path) for port in there for path in PATHS}
-    assert found == {404, None}
-
-
-def test_certificates_are_valid_if_the_clock_is_set_back():
-    """They begin a day ago: a worker that finds one of tomorrow never connects."""
-    pem, _ = make_certificate()
-    made = x509.load_pem_x509_certificate(pem.encode())
-    now = datetime.now(UTC)
-    assert now - made.not_valid_before_utc > timedelta(hours=23)
-    assert made.not_valid_after_utc - now > timedelta(days=300)
-
-
-@pytest.mark.slow
-def test_nobody_else_is_let_into_a_cluster_of_this_machine(tmp_path):
-    """No port of scheduler, nannies and workers answers another user.  A scheduler that
-    lets anybody in does, so that this can fail.
-    """
     stranger = context_of(Security.temporary())
     stranger.verify_mode = ssl.CERT_NONE  # who breaks in does not ask who is there
     with make_executor(1, "dask") as executor:
@@ -432,6 +353,7 @@ def test_nobody_else_is_let_into_a_cluster_of_this_machine(tmp_path):
         assert len(there) >= 3
         assert {heard(n) for n in there} == {b""}
         assert {heard(n, stranger) for n in there} == {b""}
+        assert {asked(n, path) for n in there for path in PATHS} == {404, None}
     with running_scheduler(tmp_path) as found:
         assert heard(int(found.address.rpartition(":")[2]))
 
@@ -464,7 +386,7 @@ def test_a_scheduler_with_certificates(monkeypatch, tmp_path):
     with running_scheduler(tmp_path, *options) as found:
         address = found.address
         assert address.startswith("tls://")
-        with pytest.raises(UnfinishedError, match=r"certificates in .* got none"):
+        with pytest.raises(UnfinishedError, match=r"certificates in .* got: none"):
             make_executor(kind=address)
         with dask.config.set(others), pytest.raises(UnfinishedError) as caught:
             make_executor(kind=address)
@@ -513,19 +435,18 @@ def test_unlike_workers_are_named(has, message):
 def test_a_task_is_not_done_by_an_unlike_worker():
     """What a worker is asked to do it does only if its bytes are those expected."""
     assert run_checked(ready(), abs, -3) == 3
-    with pytest.raises(Exception, match="would give other bytes"):
+    with pytest.raises(Exception, match=r"must have numpy 0\.0 for the same bytes"):
         run_checked({**ready(), "numpy": "0.0"}, pytest.fail, "done all the same")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "after"),
-    [("threads", 8), ("processes", 0), ("processes", 8), ("dask", 0), ("dask", 8)],
+    [("threads", 8), ("processes", 0), ("processes", 8), ("dask", 0)],
 )
 def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
     """Ctrl-C, which a terminal sends to every process, while workers are starting and
-    in mid-run: within two seconds the command ends with status 130 and one line, and no
-    process is left.
+    in mid-run: the command ends with status 130 and one line, and no process is left.
     """
     arguments = f"-m montecarlo report --jobs 2 --executor {kind} --quiet --output"
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and arguments
@@ -539,15 +460,10 @@ def test_ctrl_c_ends_the_command_and_its_workers(tmp_path, kind, after):
         least = 0 if kind == "threads" else 3  # two workers, and the resource tracker
         wait_until(lambda: len(parent.children(recursive=True)) >= least)
         time.sleep(after)
-        slow = slowness()
         family = parent.children(recursive=True)
-        begun = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
-        _, complaint = process.communicate(timeout=60)
-        seconds = time.monotonic() - begun
+        _, complaint = process.communicate(timeout=30)
         assert process.returncode == 130, complaint
         assert complaint.count("\n") == 1, complaint
         assert complaint.startswith("montecarlo report: ")
-        # the farewell goes to and fro between processes that all wait for a core
-        assert seconds < PROMPT * (2.0 * slow - 1.0)
         assert not psutil.wait_procs(family, timeout=5)[1]

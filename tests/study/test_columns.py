@@ -63,5 +63,5 @@ def test_tables_have_lines_and_columns(tmp_path):
     path.write_text(",".join(CURVE_COLUMNS), encoding="utf-8")
     validate_table(path)
     path.write_text(",".join(CURVE_COLUMNS[:-1]), encoding="utf-8")
-    with pytest.raises(ResultsError, match="got none 'std_error'"):
+    with pytest.raises(ResultsError, match="got 'none' for 'std_error'"):
         validate_table(path)

@@ -13,19 +13,16 @@ import threading
 import time
 from multiprocessing.context import SpawnProcess
 
-import psutil
 import pytest
 
 from montecarlo.errors import UnfinishedError
-from montecarlo.study import local_workers
+from montecarlo.study import workers
 from montecarlo.study.executors import (
-    EXECUTORS,
     available_cores,
     check_executor,
     make_executor,
 )
-from montecarlo.study.local_workers import NO_THREAD, start_threads
-from montecarlo.study.workers import Kind
+from montecarlo.study.workers import NO_THREAD
 
 #: Prints the threads of every BLAS before there is a worker, and asked in a worker.
 #: In a process of its own: what limits BLAS limits the whole process for good.
@@ -92,6 +89,8 @@ def test_kind_follows_from_the_jobs(jobs, kind, expected):
         ("tls://localhost", None, "executor must be one of"),
         ("insecure+tls://localhost:8786", None, "executor must be one of"),
         ("tls://localhost:87x", None, "executor must be one of"),
+        ("tls://h:0", None, "port of executor must lie between 1 and 65535"),
+        ("insecure+tcp://h:65536", None, "port of executor must lie between"),
         ("tls://localhost:8786", 2, "jobs must be left out .* got 2"),
         ("tcp://h:1", None, r"asks for none.*run code.*insecure\+tcp://h:1 says so"),
     ],
@@ -116,28 +115,6 @@ def test_a_missing_extra_is_named(monkeypatch, kind):
         ValueError, match=r"\[cluster\] extra.*montecarlo-attention\[cluster\]"
     ):
         check_executor(kind)
-
-
-def test_what_makes_certificates_is_part_of_the_extra(monkeypatch):
-    """A cluster of this machine needs it, one with certificates of its own does not."""
-    found = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda n: None if n == "cryptography" else found(n)
-    )
-    check_executor("tls://localhost:8786")
-    with pytest.raises(ValueError, match=r"\[cluster\] extra"):
-        check_executor("dask")
-
-
-def test_an_entry_says_how_many_there_are_at_most(monkeypatch):
-    """One entry is a kind that can be asked for, with the number that it allows."""
-    lone = Kind(start_threads, room=1, most_jobs=1)
-    monkeypatch.setitem(EXECUTORS, "lone", lone)
-    check_executor("lone", 1)
-    with pytest.raises(ValueError, match="jobs must be at most 1 with executor lone"):
-        check_executor("lone", 2)
-    with make_executor(kind="lone") as executor:
-        assert (executor.kind, executor.jobs, executor.room) == ("lone", 1, 1)
 
 
 def handler():
@@ -172,52 +149,15 @@ def test_an_error_ends_workers_at_once():
     assert not multiprocessing.active_children()
 
 
-def test_processes_end_with_the_command_that_is_killed(tmp_path):
-    """No process is left of a command that had no chance to end them."""
-    script = (
-        "import os, signal, sys, time\n"
-        "from montecarlo.study.executors import make_executor\n"
-        "executor = make_executor(2)\n"
-        "ids = [executor.submit(os.getpid) for _ in range(2)]\n"
-        "futures = [executor.submit(time.sleep, 60) for _ in range(2)]\n"
-        "with open(sys.argv[1], 'w') as file:\n"
-        "    print(*(one.result() for one in ids), file=file)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    told = tmp_path / "ids"
-    found = subprocess.run(  # noqa: S603 - our own interpreter and script
-        [sys.executable, "-c", script, str(told)], check=False
-    )
-    assert found.returncode == -signal.SIGKILL
-    ids = {int(word) for word in told.read_text().split()}
-    assert ids
-    for _ in range(100):
-        left = [one for one in ids if not is_dead(one)]
-        if not left:
-            return
-        time.sleep(0.1)
-    for one in left:
-        os.kill(one, signal.SIGKILL)
-    pytest.fail(f"left: {left}")
-
-
-def is_dead(process):
-    """Whether a process has ended, waited for or not."""
-    try:
-        return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 def test_no_shared_memory_is_told(monkeypatch):
     """Where processes cannot be had, the line says what can."""
 
     def refuse(*_, **__):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(local_workers, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", refuse)
     with pytest.raises(
-        UnfinishedError, match=r"Read-only.*--executor threads does without"
+        UnfinishedError, match=r"Read-only.*--executor threads no shared memory"
     ):
         make_executor(2)
 
@@ -288,12 +228,12 @@ def test_processes_ended_while_they_write_are_not_waited_for(monkeypatch):
     """Workers that are ended in the middle of a result leave half of it, and the pool
     does not wait for the rest.
     """
-    monkeypatch.setattr(local_workers, "GRACE", 0.0)
-    pool = local_workers.start_processes(2)
+    monkeypatch.setattr(workers, "GRACE", 0.0)
+    pool = make_executor(2)
     for _ in range(40):
         pool.submit(bytes, 20_000_000)
     time.sleep(1.5)
-    ending = threading.Thread(target=pool.close, args=(True,), daemon=True)
+    ending = threading.Thread(target=pool.shutdown, args=(False,), daemon=True)
     ending.start()
     ending.join(20.0)
     assert not ending.is_alive()

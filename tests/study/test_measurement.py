@@ -21,7 +21,7 @@ from montecarlo.estimation.engine import Budget
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.records.calibration import read_card
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.study import precise_rows, progress
+from montecarlo.study import measurement, progress
 from montecarlo.study.folder import write_run
 from montecarlo.study.measurement import grid, measure
 from montecarlo.study.table import COLUMNS
@@ -136,6 +136,13 @@ def test_budget_is_kept():
         ),
         ("--row r0 --from nowhere", "run.json"),
         ("", "--quantity must be given"),
+        ("--quantity score_variance --divisor d_k*ln(n)", "must not depend on n for"),
+        ("--quantity score_variance --keys 128", "keys must be left out"),
+        ("--quantity planted_weight --keys 128", "a dependence planted"),
+        *(
+            (f"--quantity entropy --keys 8 --absolute-error={error}", "absolute")
+            for error in ("0", "-1", "inf", "nan", "x")
+        ),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, capsys):
@@ -337,13 +344,6 @@ def test_a_number_may_be_a_number():
     assert len({one.estimate for one in found}) == 1
 
 
-def test_a_divisor_by_keys_is_none_of_pairs(capsys):
-    """A pair has no keys; the line names the divisor, and no row is guessed."""
-    typed = ["--d-k", "4", "--quantity", "score_variance", "--divisor", "d_k*ln(n)"]
-    assert main(typed) == 2
-    assert "must not depend on n for score_variance" in capsys.readouterr().err
-
-
 def typed(more):
     """Return the words of a small question."""
     return ["--d-k", "64", "--keys", "64", "--quantity", *more.split()]
@@ -387,14 +387,6 @@ def test_absolute_errors_are_reached(capsys):
     assert "must stand without --relative-error" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("error", ["0", "-1", "inf", "nan", "x"])
-def test_errors_are_numbers_above_0(capsys, error):
-    """One line names the option, what it must be, and what came."""
-    assert main(typed(f"entropy --absolute-error={error}")) == 2
-    assert "absolute" in (told := capsys.readouterr().err)
-    assert told.count("\n") == 1
-
-
 def test_digits_are_those_of_the_error(capsys):
     """No digit stands beyond the second of the standard error; the place is named."""
     assert main(typed("entropy --divisor d_k^0.6")) == 0
@@ -409,7 +401,7 @@ def test_digits_are_those_of_the_error(capsys):
 
 def test_an_interruption_gives_the_estimate_so_far(monkeypatch, capsys):
     """Ctrl-C in the second round: what the first has is told, with its own status."""
-    advance = precise_rows.run
+    advance = measurement.run
 
     def interrupted(plan, store, *rest):
         advance(
@@ -419,7 +411,7 @@ def test_an_interruption_gives_the_estimate_so_far(monkeypatch, capsys):
         )
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(precise_rows, "run", interrupted)
+    monkeypatch.setattr(measurement, "run", interrupted)
     assert main(typed("entropy")) == 130
     text, told = capsys.readouterr()
     assert re.search(r"replicates +16,", text)
@@ -433,7 +425,7 @@ def test_an_interruption_before_all_gives_nothing(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(precise_rows, "run", interrupted)
+    monkeypatch.setattr(measurement, "run", interrupted)
     assert main(typed("entropy")) == 130
     assert capsys.readouterr().out == ""
 
@@ -473,25 +465,18 @@ def test_the_last_line_gives_the_same_digits(capsys):
     assert lines[0] == lines[1]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "message"),
-    [
-        ("--quantity score_variance --keys 128", "keys must be left out"),
-        ("--quantity planted_weight --keys 128", "a dependence planted"),
-        ("--quantity entropy --keys 16 --distribution norml", "Did you mean"),
-    ],
-)
-def test_what_is_missing_or_too_much_is_told(capsys, wanted, message):
-    """One line says what to leave out or to add."""
-    assert main(wanted.split()) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_one_may_stand_for_a_list():
-    """A single size, quantity or divisor needs no brackets; normal is gaussian."""
+    """A single size, quantity or divisor needs no brackets, and what is named twice is
+    one row; normal is gaussian, and NumPy's numbers are numbers.
+    """
     one = grid("normal", d_k=4, n_keys=8, quantity="entropy", divisor=2.0, most=64)
     lists = {"d_k": [4], "n_keys": [8], "quantity": ["entropy"], "divisor": ["2"]}
     assert one.equals(grid("gaussian", **lists, most=64))
+    twice = {"quantity": ["entropy", "entropy"], "divisor": ["sqrt", "d_k^0.5"]}
+    one = grid(d_k=np.array([4, 8]), n_keys=np.int64(8), **twice, most=64)
+    plain = grid(d_k=[4, 8], n_keys=8, quantity="entropy", divisor="sqrt", most=64)
+    assert len(one) == 2
+    assert one.equals(plain)
 
 
 def test_intervals_say_what_they_were_counted_to_be_worth(capsys):
@@ -535,15 +520,6 @@ def test_odd_numbers_are_refused(wanted, message):
     usual = {"d_k": 4, "n_keys": 8, "quantity": "entropy"}
     with pytest.raises(InputError, match=message):
         grid(**usual | wanted)
-
-
-def test_numbers_of_numpy_are_numbers():
-    """Sizes from an array are sizes; what is named twice is one row."""
-    wanted = {"quantity": ["entropy", "entropy"], "divisor": ["sqrt", "d_k^0.5"]}
-    one = grid(d_k=np.array([4, 8]), n_keys=np.int64(8), **wanted, most=64)
-    assert len(one) == 2
-    plain = grid(d_k=[4, 8], n_keys=8, quantity="entropy", divisor="sqrt", most=64)
-    assert one.equals(plain)
 
 
 def test_rounding_has_no_z():

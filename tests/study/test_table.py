@@ -12,17 +12,21 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import parse_point
+from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.table import (
     COLUMNS,
     DISTRIBUTION_D_K,
     DISTRIBUTION_SCORES,
+    EXAMPLE_POINT,
+    EXAMPLE_QUERIES,
     FAR_BELOW,
     IDENTITY,
     SCORE_DISTRIBUTION,
     curves_by_rank,
     distribution_curves,
+    example_curves,
     identity,
     row_id,
     tabulate,
@@ -200,3 +204,27 @@ def test_estimates_are_plain_numbers():
     assert isinstance(
         summaries_of(ROWS).estimate(RowKey("sqrt", "entropy", "mean")), Estimate
     )
+
+
+def weights_of(seed, divisor):
+    """Weights of the curve of a divisor, shape (queries, keys)."""
+    mine = [line for line in example_curves(seed) if line.divisor == divisor]
+    assert [line.x for line in mine] == list(range(EXAMPLE_QUERIES * 32))
+    assert all(line.std_error is None for line in mine)
+    return np.array([line.estimate for line in mine]).reshape(EXAMPLE_QUERIES, 32)
+
+
+def test_example_is_softmax_of_the_study_s_own_draws():
+    """Weights are those of the first replicate's first queries, keys as drawn."""
+    q, k = draw_matrices(EXAMPLE_POINT, 7, 0)
+    scores = q[:EXAMPLE_QUERIES].astype(float) @ k.T.astype(float)
+    for divisor, c in (("none", 1.0), ("sqrt", 8.0)):
+        e = np.exp((scores - scores.max(axis=1, keepdims=True)) / c)
+        wanted = e / e.sum(axis=1, keepdims=True)
+        assert np.allclose(weights_of(7, divisor), wanted, rtol=1e-10, atol=0.0)
+
+
+def test_example_depends_on_the_seed_alone():
+    """The same seed gives the same rows, another seed others."""
+    assert list(map(str, example_curves(3))) == list(map(str, example_curves(3)))
+    assert not np.allclose(weights_of(3, "none"), weights_of(4, "none"))

@@ -25,8 +25,8 @@ from montecarlo.report.figures.palette import (
     keep_looks,
 )
 from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, message
-from montecarlo.study.example import EXAMPLE
 from montecarlo.study.folder import ResultsError
+from montecarlo.study.table import EXAMPLE
 
 Weights = NDArray[np.float64]
 DIVISORS = ("none", "sqrt")

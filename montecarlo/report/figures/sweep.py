@@ -14,8 +14,8 @@ from pandas import DataFrame, Series, isna
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.errors import InputError
-from montecarlo.names import look_up, require_text, show
+from montecarlo.errors import InputError, show
+from montecarlo.names import look_up, require_text
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.palette import (
     BLUE,

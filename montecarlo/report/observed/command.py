@@ -36,7 +36,7 @@ from montecarlo.report.observed.stepping import (
 )
 from montecarlo.report.observed.terminal import print_observed
 from montecarlo.study.fingerprint import made_with
-from montecarlo.study.ownership import file_hash
+from montecarlo.study.folder import file_hash
 from montecarlo.study.progress import open_bar
 from montecarlo.study.publishing import publishing
 
