@@ -16,8 +16,9 @@ from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
+from montecarlo.report.listing import KINDS
 
-import montecarlo.report.command as report_command
+import montecarlo.report.running as report_command
 from montecarlo.__main__ import main as program
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
@@ -32,7 +33,6 @@ from montecarlo.names import PROJECT
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
-from montecarlo.report.listing import KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.initialisations import WEIGHT_KINDS
 from montecarlo.study.folder import (

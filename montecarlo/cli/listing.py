@@ -1,8 +1,7 @@
 """What can be asked for: ``--list KIND`` of every command, in words."""
 
 import sys
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
@@ -14,7 +13,13 @@ from montecarlo.claims.recorded import RECORDED
 from montecarlo.estimation.summaries import offered_summaries
 from montecarlo.names import look_up
 from montecarlo.report.figures import EVERY_FIGURE
-from montecarlo.report.language.catalogues import LANGUAGES, Language
+from montecarlo.report.language.catalogues import (
+    LANGUAGES,
+    SOURCE,
+    Language,
+    read_language,
+)
+from montecarlo.report.running import choose_languages
 from montecarlo.report.terminal import make_table
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.sampling.initialisations import NORMS, SHAPES, WEIGHT_KINDS
@@ -26,35 +31,24 @@ Rows = list[tuple[str, ...]]
 Listing = tuple[tuple[str, ...], Rows]
 
 
-class Kind(NamedTuple):
-    """A kind of what can be asked for.
-
-    Attributes
-    ----------
-    purpose : str
-        What it is, in a few words.
-    rows : callable
-        Language -> headings and rows.
-    """
-
-    purpose: str
-    rows: Callable[[Language], Listing]
-
-
-def print_list(kind: str, language: Language) -> None:
+def print_list(kind: str, languages: Sequence[str] | None = None) -> None:
     """Print what there is of one kind; of ``kinds``, what kinds there are.
+
+    Words are of the first of the languages, by default English.
 
     Raises
     ------
     InputError
-        If the kind is none of these.
+        If the kind is none of these, or a language is not known.
     """
-    listing = look_up("list", kind, KINDS).rows(language)
+    code, *_ = choose_languages(languages or (SOURCE,))
+    _, rows = look_up("list", kind, KINDS)
+    listing = rows(read_language(code))
     open_console(sys.stdout, highlight=False).print(make_table(*listing))
 
 
 def _list_kinds(_: Language) -> Listing:
-    rows: Rows = [(name, one.purpose) for name, one in KINDS.items() if name != "kinds"]
+    rows: Rows = [(name, told) for name, (told, _) in KINDS.items() if name != "kinds"]
     return ("--list", "what it prints"), rows
 
 
@@ -151,9 +145,10 @@ def _list_initialisations(_: Language) -> Listing:
     return ("initialisation", "projections of normalised tokens as q and k"), rows
 
 
-KINDS = {
-    "kinds": Kind("what can be listed", _list_kinds),
-    "claims": Kind(
+#: What it is, in a few words, and a language's headings and rows.
+KINDS: dict[str, tuple[str, Callable[[Language], Listing]]] = {
+    "kinds": ("what can be listed", _list_kinds),
+    "claims": (
         "what five texts claim",
         lambda _: (
             ("claim", "topic", "texts"),
@@ -163,14 +158,12 @@ KINDS = {
             ],
         ),
     ),
-    "quantities": Kind("what can be measured and judged", _list_quantities),
-    "divisors": Kind("what scores can be divided by", _list_divisors),
-    "distributions": Kind(
-        "what entries of q and k can be drawn from", _list_distributions
-    ),
-    "dependences": Kind("how K can depend on Q", _list_dependences),
-    "initialisations": Kind("what can stand before q and k", _list_initialisations),
-    "summaries": Kind(
+    "quantities": ("what can be measured and judged", _list_quantities),
+    "divisors": ("what scores can be divided by", _list_divisors),
+    "distributions": ("what entries of q and k can be drawn from", _list_distributions),
+    "dependences": ("how K can depend on Q", _list_dependences),
+    "initialisations": ("what can stand before q and k", _list_initialisations),
+    "summaries": (
         "what can be said of a quantity over rows",
         lambda _: (
             ("summary", "what it is"),
@@ -181,26 +174,26 @@ KINDS = {
             ],
         ),
     ),
-    "formats": Kind(
+    "formats": (
         "number formats that weights can be kept in",
         lambda _: (
             ("number format", "bits of the significand"),
             [(one.name, str(one.bits)) for one in NUMBER_FORMATS.values()],
         ),
     ),
-    "figures": Kind(
+    "figures": (
         "figures of the report",
         lambda _: (
             ("figure", "shows"),
             [(f.id, f.shows) for f in EVERY_FIGURE.values()],
         ),
     ),
-    "languages": Kind(
+    "languages": (
         "languages of pages",
         lambda _: (
             ("language", "tag", "name"),
             [(code, tag, name) for code, (tag, name) in LANGUAGES.items()],
         ),
     ),
-    "presets": Kind("grids and budgets of the report", _list_presets),
+    "presets": ("grids and budgets of the report", _list_presets),
 }
