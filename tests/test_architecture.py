@@ -45,6 +45,8 @@ DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "ur
 #: In one folder of report/: what is looked for is found by looking.
 #: Where a command imports: what takes long, within its work, which can be interrupted.
 PLACE = ("work",)
+#: Who may know argparse: commands, and what is about to go.
+NOT_YET = ("cli", "training", "calibration", "report.observed")
 #: Who imports by a string what is asked for by its name.
 LAZY = ("", "__main__", "report.formats")
 #: The functions beside a command's work() that import, and what: it needs an extra, or
@@ -258,6 +260,15 @@ def late_imports(modules: dict[str, Module]) -> Iterator[str]:
                         yield f"{module.name}:{node.lineno} uses import_module"
 
 
+def namespaces(modules: dict[str, Module]) -> Iterator[str]:
+    """Only cli/ knows argparse: what is below gets arguments with types."""
+    for module in modules.values():
+        for item in imports_of(module):
+            known = item.target.split(".")[0] == "argparse"
+            if known and not module.name.startswith(NOT_YET):
+                yield f"{module.name}:{item.line} imports argparse"
+
+
 def names(modules: dict[str, Module]) -> Iterator[str]:
     """No module or folder has a name that says nothing."""
     for module in modules.values():
@@ -286,6 +297,7 @@ RULES: dict[str, Rule] = {
         clusters,
         drawing,
         late_imports,
+        namespaces,
         names,
         relative,
     )
@@ -387,6 +399,7 @@ BAD = [
     ("late_imports", "study", "class A:\n    def f(self):\n        import json", "f()"),
     ("late_imports", "study", "import importlib\nimportlib.import_module", "study:2"),
     ("late_imports", "study", "from importlib import import_module", "study:1"),
+    ("namespaces", "report/x", "from argparse import Namespace", "x:1"),
     ("names", "attention/utils", "", "called utils"),
     ("names", "attention/row_helpers", "", "called helpers"),
     ("names", "sampling/core/x", "", "called core"),

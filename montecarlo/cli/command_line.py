@@ -1,48 +1,29 @@
-"""The command line: what each command can be asked, as an option with its type.
+"""The command line: what each command can be asked, as options with types.
 
 `montecarlo.cli.options` reads them; None is what was not typed.
 """
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from montecarlo.cli.options import (
     FIRST,
-    NAMES,
     OTHER,
     SAMPLING,
+    Folder,
+    Jobs,
+    Names,
+    Rate,
+    Seed,
     option_field,
-    parse_path,
-)
-from montecarlo.errors import InputError
-from montecarlo.names import (
-    MOST_DIGITS,
-    parse_decimal,
-    parse_whole,
-    require_error_rate,
 )
 from montecarlo.report.formats import DEFAULT, FORMATS
 
 ROW, TEXTS, LOOKS = "which row", "texts and checks", "how they look"
 #: Pixels an inch of PNG files.
 DPI = 200
-
-
-def parse_indices(name: str, typed: str) -> range:
-    """Return the indices of replicates that ``A:B`` names."""
-    numbers = re.fullmatch("[0-9]+:[0-9]+", typed) and len(typed) <= MOST_DIGITS
-    first, _, stop = typed.partition(":")
-    if not (numbers and int(first) < int(stop)):
-        raise InputError(
-            f"{name} must be two whole numbers A:B with A below B, got {typed!r}"
-        )
-    return range(int(first), int(stop))
-
-
-def parse_rate(name: str, typed: str) -> float:
-    """Return a nominal error rate."""
-    return require_error_rate(name, parse_decimal(name, typed))
+OF_JUDGE = "refuted,undecided,self-check"
+SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,33 +31,28 @@ class StudyOptions:
     """What `report` and `figures` sample or read, and where they write."""
 
     preset: str | None = option_field(FIRST)
-    lang: tuple[str, ...] | None = option_field(FIRST)
-    output: Path | None = option_field(FIRST)
-    source: Path | None = option_field(
-        FIRST, "render these results again, and sample nothing", "DIR", flag="--from"
+    lang: Names | None = option_field(FIRST)
+    output: Folder | None = option_field(FIRST)
+    source: Folder | None = option_field(
+        FIRST, "render these results again, and sample nothing", flag="--from"
     )
-    seed: int | None = option_field(SAMPLING)
-    jobs: int | None = option_field(SAMPLING)
+    seed: Seed | None = option_field(SAMPLING)
+    jobs: Jobs | None = option_field(SAMPLING)
     executor: str | None = option_field(SAMPLING)
     max_seconds: float | None = option_field(
-        SAMPLING,
-        "end sampling after so long; what is undecided then is undecided",
-        "N",
-        parse=parse_decimal,
+        SAMPLING, "end sampling after so long; what is undecided then is undecided"
     )
     replicates_from: Path | None = option_field(
-        SAMPLING,
-        "a run.json: sample as many replicates as that run did, for equal bytes",
-        "FILE",
-        parse=parse_path,
+        SAMPLING, "a run.json: as many replicates as that run had, for equal bytes"
     )
     config: Path | None = option_field(
         SAMPLING,
         "a TOML file with seed, preset, lang, only, output, jobs, executor, "
         "error_rate, grid; flags override it",
-        "FILE",
     )
-    fresh: bool = option_field(SAMPLING, default=False)
+    fresh: bool = option_field(
+        SAMPLING, "drop what an interrupted run left in the folder", default=False
+    )
     quiet: bool = option_field(OTHER, default=False)
 
 
@@ -84,67 +60,50 @@ class StudyOptions:
 class ReportOptions(StudyOptions):
     """What report is written, or what is listed."""
 
-    only: tuple[str, ...] | None = option_field(
-        FIRST, "claims, and what they need", **NAMES
-    )
-    format: tuple[str, ...] | None = option_field(
-        FIRST, f"{DEFAULT} (default), {', '.join(FORMATS[1:])}", **NAMES
+    only: Names | None = option_field(FIRST, "claims, and what they need")
+    format: Names | None = option_field(
+        FIRST, f"{DEFAULT} (default), {', '.join(FORMATS[1:])}"
     )
     kind: str | None = option_field(
         FIRST,
         "print what can be asked for, as quantities; alone, what can be listed",
-        "KIND",
         flag="--list",
         nargs="?",
         const="kinds",
+        metavar="KIND",
     )
     flavour: str | None = option_field(
+        TEXTS, "of Markdown: kramdown (default), or commonmark (MkDocs, GitHub)"
+    )
+    front_matter: Names | None = option_field(
+        TEXTS, "of Markdown: title, lang, generated, translated, KEY=VALUE; or none"
+    )
+    fail_on: Names | None = option_field(
         TEXTS,
-        "of Markdown: kramdown (default), or commonmark (MkDocs, GitHub)",
-        "NAME",
+        f"outcomes that make `report` exit 1: verdicts such as refuted, or {SELF_CHECK}"
+        "; none (default)",
     )
-    front_matter: tuple[str, ...] | None = option_field(
-        TEXTS,
-        "of Markdown: title, lang, generated, translated, KEY=VALUE; or none",
-        **NAMES,
-    )
-    fail_on: tuple[str, ...] | None = option_field(
-        TEXTS,
-        "outcomes that make the command exit 1: verdicts such as refuted, or "
-        "self-check, where a check of the simulator itself is refuted; none (default)",
-    )
-    version: bool = option_field(
-        OTHER, "print the version, and stop", default=False, action="store_true"
-    )
+    version: bool = option_field(OTHER, "print the version, and stop", default=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FiguresOptions(StudyOptions):
     """What figures are drawn, and how."""
 
-    output: Path = option_field(
+    output: Folder = option_field(
         FIRST, "folder to write (default: figures)", default=Path("figures")
     )
-    only: tuple[str, ...] | None = option_field(FIRST, "these figures", **NAMES)
-    format: tuple[str, ...] | None = option_field(
-        FIRST, "svg (default), pdf, png", **NAMES
-    )
-    list: bool = option_field(
-        FIRST,
-        "print what figures there are, and stop",
-        default=False,
-        action="store_true",
-    )
-    dpi: int | None = option_field(
-        LOOKS, f"pixels an inch of PNG files (default: {DPI})", "N", parse=parse_whole
+    only: Names | None = option_field(FIRST, "these figures: --list figures")
+    format: Names | None = option_field(FIRST, "svg (default), pdf, png")
+    list: bool = option_field(FIRST, "print which there are, and stop", default=False)
+    dpi: int = option_field(
+        LOOKS, f"pixels an inch of PNG files (default: {DPI})", default=DPI
     )
     theme: str | None = option_field(
-        LOOKS,
-        "light, dark or print; left out, an SVG suits itself to its page",
-        "NAME",
+        LOOKS, "light, dark or print; left out, an SVG suits itself to its page"
     )
     decimal: str = option_field(
-        LOOKS, "decimal sign: point (default) or comma", "NAME", default="point"
+        LOOKS, "decimal sign: point (default) or comma", default="point"
     )
 
 
@@ -153,81 +112,58 @@ class MeasureOptions:
     """What is measured: an option for every column that identifies a row."""
 
     quantity: str | None = option_field(
-        FIRST, "what to measure: python -m montecarlo --list quantities", "NAME"
+        FIRST, "what to measure: python -m montecarlo --list quantities"
     )
-    d_k: int = option_field(
-        FIRST, "length of a query (default: 64)", "N", default=64, parse=parse_whole
-    )
+    d_k: int = option_field(FIRST, "length of a query (default: 64)", default=64)
     keys: int | None = option_field(
-        FIRST, "keys of a row; left out for quantities of pairs", "N", parse=parse_whole
+        FIRST, "keys of a row; left out for quantities of pairs"
     )
     divisor: str = option_field(
         FIRST,
         "none (default), sqrt, 13.5, 'd_k^0.6', 'sqrt(d_k*ln(n))', or the ratio of "
         "two, none/sqrt",
-        "NAME",
         default="none",
     )
     distribution: str = option_field(
-        FIRST,
-        "distribution of q and k (default: gaussian)",
-        "NAME",
-        default="gaussian",
+        FIRST, "distribution of q and k (default: gaussian)", default="gaussian"
     )
     row: str | None = option_field(
-        FIRST, "a row_id of a report, measured again, alone", "ID"
+        FIRST, "a row_id of a report, measured again, alone", metavar="ID"
     )
-    source: Path | None = option_field(
-        FIRST, "read that report from here (default: output)", "DIR", flag="--from"
+    source: Folder | None = option_field(
+        FIRST, "read that report from here (default: output)", flag="--from"
     )
     json: bool = option_field(FIRST, default=False)
-    distribution_q: str | None = option_field(
-        ROW, "distribution of q, where it differs", "NAME"
-    )
-    distribution_k: str | None = option_field(
-        ROW, "distribution of k, where it differs", "NAME"
-    )
+    distribution_q: str | None = option_field(ROW, "that of q, where it differs")
+    distribution_k: str | None = option_field(ROW, "that of k, where it differs")
     dependence: str = option_field(
-        ROW, "none (default), planted(0.5), ...", "NAME", default="none"
+        ROW, "none (default), planted(0.5), ...", default="none"
     )
     initialisation: str = option_field(
-        ROW, "init(kind=...,...), or nothing", "NAME", default=""
+        ROW, "init(kind=...,...), or nothing", default=""
     )
     summary: str | None = option_field(
-        ROW, "mean (default), median, q99, q0.1, ..., spread", "NAME"
+        ROW, "mean (default), median, q99, q0.1, ..., spread"
     )
     number_format: str = option_field(
-        ROW,
-        "what weights are kept in, as float16 (default: float64)",
-        "NAME",
-        default="float64",
+        ROW, "of weights, as float16 (default: float64)", default="float64"
     )
-    softmax: str = option_field(
-        ROW, "shifted (default) or naive", "NAME", default="shifted"
-    )
+    softmax: str = option_field(ROW, "shifted (default) or naive", default="shifted")
     relative_error: float | None = option_field(
-        SAMPLING,
-        "wanted standard error, as a part of the estimate (default: 0.01)",
-        "X",
-        parse=parse_decimal,
+        SAMPLING, "wanted standard error, as a part of the estimate (default: 0.01)"
     )
     absolute_error: float | None = option_field(
-        SAMPLING, "wanted standard error, instead", "X", parse=parse_decimal
+        SAMPLING, "wanted standard error, instead"
     )
     most: int | None = option_field(
-        SAMPLING,
-        "replicates at most (default: 131072, and what a minute samples)",
-        "N",
-        parse=parse_whole,
+        SAMPLING, "replicates at most (default: 131072, and what a minute samples)"
     )
-    seed: int = option_field(SAMPLING, default=1)
-    jobs: int = option_field(SAMPLING, "workers (default: 1)", "N", default=1)
+    seed: Seed = option_field(SAMPLING, default=1)
+    jobs: Jobs = option_field(SAMPLING, "workers (default: 1)", default=1)
     replicates: range | None = option_field(
         SAMPLING,
         "only sample the replicates A to B - 1, as a report does; for looking into one "
         "that failed",
-        "A:B",
-        parse=parse_indices,
     )
 
     @property
@@ -247,34 +183,26 @@ class JudgeOptions:
         FIRST,
         "claims, in the format of docs/own-claim.toml; each of several files has an "
         "error rate, and a folder in DIR, of its own",
-        "FILE.toml",
         flag="file",
         nargs="+",
-        parse=parse_path,
+        metavar="FILE.toml",
     )
-    fail_on: tuple[str, ...] | None = option_field(
+    fail_on: Names | None = option_field(
         FIRST,
-        "outcomes that make the command exit 1: verdicts, or self-check, where a check "
-        "of the simulator itself is refuted; none: never (default: "
-        "refuted,undecided,self-check)",
+        f"outcomes that make `judge` exit 1: verdicts, or {SELF_CHECK}; none: never "
+        f"(default: {OF_JUDGE})",
     )
-    output: Path | None = option_field(
+    output: Folder | None = option_field(
         FIRST, "folder to write pages and data to (default: none)"
     )
-    lang: tuple[str, ...] | None = option_field(FIRST)
+    lang: Names | None = option_field(FIRST)
     json: bool = option_field(FIRST, default=False)
     preset: str = option_field(
-        SAMPLING,
-        "grid and budgets: quick (default), standard or full",
-        default="quick",
+        SAMPLING, "grid and budgets: quick (default), standard or full", default="quick"
     )
-    seed: int = option_field(SAMPLING, default=1)
-    error_rate: float = option_field(
-        SAMPLING,
-        "of the whole file (default: 0.01)",
-        "X",
-        default=0.01,
-        parse=parse_rate,
+    seed: Seed = option_field(SAMPLING, default=1)
+    error_rate: Rate = option_field(
+        SAMPLING, "of the whole file (default: 0.01)", default=0.01
     )
-    jobs: int | None = option_field(SAMPLING)
+    jobs: Jobs | None = option_field(SAMPLING)
     executor: str | None = option_field(SAMPLING)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from montecarlo.cli.options import Parser, require_text
+from montecarlo.cli.options import Parser
 from montecarlo.errors import InputError, NotReachedError, UnfinishedError
 from montecarlo.printing import prepare_streams, print_lines
 
@@ -93,7 +93,6 @@ def _run(
     typed = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
     try:
-        require_text(typed)
         return work(parser.read(typed), typed)
     except tuple(EXPECTED) as error:
         return complain_of(parser.command, error, interrupted)

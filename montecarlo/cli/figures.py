@@ -53,12 +53,13 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     ):
         for name in names:
             look_up(kind, name, dict.fromkeys(known))
-    _require_dpi(options.dpi, formats)
+    if options.dpi != DPI:
+        _require_dpi(options.dpi, formats)
     draw = partial(
         draw_files,
         formats=[kind for kind in FORMATS if kind in formats],
         theme=options.theme,
-        dpi=options.dpi or DPI,
+        dpi=options.dpi,
         comma=options.decimal == "comma",
     )
     chosen = [name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)]
@@ -76,10 +77,8 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     return complain("figures", told, NOT_REACHED if options.only else DONE)
 
 
-def _require_dpi(dpi: int | None, formats: Sequence[str]) -> None:
+def _require_dpi(dpi: int, formats: Sequence[str]) -> None:
     """Refuse pixels that no file would have."""
-    if dpi is None:
-        return
     if not LEAST_DPI <= dpi <= MOST_DPI:
         raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
     if "png" not in formats:

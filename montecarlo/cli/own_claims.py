@@ -17,7 +17,7 @@ from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, Interpretation
 from montecarlo.claims.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, run_study
-from montecarlo.cli.command_line import JudgeOptions
+from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
 from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
@@ -26,8 +26,6 @@ from montecarlo.report.language.own_words import read_own_claims
 from montecarlo.report.running import Target, choose_languages, write_report
 from montecarlo.study.executors import check_executor, make_executor
 
-#: What ``--fail-on`` names by default.
-DEFAULT = ("refuted", "undecided", "self-check")
 #: From this length on, a run of powers of two is printed by its ends.
 SHORTENED = 4
 #: Seconds from which on the cost is told before sampling.
@@ -49,7 +47,7 @@ def answer(options: JudgeOptions, typed: Sequence[str]) -> tuple[str, int]:
 
     All files are read before anything is sampled.
     """
-    fail_on = read_fail_on(options.fail_on or DEFAULT)
+    fail_on = read_fail_on(options.fail_on or OF_JUDGE.split(","))
     asked = _read(options, typed)
     several = len(asked) > 1
     blocks, records, statuses = [], [], []

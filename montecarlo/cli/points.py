@@ -38,22 +38,12 @@ NAMES = (
 
 
 class Answer(NamedTuple):
-    """What was measured, and how it ended.
-
-    Attributes
-    ----------
-    measured : Measurement
-    seconds : float
-    status : int
-        The exit status.
-    told : str
-        What is to be said of it; empty where all is as it was asked for.
-    """
+    """What was measured, how long it took, and how it ended."""
 
     measured: Measurement
     seconds: float
     status: int = DONE
-    told: str = ""
+    told: str = ""  # what is not as it was asked for
 
 
 def answer(options: MeasureOptions) -> Answer:
