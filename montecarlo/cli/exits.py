@@ -70,19 +70,13 @@ def run(
     argv: Sequence[str] | None,
     interrupted: str = NOTHING_WRITTEN,
 ) -> int:
-    """Do a command's work; returns the exit status.
+    """Do a command's work with the options that were typed; returns the exit status.
 
-    Parameters
-    ----------
-    parser : Parser
-    work : callable
-        Is given the options and the command line.
-    argv : sequence of str or None
-        The command line; None: that of the process.
-    interrupted : str
-        What is said of an interruption that says nothing itself.
+    ``argv`` None stands for the process's arguments, and ``interrupted`` for what an
+    interruption does not say itself.
     """
-    with _terminable():
+    _terminated.clear()
+    with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
         status = _run(parser, work, argv, interrupted)
     return TERMINATED if status == INTERRUPTED and _terminated.is_set() else status
 
@@ -108,14 +102,6 @@ def _terminate(*_: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _terminated.set()
     raise KeyboardInterrupt
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Handle SIGTERM by `_terminate`, where nobody else does."""
-    _terminated.clear()
-    with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
-        yield
 
 
 @contextmanager

@@ -4,9 +4,9 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -32,8 +32,7 @@ SHORTENED = 4
 LONG = 120.0
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """A file of claims, read: what it takes to judge it, and where its report goes."""
 
     file: Path

@@ -69,33 +69,10 @@ def write_or_render(  # noqa: PLR0913 - for two commands
 ) -> tuple[ClaimsRecord, Sequence[Path]]:
     """Sample and write what options ask for, or render earlier results again.
 
-    Parameters
-    ----------
-    options : StudyOptions
-    parser : Parser
-        Which they are from.
-    typed : sequence of str
-        The command line, for timing.json.
-    make : callable
-        Writes the report from the results.
-    only : sequence of str, optional
-        Claims that were asked for, where not all are.
-    whole : bool
-        Whether all is written that a report has.
-    with_data : bool
-        Whether earlier results stand beside what is made of them.
-
-    Returns
-    -------
-    ClaimsRecord, sequence of Path
-        How all came out, and the files written.
-
-    Raises
-    ------
-    InputError
-        If an option, a file or the output folder is not usable.
-    UnfinishedError, OSError
-        If the run could not finish; the previous output is as it was.
+    ``make`` writes the report from results; ``only`` are the claims that were asked for,
+    where not all are.  Tell whether the ``whole`` of a report is written, and whether
+    earlier results stand beside what is made of them.  Returns how all came out, and the
+    files written.
     """
     if options.source is not None:
         require_defaults(options, parser, OF_SAMPLING, "--from")
@@ -202,13 +179,7 @@ def _study(configuration: Configuration, grid: Grid, preset: str) -> Study:
 
 
 def configure(settings: Mapping[str, Any], file: Path | None = None) -> Configuration:
-    """Validate settings, of a file where one is given.
-
-    Raises
-    ------
-    InputError
-        One line: the file, what was expected, and where.
-    """
+    """Validate settings, of a file where one is given; a refusal says where."""
     try:
         configuration = msgspec.convert(settings, Configuration, strict=True)
     except msgspec.ValidationError as error:

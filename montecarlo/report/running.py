@@ -90,16 +90,9 @@ def report_maker(
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
     post = _read_post(flavour, front, formats)
 
-    def make(
-        results: Results,
-        catalogue: Catalogue,
-        languages: Sequence[str],
-        folder: Path,
-        executor: Executor | None,
-    ) -> None:
-        make_report(results, catalogue, languages, folder, formats, executor, post)
-
-    return make
+    return lambda results, catalogue, languages, folder, executor: make_report(
+        results, catalogue, languages, folder, formats, executor, post
+    )
 
 
 def _read_post(
@@ -149,7 +142,8 @@ def write_report(
         If the run could not finish; the previous output is as it was.
     """
     require_complete(read_language(code) for code in target.languages)
-    in_time = _until(time.perf_counter(), target.max_seconds)
+    started, limit = time.perf_counter(), target.max_seconds
+    in_time = None if limit is None else lambda: time.perf_counter() - started < limit
     how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
     with how as edition, make_executor(target.jobs, target.executor) as executor:
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
@@ -163,10 +157,8 @@ def write_report(
             results = with_studies(results)
         edition.note_time("sampling")
         edition.record = write_results(results, edition.folder)
-        edition.record |= {
-            "only": list(target.only),
-            "languages": list(target.languages),
-        }
+        languages = list(target.languages)
+        edition.record |= {"only": list(target.only), "languages": languages}
         if own_file is not None:
             (edition.folder / OWN_FILE).write_bytes(own_file)
             edition.record["own_claims"] = OWN_FILE
@@ -183,10 +175,3 @@ def _ready(workers: Workers | None) -> None:
         with suppress(BrokenExecutor):
             for _ in range(workers.jobs):
                 workers.submit(import_all)
-
-
-def _until(started: float, seconds: float | None) -> Callable[[], bool] | None:
-    """Return what tells whether so many seconds have not yet passed."""
-    if seconds is None:
-        return None
-    return lambda: time.perf_counter() - started < seconds

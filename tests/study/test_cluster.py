@@ -278,7 +278,9 @@ def test_a_scheduler_that_does_not_answer(monkeypatch, tmp_path, capsys):
     address = f"insecure+tcp://127.0.0.1:{free_port()}"
     assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"montecarlo report: executor {address} must be a running")
+    assert line.startswith(
+        f"montecarlo report: error: executor {address} must be a running"
+    )
     assert logging.getLogger("distributed.client").level == logging.CRITICAL
     assert list(files_of(output)) == []
 
@@ -330,7 +332,9 @@ def test_a_listener_that_is_no_scheduler(tmp_path, listener):
     )
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"montecarlo report: executor {address} must be a running")
+    assert line.startswith(
+        f"montecarlo report: error: executor {address} must be a running"
+    )
     assert time.monotonic() - started < 8.0 * slowness()  # of which 3 are imports
     assert not (tmp_path / "x").exists()
 
