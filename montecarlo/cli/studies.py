@@ -69,10 +69,9 @@ def write_or_render(  # noqa: PLR0913 - for two commands
 ) -> tuple[ClaimsRecord, Sequence[Path]]:
     """Sample and write what options ask for, or render earlier results again.
 
-    ``make`` writes the report from results; ``only`` are the claims that were asked for,
-    where not all are.  Tell whether the ``whole`` of a report is written, and whether
-    earlier results stand beside what is made of them.  Returns how all came out, and the
-    files written.
+    ``make`` writes the report; ``only`` are the claims that were asked for, where not
+    all are; ``whole`` and ``with_data`` tell whether all of a report is written, and
+    whether earlier results stand beside it.  Returns how all came out, and the files.
     """
     if options.source is not None:
         require_defaults(options, parser, OF_SAMPLING, "--from")
