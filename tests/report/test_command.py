@@ -38,7 +38,6 @@ from montecarlo.study.folder import (
     JOURNAL,
     STAGING,
     TIMING_FILE,
-    file_hash,
     files_of,
     write_run,
 )
@@ -135,19 +134,6 @@ def contents(folder):
         for path in files_of(folder)
         if path.name not in (TIMING_FILE, JOURNAL)
     }
-
-
-def start(*arguments, cwd=None, **environment):
-    """Run Python in a process of its own."""
-    return subprocess.run(  # noqa: S603 - our own interpreter, arguments of our own
-        [sys.executable, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        cwd=cwd,
-        env={**os.environ, **environment},
-    )
 
 
 # --- What is refused ----------------------------------------------------------------
@@ -559,15 +545,10 @@ def test_other_records_are_refused(refused, copied, change, sealed, named):
 @pytest.mark.parametrize("library", ["_multiarray_umath", "_ufuncs", "pandas"])
 def test_interrupted_while_it_starts(tmp_path, library):
     """Ctrl-C ends the command with one line also while modules are imported."""
-    words = [
-        sys.executable,
-        "-m",
-        "montecarlo",
-        "report",
-        "--output",
-        str(tmp_path / "o"),
-    ]
-    command = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    words = [sys.executable, "-m", "montecarlo", "report"]
+    command = subprocess.Popen(  # noqa: S603
+        words, cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
     maps = Path(f"/proc/{command.pid}/maps")
     while library not in maps.read_text(encoding="utf-8"):
         time.sleep(0.005)
@@ -673,39 +654,27 @@ def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, statu
 # --- What is asked for --------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_flags_go_before_the_file(run, config, tmp_path):
-    """A flag beats the file, the file beats the defaults; the record says what held."""
-    output = tmp_path / "flags"
-    text = TINY.replace("jobs = 1", f'jobs = 1\nseed = 5\noutput = "{tmp_path}/file"')
-    arguments = config(text.replace('["en"]', '["de"]'))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_command, "make_report", lambda *_: None)
-        run(*arguments, "--seed", 7, "--lang", "ja", "--lang", "en", "--output", output)
-        run(*arguments)
-    flags = json.loads((output / "run.json").read_bytes())
-    file = json.loads((tmp_path / "file" / "run.json").read_bytes())
-    assert (flags["seed"], flags["languages"]) == (7, ["en", "ja"])
-    assert (file["seed"], file["languages"]) == (5, ["de"])
-    assert flags["grid"]["d_k"] == file["grid"]["d_k"] == [4, 16]
-    assert flags["preset"] == file["preset"] == ""
-
-
-def test_preset_flag_goes_before_the_grid_of_the_file(config, monkeypatch, run):
-    """A preset on the command line replaces the grid of the file."""
+def test_flags_go_before_the_file(run, config, tmp_path, monkeypatch):
+    """A flag beats the file, the file beats the defaults; a preset replaces its grid."""
     asked = []
 
-    def note(study, *_, **__):
-        asked.append((study.preset, study.grid))
+    def note(study, target, **_):
+        asked.append((study, target))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report_command, "run_study", note)
-    arguments = config()
-    folder = Path(arguments[1]).parent / "output"
-    run(*arguments, "--output", folder)
-    run(*arguments, "--output", folder, "--preset", "quick")
-    assert [preset for preset, _ in asked] == ["", "quick"]
-    assert asked[1][1] == PRESETS["quick"]
+    monkeypatch.setattr(studies, "write_report", note)
+    text = TINY.replace("jobs = 1", f'jobs = 1\nseed = 5\noutput = "{tmp_path}/file"')
+    file = config(text.replace('["en"]', '["de"]'))
+    flags = ["--seed", 7, "--lang", "ja", "--lang", "en", "--output", tmp_path / "flag"]
+    for typed in (file, [*file, *flags], [*file, "--preset", "quick"]):
+        assert run(*typed)[0] == 130
+    (plain, to), (flagged, other), (preset, _) = asked
+    assert (plain.seed, to.languages, to.output.name) == (5, ("de",), "file")
+    assert (flagged.seed, other.languages) == (7, ("en", "ja"))
+    assert (other.output.name, other.jobs) == ("flag", 1)
+    assert flagged.grid == plain.grid != preset.grid == PRESETS["quick"]
+    assert plain.grid.d_k == (4, 16)
+    assert [one.preset for one, _ in asked] == ["", "", "quick"]
 
 
 ONLY = GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]").replace("[4]", "[16]")
@@ -774,24 +743,27 @@ def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, mor
 
 
 @pytest.mark.slow
-def test_workers_change_no_byte(run, config, finished, tmp_path):
-    """Two workers write what one writes, every file but that of the times."""
-    other = tmp_path / "other"
+def test_workers_hash_seed_and_folder_change_no_byte(config, finished, tmp_path):
+    """Two workers of a process with other hashes write what one wrote here, every file
+    but that of the times.
+    """
     arguments = config(TINY.replace('["en"]', '["en", "de"]'))
-    status, *_ = run(*arguments, "--output", other, "--jobs", 2, "--quiet")
-    assert status == 0
-    hashes = [
-        {
-            path.relative_to(folder).as_posix(): file_hash(path)
-            for path in files_of(folder)
-            if path.name != TIMING_FILE
-        }
-        for folder in (finished, other)
-    ]
-    assert hashes[0] == hashes[1]
-    timing = json.loads((other / TIMING_FILE).read_bytes())
+    done = subprocess.run(  # noqa: S603 - our own interpreter, arguments of our own
+        [
+            *(sys.executable, "-m", "montecarlo", "report", *arguments),
+            *("--jobs", "2", "--quiet"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONHASHSEED": "2", "LC_ALL": "C"},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert contents(tmp_path / "output") == contents(finished)
+    assert {"en.html", "de.html", "index.html", "run.json"} < set(contents(finished))
+    timing = json.loads((tmp_path / "output" / TIMING_FILE).read_bytes())
     assert (timing["jobs"], timing["executor"]) == (2, "processes")
-    assert {"en.html", "de.html", "index.html", "run.json"} < set(hashes[0])
 
 
 def test_another_seed_changes_the_numbers(run, config, finished, tmp_path):
@@ -805,22 +777,3 @@ def test_another_seed_changes_the_numbers(run, config, finished, tmp_path):
     first = [line.rpartition(",")[2] for line in (other / name).read_text().split()]
     second = [line.rpartition(",")[2] for line in (finished / name).read_text().split()]
     assert first == second  # the same rows, by their names
-
-
-@pytest.mark.slow
-def test_hash_seed_and_folder_change_no_byte(config, tmp_path):
-    """Neither the order of sets nor where the output lies shows in a byte."""
-    arguments = config(TINY.replace('["en"]', '["all"]'))
-    found = []
-    for number in ("1", "2"):
-        folder = tmp_path / number
-        folder.mkdir()
-        done = start(
-            *["-m", "montecarlo", "report", *arguments, "--quiet"],
-            cwd=folder,
-            PYTHONHASHSEED=number,
-            LC_ALL="C",
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        found.append(contents(folder / "output"))
-    assert found[0] == found[1]
