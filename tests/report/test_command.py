@@ -655,7 +655,7 @@ def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, statu
 
 
 def test_flags_go_before_the_file(run, config, tmp_path, monkeypatch):
-    """A flag beats the file, the file beats the defaults; a preset replaces its grid."""
+    """A flag beats the file, the file beats the defaults; a preset takes its grid."""
     asked = []
 
     def note(study, target, **_):
