@@ -26,7 +26,7 @@ OF_JUDGE = "refuted,undecided,self-check"
 SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class StudyOptions:
     """What `report` and `figures` sample or read, and where they write."""
 
@@ -56,7 +56,7 @@ class StudyOptions:
     quiet: bool = option_field(OTHER, default=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReportOptions(StudyOptions):
     """What report is written, or what is listed."""
 
@@ -86,7 +86,7 @@ class ReportOptions(StudyOptions):
     version: bool = option_field(OTHER, "print the version, and stop", default=False)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FiguresOptions(StudyOptions):
     """What figures are drawn, and how."""
 
@@ -107,7 +107,7 @@ class FiguresOptions(StudyOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MeasureOptions:
     """What is measured: an option for every column that identifies a row."""
 
@@ -175,7 +175,7 @@ class MeasureOptions:
         )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class JudgeOptions:
     """What claims are judged, and how."""
 
