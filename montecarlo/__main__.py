@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import montecarlo
-from montecarlo.cli.exits import DONE, EXPECTED, INPUT_ERROR, complain
+from montecarlo.cli.exits import DONE, INPUT_ERROR, complain_of
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.names import look_up
 from montecarlo.printing import prepare_streams, print_lines
@@ -18,29 +18,32 @@ COMMANDS = {
     "judge": "claims of your own, also in CI",
     "observe": "queries and keys of your own model",
 }
+#: What may stand in the place of a command.
+OPTIONS = ("--help", "--list", "--version")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that is named first; returns its exit status."""
     typed = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
-    if not typed:
-        print_lines(list_commands(), sys.stderr)
-        return INPUT_ERROR
-    name, *rest = typed
-    if name == "--list":
-        name, rest = "report", typed
     try:
+        if not typed:
+            print_lines(list_commands(), sys.stderr)
+            return INPUT_ERROR
+        name, *rest = typed
         if name in {"-h", "--help"}:
             print_lines(list_commands())
             return DONE
         if name == "--version":
             print_lines(f"montecarlo {montecarlo.__version__}")
             return DONE
-        look_up("command", name, COMMANDS)
+        look_up("command", name, dict.fromkeys((*COMMANDS, *OPTIONS)))
     except (InputError, UnfinishedError) as error:
-        return complain("", error, EXPECTED[type(error)])
-    status: int = import_module(f"montecarlo.cli.{name}").main(rest)
+        return complain_of("", error)
+    if name == "--list":  # as `report` has it, under the program's own name
+        status: int = import_module("montecarlo.cli.report").main(typed, "")
+    else:
+        status = import_module(f"montecarlo.cli.{name}").main(rest)
     return status
 
 

@@ -22,11 +22,7 @@ DEFAULTS = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
 def value(expression, inputs):
     """Return what GitHub puts in the place of an expression of a step's environment."""
     name = expression.removeprefix("${{ ").removesuffix(" }}")
-    if name == "github.action_path":
-        return str(HERE)
-    kind, _, name = name.partition(".")
-    assert kind == "inputs"
-    return inputs[name]
+    return {"github.action_path": str(HERE)}.get(name) or inputs[name.split(".")[1]]
 
 
 def run_step(name, tmp_path, python=sys.executable, cwd=HERE, **given):

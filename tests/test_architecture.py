@@ -205,9 +205,19 @@ def late_imports(modules: Modules) -> Iterator[str]:
     yield from (str(item) for item, _ in own_imports(top))
 
 
+def namespaces(modules: Modules) -> Iterator[str]:
+    """Only cli/ knows argparse: what is below gets arguments with types."""
+    for module in modules.values():
+        for item in imports_of(module):
+            if item.target.split(".")[0] == "argparse" and not module.name.startswith(
+                ("cli", "report.observed")
+            ):
+                yield f"{module.name}:{item.line} imports argparse"
+
+
 RULES: dict[str, Callable[[Modules], Iterator[str]]] = {
     rule.__name__: rule
-    for rule in (order, cycles, entries, libraries, drawing, late_imports)
+    for rule in (order, cycles, entries, libraries, drawing, late_imports, namespaces)
 }
 #: What breaks which rule: the module, its source, what the report of it holds.
 BAD = [
@@ -224,6 +234,7 @@ BAD = [
     ("libraries", "study.x", "from numpy import random", "numpy.random"),
     ("drawing", "study.x", "import numpy as np\nnp.random.normal()", "x:2"),
     ("drawing", "study.x", "from scipy import stats\nstats.norm.rvs()", "rvs"),
+    ("namespaces", "report.x", "from argparse import Namespace", "report.x:1"),
     ("late_imports", "study.executors", "def f():\n    import json", "inside f()"),
     ("late_imports", "cli.x", "def f():\n def work():\n  import re", "inside work()"),
     ("late_imports", "study.x", "import importlib\nimportlib.import_module", "x:2"),

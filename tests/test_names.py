@@ -3,7 +3,7 @@
 import pytest
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.cli.replay import _indices
+from montecarlo.cli.options import parse_indices
 from montecarlo.errors import InputError
 from montecarlo.names import (
     parse_decimal,
@@ -22,7 +22,7 @@ WHOLE = {
     "whole": lambda typed: parse_whole("d-k", typed),
     "seed": parse_seed,
     "jobs": parse_jobs,
-    "replicates": lambda typed: _indices(f"0:{typed}").stop,
+    "replicates": lambda typed: parse_indices("replicates", f"0:{typed}").stop,
 }
 DECIMAL = {
     "decimal": lambda typed: parse_decimal("absolute-error", typed),

@@ -1,6 +1,5 @@
 """How a command ends: its status, and the one line that it complains with."""
 
-import argparse
 import os
 import shlex
 import signal
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from montecarlo.cli.options import require_text, require_values
+from montecarlo.cli.options import Parser
 from montecarlo.errors import InputError, NotReachedError, UnfinishedError
 from montecarlo.printing import prepare_streams, print_lines
 
@@ -43,57 +42,59 @@ _terminated = threading.Event()
 #: What is said of an interruption that says nothing itself.
 NOTHING_WRITTEN = "interrupted, nothing was written"
 
-#: A command's work: arguments as parsed and as typed to the exit status.
-Work = Callable[[argparse.Namespace, Sequence[str]], int]
+#: A command's work: its options and what was typed to the exit status.
+Work = Callable[[Any, Sequence[str]], int]
 
 
-def complain(command: str, error: object, status: int) -> int:
+def complain(command: str, told: object, status: int) -> int:
     """Print one line on standard error, and return the status."""
-    line = " ".join(str(error).split())
+    line = " ".join(str(told).split())
     print_lines(f"{f'montecarlo {command}'.rstrip()}: {line}", sys.stderr)
     return status
 
 
+def complain_of(command: str, error: BaseException, silent: str = "") -> int:
+    """Print what ended a command, one of `EXPECTED`, and return its status.
+
+    ``silent`` is what is said of an interruption that says nothing itself.
+    """
+    status = next(EXPECTED[kind] for kind in EXPECTED if isinstance(error, kind))
+    if status == INTERRUPTED:
+        return complain(command, str(error) or silent, status)
+    return complain(command, f"error: {str(error) or 'out of memory'}", status)
+
+
 def run(
-    parser: argparse.ArgumentParser,
+    parser: Any,  # noqa: ANN401 - a `Parser`
     work: Work,
     argv: Sequence[str] | None,
     interrupted: str = NOTHING_WRITTEN,
 ) -> int:
-    """Do a command's work; returns the exit status.
+    """Do a command's work with the options that were typed; returns the exit status.
 
-    Only what is expected becomes one line.  The parser knows the command's name,
     ``argv`` None stands for the process's arguments, and ``interrupted`` for what an
     interruption does not say itself.
     """
-    with _terminable():
+    _terminated.clear()
+    with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
         status = _run(parser, work, argv, interrupted)
     return TERMINATED if status == INTERRUPTED and _terminated.is_set() else status
 
 
 def _run(
-    parser: argparse.ArgumentParser,
-    work: Work,
-    argv: Sequence[str] | None,
-    interrupted: str,
+    parser: Parser, work: Work, argv: Sequence[str] | None, interrupted: str
 ) -> int:
-    command = parser.prog.split()[-1]
     typed = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
     try:
-        require_text(typed)
-        arguments = parser.parse_args(typed)
-        require_values(arguments)
-        return work(arguments, typed)
+        return work(parser.read(typed), typed)
     except tuple(EXPECTED) as error:
-        status = next(EXPECTED[kind] for kind in EXPECTED if isinstance(error, kind))
-        silent = interrupted if status == INTERRUPTED else "out of memory"
-        return complain(command, str(error) or silent, status)
+        return complain_of(parser.command, error, interrupted)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is ours to mend
         print_lines("".join(traceback.format_exception(error)).rstrip(), sys.stderr)
         again = shlex.join([*parser.prog.split(), *typed])
         report = f"a bug of montecarlo: please report the lines above, with: {again}"
-        return complain(command, report, BUG)
+        return complain(parser.command, report, BUG)
 
 
 def _terminate(*_: object) -> None:
@@ -101,14 +102,6 @@ def _terminate(*_: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     _terminated.set()
     raise KeyboardInterrupt
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """Handle SIGTERM by `_terminate`, where nobody else does."""
-    _terminated.clear()
-    with _handling(signal.SIGTERM, signal.SIG_DFL, _terminate):
-        yield
 
 
 @contextmanager

@@ -5,88 +5,85 @@ finish; 4 there are no data for a figure of ``--only``, and the others are drawn
 bug; 130 interrupted.
 """
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import fields
+from functools import partial
 
+from montecarlo.cli.command_line import DPI, FiguresOptions
 from montecarlo.cli.exits import DONE, NOT_REACHED, complain, importing, run
-from montecarlo.cli.options import (
-    FIRST,
-    NAMES,
-    OTHER,
-    SAMPLING,
-    Parser,
-    option,
-    require_defaults,
-)
-from montecarlo.names import parse_folder
+from montecarlo.cli.options import Parser, require_defaults
+from montecarlo.errors import InputError
+from montecarlo.names import look_up
+from montecarlo.printing import print_lines
+
+LEAST_DPI, MOST_DPI = 50, 1200
+DECIMALS = ("point", "comma")
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Build the parser; values stay as typed, and are validated later."""
-    parser = Parser(
+def build_parser() -> Parser:
+    """Build the parser."""
+    return Parser(
         "figures",
         "Draw the report's figures for documents, with captions, legends and "
         "alternative texts in several languages in captions.<lang>.md.",
+        options=FiguresOptions,
     )
-    parser.add(
-        FIRST,
-        {
-            "--from": option("draw these results, and sample nothing"),
-            "--only": option("these figures", dest="figures", **NAMES),
-            "--format": option("svg (default), pdf, png", **NAMES),
-            "--lang": option("languages of captions, with commas, or all (default)"),
-            "--output": option("folder to write (default: figures)", default="figures"),
-            "--list": option(
-                "print what figures there are, and stop", action="store_true"
-            ),
-        },
-    )
-    parser.add(
-        "how they look",
-        {
-            "--dpi": option("pixels an inch of PNG files (default: 200)", "N"),
-            "--theme": option(
-                "light, dark or print; left out, an SVG suits itself to its page",
-                "NAME",
-            ),
-            "--decimal": option("decimal sign: point (default) or comma", "NAME"),
-        },
-    )
-    sampling = ("--preset", "--seed", "--jobs", "--config", "--fresh")
-    parser.add(SAMPLING, {flag: {} for flag in sampling})
-    parser.add(OTHER, {"--quiet": {}, "--help": {}})
-    parser.set_defaults(
-        only=None, executor=None, max_seconds=None, replicates_from=None
-    )
-    return parser
 
 
-def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
+def work(options: FiguresOptions, typed: Sequence[str]) -> int:
     """Draw the figures, or print which there are."""
     with importing("figures"):
-        from montecarlo.report.command import run_report
-        from montecarlo.report.documentation import figure_maker, print_paths, undrawn
-        from montecarlo.report.figures import FIGURES
-        from montecarlo.report.language.catalogues import SOURCE, read_language
-        from montecarlo.report.listing import print_list
-        from montecarlo.report.rerendering import render_again
+        from montecarlo.cli.listing import print_list
+        from montecarlo.cli.studies import write_or_render
+        from montecarlo.report.figure_files import write_figures
+        from montecarlo.report.figures import EVERY_FIGURE, FIGURES
+        from montecarlo.report.figures.files import FORMATS, draw_files
+        from montecarlo.report.figures.palette import THEMES
 
-    if arguments.list:
-        every = set(vars(arguments)) - {"list"}
-        require_defaults(arguments, build_parser(), every, "--list")
-        print_list("figures", read_language(SOURCE))
+    if options.list:
+        others = {one.name for one in fields(options)} - {"list"}
+        require_defaults(options, build_parser(), others, "--list")
+        print_list("figures")
         return DONE
-    make = figure_maker(arguments)
-    draw = run_report if arguments.source is None else render_again
-    draw(arguments, typed, make, print_paths)
-    folder = parse_folder("output", arguments.output)
-    asked = arguments.figures or FIGURES
-    if not (lacking := undrawn(folder, asked)):
+    formats = options.format or ("svg",)
+    for kind, names, known in (
+        ("format", formats, FORMATS),
+        ("figure", options.only or (), EVERY_FIGURE),
+        ("theme", (options.theme,) if options.theme else (), THEMES),
+        ("decimal", (options.decimal,), DECIMALS),
+    ):
+        for name in names:
+            look_up(kind, name, dict.fromkeys(known))
+    if options.dpi != DPI:
+        _require_dpi(options.dpi, formats)
+    draw = partial(
+        draw_files,
+        formats=[kind for kind in FORMATS if kind in formats],
+        theme=options.theme,
+        dpi=options.dpi,
+        comma=options.decimal == "comma",
+    )
+    chosen = [name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)]
+    make = partial(write_figures, chosen=chosen, draw=draw)
+    _, written = write_or_render(
+        options, build_parser(), typed, make, whole=False, with_data=False
+    )
+    if not options.quiet:
+        print_lines("\n".join(map(str, written)))
+    drawn = {path.stem for path in written}
+    lacking = [name for name in options.only or FIGURES if name not in drawn]
+    if not lacking or (options.quiet and not options.only):
         return DONE
     told = f"results must have data for all figures, got none for {', '.join(lacking)}"
-    if arguments.figures:
-        return complain("figures", told, NOT_REACHED)
-    return DONE if arguments.quiet else complain("figures", told, DONE)
+    return complain("figures", told, NOT_REACHED if options.only else DONE)
+
+
+def _require_dpi(dpi: int, formats: Sequence[str]) -> None:
+    """Refuse pixels that no file would have."""
+    if not LEAST_DPI <= dpi <= MOST_DPI:
+        raise InputError(f"dpi must lie from {LEAST_DPI} to {MOST_DPI}, got {dpi}")
+    if "png" not in formats:
+        raise InputError(f"--dpi must stand with --format png, got {dpi}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,69 +1,35 @@
 """``python -m montecarlo judge FILE.toml ...``: judge claims of one's own.
 
-Exit status: 0 all was judged and no verdict is one named by ``--fail-on``; 1 one is; 2
+Exit status: 0 all was judged and no outcome is one named by ``--fail-on``; 1 one is; 2
 usage or input; 3 the run could not finish; 4 something that a claim speaks of could not
 be judged; 70 a bug; 130 interrupted.
 """
 
-import argparse
 from collections.abc import Sequence
 
+from montecarlo.cli.command_line import JudgeOptions
 from montecarlo.cli.exits import importing, run
-from montecarlo.cli.options import FIRST, OTHER, SAMPLING, Parser, option
+from montecarlo.cli.options import Parser
 from montecarlo.printing import print_lines
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """Build the parser."""
-    parser = Parser(
+    return Parser(
         "judge",
         "Judge claims of your own by measurement, for use in CI and, with --output, "
         "for readers in several languages.",
         "FILE.toml [FILE.toml ...] ",
+        options=JudgeOptions,
     )
-    parser.add(
-        FIRST,
-        {
-            "file": option(
-                "claims, in the format of docs/own-claim.toml; each of several files "
-                "has an error rate, and a folder in DIR, of its own",
-                "FILE.toml",
-                nargs="+",
-            ),
-            "--fail-on": option(
-                "end with status 1 if one of these verdicts comes out, or "
-                "self-check, a check of the simulator itself is refuted; none: "
-                "never (default: refuted,undecided,self-check)"
-            ),
-            "--output": option("folder to write pages and data to (default: none)"),
-            "--lang": {},
-            "--json": {},
-        },
-    )
-    parser.add(
-        SAMPLING,
-        {
-            "--preset": option(
-                "grid and budgets: quick (default), standard or full", default="quick"
-            ),
-            "--seed": {"default": "1"},
-            "--error-rate": option(
-                "of the whole file (default: 0.01)", "X", default="0.01"
-            ),
-            "--jobs": {},
-            "--executor": {},
-        },
-    )
-    parser.add(OTHER, {"--help": {}})
-    return parser
 
 
-def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
-    """Judge the file, and print what came out."""
+def work(options: JudgeOptions, typed: Sequence[str]) -> int:
+    """Judge the files, and print what came out."""
     with importing("judge"):
         from montecarlo.cli.own_claims import answer
 
-    lines, status = answer(arguments, typed)
+    lines, status = answer(options, typed)
     print_lines(lines)
     return status
 

@@ -1,26 +1,81 @@
-"""Options: what several commands have is defined here, once; a command picks.
+"""Options: how a command line becomes a record with types, and what is shared.
 
-A list of names has commas between them, and an option that is given again adds to its
-list.  Values stay as typed, and what no option can mean is an `InputError` at once.
+A command's options are a frozen dataclass of `command_line`.  A field's type says what
+may be typed, its `option_field` what it means and under which heading of the help it
+stands.  Lists have commas between their names, and an option that is given again adds
+to its list.  What no option can mean is an `InputError` of one line.
 """
 
 import argparse
+import difflib
+import re
 import sys
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import Field, field, fields
+from functools import partial
+from pathlib import Path
+from types import NoneType
+from typing import Any, NewType, NoReturn, get_args, get_origin, get_type_hints
 
-from montecarlo.errors import InputError
-from montecarlo.printing import printable, write_out
+from montecarlo.errors import InputError, show
+from montecarlo.names import (
+    MOST_DIGITS,
+    MOST_JOBS,
+    MOST_SEED,
+    parse_decimal,
+    parse_folder,
+    parse_whole,
+    parse_within,
+    require_error_rate,
+)
+from montecarlo.printing import write_out
 from montecarlo.study.executors import EXECUTORS
 
 #: Heading of the options that most people need; a page of help begins with it.
 FIRST = "what most people need"
 SAMPLING = "sampling"
 OTHER = "this command"
-#: Options whose name in the namespace is not that on the command line.
-_TYPED = {"source": "from", "figures": "only"}
 #: Options of which nothing is a value.
 _MAY_BE_EMPTY = {"initialisation"}
+#: What options are taken for that are spelt too differently to be near.
+_MEANT = {"--n": "--keys"}
+
+# --- Types ----------------------------------------------------------------------------
+
+Folder = NewType("Folder", Path)
+Seed = NewType("Seed", int)
+Jobs = NewType("Jobs", int)
+Rate = NewType("Rate", float)
+Names = tuple[str, ...]
+
+
+def parse_indices(name: str, typed: str) -> range:
+    """Return the indices of replicates that ``A:B`` names."""
+    numbers = re.fullmatch("[0-9]+:[0-9]+", typed) and len(typed) <= MOST_DIGITS
+    first, _, stop = typed.partition(":")
+    if not (numbers and int(first) < int(stop)):
+        raise InputError(
+            f"{name} must be two whole numbers A:B with A below B, got {typed!r}"
+        )
+    return range(int(first), int(stop))
+
+
+#: What stands for a value of a type in the help, and its value: of the option's name
+#: and what was typed.
+TYPES: dict[Any, tuple[str, Callable[[str, str], Any]]] = {
+    str: ("NAME", lambda _, typed: typed),
+    int: ("N", parse_whole),
+    float: ("X", parse_decimal),
+    range: ("A:B", parse_indices),
+    Path: ("FILE", lambda _, typed: Path(typed)),
+    Folder: ("DIR", parse_folder),
+    Seed: ("N", partial(parse_within, least=0, most=MOST_SEED)),
+    Jobs: ("N", partial(parse_within, least=1, most=MOST_JOBS)),
+    Rate: (
+        "X",
+        lambda name, typed: require_error_rate(name, parse_decimal(name, typed)),
+    ),
+}
 
 
 def split_names(typed: str) -> list[str]:
@@ -30,31 +85,19 @@ def split_names(typed: str) -> list[str]:
 
 #: An option with a list of names.
 NAMES: dict[str, Any] = {"action": "extend", "type": split_names, "metavar": "NAMES"}
+_SWITCH = {"action": "store_true"}
 #: What an option means, whichever command has it.
 SHARED: dict[str, dict[str, Any]] = {
-    "--output": {"metavar": "DIR", "help": "folder to write (default: output)"},
-    "--from": {
-        "dest": "source",
-        "metavar": "DIR",
-        "help": "read an earlier report from here, and sample nothing",
-    },
-    "--lang": {**NAMES, "help": "languages, with commas, or all (default)"},
-    "--json": {"action": "store_true", "help": "print one JSON object"},
-    "--fail-on": {**NAMES, "help": "end with status 1 if one of these comes out"},
-    "--preset": {"metavar": "NAME", "help": "quick, standard (default) or full"},
-    "--seed": {"metavar": "N", "help": "of all random numbers (default: 1)"},
-    "--jobs": {"metavar": "N", "help": "workers (default: one per core)"},
-    "--executor": {
-        "metavar": "NAME",
-        "help": f"{', '.join(EXECUTORS)} (docs/cluster.md)",
-    },
-    "--config": {"metavar": "FILE", "help": "a TOML file; flags override it"},
-    "--fresh": {
-        "action": "store_true",
-        "help": "start anew, whatever an interrupted run left in the folder",
-    },
-    "--quiet": {"action": "store_true", "help": "print nothing but errors"},
-    "--help": {"action": "help", "help": "print this, and stop"},
+    "--output": {"help": "folder to write (default: output)", "metavar": "DIR"},
+    "--lang": {"help": "languages, with commas, or all (default)", **NAMES},
+    "--json": {"help": "print one JSON object", **_SWITCH},
+    "--fail-on": {"help": "outcomes that make the command exit 1", **NAMES},
+    "--preset": {"help": "quick, standard (default) or full"},
+    "--seed": {"help": "of all random numbers (default: 1)", "metavar": "N"},
+    "--jobs": {"help": "workers (default: one per core)", "metavar": "N"},
+    "--executor": {"help": f"{', '.join(EXECUTORS)} (docs/cluster.md)"},
+    "--quiet": {"help": "print nothing but errors", **_SWITCH},
+    "--help": {"help": "print this, and stop", "action": "help"},
 }
 
 
@@ -64,24 +107,57 @@ def option(told: str, metavar: str | None = None, **more: Any) -> dict[str, Any]
     return {"help": told, **named, **more}
 
 
-class Parser(argparse.ArgumentParser):
-    """A command's parser: options under headings, complaints that are printable.
+def option_field(
+    heading: str,
+    told: str | None = None,
+    default: Any = None,  # noqa: ANN401
+    flag: str | None = None,
+    **settings: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401 - as `dataclasses.field`
+    """Declare a field of a command's options.
 
-    Parameters
-    ----------
-    command : str
-        Its name.
-    description : str
-    usage : str
-        What stands before the options.
-    epilog : str
+    ``told`` is its help, by default that of `SHARED`; ``flag`` how it is typed, where
+    that is not the field's name: a positional argument has no dashes.  Settings are
+    argparse's, in the place of those that the type has.
+    """
+    if told is not None:
+        settings["help"] = told
+    return field(default=default, metadata={"": (heading, flag, settings)})
+
+
+def _flag(one: Field[Any]) -> str:
+    _, flag, _ = one.metadata[""]
+    return flag or f"--{one.name.replace('_', '-')}"
+
+
+def _type_of(hint: Any) -> tuple[bool, Any]:  # noqa: ANN401
+    """Return whether a field holds a list, and the type of one value of it."""
+    args = get_args(hint)
+    if NoneType in args:
+        return _type_of(next(one for one in args if one is not NoneType))
+    return (True, args[0]) if get_origin(hint) is tuple else (False, hint)
+
+
+# --- The command line -----------------------------------------------------------------
+
+
+class Parser(argparse.ArgumentParser):
+    """A command's parser: options under headings, complaints of one line.
+
+    ``usage`` stands before the options, ``options`` is the dataclass of them; without
+    one they are added, and come out as argparse has them.
     """
 
     def __init__(
-        self, command: str, description: str, usage: str = "", epilog: str = ""
+        self,
+        command: str,
+        description: str,
+        usage: str = "",
+        epilog: str = "",
+        options: Any = None,  # noqa: ANN401 - a dataclass
     ) -> None:
         super().__init__(
-            prog=f"python -m montecarlo {command}",
+            prog=f"python -m montecarlo {command}".rstrip(),
             usage=f"%(prog)s {usage}[options]",
             description=description,
             epilog=f"{epilog}  Names in a list have commas between them; an option "
@@ -89,70 +165,113 @@ class Parser(argparse.ArgumentParser):
             add_help=False,
             allow_abbrev=False,  # --n would be taken for --number-format
         )
+        self.command = command
+        self.options = options
+        self.groups: dict[str, argparse._ArgumentGroup] = {}
+        if options is None:
+            return
+        hints = get_type_hints(options)
+        self.types = {name: _type_of(hint) for name, hint in hints.items()}
+        for one in sorted(
+            fields(options), key=lambda one: one.metadata[""][0] == OTHER
+        ):
+            heading, _, special = one.metadata[""]
+            several, kind = self.types[one.name]
+            settings: dict[str, Any] = {"default": one.default}
+            if (flag := _flag(one)).startswith("-"):
+                settings |= {"dest": one.name}
+                if kind is bool:
+                    settings |= _SWITCH
+                else:
+                    settings |= NAMES if several else {"metavar": TYPES[kind][0]}
+            self.add(heading, {flag: settings | special})
+        self.add(OTHER, {"--help": {}})
 
     def add(self, heading: str, options: dict[str, dict[str, Any]]) -> None:
-        """Add options, or what stands without a flag, under a heading.
-
-        Parameters
-        ----------
-        heading : str
-        options : dict
-            Flag to what is special about it here, beside what `SHARED` says.
-        """
-        group = self.add_argument_group(heading)
+        """Add options under a heading: flag to what `SHARED` does not say of it."""
+        if heading not in self.groups:
+            self.groups[heading] = self.add_argument_group(heading)
         for flag, special in options.items():
             settings = SHARED.get(flag, {}) | special
-            if flag == "--help":
-                group.add_argument("-h", flag, **settings)
-            else:
-                group.add_argument(flag, **settings)
+            flags = ("-h", flag) if flag == "--help" else (flag,)
+            self.groups[heading].add_argument(*flags, **settings)
+
+    def read(self, typed: Sequence[str]) -> Any:  # noqa: ANN401 - the command's options
+        """Return the options that a command line asks for.
+
+        Raises
+        ------
+        InputError
+            If an argument is not known, with the nearest that is, or has no value, or
+            one that cannot be meant.
+        """
+        for word in typed:  # results name the command that made them, in UTF-8
+            try:
+                word.encode()
+            except UnicodeEncodeError:
+                raise InputError(
+                    f"arguments must be in the encoding of this system, got {word!r}"
+                ) from None
+        arguments, unknown = self.parse_known_args(typed)
+        if unknown:
+            self._refuse(unknown[0].partition("=")[0])
+        for name, value in vars(arguments).items():
+            self._require_value(name, value)
+        if self.options is None:
+            return arguments
+        given = vars(arguments).items()
+        return self.options(**{name: self._value(name, value) for name, value in given})
+
+    def _refuse(self, name: str) -> NoReturn:
+        """Refuse an option that is not known; name the nearest."""
+        if not name.startswith("-"):
+            raise InputError(f"arguments must be options, got {show(name)}")
+        known = self._option_string_actions
+        near = [_MEANT[name]] if _MEANT.get(name) in known else []
+        near += difflib.get_close_matches(name, known, n=1)
+        hint = f". Did you mean {near[0]!r}?" if near else ""
+        raise InputError(
+            f"option must be one that --help lists, got {show(name)}{hint}"
+        )
+
+    def _require_value(self, name: str, value: object) -> None:
+        """Refuse options without a value: ``--config=``, and ``--seed=--``.
+
+        Up to Python 3.12 argparse drops a value ``--`` and leaves an empty list.
+        """
+        for one in value if isinstance(value, list) and value else [value]:
+            if (one == "" and name not in _MAY_BE_EMPTY) or one in ([], "--"):
+                typed = "--" if one == [] else one
+                raise InputError(
+                    f"{self.spelled(name)} must have a value, got {typed!r}"
+                )
+
+    def _value(self, name: str, given: Any) -> Any:  # noqa: ANN401
+        """Return a value of a field's type from what was typed."""
+        several, kind = self.types[name]
+        if several and given is not None:
+            parse = TYPES[kind][1]
+            return tuple(parse(self.spelled(name), part) for part in given)
+        if isinstance(given, str):
+            return TYPES[kind][1](self.spelled(name), given)
+        return given
+
+    def spelled(self, name: str) -> str:
+        """Return an option's name as it is typed, without the dashes."""
+        (action,) = (one for one in self._actions if one.dest == name)
+        return (action.option_strings or [name])[-1].removeprefix("--")
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
         write_out(message, file or sys.stderr)
 
     def error(self, message: str) -> NoReturn:
-        """Print usage and message, and leave with status 2."""
-        super().error(printable(InputError(message)))
-
-
-def require_text(typed: Iterable[str]) -> None:
-    """Refuse bytes that are no text, such as a file's name may have.
-
-    Results name the command that made them, in UTF-8.
-    """
-    for word in typed:
-        try:
-            word.encode()
-        except UnicodeEncodeError:
-            raise InputError(
-                f"arguments must be in the encoding of this system, got {word!r}"
-            ) from None
-
-
-def require_values(arguments: argparse.Namespace) -> None:
-    """Refuse options without a value: ``--config=``, and ``--seed=--``.
-
-    Notes
-    -----
-    Up to Python 3.12 argparse drops a value ``--`` and leaves an empty list.
-    """
-    for name, value in vars(arguments).items():
-        values = value if isinstance(value, list) and value else [value]
-        for one in values:
-            empty = one == "" and name not in _MAY_BE_EMPTY
-            if empty or one in ([], "--"):
-                typed = "--" if one == [] else one
-                raise InputError(f"{flag(name)} must have a value, got {typed!r}")
-
-
-def flag(name: str) -> str:
-    """Return an option's name as it is typed, without the dashes."""
-    return _TYPED.get(name, name).replace("_", "-")
+        """Refuse a command line that argparse cannot read."""
+        raise InputError(message)
 
 
 def require_defaults(
-    arguments: argparse.Namespace,
-    parser: argparse.ArgumentParser,
+    options: Any,  # noqa: ANN401 - a command's options
+    parser: Any,  # noqa: ANN401 - a `Parser`
     names: Iterable[str],
     why: str,
 ) -> None:
@@ -161,6 +280,8 @@ def require_defaults(
     ``why`` says beside what: ``"--replicates"``.
     """
     for name in sorted(names):
-        value = getattr(arguments, name)
+        value = getattr(options, name)
         if value != parser.get_default(name):
-            raise InputError(f"{why} must stand without --{flag(name)}, got {value!r}")
+            raise InputError(
+                f"{why} must stand without --{parser.spelled(name)}, got {show(value)}"
+            )

@@ -1,13 +1,12 @@
-"""From the arguments of ``python -m montecarlo judge`` to verdicts and a report."""
+"""What `judge` does: from files of claims to verdicts, lines and pages."""
 
-import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -17,113 +16,97 @@ from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, Interpretation
 from montecarlo.claims.own_claims import find_unjudged, most_seconds, own_study
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, run_study
+from montecarlo.cli.command_line import OF_JUDGE, JudgeOptions
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED
+from montecarlo.cli.outcomes import outcomes_of, read_fail_on
 from montecarlo.errors import InputError
-from montecarlo.names import (
-    look_up_all,
-    parse_decimal,
-    parse_folder,
-    parse_jobs,
-    parse_seed,
-    require_error_rate,
-)
 from montecarlo.printing import print_lines
 from montecarlo.records.calibration import Counted, count_rate, read_card
-from montecarlo.report.command import write_report
-from montecarlo.report.failing import FAIL_ON
 from montecarlo.report.language.own_words import read_own_claims
-from montecarlo.report.options import Target, choose_languages, configure
-from montecarlo.study.executors import make_executor
+from montecarlo.report.running import Target, choose_languages, write_report
+from montecarlo.study.executors import check_executor, make_executor
 
-#: What ``--fail-on`` names by default.
-DEFAULT = ("refuted", "undecided", "self-check")
 #: From this length on, a run of powers of two is printed by its ends.
 SHORTENED = 4
 #: Seconds from which on the cost is told before sampling.
 LONG = 120.0
 
 
-def answer(arguments: argparse.Namespace, typed: Sequence[str]) -> tuple[str, int]:
+class Asked(NamedTuple):
+    """A file of claims, read: what it takes to judge it, and where its report goes."""
+
+    file: Path
+    content: bytes
+    study: Study
+    target: Target | None
+
+
+def answer(options: JudgeOptions, typed: Sequence[str]) -> tuple[str, int]:
     """Judge each file by itself; returns what to print and the exit status.
 
     All files are read before anything is sampled.
     """
-    outcomes = {name: name for name in FAIL_ON}
-    fail_on = set(look_up_all("fail-on", arguments.fail_on or DEFAULT, outcomes))
-    error_rate = require_error_rate(
-        "error-rate", parse_decimal("error-rate", arguments.error_rate)
-    )
-    seed, jobs = parse_seed(arguments.seed), parse_jobs(arguments.jobs)
-    configure({"seed": seed, "jobs": jobs, "executor": arguments.executor})
-    folder = None
-    if arguments.output is not None:
-        folder = parse_folder("output", arguments.output)
-    elif arguments.lang is not None:
-        raise InputError(f"--lang must stand with --output, got {arguments.lang[0]!r}")
-    files = [Path(name) for name in arguments.file]
-    several = len(files) > 1
-    asked = []
-    for file in files:
-        catalogue, content = read_own_claims(file)
-        study = own_study(
-            catalogue, preset=arguments.preset, seed=seed, error_rate=error_rate
-        )
-        target = None
-        if folder is not None:
-            languages = choose_languages(arguments.lang or ("all",))
-            own = folder / file.stem if several else folder
-            target = Target(own, languages, typed, jobs, arguments.executor)
-        asked.append((file, study, target, content))
-    if folder is not None and len({file.stem for file in files}) < len(files):
-        raise InputError("files must have different names for --output")
+    fail_on = read_fail_on(options.fail_on or OF_JUDGE.split(","))
+    asked = _read(options, typed)
+    several = len(asked) > 1
     blocks, records, statuses = [], [], []
-    for file, study, target, content in asked:
-        judged, measurements, open_ends = _judge(study, target, content, arguments)
-        status = _status(judged, fail_on, open_ends)
-        statuses.append(status)
-        named = {"file": str(file)} if several else {}
-        records.append(named | _record(study, judged))
-        text = "\n".join(_tell(study, judged, measurements, target))
-        blocks.append(f"{file}\n{text}" if several else text)
+    for one in asked:
+        if (seconds := most_seconds(one.study)) > LONG:
+            limit = f"up to about {seconds:.0f} s on one core"
+            print_lines(f"judge: the ranges of these claims take {limit}", sys.stderr)
+        open_ends = list(find_unjudged(one.study))
+        for line in open_ends:
+            print_lines(f"judge: {line}", sys.stderr)
+        judged, measurements = _judge(one, options)
+        if failed := judged.failed_self_checks():
+            print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
+        unreached = NOT_REACHED if open_ends else DONE
+        statuses.append(FAILING if fail_on & outcomes_of(judged) else unreached)
+        named = {"file": str(one.file)} if several else {}
+        records.append(named | _record(one.study, judged))
+        text = "\n".join(_tell(one, judged, measurements))
+        blocks.append(f"{one.file}\n{text}" if several else text)
     worst = max(statuses, key=(DONE, NOT_REACHED, FAILING).index)
-    if arguments.json:
+    if options.json:
         return json.dumps({"files": records} if several else records[0]), worst
     return "\n\n".join(blocks), worst
 
 
-def _judge(
-    study: Study,
-    target: Target | None,
-    content: bytes,
-    arguments: argparse.Namespace,
-) -> tuple[ClaimsRecord, pd.DataFrame, list[str]]:
-    """Sample and judge one file, and write its report; tells what is left open."""
-    if (seconds := most_seconds(study)) > LONG:
-        limit = f"up to about {seconds:.0f} s on one core"
-        print_lines(f"judge: the ranges of these claims take {limit}", sys.stderr)
-    open_ends = list(find_unjudged(study))
-    for line in open_ends:
-        print_lines(f"judge: {line}", sys.stderr)
-    if target is not None:
-        written, _ = write_report(study, target, own_file=content)
-        return written.claims, written.measurements, open_ends
-    jobs = parse_jobs(arguments.jobs)
-    with make_executor(jobs, arguments.executor) as workers:
-        results = run_study(study, workers)
-    return results.claims, results.measurements, open_ends
+def _read(options: JudgeOptions, typed: Sequence[str]) -> list[Asked]:
+    """Read all files; refuse what cannot be judged or written."""
+    if options.executor is not None:
+        check_executor(options.executor, options.jobs)
+    if options.output is None and options.lang is not None:
+        raise InputError(f"--lang must stand with --output, got {options.lang[0]!r}")
+    languages = choose_languages(options.lang or ("all",))
+    several, output = len(options.file) > 1, options.output
+    asked = []
+    for file in options.file:
+        catalogue, content = read_own_claims(file)
+        study = own_study(
+            catalogue,
+            preset=options.preset,
+            seed=options.seed,
+            error_rate=options.error_rate,
+        )
+        target = None
+        if output is not None:
+            folder = output / file.stem if several else output
+            target = Target(folder, languages, typed, options.jobs, options.executor)
+        asked.append(Asked(file, content, study, target))
+    if output is not None and len({file.stem for file in options.file}) < len(asked):
+        raise InputError("files must have different names for --output")
+    return asked
 
 
-def _status(
-    judged: ClaimsRecord, fail_on: Collection[str], open_ends: Sequence[str]
-) -> int:
-    """Return the exit status of one file."""
-    failing = any(one.verdicts & {*fail_on} for one in judged.claims)
-    if failed := judged.failed_self_checks():
-        print_lines(f"judge: self-checks refuted: {', '.join(failed)}", sys.stderr)
-        failing = failing or "self-check" in fail_on
-    if failing:
-        return FAILING
-    return NOT_REACHED if open_ends else DONE
+def _judge(asked: Asked, options: JudgeOptions) -> tuple[ClaimsRecord, pd.DataFrame]:
+    """Sample and judge one file, and write its report where one is asked for."""
+    if asked.target is not None:
+        written, _ = write_report(asked.study, asked.target, own_file=asked.content)
+        return written.claims, written.measurements
+    with make_executor(options.jobs, options.executor) as workers:
+        results = run_study(asked.study, workers)
+    return results.claims, results.measurements
 
 
 def _worth(judged: ClaimsRecord) -> Counted | None:
@@ -143,18 +126,13 @@ def _record(study: Study, judged: ClaimsRecord) -> dict[str, Any]:
     }
 
 
-def _tell(
-    study: Study,
-    judged: ClaimsRecord,
-    measurements: pd.DataFrame,
-    target: Target | None,
-) -> list[str]:
+def _tell(asked: Asked, judged: ClaimsRecord, measurements: pd.DataFrame) -> list[str]:
     """Return what one file comes to, in lines; verdicts are what stays in sight."""
-    lines = [] if target is None else [str(target.output / "index.html")]
+    lines = [] if asked.target is None else [str(asked.target.output / "index.html")]
     d_k = dict(zip(measurements["row_id"], map(int, measurements["d_k"]), strict=True))
     lines += [line for claim in judged.claims for line in _lines(claim, d_k)]
     lines += [f"{one.verdict:<14} {one.id} (self-check)" for one in judged.self_checks]
-    return [*lines, *_error_rate(study.error_rate, _worth(judged))]
+    return [*lines, *_error_rate(asked.study.error_rate, _worth(judged))]
 
 
 def _error_rate(nominal: float, worth: Counted | None) -> list[str]:

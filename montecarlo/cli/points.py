@@ -1,6 +1,5 @@
-"""From the arguments of ``python -m montecarlo measure`` to an answer and its lines."""
+"""What `measure` does: from its options to an answer and its lines."""
 
-import argparse
 import json
 import math
 import shlex
@@ -14,26 +13,18 @@ import pandas as pd
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.claims.run_record import read_report_run
+from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.errors import InputError
-from montecarlo.estimation.engine import LEAST, OVERFLOW
+from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.names import (
-    PROJECT,
-    parse_decimal,
-    parse_folder,
-    parse_jobs,
-    parse_seed,
-    parse_whole,
-    parse_within,
-)
+from montecarlo.names import PROJECT, parse_folder
 from montecarlo.records.calibration import read_card
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
 from montecarlo.study.columns import MEASUREMENTS, validate_table
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.measurement import (
-    FIRST,
     RELATIVE_ERROR,
     Effort,
     PreciseRows,
@@ -51,37 +42,25 @@ NAMES = (
 
 
 class Answer(NamedTuple):
-    """What was measured, and how it ended.
-
-    Attributes
-    ----------
-    measured : Measurement
-    seconds : float
-    status : int
-        The exit status.
-    told : str
-        What is to be said of it; empty where all is as it was asked for.
-    """
+    """What was measured, how long it took, and how it ended."""
 
     measured: Measurement
     seconds: float
     status: int = DONE
-    told: str = ""
+    told: str = ""  # what is not as it was asked for
 
 
-def answer(arguments: argparse.Namespace) -> Answer:
+def answer(options: MeasureOptions) -> Answer:
     """Measure what the options ask for, as far as it can be had."""
-    if arguments.quantity is None:
-        raise InputError("--quantity must be given, or --row")
     started = time.perf_counter()
-    rows = _rows(arguments)
+    rows = _rows(options)
     (point,) = rows.asked
     seconds = replicate_seconds(point, len(rows.divisors))
     require_soon("--most", rows.budgets[point].first, seconds)
     interrupted = False
     try:
         with (
-            make_executor(parse_jobs(arguments.jobs)) as workers,
+            make_executor(options.jobs) as workers,
             progress_bar(len(rows.divisors), quiet=False) as advance,
         ):
             rows.sample(workers, advance)
@@ -98,50 +77,39 @@ def answer(arguments: argparse.Namespace) -> Answer:
     if needed == 0.0:
         return Answer(measured, took)
     if rows.is_stuck(point, *rows.asked[point]):
-        told = (
-            f"the wanted error was not reached: four times the replicates left "
-            f"{measured.std_error:.2g} nearly as it was, for a quantile is read from "
-            "bins"
+        why = (
+            f"four times the replicates left {measured.std_error:.2g} nearly as it "
+            "was, for a quantile is read from bins"
         )
     else:
-        told = _tell_shortfall(measured, rows.effort, needed, seconds)
+        why = _tell_shortfall(measured, rows.effort, needed, seconds)
+    told = f"the wanted error was not reached: {why}"
     return Answer(measured, took, NOT_REACHED, told)
 
 
-def _rows(arguments: argparse.Namespace) -> PreciseRows:
+def _rows(options: MeasureOptions) -> PreciseRows:
     """Return the row that is asked for, to be sampled."""
     key = RowKey(
-        name_divisor(arguments.divisor),
-        arguments.quantity,
-        arguments.summary or "",
-        arguments.number_format,
-        arguments.softmax,
+        name_divisor(options.divisor),
+        options.quantity or "",
+        options.summary or "",
+        options.number_format,
+        options.softmax,
     )
     asked = ask(
-        arguments.distribution_q or arguments.distribution,
-        arguments.distribution_k or arguments.distribution,
-        parse_whole("d-k", arguments.d_k),
-        None if arguments.keys is None else parse_whole("keys", arguments.keys),
-        arguments.dependence,
-        arguments.initialisation,
+        *options.both,
+        options.d_k,
+        options.keys,
+        options.dependence,
+        options.initialisation,
         key,
     )
-    relative, absolute = arguments.relative_error, arguments.absolute_error
-    if relative is not None and absolute is not None:
-        raise InputError(
-            f"--absolute-error must stand without --relative-error, got {absolute!r}"
-        )
-    most = None
-    if arguments.most is not None:
-        most = parse_within("most", arguments.most, LEAST, MOST_REPLICATES)
+    relative = options.relative_error
     effort = Effort(
-        parse_seed(arguments.seed),
-        RELATIVE_ERROR
-        if relative is None
-        else parse_decimal("relative-error", relative),
-        None if absolute is None else parse_decimal("absolute-error", absolute),
-        FIRST,
-        most,
+        options.seed,
+        RELATIVE_ERROR if relative is None else relative,
+        options.absolute_error,
+        most=options.most,
     )
     return PreciseRows(asked, effort)
 
@@ -149,22 +117,21 @@ def _rows(arguments: argparse.Namespace) -> PreciseRows:
 def _tell_shortfall(
     measured: Measurement, effort: Effort, needed: float, seconds: float
 ) -> str:
-    """Say that the wanted error was not reached, and what would do."""
+    """Say why the wanted error was not reached, and what would do."""
     if math.isnan(needed):
-        return f"the wanted error was not reached: no interval {_why(measured)}"
+        return f"no interval {_why(measured)}"
     if math.isinf(needed) and measured.estimate == 0.0:
         return (
-            "the wanted error was not reached: no error is a part of an estimate of 0; "
-            "its interval is known, and --absolute-error says how small it is to be"
+            "no error is a part of an estimate of 0; its interval is known, and "
+            "--absolute-error says how small it is to be"
         )
     wanted = effort.absolute_error or effort.relative_error * abs(measured.estimate)
     limit = "--most sets the limit"
     if needed > MOST_REPLICATES:
         limit = f"no more than {MOST_REPLICATES} can be had"
     return (
-        f"the wanted error was not reached: {measured.std_error:.2g} where "
-        f"{wanted:.2g} was wanted, which takes about {needed:.2g} replicates, "
-        f"{say_time(needed * seconds)} on one core; {limit}"
+        f"{measured.std_error:.2g} where {wanted:.2g} was wanted, which takes about "
+        f"{needed:.2g} replicates, {say_time(needed * seconds)} on one core; {limit}"
     )
 
 
@@ -176,20 +143,20 @@ def _why(measured: Measurement) -> str:
     return f"after {measured.n_replicates} replicates, of which few make the variance"
 
 
-def answer_row(arguments: argparse.Namespace) -> Answer:
+def answer_row(options: MeasureOptions) -> Answer:
     """Measure a row of a report again, with its seed and replicates, and time it."""
     started = time.perf_counter()
-    folder = parse_folder("from", arguments.source)
+    folder = options.source or parse_folder("from", "output")
     run = read_report_run(folder)
     validate_table(folder / MEASUREMENTS)
     table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)
-    rows = table[table["row_id"] == arguments.row]
+    rows = table[table["row_id"] == options.row]
     if rows.empty:
-        raise InputError(f"row must be in {str(folder)!r}, got {arguments.row!r}")
+        raise InputError(f"row must be in {str(folder)!r}, got {options.row!r}")
     row = rows.iloc[0]
     if row["quantity"] == OVERFLOW:
         raise InputError(
-            f"row must be an estimate from replicates, got {arguments.row!r}, whose "
+            f"row must be an estimate from replicates, got {options.row!r}, whose "
             f"{OVERFLOW} is found by tilting"
         )
     replicates = int(row["n_replicates"])

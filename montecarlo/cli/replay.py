@@ -1,7 +1,5 @@
 """Sampling again what failed in a report, alone: the same draws, in this process."""
 
-import argparse
-import re
 import time
 from collections.abc import Callable
 
@@ -9,9 +7,10 @@ from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import OVERFLOW
-from montecarlo.names import MOST_DIGITS, look_up, parse_seed, parse_whole
+from montecarlo.names import look_up
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -27,32 +26,28 @@ from montecarlo.study.tails import tail_task
 from montecarlo.study.tasks import Task
 
 
-def replay(arguments: argparse.Namespace) -> str:
-    """Sample the replicates that ``--replicates`` names; returns a line that says so.
+def replay(options: MeasureOptions, indices: range) -> str:
+    """Sample the replicates of some indices; returns a line that says so.
 
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-        Of ``python -m montecarlo measure``, as typed; with all divisors, and a number
-        format other than float64 stands for all of them.
-
-    What sampling raises comes out as it is: its traceback is what a replay is for.
+    They are sampled with all divisors, and a number format other than float64 stands
+    for all of them.  What sampling raises comes out as it is: its traceback is what a
+    replay is for.
     """
-    seed = parse_seed(arguments.seed)
-    indices = _indices(arguments.replicates)
-    look_up("number-format", arguments.number_format, NUMBER_FORMATS)
-    for name, allowed in (("quantity", {None, OVERFLOW}), ("row", {None})):
-        if (typed := getattr(arguments, name)) not in allowed:
-            raise InputError(f"{name} must be left out with replicates, got {typed!r}")
-    if arguments.quantity == OVERFLOW:
-        task, which = _tail(arguments, seed, indices), OVERFLOW
+    if indices.stop > MOST_REPLICATES:
+        raise InputError(
+            f"replicates must end at {MOST_REPLICATES} at most, got {indices.stop}: no "
+            "report samples more"
+        )
+    look_up("number-format", options.number_format, NUMBER_FORMATS)
+    if options.quantity == OVERFLOW:
+        task, which = _tail(options, indices), OVERFLOW
         function: Callable[..., object] = estimate_tail
     else:
-        point = _point(arguments)
+        point = _point(options)
         require_affordable(point, len(DIVISORS))
         seconds = replicate_seconds(point, len(DIVISORS))
         require_soon("replicates", len(indices), seconds)
-        task = (point, seed, indices.start, indices.stop, tuple(DIVISORS))
+        task = (point, options.seed, indices.start, indices.stop, tuple(DIVISORS))
         function, which = sample, point.name
     started = time.perf_counter()
     with threadpool_limits(limits=1, user_api="blas"):
@@ -61,45 +56,29 @@ def replay(arguments: argparse.Namespace) -> str:
     return f"sampled without failure in {seconds:.1f} s: {which}"
 
 
-def _indices(typed: str) -> range:
-    numbers = re.fullmatch("[0-9]+:[0-9]+", typed) and len(typed) <= MOST_DIGITS
-    first, _, stop = typed.partition(":")
-    if not (numbers and int(first) < int(stop)):
-        raise InputError(
-            f"replicates must be two whole numbers A:B with A below B, got {typed!r}"
-        )
-    if int(stop) > MOST_REPLICATES:
-        raise InputError(
-            f"replicates must end at {MOST_REPLICATES} at most, got {typed!r}: no "
-            "report samples more"
-        )
-    return range(int(first), int(stop))
-
-
-def _tail(arguments: argparse.Namespace, seed: int, indices: range) -> Task:
+def _tail(options: MeasureOptions, indices: range) -> Task:
     if indices.start > 0:
         raise InputError(
-            f"replicates of {OVERFLOW} must begin with 0, got {arguments.replicates!r}"
+            f"replicates of {OVERFLOW} must begin with 0, got {indices.start}"
         )
-    d_k = parse_whole("d-k", arguments.d_k)
-    parse_point("gaussian", "gaussian", d_k)  # refuses what is no length
-    require_affordable_tail(d_k)
-    require_soon("replicates", len(indices), tail_seconds(d_k))
-    return tail_task(d_k, arguments.number_format, seed, indices.stop)
+    parse_point("gaussian", "gaussian", options.d_k)  # refuses what is no length
+    require_affordable_tail(options.d_k)
+    require_soon("replicates", len(indices), tail_seconds(options.d_k))
+    return tail_task(options.d_k, options.number_format, options.seed, indices.stop)
 
 
-def _point(arguments: argparse.Namespace) -> DesignPoint:
-    if arguments.keys is None and arguments.number_format != "float64":
+def _point(options: MeasureOptions) -> DesignPoint:
+    formats = options.number_format != "float64"
+    if options.keys is None and formats:
         raise InputError(
             "number-format must be left out without keys: pairs have no rows, got "
-            f"{arguments.number_format!r}"
+            f"{options.number_format!r}"
         )
     return parse_point(
-        arguments.distribution_q or arguments.distribution,
-        arguments.distribution_k or arguments.distribution,
-        parse_whole("d-k", arguments.d_k),
-        None if arguments.keys is None else parse_whole("keys", arguments.keys),
-        arguments.dependence,
-        arguments.initialisation,
-        formats=arguments.number_format != "float64",
+        *options.both,
+        options.d_k,
+        options.keys,
+        options.dependence,
+        options.initialisation,
+        formats=formats,
     )

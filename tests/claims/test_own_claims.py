@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.special
 
-import montecarlo.report.command as report_command
+import montecarlo.report.running as report_command
 from montecarlo import judge
 from montecarlo.claims.checks import Domain, Limiting, Relation
 from montecarlo.claims.schema import Quantifier, Topic

@@ -28,7 +28,7 @@ from montecarlo.claims.z_scores import (
     rms_limits,
     z_scores,
 )
-from montecarlo.sampling import design_points, matrices
+from montecarlo.sampling import blocks, design_points, matrices
 from montecarlo.study.presets import PRESETS, Block, Grid
 from montecarlo.theory.references import REFERENCES
 from studies.z_counts import LEVELS, count, fingerprint_rows, lines

@@ -1,9 +1,10 @@
 """One program: its commands, what each says of itself, and how options are spelt."""
 
-import argparse
 import re
 import subprocess
 import sys
+import time
+from dataclasses import fields
 from importlib import import_module
 from importlib.metadata import version
 
@@ -11,6 +12,8 @@ import pytest
 
 import montecarlo
 from montecarlo.__main__ import COMMANDS, main
+from montecarlo.cli.command_line import MeasureOptions
+from montecarlo.cli.measure import build_parser
 from montecarlo.cli.options import FIRST, SHARED, split_names
 from montecarlo.names import PROJECT
 
@@ -19,7 +22,7 @@ MOST_LINES = 12
 
 
 @pytest.fixture(params=COMMANDS)
-def parser(request) -> argparse.ArgumentParser:
+def parser(request):
     """The parser of each command."""
     return import_module(f"montecarlo.cli.{request.param}").build_parser()
 
@@ -35,47 +38,61 @@ def test_commands_are_listed_with_a_line_each(capsys):
     told = capsys.readouterr()
     assert main(["--help"]) == 0
     asked = capsys.readouterr()
-    assert (told.out, asked.err) == ("", "")
-    assert told.err == asked.out
+    assert (told.out, asked.err, told.err) == ("", "", asked.out)
     for name, purpose in COMMANDS.items():
-        (line,) = (
-            one for one in asked.out.splitlines() if one.startswith(f"  {name} ")
-        )
-        assert line.endswith(purpose)
-        assert len(line) <= 79
+        assert f"  {name:<10} {purpose}\n" in asked.out
+    assert max(map(len, asked.out.splitlines())) <= 79
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
-    [("mesure", "Did you mean 'measure'?"), ("--preset", "command must be one of")],
+    ("typed", "near"),
+    [
+        ("mesure x", "montecarlo: error: command .* 'mesure'. .* 'measure'?"),
+        ("help", "montecarlo: error: command .* 'help'. .* '--help'?"),
+        ("--preset x", "montecarlo: error: command must be one of .* got '--preset'."),
+        ("--list quantitys", "montecarlo: error: list .* Did you mean 'quantities'?"),
+        ("--list x --seed 1", "montecarlo: error: --list must stand without --seed"),
+        ("report --list quantitys", "montecarlo report: error: list .* 'quantities'?"),
+        (
+            "measure --dk 4",
+            "montecarlo measure: error: option .* Did you mean '--d-k'?",
+        ),
+        ("measure --n=4", "montecarlo measure: error: option .* '--n'. .* '--keys'?"),
+        ("report --langg de", "montecarlo report: error: option .* '--lang'?"),
+        ("figures --dpii 3", "montecarlo figures: error: option .* '--dpi'?"),
+        ("judge x --fail-no y", "montecarlo judge: error: option .* '--fail-on'?"),
+        ("observe x --expct y", "montecarlo observe: error: option .* '--expect'?"),
+        ("measure entropy", "montecarlo measure: error: arguments must be options"),
+        ("measure --seed", "montecarlo measure: error: argument --seed: expected one"),
+        ("judge", "montecarlo judge: error: .* arguments are required: FILE.toml"),
+    ],
 )
-def test_unknown_command_is_refused(typed, said, capsys):
-    """One line with what there is, status 2."""
-    assert main([typed, "x"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("montecarlo: ")
-    assert said in line
+def test_what_is_not_known_is_refused_with_the_nearest(typed, near, capsys):
+    """One line, under the name of the command, status 2."""
+    assert main(typed.split()) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    (line,) = told.err.splitlines()
+    assert re.match(near.replace("?", r"\?").replace(". .*", r"\. .*"), line)
 
 
 def test_version_is_printed(capsys):
     """The version is that of the package, which has it as well."""
-    assert main(["--version"]) == 0
-    assert capsys.readouterr().out == f"montecarlo {version(PROJECT)}\n"
+    assert main(["--version"]) == main(["report", "--version"]) == 0
+    assert capsys.readouterr().out == 2 * f"montecarlo {version(PROJECT)}\n"
     assert montecarlo.__version__ == version(PROJECT)
 
 
-def test_both_ways_to_the_report_are_one():
+def test_the_report_has_a_program_of_its_own():
     """``python -m montecarlo.report`` is what ``python -m montecarlo report`` is."""
-    told = [
-        subprocess.run(  # noqa: S603 - commands of our own
-            [sys.executable, "-m", *words, "--version"],
-            capture_output=True,
-            check=True,
-        ).stdout
-        for words in (["montecarlo", "report"], ["montecarlo.report"])
-    ]
-    assert told[0] == told[1]
-    assert b"montecarlo " in told[0]
+    done = subprocess.run(
+        [sys.executable, "-m", "montecarlo.report", "--langg", "de"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("montecarlo report: error: option must be one")
 
 
 def test_library_is_there_and_the_package_light():
@@ -110,16 +127,38 @@ def test_help_begins_with_what_most_people_need(parser, monkeypatch):
     assert all(action.help for action in parser._actions)
 
 
+def test_help_and_refusals_are_quick_and_light():
+    """They come at once: nothing that computes, draws or renders is imported."""
+    code = (
+        "import sys, montecarlo.__main__ as m\n"
+        "for typed in (['report', '--help'], ['measure', '--dk', '4']):\n"
+        "    try: print(m.main(typed))\n"
+        "    except SystemExit as end: assert end.code == 0\n"
+        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel', 'bs4',"
+        " 'msgspec', 'rich'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    seconds = []
+    for _ in range(3):  # the machine may be busy with other things
+        begun = time.perf_counter()
+        done = subprocess.run(  # noqa: S603 - our own
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        seconds.append(time.perf_counter() - begun)
+    *shown, status, heavy = done.stdout.splitlines()
+    assert (status, heavy) == ("2", "[]")
+    assert "--preset NAME" in "\n".join(shown)
+    assert min(seconds) < 0.5
+
+
 def test_shared_options_are_the_same_everywhere(parser):
     """An option that several commands have takes the same of each."""
     for action in options(parser):
-        for flag in action.option_strings:
-            if flag in SHARED:
-                settings = SHARED[flag]
-                assert action.type is settings.get("type"), flag
-                assert action.nargs == (0 if "action" in settings else None) or (
-                    settings["action"] == "extend"
-                )
+        for flag in set(action.option_strings) & set(SHARED):
+            settings = SHARED[flag]
+            assert action.type is settings.get("type"), flag
+            switch = settings.get("action") == "store_true"
+            assert action.nargs == (0 if switch else None), flag
 
 
 @pytest.mark.parametrize(
@@ -135,29 +174,47 @@ def test_lists_have_one_spelling(parser, typed):
         flag = action.option_strings[-1]
         words = [word.replace("--lang", flag) for word in typed]
         needed = ["x"] * sum(not one.option_strings for one in parser._actions)
-        found = parser.parse_args([*needed, *words])
-        assert getattr(found, action.dest) == ["de", "en"]
+        found = parser.read([*needed, *words])
+        assert list(getattr(found, action.dest)) == ["de", "en"]
+
+
+def test_options_have_types():
+    """What was typed is of the type that its field has, and defaults are."""
+    found = build_parser().read(
+        [
+            "--d-k",
+            "8",
+            "--absolute-error",
+            "1e-3",
+            "--replicates",
+            "2:5",
+            "--from",
+            ".",
+            "--seed",
+            "7",
+            "--json",
+        ]
+    )
+    assert (found.d_k, found.absolute_error, found.json) == (8, 1e-3, True)
+    assert (found.replicates, found.seed) == (range(2, 5), 7)
+    assert found.source.is_dir()
+    plain = build_parser().read([])
+    for one in fields(MeasureOptions):
+        assert getattr(plain, one.name) == one.default
 
 
 @pytest.mark.parametrize(
     ("typed", "named"),
     [
-        (["report", "--list", "divisors", "--seed", "3"], "--list .* --seed"),
-        (["report", "--list", "--only", "x"], "--list .* --only"),
-        (["report", "--version", "--quiet"], "--version .* --quiet"),
-        (["--list", "divisors", "--lang", "de", "--preset", "x"], "--list .* --preset"),
-        (["figures", "--list", "--only", "x"], "--list .* --only"),
-        (["figures", "--list", "--output", "x"], "--list .* --output"),
+        ("report --list divisors --seed 3", "--list must stand without --seed, got 3"),
+        ("report --list --only x", "--list must stand without --only"),
+        ("report --version --quiet", "--version must stand without --quiet"),
+        ("figures --list --only x", "--list must stand without --only"),
+        ("figures --list --output x", "--list must stand without --output"),
     ],
 )
 def test_what_would_do_nothing_is_refused(typed, named, capsys):
     """An option beside one that only prints something: one line, status 2."""
-    assert main(typed) == 2
+    assert main(typed.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert re.search(named, line)
-
-
-def test_a_list_has_a_language(capsys):
-    """That of its words."""
-    assert main(["--list", "divisors", "--lang", "de"]) == 0
-    assert capsys.readouterr().out
+    assert named in line

@@ -14,7 +14,7 @@ from montecarlo.cli import exits
 from montecarlo.cli.options import Parser
 from montecarlo.cli.report import main as report
 
-CLAIM = Path(__file__).parents[2] / "docs" / "own-claim.toml"
+ROOT = Path(__file__).parents[2]
 STUDY = """
 jobs = 1
 lang = ["en"]
@@ -26,21 +26,21 @@ distributions = []
 first = 4
 most = 4
 """
-#: What each command is given, and its status where it can print.
+#: What is typed, and its status where it can print.
 QUICK = {
-    "help": ("--help", 0),
-    "version": ("--version", 0),
-    "list": ("--list divisors", 0),
-    "help of a command": ("measure --help", 0),
-    "measure": ("measure --quantity entropy --d-k 4 --keys 8 --relative-error 0.2", 0),
+    "--help": 0,
+    "--version": 0,
+    "--list divisors": 0,
+    "measure --help": 0,
+    "measure --quantity entropy --d-k 4 --keys 8 --relative-error 0.2": 0,
 }
 SLOW = {
-    "report": ("report --config study.toml", 0),
-    "figures": ("figures --config study.toml --only variance", 0),
-    "judge": (f"judge {CLAIM} --jobs 1", 1),
-    "observe": ("observe qk.npz", 0),
+    "report --config study.toml": 0,
+    "figures --config study.toml --only variance": 0,
+    f"judge {ROOT}/docs/own-claim.toml --jobs 1": 1,
+    "observe qk.npz": 0,
 }
-COMMANDS = [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+COMMANDS = [*QUICK, *(pytest.param(words, marks=pytest.mark.slow) for words in SLOW)]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def run(tmp_path):
         return subprocess.run(  # noqa: S603
             ["/bin/bash", "-c", f"{sys.executable} -m montecarlo {words} {redirected}"],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             capture_output=True,
             text=True,
             timeout=100,
@@ -65,10 +65,9 @@ def run(tmp_path):
 
 
 @pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
-@pytest.mark.parametrize("name", COMMANDS)
-def test_output_that_cannot_be_written(run, name, redirected):
+@pytest.mark.parametrize("words", COMMANDS)
+def test_output_that_cannot_be_written(run, words, redirected):
     """One line, status 3, and nothing that Python says itself at its end."""
-    words, _ = (QUICK | SLOW)[name]
     done = run(words, redirected)
     assert done.returncode == exits.FAILED, done.stderr
     (line,) = done.stderr.splitlines()
@@ -76,12 +75,11 @@ def test_output_that_cannot_be_written(run, name, redirected):
 
 
 @pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
-@pytest.mark.parametrize("name", COMMANDS)
-def test_complaints_that_nobody_hears(run, name, redirected):
+@pytest.mark.parametrize("words", COMMANDS)
+def test_complaints_that_nobody_hears(run, words, redirected):
     """What was asked for is printed, and the status is what it would be."""
-    words, status = (QUICK | SLOW)[name]
     done = run(words, redirected)
-    assert done.returncode == status
+    assert done.returncode == (QUICK | SLOW)[words]
     assert done.stdout
     assert done.stderr == ""
 
@@ -137,7 +135,7 @@ def test_sigterm_of_a_report(tmp_path, how, after):
     process = subprocess.Popen(  # noqa: S603
         [*command, "--quiet", "--output", "new", how],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib.metadata import version
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
@@ -17,7 +16,7 @@ from xml.etree import ElementTree as ET
 import html5lib
 import pytest
 
-import montecarlo.report.command as report_command
+import montecarlo.report.running as report_command
 from montecarlo.__main__ import main as program
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
@@ -25,21 +24,20 @@ from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.recorded import RECORDED
+from montecarlo.cli import studies
+from montecarlo.cli.listing import KINDS
 from montecarlo.cli.report import main
 from montecarlo.errors import InputError, UnfinishedError
 from montecarlo.estimation import engine
-from montecarlo.names import PROJECT
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
-from montecarlo.report.listing import KINDS
 from montecarlo.sampling.design_points import WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.folder import (
     JOURNAL,
     STAGING,
     TIMING_FILE,
-    file_hash,
     files_of,
     seal,
     write_run,
@@ -100,7 +98,7 @@ def refused(run, tmp_path):
         assert not output.exists()
         assert {path: path.read_bytes() for path in files_of(tmp_path)} == known
         (line,) = complaint.splitlines()
-        assert line.startswith("montecarlo report: ")
+        assert line.startswith("montecarlo report: error: ")
         return line
 
     return run_refused
@@ -138,71 +136,56 @@ def contents(folder):
     }
 
 
-def start(*arguments, cwd=None, **environment):
-    """Run Python in a process of its own."""
-    return subprocess.run(  # noqa: S603 - our own interpreter, arguments of our own
-        [sys.executable, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        cwd=cwd,
-        env={**os.environ, **environment},
-    )
-
-
 # --- What is refused ----------------------------------------------------------------
 
 
-#: What there is of each kind, some of it where there is much.
-KNOWN = {
-    "language": [*LANGUAGES, "all"],
-    "preset": list(PRESETS),
-    "list": ["distributions", "claims", "languages", "quantities", "presets"],
-    "claim": ["unscaled-one-hot", "scaled-balanced", "linear-variance"],
-    "distribution": list(DISTRIBUTIONS),
-    "divisor": ["none", "sqrt", "2sqrt", "linear"],
-    "executor": ["threads", "processes", "dask", "tls://HOST:PORT"],
-}
+#: What is typed, and what the refusal says; PATH is a folder with files to be refused.
+REFUSED = """
+--lang deu | language must be one of en, de, .*all; got 'deu'. Did you mean 'de'
+--preset qiuck | preset must be one of quick, standard, full; got .* mean 'quick'
+--only unscaled-onehot | claim must be one of .*unscaled-one-hot.* mean 'unscaled-one-h
+--executor procesess | executor must be one of threads, .* Did you mean 'processes'
+--list distribution | list must be one of .*presets; .* Did you mean 'distributions'
+--format markdwon | format must be one of html, .* Did you mean 'markdown'
+--fail-on selfcheck | fail-on must be one of self-check, .* Did you mean 'self-check'
+--fail-on refute | Did you mean 'refuted'
+--fail-on= | fail-on must have a value
+--flavour kramdown | --flavour must stand with --format markdown, got kramdown
+--max-seconds 0 | max-seconds must be more than 0, got 0.0
+--seed one | seed must be a whole number, got 'one'
+--seed 1.5 | seed must be
+--seed -1 | seed must lie between 0 and
+--jobs 0 | jobs must lie between 1 and 1024, got 0
+--jobs nan | jobs must be
+--config none.toml | config must be a readable file, got 'none.toml'
+--config PATH | config must be a readable file, got .*Is a directory
+--config PATH/binary.toml | binary.toml
+--from nowhere | nowhere
+--from PATH/observed | those of a report, got an observation
+--from FINISHED --seed 2 | --from must stand without --seed, got 2
+--from FINISHED --preset quick | --from must stand without --preset
+--from FINISHED --jobs 2 | --from must stand without --jobs
+--from FINISHED --executor threads | --from must stand without --executor
+--from FINISHED --config study.toml | --from must stand without --config
+--from FINISHED --fresh | --from must stand without --fresh
+--from FINISHED --only linear-varianc | Did you mean 'linear-variance'
+--from FINISHED --only linear-variance --output FINISHED | loses what is not written
+--replicates-from FINISHED/run.json --seed 1 | -from must stand without --seed
+--replicates-from FINISHED/run.json --only x | must stand without --only
+"""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "kind", "near"),
-    [
-        (["--lang", "deu"], "language", "de"),
-        (["--preset", "qiuck"], "preset", "quick"),
-        (["--list", "distribution"], "list", "distributions"),
-        (["--only", "unscaled-onehot"], "claim", "unscaled-one-hot"),
-        (["--executor", "procesess"], "executor", "processes"),
-    ],
-)
-def test_unknown_name_is_refused(refused, config, arguments, kind, near):
-    """An unknown name is told with those that are known and with the nearest."""
-    others = config() if kind in {"language", "claim"} else []
-    line = refused(*arguments, *others)
-    assert f"{kind} must be one of" in line
-    assert f"got {arguments[1]!r}" in line
-    assert all(name in line for name in KNOWN[kind])
-    assert line.endswith(f"Did you mean {near!r}?")
-
-
-@pytest.mark.parametrize(
-    ("change", "kind", "near"),
-    [
-        (('"laplace"', '"laplas"'), "distribution", "laplace"),
-        (('"laplace"', '"studentt5(std=2.0)"'), "distribution", "student_t5"),
-        (("first = 4", 'divisors = ["sqr"]\nfirst = 4'), "divisor", "sqrt"),
-        (('["en"]', '["en", "jaa"]'), "language", "ja"),
-        (("jobs = 1", 'executor = "dusk"'), "executor", "dask"),
-        (('["en"]', '["en"]\nonly = ["linear-varianc"]'), "claim", "linear-variance"),
-    ],
-)
-def test_unknown_name_in_a_file_is_refused(refused, config, change, kind, near):
-    """Names in the file are looked up as those on the command line are."""
-    line = refused(*config(TINY.replace(*change)))
-    assert f"{kind} must be one of" in line
-    assert all(name in line for name in KNOWN[kind])
-    assert line.endswith(f"Did you mean {near!r}?")
+@pytest.mark.parametrize("line", REFUSED.strip().splitlines())
+def test_what_cannot_be_meant_is_refused(refused, finished, tmp_path, line):
+    """A name that is not known is told with those that are and the nearest; a number, a
+    file or a folder with what it must be.
+    """
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "observed").mkdir()
+    write_run(tmp_path / "observed", {"kind": "observation"})
+    typed, message = line.split(" | ")
+    typed = typed.replace("PATH", str(tmp_path)).replace("FINISHED", str(finished))
+    assert re.search(message, refused(*typed.split()))
 
 
 @pytest.mark.parametrize(
@@ -227,6 +210,12 @@ def test_unknown_name_in_a_file_is_refused(refused, config, change, kind, near):
         ("[grid]", "[grid", "TOML"),
         ("jobs = 1", "jobs = 1\njobs = 2", "TOML"),
         ("d_k = [4, 16]", "", "d_k"),
+        ('"laplace"', '"laplas"', "Did you mean 'laplace'"),
+        ('"laplace"', '"studentt5(std=2.0)"', "Did you mean 'student_t5'"),
+        ("first = 4", 'divisors = ["sqr"]\nfirst = 4', "Did you mean 'sqrt'"),
+        ('["en"]', '["en", "jaa"]', "Did you mean 'ja'"),
+        ("jobs = 1", 'executor = "dusk"', "Did you mean 'dask'"),
+        ('["en"]', '["en"]\nonly = ["linear-varianc"]', "mean 'linear-variance'"),
     ],
 )
 def test_wrong_file_is_refused(refused, config, old, new, named):
@@ -234,33 +223,6 @@ def test_wrong_file_is_refused(refused, config, old, new, named):
     assert old in TINY
     line = refused(*config(TINY.replace(old, new)))
     assert named in line
-
-
-def test_file_that_cannot_be_read_is_refused(refused, tmp_path):
-    """A configuration that is missing, a folder or no text is named."""
-    assert "none.toml" in refused("--config", tmp_path / "none.toml")
-    assert str(tmp_path) in refused("--config", tmp_path)
-    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
-    assert "binary.toml" in refused("--config", tmp_path / "binary.toml")
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--seed", "one"],
-        ["--seed", "1.5"],
-        ["--seed", ""],
-        ["--seed", "-1"],
-        ["--seed", str(2**63)],
-        ["--jobs", "two"],
-        ["--jobs", "0"],
-        ["--jobs", "-2"],
-        ["--jobs", "nan"],
-    ],
-)
-def test_wrong_number_is_refused(refused, config, arguments):
-    """A seed or a number of workers that is none is named."""
-    assert arguments[0].lstrip("-") in refused(*arguments, *config())
 
 
 def test_malformed_catalogue_is_refused(refused, config, tmp_path, monkeypatch):
@@ -425,30 +387,22 @@ def test_rendering_again_gives_the_same_bytes(run, finished, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
-def test_rendering_in_place_loses_nothing(run, finished, tmp_path):
-    """Where it is, all of a report is rendered; less of it goes to another folder."""
-    place = tmp_path / "place"
-    run("--from", finished, "--output", place, "--quiet")
-    before = contents(place)
+def test_rendering_in_place_loses_nothing(run, finished, earlier, tmp_path):
+    """Where it is, all of a report is rendered; less of it goes to another folder, in
+    which no page links to a language that is not there.
+    """
+    place, before = earlier, contents(earlier)
     for less in (["--lang", "en"], ["--format", "json"]):
         status, _, complaint = run("--from", place, "--output", place, *less)
         assert status == 2
         assert "--output must name another folder" in complaint
     assert run("--from", place, "--output", place, "--quiet")[0] == 0
     assert contents(place) == before
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("drawn_here")
-def test_rendering_in_one_language(run, finished, tmp_path):
-    """In fewer languages there are no links to the others."""
-    place = tmp_path / "place"
-    status, *_ = run("--from", finished, "--output", place, "--lang", "en", "--quiet")
-    assert status == 0
-    assert not (place / "de.html").exists()
-    assert "de.html" not in (place / "index.html").read_text(encoding="utf-8")
-    # the page links the languages that are there
-    assert 'href="de.html"' not in (place / "en.html").read_text(encoding="utf-8")
+    other = tmp_path / "other"
+    run("--from", finished, "--output", other, "--lang", "en", "--quiet")
+    assert not (other / "de.html").exists()
+    for name in ("index.html", "en.html"):
+        assert 'href="de.html"' not in (other / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -508,14 +462,6 @@ def test_post_of_a_claim_has_its_figures(run, report, tmp_path):
         assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314 - our own
 
 
-def test_a_selection_takes_no_page_away(refused, finished):
-    """Into its own folder it would lose the other claims; unknown ones are refused."""
-    only = ["--from", finished, "--only"]
-    line = refused(*only, "linear-variance", "--output", finished)
-    assert "loses what is not written anew" in line
-    assert "Did you mean 'linear-variance'" in refused(*only, "linear-varianc")
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("drawn_here")
 def test_rendering_in_other_formats(run, finished, tmp_path):
@@ -531,11 +477,6 @@ def test_rendering_in_other_formats(run, finished, tmp_path):
     run("--from", place, "--output", place, "--quiet")
     assert not (place / "report-de.md").exists()
     assert (place / "de.html").is_file()
-
-
-def test_unknown_format_is_refused(refused, finished):
-    """A format is one of those that there are, and the nearest is named."""
-    assert "'markdown'" in refused("--from", finished, "--format", "markdwon")
 
 
 @pytest.fixture
@@ -561,69 +502,39 @@ def test_changed_results_are_refused(refused, copied, name):
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
+    ("change", "sealed", "named"),
     [
-        ({"schema": 0}, "schema"),
-        ({"schema": 99}, "schema"),
-        ({"schema": None}, "schema"),
-        ({"claims": ["no-such-claim"]}, "claims of this version"),
-        ({"claims": ()}, "run.json"),
-        ({"seed": ()}, "run.json"),
-        ({"grid": ()}, "run.json"),
+        ({"schema": 0}, True, "schema"),
+        ({"schema": 99}, True, "schema"),
+        ({"schema": None}, True, "schema"),
+        ({"claims": ["no-such-claim"]}, True, "claims of this version"),
+        ({"claims": ()}, True, "run.json"),
+        ({"seed": ()}, True, "run.json"),
+        ({"grid": ()}, True, "run.json"),
+        ({"sha256": {}}, True, "'measurements.csv' among the files"),
+        ({"sha256": {}}, False, "run.json"),
+        ({"seed": 2}, False, "run.json"),
+        ({"preset": "full"}, False, "run.json"),
+        ({"kernel": "z"}, False, "run.json"),
+        ("", False, "run.json"),
+        ("[]", False, "run.json"),
+        ("{", False, "run.json"),
+        ("null", False, "run.json"),
+        ('{"schema": 1}', False, "run.json"),
     ],
 )
-def test_other_results_are_refused(refused, copied, change, named):
-    """Another schema, a claim that is gone, a record with a hole: one line."""
-    record = json.loads((copied / "run.json").read_bytes())
-    for key, value in change.items():
-        if value == ():
-            del record[key]
-        else:
-            record[key] = value
-    (copied / "run.json").write_text(json.dumps(seal(record)), encoding="utf-8")
+def test_other_records_are_refused(refused, copied, change, sealed, named):
+    """Another schema, a claim that is gone, a hole, an edit: what a report was made of
+    cannot be edited unnoticed, nor its hashes dropped.
+    """
+    path = copied / "run.json"
+    if isinstance(change, str):
+        path.write_text(change, encoding="utf-8")
+    else:
+        record = json.loads(path.read_bytes()) | change
+        record = {name: value for name, value in record.items() if value != ()}
+        path.write_text(json.dumps(seal(record) if sealed else record))
     assert named in refused("--from", copied)
-
-
-@pytest.mark.parametrize(
-    "change", [{"seed": 2}, {"preset": "full"}, {"kernel": "z"}, {"sha256": {}}]
-)
-def test_edited_records_are_refused(refused, copied, change):
-    """What a report was made of cannot be edited unnoticed, nor its hashes dropped."""
-    record = json.loads((copied / "run.json").read_bytes()) | change
-    (copied / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    assert "run.json" in refused("--from", copied)
-    if not change.get("sha256", True):  # sealed anew, it still names no file
-        (copied / "run.json").write_text(json.dumps(seal(record)), encoding="utf-8")
-        assert "'measurements.csv' among the files" in refused("--from", copied)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", "null", '{"schema": 1}'])
-def test_record_that_is_none_is_refused(refused, copied, text):
-    """A run.json that is empty or no record is named."""
-    (copied / "run.json").write_text(text, encoding="utf-8")
-    assert "run.json" in refused("--from", copied)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--seed", "2"],
-        ["--preset", "quick"],
-        ["--jobs", "2"],
-        ["--executor", "threads"],
-        ["--config", "study.toml"],
-    ],
-)
-def test_rendering_again_takes_no_option_of_sampling(refused, finished, arguments):
-    """What would sample differently stands in no command that does not sample."""
-    assert arguments[0] in refused("--from", finished, *arguments)
-
-
-def test_observations_are_no_reports(refused, tmp_path):
-    """What another command wrote is told from a report that is broken."""
-    write_run(tmp_path, {"kind": "observation"})
-    complaint = refused("--from", tmp_path, "--output", tmp_path / "o")
-    assert "those of a report, got an observation" in complaint
 
 
 @pytest.mark.slow
@@ -631,15 +542,10 @@ def test_observations_are_no_reports(refused, tmp_path):
 @pytest.mark.parametrize("library", ["_multiarray_umath", "_ufuncs", "pandas"])
 def test_interrupted_while_it_starts(tmp_path, library):
     """Ctrl-C ends the command with one line also while modules are imported."""
-    words = [
-        sys.executable,
-        "-m",
-        "montecarlo",
-        "report",
-        "--output",
-        str(tmp_path / "o"),
-    ]
-    command = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    words = [sys.executable, "-m", "montecarlo", "report"]
+    command = subprocess.Popen(  # noqa: S603
+        words, cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
     maps = Path(f"/proc/{command.pid}/maps")
     while library not in maps.read_text(encoding="utf-8"):
         time.sleep(0.005)
@@ -647,11 +553,6 @@ def test_interrupted_while_it_starts(tmp_path, library):
     _, complaint = command.communicate(timeout=60)
     assert command.returncode == 130
     assert complaint == "montecarlo report: interrupted, nothing was written\n"
-
-
-def test_folder_without_results_is_refused(refused, tmp_path):
-    """Results that are not there are named."""
-    assert "nowhere" in refused("--from", tmp_path / "nowhere")
 
 
 # --- What is printed ----------------------------------------------------------------
@@ -674,22 +575,16 @@ def test_folder_without_results_is_refused(refused, tmp_path):
         ("kinds", [kind for kind in KINDS if kind != "kinds"]),
     ],
 )
-def test_lists_name_everything(run, kind, names):
+def test_lists_name_everything(run, capsys, kind, names):
     """Each kind is listed on standard output, one name a line."""
-    status, printed, complaint = run("--list", kind)
+    status, printed, complaint = run("--list", *[kind] * (kind != "kinds"))
     assert (status, complaint) == (0, "")
+    assert program(["--list", kind]) == 0
+    assert capsys.readouterr().out == printed
     lines = printed.splitlines()
     assert len(lines) > len(names) or kind == "quantities"
     for name in names:
         assert any(name in line for line in lines), name
-
-
-def test_a_list_alone_says_what_there_is(run, capsys):
-    """`--list` without a kind, of the command and of the program, lists the kinds."""
-    alone = run("--list")
-    assert alone == run("--list", "kinds")
-    assert program(["--list"]) == 0
-    assert capsys.readouterr().out == alone[1]
 
 
 @pytest.mark.parametrize("code", list(LANGUAGES))
@@ -705,11 +600,6 @@ def test_quantities_are_listed_in_words(run, code):
             # what has no spaces may go on in the next line
             assert f"{name} {first[:20]}" in text
     assert "…" not in text
-
-
-def test_version_is_printed(run):
-    """The version is that of the package."""
-    assert run("--version") == (0, f"montecarlo {version(PROJECT)}\n", "")
 
 
 @pytest.mark.slow
@@ -743,106 +633,45 @@ def test_progress_is_shown_to_a_terminal_only(run, config, tmp_path, monkeypatch
         assert (printed == "") == quiet
 
 
-def test_help_is_quick_and_light():
-    """Help comes at once: nothing that computes, draws or renders is imported."""
-    code = (
-        "import sys, montecarlo.cli.report as m\n"
-        "try: m.main(['--help'])\n"
-        "except SystemExit as end: assert end.code == 0\n"
-        "heavy = {'numpy', 'scipy', 'pandas', 'matplotlib', 'jinja2', 'babel', 'bs4'}\n"
-        "print(sorted(heavy & set(sys.modules)))\n"
-    )
-    seconds = []
-    for _ in range(3):  # the machine may be busy with other things
-        begun = time.perf_counter()
-        done = start("-c", code)
-        seconds.append(time.perf_counter() - begun)
-        assert done.returncode == 0, done.stderr
-        *shown, heavy = done.stdout.splitlines()
-        assert heavy == "[]"
-    text = "\n".join(shown)
-    for option in ("--lang", "--seed", "--preset", "--jobs", "--output", "--only"):
-        assert option in text
-    for option in ("--list", "--from", "--config", "--quiet", "--version"):
-        assert option in text
-    assert min(seconds) < 0.5
-
-
 @pytest.mark.parametrize(
     ("typed", "failed", "status"),
     [
         ([], ["z-scores"], 0),
         (["--fail-on", "self-check"], [], 0),
-        (["--fail-on", "self-check"], ["z-scores"], 1),
-        (["--fail-on", "self-check"], ["entries"], 1),
+        (["--fail-on", "refuted,self-check"], ["entries"], 1),
     ],
 )
 def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, status):
     """Status 1 where a check of the simulator itself is refuted, if it is asked for."""
-    record = SimpleNamespace(failed_self_checks=lambda: failed)
-    findings = SimpleNamespace(record=record)
-    monkeypatch.setattr(report_command, "run_report", lambda *_: findings)
-    assert main(typed) == status
-
-
-@pytest.mark.parametrize("name", ["", "selfcheck", "refute"])
-def test_unknown_outcome_is_refused(refused, config, name):
-    """`--fail-on` names an outcome that there is."""
-    assert "fail-on must" in refused(*config(), "--fail-on", name)
-
-
-@pytest.mark.slow
-def test_process_ends_with_the_status(tmp_path):
-    """As a process: status, one line on standard error, nothing on standard output."""
-    for arguments, expected in (
-        (["--lang", "xx"], 2),
-        (["--from", str(tmp_path)], 2),
-        (["--list", "languages"], 0),
-        (["--no-such-option"], 2),
-    ):
-        done = start("-m", "montecarlo", "report", *arguments, cwd=tmp_path)
-        assert done.returncode == expected
-        assert (done.stdout == "") == (expected == 2)
-        assert "Traceback" not in done.stderr
-    assert list(tmp_path.iterdir()) == []
+    record = SimpleNamespace(claims=(), failed_self_checks=lambda: failed)
+    monkeypatch.setattr(studies, "write_or_render", lambda *_, **__: (record, ()))
+    assert main([*typed, "--quiet"]) == status
 
 
 # --- What is asked for --------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_flags_go_before_the_file(run, config, tmp_path):
-    """A flag beats the file, the file beats the defaults; the record says what held."""
-    output = tmp_path / "flags"
-    text = TINY.replace("jobs = 1", f'jobs = 1\nseed = 5\noutput = "{tmp_path}/file"')
-    arguments = config(text.replace('["en"]', '["de"]'))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_command, "make_report", lambda *_: None)
-        run(*arguments, "--seed", 7, "--lang", "ja", "--lang", "en", "--output", output)
-        run(*arguments)
-    flags = json.loads((output / "run.json").read_bytes())
-    file = json.loads((tmp_path / "file" / "run.json").read_bytes())
-    assert (flags["seed"], flags["languages"]) == (7, ["en", "ja"])
-    assert (file["seed"], file["languages"]) == (5, ["de"])
-    assert flags["grid"]["d_k"] == file["grid"]["d_k"] == [4, 16]
-    assert flags["preset"] == file["preset"] == ""
-
-
-def test_preset_flag_goes_before_the_grid_of_the_file(config, monkeypatch, run):
-    """A preset on the command line replaces the grid of the file."""
+def test_flags_go_before_the_file(run, config, tmp_path, monkeypatch):
+    """A flag beats the file, the file beats the defaults; a preset takes its grid."""
     asked = []
 
-    def note(study, *_, **__):
-        asked.append((study.preset, study.grid))
+    def note(study, target, **_):
+        asked.append((study, target))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(report_command, "run_study", note)
-    arguments = config()
-    folder = Path(arguments[1]).parent / "output"
-    run(*arguments, "--output", folder)
-    run(*arguments, "--output", folder, "--preset", "quick")
-    assert [preset for preset, _ in asked] == ["", "quick"]
-    assert asked[1][1] == PRESETS["quick"]
+    monkeypatch.setattr(studies, "write_report", note)
+    text = TINY.replace("jobs = 1", f'jobs = 1\nseed = 5\noutput = "{tmp_path}/file"')
+    file = config(text.replace('["en"]', '["de"]'))
+    flags = ["--seed", 7, "--lang", "ja", "--lang", "en", "--output", tmp_path / "flag"]
+    for typed in (file, [*file, *flags], [*file, "--preset", "quick"]):
+        assert run(*typed)[0] == 130
+    (plain, to), (flagged, other), (preset, _) = asked
+    assert (plain.seed, to.languages, to.output.name) == (5, ("de",), "file")
+    assert (flagged.seed, other.languages) == (7, ("en", "ja"))
+    assert (other.output.name, other.jobs) == ("flag", 1)
+    assert flagged.grid == plain.grid != preset.grid == PRESETS["quick"]
+    assert plain.grid.d_k == (4, 16)
+    assert [one.preset for one, _ in asked] == ["", "", "quick"]
 
 
 ONLY = GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]").replace("[4]", "[16]")
@@ -911,24 +740,27 @@ def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, mor
 
 
 @pytest.mark.slow
-def test_workers_change_no_byte(run, config, finished, tmp_path):
-    """Two workers write what one writes, every file but that of the times."""
-    other = tmp_path / "other"
+def test_workers_hash_seed_and_folder_change_no_byte(config, finished, tmp_path):
+    """Two workers of a process with other hashes write what one wrote here, every file
+    but that of the times.
+    """
     arguments = config(TINY.replace('["en"]', '["en", "de"]'))
-    status, *_ = run(*arguments, "--output", other, "--jobs", 2, "--quiet")
-    assert status == 0
-    hashes = [
-        {
-            path.relative_to(folder).as_posix(): file_hash(path)
-            for path in files_of(folder)
-            if path.name != TIMING_FILE
-        }
-        for folder in (finished, other)
-    ]
-    assert hashes[0] == hashes[1]
-    timing = json.loads((other / TIMING_FILE).read_bytes())
+    done = subprocess.run(  # noqa: S603 - our own interpreter, arguments of our own
+        [
+            *(sys.executable, "-m", "montecarlo", "report", *arguments),
+            *("--jobs", "2", "--quiet"),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONHASHSEED": "2", "LC_ALL": "C"},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert contents(tmp_path / "output") == contents(finished)
+    assert {"en.html", "de.html", "index.html", "run.json"} < set(contents(finished))
+    timing = json.loads((tmp_path / "output" / TIMING_FILE).read_bytes())
     assert (timing["jobs"], timing["executor"]) == (2, "processes")
-    assert {"en.html", "de.html", "index.html", "run.json"} < set(hashes[0])
 
 
 def test_another_seed_changes_the_numbers(run, config, finished, tmp_path):
@@ -942,22 +774,3 @@ def test_another_seed_changes_the_numbers(run, config, finished, tmp_path):
     first = [line.rpartition(",")[2] for line in (other / name).read_text().split()]
     second = [line.rpartition(",")[2] for line in (finished / name).read_text().split()]
     assert first == second  # the same rows, by their names
-
-
-@pytest.mark.slow
-def test_hash_seed_and_folder_change_no_byte(config, tmp_path):
-    """Neither the order of sets nor where the output lies shows in a byte."""
-    arguments = config(TINY.replace('["en"]', '["all"]'))
-    found = []
-    for number in ("1", "2"):
-        folder = tmp_path / number
-        folder.mkdir()
-        done = start(
-            *["-m", "montecarlo", "report", *arguments, "--quiet"],
-            cwd=folder,
-            PYTHONHASHSEED=number,
-            LC_ALL="C",
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        found.append(contents(folder / "output"))
-    assert found[0] == found[1]

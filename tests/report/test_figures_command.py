@@ -2,7 +2,6 @@
 
 import io
 import re
-import shutil
 
 import matplotlib as mpl
 import pytest
@@ -10,7 +9,7 @@ from PIL import Image
 
 from montecarlo.cli import figures as figures_command
 from montecarlo.cli.report import main as report_command
-from montecarlo.report.figures import EVERY_FIGURE, FIGURES
+from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
 from tests.report.conftest import CODES
 
@@ -128,88 +127,54 @@ def test_without_a_theme_an_svg_suits_light_and_dark(drawn, report):
     assert (drawn / "variance.svg").read_bytes() == page_figure.read_bytes()
 
 
-def test_list_names_every_figure(run):
-    """Each figure is listed with what it shows."""
-    status, printed, _ = run("--list")
-    assert status == 0
-    for spec in EVERY_FIGURE.values():
-        assert f"{spec.id} " in printed
-        assert spec.shows in printed
-        assert spec.shows
+#: What is typed, and what the refusal says; REPORT is a report, MINE somebody's folder.
+REFUSED = """
+--only varience | figure must be one of .* Did you mean 'variance'
+--format svg,gif | format must be one of svg, pdf, png; got 'gif'
+--theme drak | theme must be .* Did you mean 'dark'
+--decimal coma | decimal must be .* Did you mean 'comma'
+--dpi 72 | --dpi must stand with --format png, got 72
+--format png --dpi 5 | dpi must lie from 50 to 1200, got 5
+--format png --dpi x | dpi must be a whole number, got 'x'
+--lang xx | language must be
+--seed 2 | --from must stand without --seed, got 2
+--output REPORT | --output must name another folder
+--output MINE | mine.txt
+"""
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (("--only", "varience"), "'variance'"),
-        (("--format", "svg,gif"), "'gif'"),
-        (("--theme", "drak"), "'dark'"),
-        (("--dpi", "72"), "--format png"),
-        (("--format", "png", "--dpi", "5"), "from 50 to 1200"),
-        (("--format", "png", "--dpi", "x"), "whole number"),
-        (("--lang", "xx"), "language"),
-        (("--seed", "2"), "--seed"),
-    ],
-)
-def test_wrong_option_is_refused(run, report, tmp_path, arguments, named):
-    """What is not known is said in one line, before anything is drawn."""
-    target = tmp_path / "out"
-    status, printed, complaint = run(
-        "--from", report.folder, "--output", target, *arguments
-    )
-    assert (status, printed) == (2, "")
-    assert len(complaint.splitlines()) == 1
-    assert named in complaint
-    assert not target.exists()
-
-
-def test_report_is_not_replaced_by_its_figures(run, report, tmp_path):
-    """Figures of a report do not go into its folder, where its pages would be lost."""
-    folder = tmp_path / "report"
-    shutil.copytree(report.folder, folder)
-    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    status, _, complaint = run("--from", folder, "--output", folder)
-    assert status == 2
-    assert "--output must name another folder" in complaint
-    after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    assert after == before
-
-
-def test_foreign_folder_is_left_alone(run, report, tmp_path):
-    """A folder that is not ours is refused, as by the report."""
+@pytest.mark.parametrize("line", REFUSED.strip().splitlines())
+def test_wrong_option_is_refused(run, report, tmp_path, line):
+    """What cannot be meant is said in one line, before anything is drawn; the figures
+    of a report do not go into its folder, where its pages would be lost.
+    """
     (tmp_path / "mine.txt").write_text("x")
-    status, _, complaint = run("--from", report.folder, "--output", tmp_path)
-    assert status == 2
-    assert "mine.txt" in complaint
+    words, message = line.split(" | ")
+    known = {"REPORT": str(report.folder), "MINE": str(tmp_path)}
+    typed = [known.get(word, word) for word in words.split()]
+    before = set(report.folder.iterdir())
+    output = ["--output", tmp_path / "out"] * ("--output" not in typed)
+    status, printed, complaint = run("--from", report.folder, *output, *typed)
+    assert (status, printed) == (2, "")
+    (told,) = complaint.splitlines()
+    assert re.search(message, told)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+    assert set(report.folder.iterdir()) == before
 
 
 @pytest.mark.usefixtures("drawn_here")
-def test_figure_without_data_is_no_file(run, report, tmp_path, monkeypatch):
-    """Where none of the figures has data the run fails, and nothing is written."""
-    monkeypatch.setitem(
-        FIGURES, "variance", type(FIGURES["variance"])("variance", lambda *_: None)
-    )
-    status, _, complaint = run(
-        "--from", report.folder, "--output", tmp_path, "--only", "variance"
-    )
-    assert status == 4
-    assert "variance" in complaint
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.usefixtures("drawn_here")
-def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch):
-    """Of several that were asked for, the others are drawn: status 4, and a line."""
-    monkeypatch.setitem(
-        FIGURES, "variance", type(FIGURES["variance"])("variance", lambda *_: None)
-    )
-    asked = ["--from", report.folder, "--output", tmp_path, "--lang", "en"]
-    status, _, complaint = run(*asked, "--only", "variance,saturation")
+@pytest.mark.parametrize("asked", ["variance", "variance,saturation"])
+def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked):
+    """Status 4 and a line; of several that were asked for, the others are drawn."""
+    empty = type(FIGURES["variance"])("variance", lambda *_: None)
+    monkeypatch.setitem(FIGURES, "variance", empty)
+    typed = ["--from", report.folder, "--output", tmp_path, "--lang", "en"]
+    status, _, complaint = run(*typed, "--only", asked)
     assert status == 4
     (line,) = complaint.splitlines()
-    assert line.endswith("got none for variance")
-    assert (tmp_path / "saturation.svg").exists()
+    assert line.endswith("variance")
+    assert bool(list(tmp_path.iterdir())) == ("," in asked)
+    assert (tmp_path / "saturation.svg").exists() == ("," in asked)
 
 
 def test_few_claims_are_drawn(run, own_report, tmp_path):

@@ -280,7 +280,9 @@ def test_a_listener_that_is_no_scheduler(monkeypatch, tmp_path, capsys, listener
     address = f"insecure+tcp://127.0.0.1:{listener}"
     assert main(["--executor", address, "--output", str(output), "--quiet"]) == 3
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"montecarlo report: executor {address} must be a running")
+    assert line.startswith(
+        f"montecarlo report: error: executor {address} must be a running"
+    )
     assert logging.getLogger("distributed.client").level == logging.CRITICAL
     assert not output.exists()
     assert time.monotonic() - started < 30.0

@@ -277,7 +277,7 @@ def test_divisors_beyond_all_use_are_refused_before_sampling(divisor, capsys):
     assert main([*typed, "--divisor", divisor]) == 2
     text, told = capsys.readouterr()
     assert text == ""
-    assert re.fullmatch("montecarlo measure: divisor must .*, got .*\n", told)
+    assert re.fullmatch("montecarlo measure: error: divisor must .*, got .*\n", told)
     with pytest.raises(InputError, match="divisor must"):
         grid(d_k=[64], n_keys=[1024], quantity="effective_keys", divisor=["1", divisor])
     check = {"quantity": "effective_keys", "divisor": divisor, "relation": "at_most"}

@@ -167,8 +167,8 @@ def test_failing_tail_is_told_and_replayed(monkeypatch, run_report, capsys):
         ("--replicates 0:5 --seed -1", "seed must lie between 0 and"),
         ("--replicates 0:5 --number-format half", "number-format must be one of"),
         ("--replicates 1:5 --quantity overflow_probability", "must begin with 0"),
-        ("--replicates 0:5 --quantity entropy", "quantity must be left out"),
-        ("--replicates 0:5 --row r1", "row must be left out"),
+        ("--replicates 0:5 --quantity entropy", "must stand without --quantity"),
+        ("--replicates 0:5 --row r1", "must stand without --row"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused(capsys, arguments, message):

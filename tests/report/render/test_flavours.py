@@ -13,11 +13,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from montecarlo.errors import InputError
-from montecarlo.report.command import report_maker
 from montecarlo.report.making import make_report
 from montecarlo.report.render.contents import Post
 from montecarlo.report.render.flavours import FLAVOURS
 from montecarlo.report.render.markdown import read_html, to_markdown
+from montecarlo.report.running import report_maker
 from tests.report.conftest import CODES
 
 #: Set where missing tools must not pass unnoticed.

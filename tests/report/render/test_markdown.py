@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from montecarlo.errors import InputError
-from montecarlo.report.command import _read_post
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.making import make_report
 from montecarlo.report.render.flavours import front_matter
 from montecarlo.report.render.markdown import read_html, to_markdown
+from montecarlo.report.running import _read_post
 from tests.report.conftest import CODES
 
 

@@ -1,30 +1,31 @@
-"""What the report command does: list, and run; a report of own claims is made alike."""
+"""Running a study and writing its report; one of own claims is made alike."""
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from montecarlo.claims.recording import recipe, write_results
-from montecarlo.claims.running import Study, require_replicates, run_study
+from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up
 from montecarlo.records.calibration import read_card
-from montecarlo.report.content.findings import Results, gather, read_results
+from montecarlo.report.content.findings import Results, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
-from montecarlo.report.content.views import Findings
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
-from montecarlo.report.language.catalogues import SOURCE, require_languages
+from montecarlo.report.language.catalogues import (
+    LANGUAGES,
+    SOURCE,
+    require_languages,
+)
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.making import import_all, make_report
-from montecarlo.report.options import Target, read_options
 from montecarlo.report.render.contents import KRAMDOWN, Post
 from montecarlo.report.render.flavours import FLAVOURS, front_matter
-from montecarlo.report.terminal import print_outcome
 from montecarlo.study.executors import PROCESSES, make_executor
 from montecarlo.study.journal import JournaledStore
 from montecarlo.study.progress import progress_bar
@@ -34,8 +35,35 @@ from montecarlo.study.workers import Workers
 #: Writes what was asked for: results, catalogue, codes of languages, folder, processes
 #: that may draw.
 Make = Callable[[Results, Catalogue, Sequence[str], Path, Executor | None], None]
-#: Says what came out, and which files were written.
-Show = Callable[[Findings, Sequence[Path]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a report is written, in which languages, by whom, and by which command."""
+
+    output: Path
+    languages: Sequence[str]
+    typed: Sequence[str]  # the command line, for timing.json
+    jobs: int | None = None
+    executor: str | None = None  # kind of the workers, None: by their number
+    quiet: bool = False  # whether to show no progress
+    fresh: bool = False  # whether to drop what an interrupted run left
+    max_seconds: float | None = None  # after which sampling ends, whatever is undecided
+    only: Sequence[str] = ()  # the claims that were asked for, if not all
+
+
+def choose_languages(asked: Sequence[str]) -> tuple[str, ...]:
+    """Return codes of languages in the order of `LANGUAGES`; ``all`` stands for all.
+
+    Raises
+    ------
+    InputError
+        If a language is not known.
+    """
+    known = {**LANGUAGES, "all": ("", "")}
+    for code in asked:
+        look_up("language", code, known)
+    return tuple(code for code in LANGUAGES if code in asked or "all" in asked)
 
 
 def report_maker(
@@ -43,37 +71,31 @@ def report_maker(
     flavour: str | None = None,
     front: Sequence[str] | None = None,
 ) -> Make:
-    """Return what writes a report in the formats that were asked for, or as pages.
+    """Return what writes a report in some formats, by default as pages.
 
     Parameters
     ----------
     asked : sequence of str or None
-        Names of formats.
+        Of `FORMATS`.
     flavour : str or None
-        Of Markdown.
+        Of Markdown: of `FLAVOURS`.
     front : sequence of str or None
-        Keys of front matter; the one key ``none``: no front matter.
+        Keys of the front matter of Markdown; the one key ``none``: no front matter.
 
     Raises
     ------
-    ValueError
-        If a format, a flavour or a key is not known.
+    InputError
+        If a format, a flavour or a key is not known, or one of the latter two stands
+        without Markdown.
     """
     for name in asked or ():
         look_up("format", name, dict.fromkeys(FORMATS))
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
     post = _read_post(flavour, front, formats)
 
-    def make(
-        results: Results,
-        catalogue: Catalogue,
-        languages: Sequence[str],
-        folder: Path,
-        executor: Executor | None,
-    ) -> None:
-        make_report(results, catalogue, languages, folder, formats, executor, post)
-
-    return make
+    return lambda results, catalogue, languages, folder, executor: make_report(
+        results, catalogue, languages, folder, formats, executor, post
+    )
 
 
 def _read_post(
@@ -90,40 +112,6 @@ def _read_post(
     keys = None if front is None else tuple(key for key in front if key != NONE)
     front_matter(SOURCE, "", keys or ())
     return Post(flavour or KRAMDOWN.flavour, keys)
-
-
-def run_report(
-    arguments: argparse.Namespace,
-    typed: Sequence[str],
-    make: Make,
-    show: Show = print_outcome,
-) -> Findings:
-    """Sample, judge and write the report; returns what it shows.
-
-    Parameters
-    ----------
-    arguments : argparse.Namespace
-    typed : sequence of str
-        The command line, for timing.json.
-    make : callable
-        Writes the report from the results.
-    show : callable
-        Prints what came out.
-
-    Raises
-    ------
-    ValueError
-        If an option, the configuration or the output folder is not usable.
-    OSError, RuntimeError
-        If the run could not finish; the previous output is as it was.
-    """
-    study, target = read_options(arguments, typed)
-    require_replicates(study)
-    results, written = write_report(study, target, make=make)
-    findings = gather(results, study.catalogue)
-    if not target.quiet:
-        show(findings, written)
-    return findings
 
 
 def write_report(
@@ -157,7 +145,8 @@ def write_report(
         If the run could not finish; the previous output is as it was.
     """
     require_languages(target.languages)
-    in_time = _until(time.perf_counter(), target.max_seconds)
+    started, limit = time.perf_counter(), target.max_seconds
+    in_time = None if limit is None else lambda: time.perf_counter() - started < limit
     how = publishing(target.output, target.typed, recipe(study), fresh=target.fresh)
     with how as edition, make_executor(target.jobs, target.executor) as executor:
         edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
@@ -171,10 +160,8 @@ def write_report(
             results = with_studies(results)
         edition.note_time("sampling")
         edition.record = write_results(results, edition.folder)
-        edition.record |= {
-            "only": list(target.only),
-            "languages": list(target.languages),
-        }
+        languages = list(target.languages)
+        edition.record |= {"only": list(target.only), "languages": languages}
         if own_file is not None:
             (edition.folder / OWN_FILE).write_bytes(own_file)
             edition.record["own_claims"] = OWN_FILE
@@ -191,10 +178,3 @@ def _ready(workers: Workers | None) -> None:
         with suppress(BrokenExecutor):
             for _ in range(workers.jobs):
                 workers.submit(import_all)
-
-
-def _until(started: float, seconds: float | None) -> Callable[[], bool] | None:
-    """Return what tells whether so many seconds have not yet passed."""
-    if seconds is None:
-        return None
-    return lambda: time.perf_counter() - started < seconds

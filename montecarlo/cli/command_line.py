@@ -1,0 +1,208 @@
+"""The command line: what each command can be asked, as options with types.
+
+`montecarlo.cli.options` reads them; None is what was not typed.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from montecarlo.cli.options import (
+    FIRST,
+    OTHER,
+    SAMPLING,
+    Folder,
+    Jobs,
+    Names,
+    Rate,
+    Seed,
+    option_field,
+)
+from montecarlo.report.formats import DEFAULT, FORMATS
+
+ROW, TEXTS, LOOKS = "which row", "texts and checks", "how they look"
+#: Pixels an inch of PNG files.
+DPI = 200
+OF_JUDGE = "refuted,undecided,self-check"
+SELF_CHECK = "self-check, where a check of the simulator itself is refuted"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class StudyOptions:
+    """What `report` and `figures` sample or read, and where they write."""
+
+    preset: str | None = option_field(FIRST)
+    lang: Names | None = option_field(FIRST)
+    output: Folder | None = option_field(FIRST)
+    source: Folder | None = option_field(
+        FIRST, "render these results again, and sample nothing", flag="--from"
+    )
+    seed: Seed | None = option_field(SAMPLING)
+    jobs: Jobs | None = option_field(SAMPLING)
+    executor: str | None = option_field(SAMPLING)
+    max_seconds: float | None = option_field(
+        SAMPLING, "end sampling after so long; what is undecided then is undecided"
+    )
+    replicates_from: Path | None = option_field(
+        SAMPLING, "a run.json: as many replicates as that run had, for equal bytes"
+    )
+    config: Path | None = option_field(
+        SAMPLING,
+        "a TOML file with seed, preset, lang, only, output, jobs, executor, "
+        "error_rate, grid; flags override it",
+    )
+    fresh: bool = option_field(
+        SAMPLING, "drop what an interrupted run left in the folder", default=False
+    )
+    quiet: bool = option_field(OTHER, default=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ReportOptions(StudyOptions):
+    """What report is written, or what is listed."""
+
+    only: Names | None = option_field(FIRST, "claims, and what they need")
+    format: Names | None = option_field(
+        FIRST, f"{DEFAULT} (default), {', '.join(FORMATS[1:])}"
+    )
+    kind: str | None = option_field(
+        FIRST,
+        "print what can be asked for, as quantities; alone, what can be listed",
+        flag="--list",
+        nargs="?",
+        const="kinds",
+        metavar="KIND",
+    )
+    flavour: str | None = option_field(
+        TEXTS, "of Markdown: kramdown (default), or commonmark (MkDocs, GitHub)"
+    )
+    front_matter: Names | None = option_field(
+        TEXTS, "of Markdown: title, lang, generated, translated, KEY=VALUE; or none"
+    )
+    fail_on: Names | None = option_field(
+        TEXTS,
+        f"outcomes that make `report` exit 1: verdicts such as refuted, or {SELF_CHECK}"
+        "; none (default)",
+    )
+    version: bool = option_field(OTHER, "print the version, and stop", default=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FiguresOptions(StudyOptions):
+    """What figures are drawn, and how."""
+
+    output: Folder = option_field(
+        FIRST, "folder to write (default: figures)", default=Path("figures")
+    )
+    only: Names | None = option_field(FIRST, "these figures: --list figures")
+    format: Names | None = option_field(FIRST, "svg (default), pdf, png")
+    list: bool = option_field(FIRST, "print which there are, and stop", default=False)
+    dpi: int = option_field(
+        LOOKS, f"pixels an inch of PNG files (default: {DPI})", default=DPI
+    )
+    theme: str | None = option_field(
+        LOOKS, "light, dark or print; left out, an SVG suits itself to its page"
+    )
+    decimal: str = option_field(
+        LOOKS, "decimal sign: point (default) or comma", default="point"
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class MeasureOptions:
+    """What is measured: an option for every column that identifies a row."""
+
+    quantity: str | None = option_field(
+        FIRST, "what to measure: python -m montecarlo --list quantities"
+    )
+    d_k: int = option_field(FIRST, "length of a query (default: 64)", default=64)
+    keys: int | None = option_field(
+        FIRST, "keys of a row; left out for quantities of pairs"
+    )
+    divisor: str = option_field(
+        FIRST,
+        "none (default), sqrt, 13.5, 'd_k^0.6', 'sqrt(d_k*ln(n))', or the ratio of "
+        "two, none/sqrt",
+        default="none",
+    )
+    distribution: str = option_field(
+        FIRST, "distribution of q and k (default: gaussian)", default="gaussian"
+    )
+    row: str | None = option_field(
+        FIRST, "a row_id of a report, measured again, alone", metavar="ID"
+    )
+    source: Folder | None = option_field(
+        FIRST, "read that report from here (default: output)", flag="--from"
+    )
+    json: bool = option_field(FIRST, default=False)
+    distribution_q: str | None = option_field(ROW, "that of q, where it differs")
+    distribution_k: str | None = option_field(ROW, "that of k, where it differs")
+    dependence: str = option_field(
+        ROW, "none (default), planted(0.5), ...", default="none"
+    )
+    initialisation: str = option_field(
+        ROW, "init(kind=...,...), or nothing", default=""
+    )
+    summary: str | None = option_field(
+        ROW, "mean (default), median, q99, q0.1, ..., spread"
+    )
+    number_format: str = option_field(
+        ROW, "of weights, as float16 (default: float64)", default="float64"
+    )
+    softmax: str = option_field(ROW, "shifted (default) or naive", default="shifted")
+    relative_error: float | None = option_field(
+        SAMPLING, "wanted standard error, as a part of the estimate (default: 0.01)"
+    )
+    absolute_error: float | None = option_field(
+        SAMPLING, "wanted standard error, instead"
+    )
+    most: int | None = option_field(
+        SAMPLING, "replicates at most (default: 131072, and what a minute samples)"
+    )
+    seed: Seed = option_field(SAMPLING, default=1)
+    jobs: Jobs = option_field(SAMPLING, "workers (default: 1)", default=1)
+    replicates: range | None = option_field(
+        SAMPLING,
+        "only sample the replicates A to B - 1, as a report does; for looking into one "
+        "that failed",
+    )
+
+    @property
+    def both(self) -> tuple[str, str]:
+        """The distributions of q and of k."""
+        return (
+            self.distribution_q or self.distribution,
+            self.distribution_k or self.distribution,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class JudgeOptions:
+    """What claims are judged, and how."""
+
+    file: tuple[Path, ...] = option_field(
+        FIRST,
+        "claims, in the format of docs/own-claim.toml; each of several files has an "
+        "error rate, and a folder in DIR, of its own",
+        flag="file",
+        nargs="+",
+        metavar="FILE.toml",
+    )
+    fail_on: Names | None = option_field(
+        FIRST,
+        f"outcomes that make `judge` exit 1: verdicts, or {SELF_CHECK}; none: never "
+        f"(default: {OF_JUDGE})",
+    )
+    output: Folder | None = option_field(
+        FIRST, "folder to write pages and data to (default: none)"
+    )
+    lang: Names | None = option_field(FIRST)
+    json: bool = option_field(FIRST, default=False)
+    preset: str = option_field(
+        SAMPLING, "grid and budgets: quick (default), standard or full", default="quick"
+    )
+    seed: Seed = option_field(SAMPLING, default=1)
+    error_rate: Rate = option_field(
+        SAMPLING, "of the whole file (default: 0.01)", default=0.01
+    )
+    jobs: Jobs | None = option_field(SAMPLING)
+    executor: str | None = option_field(SAMPLING)

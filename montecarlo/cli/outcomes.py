@@ -1,0 +1,49 @@
+"""What came out, on the terminal and by ``--fail-on``."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.names import look_up_all
+from montecarlo.printing import print_lines, printable
+from montecarlo.report.terminal import make_table
+from montecarlo.study.progress import open_console
+
+#: What ``--fail-on`` names that is no verdict: a refuted check of the simulator.
+SELF_CHECK = "self-check"
+
+
+def read_fail_on(names: Sequence[str]) -> set[str]:
+    """Return the outcomes that ``--fail-on`` names; ``none`` alone: of no name.
+
+    Raises
+    ------
+    InputError
+        If there is no such outcome.
+    """
+    known = (SELF_CHECK, *(verdict.value for verdict in Verdict))
+    return set(look_up_all("fail-on", names, {name: name for name in known}))
+
+
+def outcomes_of(record: ClaimsRecord) -> set[str]:
+    """Return all that came out of a study, by the names that ``--fail-on`` has."""
+    found = {str(verdict) for claim in record.claims for verdict in claim.verdicts}
+    return found | ({SELF_CHECK} if record.failed_self_checks() else set())
+
+
+def print_outcome(record: ClaimsRecord, written: Sequence[Path]) -> None:
+    """Print the paths written, and below them the claims with their verdicts."""
+    for path in sorted(written, key=lambda path: path.name == "index.html"):
+        print_lines(path)  # last what to open
+    rows = []
+    for claim in record.claims:
+        several = [f"{one.id}: {one.verdict}" for one in claim.interpretations]
+        rows.append(
+            (claim.id, claim.verdict, ", ".join(several if several[1:] else []))
+        )
+    console = open_console(sys.stdout)
+    console.print(make_table(("claim", "verdict", "interpretations"), rows))
+    if refuted := record.failed_self_checks():
+        console.print(printable(f"self-checks refuted: {', '.join(refuted)}"))
