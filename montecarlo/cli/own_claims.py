@@ -106,7 +106,7 @@ def _judge(
         print_lines(f"judge: {line}", sys.stderr)
     if target is not None:
         written, _ = write_report(study, target, own_file=content)
-        return written.claims, written.measurements, open_ends
+        return written.record, written.measurements, open_ends
     jobs = parse_jobs(arguments.jobs)
     with make_executor(jobs, arguments.executor) as workers:
         results = run_study(study, workers)

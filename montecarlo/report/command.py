@@ -11,12 +11,10 @@ from pathlib import Path
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.recording import recipe, write_results
 from montecarlo.claims.running import Study, require_replicates, run_study
-from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up
-from montecarlo.report.content.findings import Results, gather, read_results
+from montecarlo.report.content.findings import Findings, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
-from montecarlo.report.content.views import Findings
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
 from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.language.messages import require_complete
@@ -24,7 +22,7 @@ from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.making import import_all, make_report
 from montecarlo.report.options import Target, read_options
 from montecarlo.report.render.contents import KRAMDOWN, Post
-from montecarlo.report.render.flavours import FLAVOURS, front_matter
+from montecarlo.report.render.markdown import FLAVOURS, front_matter
 from montecarlo.report.terminal import print_outcome
 from montecarlo.study.executors import PROCESSES, make_executor
 from montecarlo.study.journal import JournaledStore
@@ -32,9 +30,9 @@ from montecarlo.study.progress import progress_bar
 from montecarlo.study.publishing import publishing
 from montecarlo.study.workers import Workers
 
-#: Writes what was asked for: results, catalogue, codes of languages, folder, processes
-#: that may draw.
-Make = Callable[[Results, Catalogue, Sequence[str], Path, Executor | None], None]
+#: Writes what was asked for: findings, codes of languages, folder, processes that may
+#: draw.
+Make = Callable[[Findings, Sequence[str], Path, Executor | None], None]
 #: Says what came out, and which files were written.
 Show = Callable[[Findings, Sequence[Path]], None]
 
@@ -66,13 +64,12 @@ def report_maker(
     post = _read_post(flavour, front, formats)
 
     def make(
-        results: Results,
-        catalogue: Catalogue,
+        findings: Findings,
         languages: Sequence[str],
         folder: Path,
         executor: Executor | None,
     ) -> None:
-        make_report(results, catalogue, languages, folder, formats, executor, post)
+        make_report(findings, languages, folder, formats, executor, post)
 
     return make
 
@@ -120,8 +117,7 @@ def run_report(
     """
     study, target = read_options(arguments, typed)
     require_replicates(study)
-    results, written = write_report(study, target, make=make)
-    findings = gather(results, study.catalogue)
+    findings, written = write_report(study, target, make=make)
     if not target.quiet:
         show(findings, written)
     return findings
@@ -133,7 +129,7 @@ def write_report(
     *,
     own_file: bytes | None = None,
     make: Make | None = None,
-) -> tuple[Results, Sequence[Path]]:
+) -> tuple[Findings, Sequence[Path]]:
     """Run a study and write its report.
 
     Parameters
@@ -147,7 +143,7 @@ def write_report(
 
     Returns
     -------
-    Results, sequence of Path
+    Findings, sequence of Path
         What the pages were made from, and the files written.
 
     Raises
@@ -179,11 +175,11 @@ def write_report(
         if own_file is not None:
             (edition.folder / OWN_FILE).write_bytes(own_file)
             edition.record["own_claims"] = OWN_FILE
-        read_back = read_results(edition.folder, edition.record)
+        findings = read_results(edition.folder, study.catalogue, edition.record)
         write = make or report_maker(None)
-        write(read_back, study.catalogue, target.languages, edition.folder, drawing)
+        write(findings, target.languages, edition.folder, drawing)
         edition.note_time("rendering")
-    return read_back, edition.written
+    return findings, edition.written
 
 
 def _ready(workers: Workers | None) -> None:

@@ -11,20 +11,17 @@ from pathlib import Path
 
 from bs4.element import Tag
 
-from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError, NotReachedError
 from montecarlo.names import look_up, parse_whole
 from montecarlo.printing import print_lines
 from montecarlo.report.command import Make
-from montecarlo.report.content.findings import Results
-from montecarlo.report.content.views import Findings
+from montecarlo.report.content.findings import Findings
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.drawing.files import FORMATS, THEMES, draw_files
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.pages import render_captions
-from montecarlo.report.render.reproduce import canonical_command
 from montecarlo.study.folder import write_text
 
 LEAST_DPI, MOST_DPI = 50, 1200
@@ -65,13 +62,12 @@ def figure_maker(arguments: argparse.Namespace) -> Make:
     )
 
     def make(
-        results: Results,
-        catalogue: Catalogue,
+        findings: Findings,
         languages: Sequence[str],
         folder: Path,
         _executor: Executor | None,
     ) -> None:
-        contents = gather_contents(results, catalogue, languages, chosen)
+        contents = gather_contents(findings, languages, chosen)
         if not contents.figures:
             raise NotReachedError(
                 f"results must have data for one of these figures: {', '.join(chosen)}"
@@ -121,8 +117,7 @@ def captions(contents: Contents, drawn: dict[str, str], language: Language) -> s
         blocks.append(to_markdown(figure, {"#": file}.__getitem__))
     cite = tree.find(id="cite")
     if isinstance(cite, Tag):
-        command = canonical_command(contents.findings.run)
-        blocks.append(f"{to_markdown(cite)}\n~~~\n{command}\n~~~\n")
+        blocks.append(f"{to_markdown(cite)}\n~~~\n{contents.command}\n~~~\n")
     return "\n".join(blocks)
 
 

@@ -5,11 +5,11 @@ from functools import partial
 
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.names import look_up_all
-from montecarlo.report.content.views import Findings
+from montecarlo.report.content.findings import Findings
 
 
 def _has_verdict(verdict: Verdict, findings: Findings) -> bool:
-    return any(verdict in claim.outcome.verdicts for claim in findings.claims)
+    return any(verdict in claim.verdicts for claim in findings.claims)
 
 
 #: What ``--fail-on`` of a report names: a verdict, or what is wrong with the simulator.

@@ -13,10 +13,8 @@ from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import look_up, parse_folder
 from montecarlo.report.command import Make, Show
-from montecarlo.report.content.findings import gather, read_results
-from montecarlo.report.content.fitting import require_catalogue
-from montecarlo.report.content.record import require_records
-from montecarlo.report.content.views import Findings
+from montecarlo.report.content.findings import Findings, read_results
+from montecarlo.report.content.record import require_fits
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.language.messages import require_complete
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
@@ -55,57 +53,56 @@ def render_again(
     OSError
         If a file cannot be written; the previous output is as it was.
     """
-    for name in _OF_SAMPLING:
-        if getattr(arguments, name):
-            flag = name.replace("_", "-")
-            raise InputError(f"--from must stand without --{flag}: it does not sample")
-    source = parse_folder("from", arguments.source)
-    typed_output = "output" if arguments.output is None else arguments.output
-    output = parse_folder("output", typed_output)
-    if source.resolve() == output.resolve() and _writes_less(arguments):
-        raise InputError(
-            f"--output must name another folder than {str(source)!r}, which loses what "
-            "is not written anew"
-        )
+    source, output = _read_folders(arguments)
     run = read_report_run(source)
     record = {name: value for name, value in run.items() if name not in _ADDED}
-    catalogue = _judged_by(record, source)
-    judged = catalogue.only(record["only"]) if record["only"] else catalogue
-    chosen = None
+    judged = _judged_by(record, source)
+    asked = None
     if arguments.only:  # of passages nothing is left out: they are as true as before
-        passages = {"passage": judged.passage}
-        chosen = replace(judged.only(tuple(arguments.only)), **passages)
+        asked = replace(judged.only(tuple(arguments.only)), passage=judged.passage)
     languages = choose_languages(arguments.lang or record["languages"])
     require_complete(read_language(code) for code in languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
-    held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
+    held = {name: (source / name).read_bytes() for name in files}
     with publishing(output, typed) as edition:
         for name, content in held.items():
             (edition.folder / name).write_bytes(content)
         edition.record = {**record, "languages": list(languages)}
-        results = read_results(edition.folder, edition.record)
-        require_catalogue(results.claims, judged)
-        require_records(results.claims, judged)
-        if chosen is not None:
-            results, catalogue = results.only(chosen), chosen
+        findings = read_results(edition.folder, judged, edition.record)
+        require_fits(findings.record, judged)
+        if asked is not None:
+            findings = findings.only(asked)
         with make_executor(kind=PROCESSES) as executor:
             edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
-            make(results, catalogue, languages, edition.folder, executor)
+            make(findings, languages, edition.folder, executor)
         if "figures" in arguments:  # they are quoted, the data stay where they are
             for name in held:
                 (edition.folder / name).unlink()
         edition.note_time("rendering")
-    findings = gather(results, catalogue)
     if not arguments.quiet:
         show(findings, edition.written)
     return findings
 
 
-def _writes_less(arguments: argparse.Namespace) -> bool:
-    """Tell whether something else than all pages of the report is asked for."""
-    return "figures" in arguments or bool(
+def _read_folders(arguments: argparse.Namespace) -> tuple[Path, Path]:
+    """Return the folders to read and to write; refuse what is of sampling."""
+    for name in _OF_SAMPLING:
+        if getattr(arguments, name):
+            flag = name.replace("_", "-")
+            raise InputError(f"--from must stand without --{flag}: it does not sample")
+    source = parse_folder("from", arguments.source)
+    typed = "output" if arguments.output is None else arguments.output
+    output = parse_folder("output", typed)
+    # something else than all pages of the report is asked for
+    writes_less = "figures" in arguments or bool(
         arguments.lang or arguments.format or arguments.only
     )
+    if writes_less and source.resolve() == output.resolve():
+        raise InputError(
+            f"--output must name another folder than {str(source)!r}, which loses what "
+            "is not written anew"
+        )
+    return source, output
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
@@ -120,4 +117,4 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
         raise ResultsError(
             f"results must be of claims of this version: {error}"
         ) from None
-    return catalogue
+    return catalogue.only(record["only"]) if record["only"] else catalogue

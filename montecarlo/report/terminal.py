@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from montecarlo.printing import print_lines, printable
-from montecarlo.report.content.views import Findings
+from montecarlo.report.content.findings import Findings
 from montecarlo.study.progress import open_console
 
 

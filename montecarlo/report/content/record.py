@@ -1,5 +1,6 @@
 """claims.json of a report: how everything came out, and what pages show beside it."""
 
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,25 +8,36 @@ from typing import Annotated, Any
 import msgspec
 import pandas as pd
 
+from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.calibration.card import Card, Counted, count_rate
+from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import CheckOutcome, Judgement, SentenceOutcome
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
-from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.schema import Catalogue, Claim
+from montecarlo.claims.sentences import Sentence
+from montecarlo.estimation.failures import OVERFLOW
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.literature.outcomes import LiteratureOutcome
 from montecarlo.literature.record import read_literature_record
+from montecarlo.names import look_up
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
 from montecarlo.report.content.sensitivity import Sensitivity, read_sensitivity
-from montecarlo.report.content.tables.language import view_language
-from montecarlo.report.content.training import TrainingView, view_training
-from montecarlo.report.content.training_curves import training_curves
+from montecarlo.report.content.training import (
+    TrainingView,
+    training_curves,
+    view_training,
+)
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.small_files import read_small
+from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.folder import ResultsError
-from montecarlo.study.table import tabulate_curves
+from montecarlo.study.table import row_id, tabulate_curves
 from montecarlo.study.validating import about, require_whole, validate
 from montecarlo.training.record import Record, read_language, read_record
 
 #: What a study found, beside its numbers.
-_JUDGED = ("verdict", "outcome")
+_FOUND = ("verdict", "outcome")
 #: Bytes of a claims.json at most; that of the full preset has two million.
 MOST_CLAIMS = 2**25
 
@@ -77,25 +89,31 @@ def with_studies(results: StudyResults) -> StudyResults:
 
 def _studies(record: Record) -> dict[str, Any]:
     """Return what claims.json says of studies that ship with the package."""
-    language = view_language(read_language())
     return {
         "sensitivity": read_sensitivity(),
-        "training": replace(view_training(record), language=language),
+        "training": view_training(record, read_language()),
         "literature": read_literature_record().outcome,
     }
 
 
-def require_records(claims: ReportRecord, catalogue: Catalogue) -> None:
-    """Make sure that pages can show what stands beside the claims of a folder.
+def require_fits(claims: ReportRecord, catalogue: Catalogue) -> None:
+    """Make sure that pages can show a record: it has the parts that they look up.
 
-    Each study has the parts, names and sizes of the one that ships; its numbers and
-    verdicts are the folder's own.  One that was left out is not shown.
+    Its claims are those of the catalogue, with the same checks and numbers; each study
+    beside them has the parts, names and sizes of the one that ships, or was left out.
+    How all came out is the record's own.
 
     Raises
     ------
     ResultsError
-        One line: the file, the place, what there must be.
+        One line: the file, and the first place that is another.
     """
+    of_version = f"{CLAIMS_FILE} must be of the %s of this version, got another %s"
+    if place := _first_unlike(_asked(catalogue), _answered(claims), ""):
+        raise ResultsError(of_version % ("claims", place))
+    for name, sentence, outcome in _sentences(catalogue, claims):
+        if outcome.holds and set(sentence.value) != set(outcome.numbers):
+            raise ResultsError(of_version % ("claims", f"numbers of {name}"))
     card = claims.report_card
     if card and not all(len(one.worst) == len(card.rates) for one in card.grades):
         raise ResultsError(
@@ -105,34 +123,169 @@ def require_records(claims: ReportRecord, catalogue: Catalogue) -> None:
         return
     for name, ships in _studies(read_record()).items():
         came = msgspec.to_builtins(getattr(claims, name))
-        if came is None:
-            continue
-        if place := _unlike(msgspec.to_builtins(ships), came, name):
-            raise ResultsError(
-                f"{CLAIMS_FILE} must be of the records of this version, got another "
-                f"{place}"
-            )
+        shipped = msgspec.to_builtins(ships)
+        if came is not None and (place := _first_unlike(shipped, came, name, _FOUND)):
+            raise ResultsError(of_version % ("records", place))
 
 
-def _unlike(ships: object, came: object, place: str) -> str:
-    """Return the first place where data have other parts; empty where none."""
-    if isinstance(ships, dict) and isinstance(came, dict):
-        if ships.keys() != came.keys():
+def _asked(catalogue: Catalogue) -> dict[str, Any]:
+    """Return the parts that a record of a catalogue has."""
+    return {
+        "claims": [
+            {
+                "id": claim.id,
+                "kind": claim.kind,
+                "topic": claim.topic,
+                "sources": claim.source,
+                "texts": {source.text for source in claim.source},
+                "interpretations": [
+                    {
+                        "id": one.id,
+                        "votes": one.id in claim.admitted(),
+                        "said": (one.quantifier, one.form, one.share),
+                        "checks": one.check,
+                    }
+                    for one in claim.interpretation
+                ],
+                "findings": len(claim.finding),
+                "right": claim.right is not None,
+                "concedes": claim.concedes is not None,
+                "sentences": [one.check for one in _said(claim)],
+            }
+            for claim in catalogue.claim
+        ],
+        "passages": [(one.id, one.sentence.check) for one in catalogue.passage],
+        "self_checks": [(one.id, one.check) for one in catalogue.self_check],
+        "models": catalogue.model,
+        "records": catalogue.record,
+    }
+
+
+def _answered(claims: ClaimsRecord) -> dict[str, Any]:
+    """Return the same parts of a record."""
+    return {
+        "claims": [
+            {
+                "id": claim.id,
+                "kind": claim.kind,
+                "topic": claim.topic,
+                "sources": claim.sources,
+                "texts": set(claim.texts),
+                "interpretations": [
+                    {
+                        "id": one.id,
+                        "votes": one.votes,
+                        "said": (one.quantifier, one.form, one.share),
+                        "checks": _asked_by(one.checks),
+                    }
+                    for one in claim.interpretations
+                ],
+                "findings": len(claim.findings),
+                "right": claim.right is not None,
+                "concedes": claim.concedes is not None,
+                "sentences": [_asked_by(one.checks) for one in claim.sentences()],
+            }
+            for claim in claims.claims
+        ],
+        "passages": [(one.id, _asked_by(one.checks)) for one in claims.passages],
+        "self_checks": [(one.id, _asked_by(one.checks)) for one in claims.self_checks],
+        "models": claims.models,
+        "records": claims.records,
+    }
+
+
+def _asked_by(checks: Iterable[CheckOutcome]) -> tuple[Check, ...]:
+    return tuple(check.asked for check in checks)
+
+
+def _said(claim: Claim) -> list[Sentence]:
+    """Return what may be said of a claim, in the order of its outcome's sentences."""
+    return [sentence for sentence, place in claim.sentences() if place != "line"]
+
+
+def _sentences(
+    catalogue: Catalogue, claims: ClaimsRecord
+) -> Iterator[tuple[str, Sentence, SentenceOutcome]]:
+    """Yield every sentence with what it belongs to and how it came out."""
+    for claim, outcome in zip(catalogue.claim, claims.claims, strict=True):
+        for sentence, said in zip(_said(claim), outcome.sentences(), strict=True):
+            yield f"claim {claim.id!r}", sentence, said
+    for passage, said in zip(catalogue.passage, claims.passages, strict=True):
+        yield f"passage {passage.id!r}", passage.sentence, said
+
+
+def _first_unlike(
+    wanted: object, came: object, place: str, found: Collection[str] = ()
+) -> str:
+    """Return the first place where data have other parts; empty where none.
+
+    Where there are fields with what was ``found``, these may differ, and so may all
+    numbers but d_k.
+    """
+    if isinstance(wanted, dict) and isinstance(came, dict):
+        if wanted.keys() != came.keys():
             return place
-        parts = [(f"{place}.{key}", ships[key], came[key]) for key in ships]
-    elif isinstance(ships, list | tuple) and isinstance(came, list | tuple):
-        if len(ships) != len(came):
-            return place
-        pairs = enumerate(zip(ships, came, strict=True))
+        parts = [(f"{place}.{key}", wanted[key], came[key]) for key in wanted]
+    elif isinstance(wanted, list | tuple) and isinstance(came, list | tuple):
+        if len(wanted) != len(came):
+            return place.lstrip(".")
+        pairs = enumerate(zip(wanted, came, strict=True))
         parts = [(f"{place}[{number}]", *pair) for number, pair in pairs]
     else:
         name = place.rpartition(".")[2]
-        both = (ships, came)
+        both = (wanted, came)
         numbers = all(one is None or isinstance(one, int | float) for one in both)
-        free = name in _JUDGED or (numbers and name != "d_k")
-        differs = not free and ships != came
-        return place if differs else ""
-    return next((found for one in parts if (found := _unlike(*one[1:], one[0]))), "")
+        free = found and (name in found or (numbers and name != "d_k"))
+        return "" if free or wanted == came else place.lstrip(".")
+    unlike = (_first_unlike(one, two, where, found) for where, one, two in parts)
+    return next(filter(None, unlike), "")
+
+
+def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -> None:
+    """Make sure that lines of measurements.csv have their names, and claims such names.
+
+    Raises
+    ------
+    ResultsError
+        One line: file, line, requirement, what came.
+    """
+    there: set[str] = set()
+    for number, line in enumerate(lines, start=2):
+        place, name = f"{MEASUREMENTS}, line {number},", str(line["row_id"])
+        try:
+            made = _name_of(line)
+        except ValueError as error:
+            raise ResultsError(f"{place} must say what was sampled: {error}") from None
+        if made != name:
+            raise ResultsError(f"{place} must have the row_id {made}, got {name}")
+        if name in there:
+            raise ResultsError(f"{place} must stand once, got {name} again")
+        there.add(name)
+    checks = (*claims.judged_checks(), *claims.said_checks())
+    named = {name for check in checks for case in check.cases for name in case.rows}
+    of_claims = (one for claim in claims.claims for one in claim.sentences())
+    for sentence in (*of_claims, *claims.passages):
+        named |= {number.row for number in sentence.numbers.values()}
+    if lacking := sorted(named - there - {""}):
+        raise ResultsError(
+            f"{CLAIMS_FILE} must name lines of {MEASUREMENTS}, got {lacking[0]!r:.40}"
+        )
+
+
+def _name_of(line: Mapping[str, str | None]) -> str:
+    """Return the name that a line has by what identifies it."""
+    text = {name: value or "" for name, value in line.items()}
+    look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
+    point = parse_point(
+        text["distribution_q"],
+        text["distribution_k"],
+        int(text["d_k"]),
+        int(text["n_keys"]) if text["n_keys"] else None,
+        text["dependence"],
+        text["initialisation"],
+    )
+    names = ("divisor", "quantity", "summary", "number_format", "softmax")
+    return row_id(point, RowKey(*(text[name] for name in names)))
 
 
 def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from montecarlo.report.content.training_curves import (
+from montecarlo.report.content.training import (
     BUDGET_CURVE,
     LOSS_CURVE,
     SHARE_CURVE,

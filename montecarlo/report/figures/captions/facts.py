@@ -1,10 +1,10 @@
 """What alternative texts and captions say of figures, from the tables of results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pandas import DataFrame
 
-from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
+from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing.specs import Fact, FigureSpec
 from montecarlo.report.figures.judging.judgement import drawn_interpretations
@@ -56,15 +56,14 @@ def name_numbers(spec: FigureSpec, fact: Fact) -> dict[str, float | int]:
 
 
 def threshold_panels(
-    curves: DataFrame, findings: Findings
-) -> list[tuple[ClaimView, InterpretationView]]:
+    curves: DataFrame, claims: Sequence[ClaimOutcome]
+) -> list[tuple[ClaimOutcome, InterpretationOutcome]]:
     """Return the claim and interpretation of each panel of the figure of thresholds."""
-    claims = {claim.id: claim for claim in findings.claims}
-    panels = []
-    for claim_id, interpretation_id in drawn_interpretations(curves):
-        claim = claims.get(claim_id)
-        if claim is not None:
-            panels += [
-                (claim, r) for r in claim.interpretations if r.id == interpretation_id
-            ]
-    return panels
+    by_id = {claim.id: claim for claim in claims}
+    return [
+        (by_id[name], one)
+        for name, part in drawn_interpretations(curves)
+        if name in by_id
+        for one in by_id[name].interpretations
+        if one.id == part
+    ]

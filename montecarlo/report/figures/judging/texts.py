@@ -1,13 +1,13 @@
 """Verdicts by text: which text claims what, and how it fared."""
 
-from dataclasses import replace
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from montecarlo.report.content.findings import Results
-from montecarlo.report.content.views import FAILING
+from montecarlo.claims.outcomes import ClaimOutcome
+from montecarlo.report.content.findings import FAILING
 from montecarlo.report.figures.drawing.palette import VERDICT_LOOKS, keep_looks
 from montecarlo.report.figures.drawing.panels import (
     WIDTH,
@@ -22,7 +22,7 @@ CURVE = "verdict"
 LINE = 0.36
 
 
-def with_verdicts(results: Results) -> Results:
+def with_verdicts(curves: DataFrame, claims: Sequence[ClaimOutcome]) -> DataFrame:
     """Put a row for each text and claim behind the curves, where there are texts.
 
     With the column ``text``; ``outcome`` is the verdict on what it says, ``x`` the
@@ -30,16 +30,14 @@ def with_verdicts(results: Results) -> Results:
     """
     rows = {
         (source.text, float(number), str(claim.texts[source.text]))
-        for number, claim in enumerate(results.claims.claims, start=1)
+        for number, claim in enumerate(claims, start=1)
         for source in claim.sources
     }
     if not rows:
-        return results
+        return curves
     added = DataFrame(sorted(rows), columns=["text", "x", "outcome"])
     added = added.assign(curve=CURVE)
-    return replace(
-        results, curves=pd.concat([results.curves, added], ignore_index=True)
-    )
+    return pd.concat([curves, added], ignore_index=True)
 
 
 def text_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
