@@ -24,8 +24,7 @@ import pytest
 
 from montecarlo.cli import exits
 from montecarlo.cli.report import main as report_main
-from montecarlo.report import rerendering
-from montecarlo.report.formats import html
+from montecarlo.report import making, rerendering
 from montecarlo.report.render import contents
 from montecarlo.study.folder import file_hash
 from montecarlo.study.sealing import seal
@@ -90,7 +89,7 @@ def fuzz(monkeypatch, tmp_path, capsys):
         # reads all templates, whatever came
         where = import_module(f"montecarlo.report.{module}")
         monkeypatch.setattr(where, "require_complete", list)
-    monkeypatch.setattr(html, "files", taken)
+    monkeypatch.setitem(making.FILES, "html", taken)
     monkeypatch.setattr(contents, "draw_figures", lambda *_, **__: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
     monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)

@@ -17,8 +17,8 @@ import pytest
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
 from montecarlo.report import command
-from montecarlo.report.formats import html
-from montecarlo.report.render import embedding
+from montecarlo.report.render import contents as gathering
+from montecarlo.report.render import pages
 from montecarlo.study.folder import (
     JOURNAL,
     RUN_FILE,
@@ -55,7 +55,7 @@ def nothing(*_):
 
 def leave_out():
     """Draw no figures, look for no missing translations: no kill is aimed there."""
-    embedding.render_svg = nothing
+    gathering.render_svg = nothing
     command.require_complete = nothing
 
 
@@ -89,7 +89,7 @@ def run_and_die(folder, moment, count, steps):
 
     engine.sample = dying("sampling", engine.sample)
     Journal.keep = dying("committing", Journal.keep)
-    html.render_page = dying("rendering", html.render_page)
+    pages.render_page = dying("rendering", pages.render_page)
     leave_out()
     Path.replace = dying("renaming", Path.replace)
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]

@@ -65,7 +65,7 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     contents = gather_contents(
         findings,
         languages,
-        _figures_beside(findings, formats),
+        figures_beside(findings, formats),
         folder,
         spread=spread,
         post=post,
@@ -120,7 +120,7 @@ def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
         yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
 
 
-def _figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
+def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
     """Return the figures that stand with results; of some claims those of their topics.
 
     How it was made, and what papers say, stands on pages alone.

@@ -13,7 +13,7 @@ from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.judging.cases import CASES, case_rows, drawn_checks
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.symbols import decimal, level_formula
-from montecarlo.report.render.reproduce import canonical_command
+from montecarlo.report.render.contents import canonical_command
 from tests.report.conftest import CODES
 
 
@@ -100,11 +100,11 @@ def test_sources_are_left_out_where_there_are_none(own_report):
     """With texts the list names them below each claim; without any, it does not."""
     findings = own_report.contents.findings
     bare = tuple(
-        replace(claim, outcome=msgspec.structs.replace(claim.outcome, sources=()))
-        for claim in findings.claims
+        msgspec.structs.replace(claim, sources=()) for claim in findings.claims
     )
-    without = replace(own_report.contents, findings=replace(findings, claims=bare))
-    count = sum(bool(claim.outcome.sources) for claim in findings.claims)
+    record = msgspec.structs.replace(findings.record, claims=bare)
+    without = replace(own_report.contents, findings=replace(findings, record=record))
+    count = sum(bool(claim.sources) for claim in findings.claims)
     assert count
     for page, lines in (
         (own_report.page("de"), count),

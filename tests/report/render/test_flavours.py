@@ -16,8 +16,7 @@ from montecarlo.errors import InputError
 from montecarlo.report.command import report_maker
 from montecarlo.report.making import make_report
 from montecarlo.report.render.contents import Post
-from montecarlo.report.render.flavours import FLAVOURS
-from montecarlo.report.render.markdown import read_html, to_markdown
+from montecarlo.report.render.markdown import FLAVOURS, read_html, to_markdown
 from tests.report.conftest import CODES
 
 #: Set where missing tools must not pass unnoticed.
@@ -104,7 +103,7 @@ def test_signs_arrive_as_they_were(start):
 def posts(report, tmp_path_factory):
     """Write the posts."""
     folder = tmp_path_factory.mktemp("posts")
-    arguments = report.results, report.catalogue, CODES, folder, ("markdown",)
+    arguments = report.results, CODES, folder, ("markdown",)
     with report.keep_figures():
         make_report(*arguments, post=Post("commonmark"))
     for kind in ("*.csv", "*.json"):  # what posts link to
@@ -214,7 +213,6 @@ def test_errata_have_front_matter_if_it_is_asked_for(report, tmp_path):
         with report.keep_figures():
             make_report(
                 report.results,
-                report.catalogue,
                 ("de",),
                 tmp_path,
                 ("markdown",),

@@ -12,8 +12,7 @@ from montecarlo.errors import InputError
 from montecarlo.report.command import _read_post
 from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.making import make_report
-from montecarlo.report.render.flavours import front_matter
-from montecarlo.report.render.markdown import read_html, to_markdown
+from montecarlo.report.render.markdown import front_matter, read_html, to_markdown
 from tests.report.conftest import CODES
 
 
@@ -23,7 +22,7 @@ def written(report, tmp_path_factory):
     folder = tmp_path_factory.mktemp("formats")
     formats = ("markdown", "json")
     with report.keep_figures():
-        make_report(report.results, report.catalogue, CODES, folder, formats)
+        make_report(report.results, CODES, folder, formats)
     return folder
 
 
@@ -282,9 +281,7 @@ def test_own_claims_are_written_in_every_format(own_report, tmp_path):
     """A user's own texts come through, in all formats, without a tag of Liquid."""
     formats = ("markdown", "json")
     with own_report.keep_figures():
-        make_report(
-            own_report.results, own_report.catalogue, ("de", "ja"), tmp_path, formats
-        )
+        make_report(own_report.results, ("de", "ja"), tmp_path, formats)
     text = (tmp_path / "report-ja.md").read_text(encoding="utf-8")
     assert not re.search(r"\{[{%]", text)
     found = json.loads((tmp_path / "findings.json").read_text(encoding="utf-8"))

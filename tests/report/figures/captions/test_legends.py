@@ -6,7 +6,7 @@ import pytest
 
 from montecarlo.report.figures.captions.legends import KINDS, read_legends
 from montecarlo.report.figures.drawing.palette import DARK, VERDICT_LOOKS
-from montecarlo.report.render.style import stylesheet
+from montecarlo.report.render.pages import stylesheet
 
 LOOKS = {kind: looks for kind, (_, looks) in KINDS.items()}
 #: Those whose picture's own legend names divisors, distributions, formats or verdicts.

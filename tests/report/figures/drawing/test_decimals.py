@@ -16,7 +16,7 @@ from montecarlo.report.figures.drawing.decimals import (
 )
 from montecarlo.report.figures.drawing.panels import house_style
 from montecarlo.report.figures.drawing.svg import compact
-from montecarlo.report.render.embedding import make_figure
+from montecarlo.report.render.contents import make_figure
 
 
 def drawn(*texts: str) -> str:
