@@ -89,7 +89,7 @@ def run_and_die(folder, moment, count, steps):
 
     engine.sample = dying("sampling", engine.sample)
     Journal.keep = dying("committing", Journal.keep)
-    pages.render_page = dying("rendering", pages.render_page)
+    pages.render = dying("rendering", pages.render)
     leave_out()
     Path.replace = dying("renaming", Path.replace)
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]

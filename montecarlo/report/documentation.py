@@ -21,7 +21,7 @@ from montecarlo.report.figures.drawing.files import FORMATS, THEMES, draw_files
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import read_html, to_markdown
-from montecarlo.report.render.pages import render_captions
+from montecarlo.report.render.pages import render
 from montecarlo.study.folder import write_text
 
 LEAST_DPI, MOST_DPI = 50, 1200
@@ -106,7 +106,7 @@ def _read_dpi(typed: str | None, formats: Sequence[str]) -> int:
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
     """Return captions, legends in words, alternative texts and what to cite."""
-    tree = read_html(render_captions(contents, language))
+    tree = read_html(render("captions", contents, language, quotable=True))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
     heading = tree.find("h1")
     blocks = [f"# {heading.get_text().strip()}\n"] if heading else []

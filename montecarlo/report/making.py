@@ -81,16 +81,16 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
 def html_files(contents: Contents) -> Iterator[File]:
     """Yield report, evidence and papers in each language, the errata, and the index."""
     for code in contents.languages:
-        yield f"{code}.html", pages.render_page, code
+        yield f"{code}.html", partial(pages.render, "report"), code
         if not contents.findings.own:  # one page holds all of a user's claims
-            yield pages.evidence_name(code), pages.render_evidence, code
+            yield f"evidence-{code}.html", partial(pages.render, "evidence"), code
         if contents.findings.record.literature is not None:
-            yield pages.papers_name(code), pages.render_papers, code
+            yield f"papers-{code}.html", partial(pages.render, "papers"), code
     for erratum in contents.errata:
         render = partial(pages.render_erratum, erratum=erratum)
         yield f"erratum-{erratum.text.key}.html", render, erratum.text.language
     yield from _errata(contents, str)
-    yield "index.html", pages.render_index, SOURCE
+    yield "index.html", partial(pages.render, "index"), SOURCE
 
 
 def markdown_files(contents: Contents) -> Iterator[File]:

@@ -42,13 +42,7 @@ from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import figures_beside
 from montecarlo.report.render import contents as gathering
 from montecarlo.report.render.contents import Contents, gather_contents
-from montecarlo.report.render.pages import (
-    render_erratum,
-    render_evidence,
-    render_index,
-    render_page,
-    render_papers,
-)
+from montecarlo.report.render.pages import render, render_erratum
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_run
 from montecarlo.study.presets import Block, Grid
@@ -234,16 +228,13 @@ class Report:
 
     def _rendered(self, name: str) -> tuple[str, str]:
         """Render a page by name; returns its language's code as well."""
+        kind, _, code = name.rpartition("-")
+        if kind in {"evidence", "papers"}:
+            return render(kind, self.contents, read_language(code)), code
         if name == INDEX:
-            return render_index(self.contents, read_language(SOURCE)), SOURCE
-        if name.startswith(EVIDENCE):
-            code = name.removeprefix(EVIDENCE)
-            return render_evidence(self.contents, read_language(code)), code
-        if name.startswith(PAPERS):
-            code = name.removeprefix(PAPERS)
-            return render_papers(self.contents, read_language(code)), code
+            return render(INDEX, self.contents, read_language(SOURCE)), SOURCE
         if not name.startswith(ERRATUM):
-            return render_page(self.contents, read_language(name)), name
+            return render("report", self.contents, read_language(name)), name
         errata = {erratum.text.key: erratum for erratum in self.contents.errata}
         erratum = errata[name.removeprefix(ERRATUM)]
         language = read_language(erratum.text.language)
@@ -286,8 +277,8 @@ class Report:
         """Render contents of a test's own."""
         if isinstance(language, str):
             language = read_language(language)
-        render = render_evidence if evidence else render_page
-        return Page(render(contents, language), language.code)
+        template = "evidence" if evidence else "report"
+        return Page(render(template, contents, language), language.code)
 
 
 #: Fields that hold texts; below one of them may stand a table of languages.

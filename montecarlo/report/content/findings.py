@@ -52,21 +52,6 @@ VERDICTS = (
     "not_applicable",
     "not_measured",
 )
-#: Worst news first.
-BY_WEIGHT = (
-    "refuted",
-    "contradicted_by_record",
-    "tally",
-    "depends",
-    "approximate",
-    "degree",
-    "undecided",
-    "supported",
-    "documented",
-    "premise",
-    "not_applicable",
-    "not_measured",
-)
 #: Verdicts of claims that a right sentence is set beside.
 FAILING = ("refuted", "contradicted_by_record")
 
@@ -140,10 +125,6 @@ class Findings:
     def by_topic(self, topic: str) -> list[ClaimOutcome]:
         """Return the claims of a topic, in the order of the catalogue."""
         return [claim for claim in self.claims if claim.topic == topic]
-
-    def by_weight(self) -> list[ClaimOutcome]:
-        """Return all claims, worst news first."""
-        return sorted(self.claims, key=lambda claim: BY_WEIGHT.index(claim.verdict))
 
     def claim(self, name: str) -> ClaimOutcome | None:
         """Return a claim of the five texts by id, None where it was left out.

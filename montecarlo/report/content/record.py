@@ -1,6 +1,6 @@
 """claims.json of a report: how everything came out, and what pages show beside it."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +11,15 @@ import pandas as pd
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.calibration.card import Card, Counted, count_rate
 from montecarlo.claims.checks import Check
-from montecarlo.claims.outcomes import CheckOutcome, Judgement, SentenceOutcome
+from montecarlo.claims.outcomes import (
+    InterpretationOutcome,
+    Judgement,
+    SelfCheckOutcome,
+    SentenceOutcome,
+)
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
-from montecarlo.claims.schema import Catalogue, Claim
+from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.sentences import Sentence
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
@@ -36,8 +41,6 @@ from montecarlo.study.table import row_id, tabulate_curves
 from montecarlo.study.validating import about, require_whole, validate
 from montecarlo.training.record import Record, read_language, read_record
 
-#: What a study found, beside its numbers.
-_FOUND = ("verdict", "outcome")
 #: Bytes of a claims.json at most; that of the full preset has two million.
 MOST_CLAIMS = 2**25
 
@@ -109,11 +112,9 @@ def require_fits(claims: ReportRecord, catalogue: Catalogue) -> None:
         One line: the file, and the first place that is another.
     """
     of_version = f"{CLAIMS_FILE} must be of the %s of this version, got another %s"
-    if place := _first_unlike(_asked(catalogue), _answered(claims), ""):
-        raise ResultsError(of_version % ("claims", place))
-    for name, sentence, outcome in _sentences(catalogue, claims):
-        if outcome.holds and set(sentence.value) != set(outcome.numbers):
-            raise ResultsError(of_version % ("claims", f"numbers of {name}"))
+    for place, wanted, came in _parts(catalogue, claims):
+        if wanted != came:
+            raise ResultsError(of_version % ("claims", place))
     card = claims.report_card
     if card and not all(len(one.worst) == len(card.rates) for one in card.grades):
         raise ResultsError(
@@ -124,120 +125,89 @@ def require_fits(claims: ReportRecord, catalogue: Catalogue) -> None:
     for name, ships in _studies(read_record()).items():
         came = msgspec.to_builtins(getattr(claims, name))
         shipped = msgspec.to_builtins(ships)
-        if came is not None and (place := _first_unlike(shipped, came, name, _FOUND)):
+        if came is not None and (place := _first_unlike(shipped, came, name)):
             raise ResultsError(of_version % ("records", place))
 
 
-def _asked(catalogue: Catalogue) -> dict[str, Any]:
-    """Return the parts that a record of a catalogue has."""
-    return {
-        "claims": [
-            {
-                "id": claim.id,
-                "kind": claim.kind,
-                "topic": claim.topic,
-                "sources": claim.source,
-                "texts": {source.text for source in claim.source},
-                "interpretations": [
-                    {
-                        "id": one.id,
-                        "votes": one.id in claim.admitted(),
-                        "said": (one.quantifier, one.form, one.share),
-                        "checks": one.check,
-                    }
-                    for one in claim.interpretation
-                ],
-                "findings": len(claim.finding),
-                "right": claim.right is not None,
-                "concedes": claim.concedes is not None,
-                "sentences": [one.check for one in _said(claim)],
-            }
-            for claim in catalogue.claim
-        ],
-        "passages": [(one.id, one.sentence.check) for one in catalogue.passage],
-        "self_checks": [(one.id, one.check) for one in catalogue.self_check],
-        "models": catalogue.model,
-        "records": catalogue.record,
-    }
-
-
-def _answered(claims: ClaimsRecord) -> dict[str, Any]:
-    """Return the same parts of a record."""
-    return {
-        "claims": [
-            {
-                "id": claim.id,
-                "kind": claim.kind,
-                "topic": claim.topic,
-                "sources": claim.sources,
-                "texts": set(claim.texts),
-                "interpretations": [
-                    {
-                        "id": one.id,
-                        "votes": one.votes,
-                        "said": (one.quantifier, one.form, one.share),
-                        "checks": _asked_by(one.checks),
-                    }
-                    for one in claim.interpretations
-                ],
-                "findings": len(claim.findings),
-                "right": claim.right is not None,
-                "concedes": claim.concedes is not None,
-                "sentences": [_asked_by(one.checks) for one in claim.sentences()],
-            }
-            for claim in claims.claims
-        ],
-        "passages": [(one.id, _asked_by(one.checks)) for one in claims.passages],
-        "self_checks": [(one.id, _asked_by(one.checks)) for one in claims.self_checks],
-        "models": claims.models,
-        "records": claims.records,
-    }
-
-
-def _asked_by(checks: Iterable[CheckOutcome]) -> tuple[Check, ...]:
-    return tuple(check.asked for check in checks)
-
-
-def _said(claim: Claim) -> list[Sentence]:
-    """Return what may be said of a claim, in the order of its outcome's sentences."""
-    return [sentence for sentence, place in claim.sentences() if place != "line"]
-
-
-def _sentences(
+def _parts(
     catalogue: Catalogue, claims: ClaimsRecord
-) -> Iterator[tuple[str, Sentence, SentenceOutcome]]:
-    """Yield every sentence with what it belongs to and how it came out."""
-    for claim, outcome in zip(catalogue.claim, claims.claims, strict=True):
-        for sentence, said in zip(_said(claim), outcome.sentences(), strict=True):
-            yield f"claim {claim.id!r}", sentence, said
-    for passage, said in zip(catalogue.passage, claims.passages, strict=True):
-        yield f"passage {passage.id!r}", passage.sentence, said
+) -> Iterator[tuple[str, object, object]]:
+    """Yield each part that must be the catalogue's: its place, it, and what came.
 
-
-def _first_unlike(
-    wanted: object, came: object, place: str, found: Collection[str] = ()
-) -> str:
-    """Return the first place where data have other parts; empty where none.
-
-    Where there are fields with what was ``found``, these may differ, and so may all
-    numbers but d_k.
+    Later parts have places only where earlier ones agree.
     """
-    if isinstance(wanted, dict) and isinstance(came, dict):
-        if wanted.keys() != came.keys():
+    for name, entries, outcomes in (
+        ("claims", catalogue.claim, claims.claims),
+        ("passages", catalogue.passage, claims.passages),
+        ("self-checks", catalogue.self_check, claims.self_checks),
+    ):
+        yield f"ids of {name}", [one.id for one in entries], [o.id for o in outcomes]
+    for claim, outcome in zip(catalogue.claim, claims.claims, strict=True):
+        at = f"claim {claim.id!r}"
+        yield f"kind of {at}", claim.kind, outcome.kind
+        yield f"topic of {at}", claim.topic, outcome.topic
+        yield f"sources of {at}", claim.source, outcome.sources
+        texts = {source.text for source in claim.source}
+        yield f"texts of {at}", texts, set(outcome.texts)
+        voting = claim.admitted()
+        wanted = [
+            (one.id, one.id in voting, one.quantifier, one.form, one.share, one.check)
+            for one in claim.interpretation
+        ]
+        came = [
+            (one.id, one.votes, one.quantifier, one.form, one.share, _asked(one))
+            for one in outcome.interpretations
+        ]
+        yield f"interpretations of {at}", wanted, came
+        number = len(claim.finding), claim.right is None, claim.concedes is None
+        there = len(outcome.findings), outcome.right is None, outcome.concedes is None
+        yield f"sentences of {at}", number, there
+        sentences = (one for one, place in claim.sentences() if place != "line")
+        for sentence, said in zip(sentences, outcome.sentences(), strict=True):
+            yield from _sentence_parts(at, sentence, said)
+    for passage, said in zip(catalogue.passage, claims.passages, strict=True):
+        yield from _sentence_parts(f"passage {passage.id!r}", passage.sentence, said)
+    for check, found in zip(catalogue.self_check, claims.self_checks, strict=True):
+        yield f"self-check {check.id!r}", check.check, _asked(found)
+    yield "models", catalogue.model, claims.models
+    yield "records", catalogue.record, claims.records
+
+
+def _sentence_parts(
+    place: str, sentence: Sentence, said: SentenceOutcome
+) -> Iterator[tuple[str, object, object]]:
+    yield f"checks of {place}", sentence.check, _asked(said)
+    if said.holds:  # otherwise nobody looks for its numbers
+        yield f"numbers of {place}", set(sentence.value), set(said.numbers)
+
+
+def _asked(
+    judged: InterpretationOutcome | SentenceOutcome | SelfCheckOutcome,
+) -> tuple[Check, ...]:
+    return tuple(check.asked for check in judged.checks)
+
+
+def _first_unlike(ships: object, came: object, place: str) -> str:
+    """Return the first place where a study has other parts; empty where none.
+
+    What it found may differ: verdicts, outcomes, and all numbers but d_k.
+    """
+    if isinstance(ships, dict) and isinstance(came, dict):
+        if ships.keys() != came.keys():
             return place
-        parts = [(f"{place}.{key}", wanted[key], came[key]) for key in wanted]
-    elif isinstance(wanted, list | tuple) and isinstance(came, list | tuple):
-        if len(wanted) != len(came):
-            return place.lstrip(".")
-        pairs = enumerate(zip(wanted, came, strict=True))
+        parts = [(f"{place}.{key}", ships[key], came[key]) for key in ships]
+    elif isinstance(ships, list | tuple) and isinstance(came, list | tuple):
+        if len(ships) != len(came):
+            return place
+        pairs = enumerate(zip(ships, came, strict=True))
         parts = [(f"{place}[{number}]", *pair) for number, pair in pairs]
     else:
         name = place.rpartition(".")[2]
-        both = (wanted, came)
+        both = (ships, came)
         numbers = all(one is None or isinstance(one, int | float) for one in both)
-        free = found and (name in found or (numbers and name != "d_k"))
-        return "" if free or wanted == came else place.lstrip(".")
-    unlike = (_first_unlike(one, two, where, found) for where, one, two in parts)
+        free = name in {"verdict", "outcome"} or (numbers and name != "d_k")
+        return "" if free or ships == came else place
+    unlike = (_first_unlike(one, other, where) for where, one, other in parts)
     return next(filter(None, unlike), "")
 
 

@@ -92,7 +92,7 @@ def render_findings(contents: Contents, _: Language) -> str:
         "error_rate": findings.record.error_rate,
         "simultaneous_error": findings.record.simultaneous_error,
         "counts": dict(findings.counts),
-        "claims": [judged(claim) for claim in findings.by_weight()],
+        "claims": [judged(claim) for claim in findings.claims],
         "passages": {
             place: [say(one) for one in passages]
             for place, passages in findings.placed_passages.items()

@@ -24,7 +24,7 @@ from montecarlo.names import look_up
 from montecarlo.report.content.texts import Erratum
 from montecarlo.report.language.catalogues import SOURCE, Language
 from montecarlo.report.render.contents import KRAMDOWN, Contents
-from montecarlo.report.render.pages import render_captions, render_erratum, render_post
+from montecarlo.report.render.pages import render, render_erratum
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
 _SKIPPED = "form, head, .languages, .script-only, .skip, .unseen:not(caption)"
@@ -366,7 +366,7 @@ def _quote(text: str) -> str:
 
 def render_markdown_post(contents: Contents, language: Language) -> str:
     """Return the report of a language as a post."""
-    tree = read_html(render_post(contents, language))
+    tree = read_html(render("report", contents, language, quotable=True))
     heading = tree.find("h1")
     if heading is not None:
         heading.extract()
@@ -378,7 +378,7 @@ def render_markdown_post(contents: Contents, language: Language) -> str:
     keys = contents.post.front_matter
     front = flavour.front_matter if keys is None else keys
     # the heading of the captions has no formula
-    title = _title(read_html(render_captions(contents, language)))
+    title = _title(read_html(render("captions", contents, language, quotable=True)))
     return front_matter(language.code, title, front) + text
 
 

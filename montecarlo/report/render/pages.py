@@ -49,6 +49,9 @@ from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.sampling.initialisations import parse_initialisation
 from montecarlo.training.arms import ARMS
 
+#: Pages that have a script.
+_SCRIPTED = ("report", "evidence")
+#: End tags that HTML lets the next cell or row imply: tables have thousands of them.
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 #: The one place where the policy of the pages is written: no request, and of styles
 #: and scripts the page's own, by their hashes.
@@ -60,107 +63,62 @@ POLICY = (
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 
-def evidence_name(code: str) -> str:
-    """Return the name of the file with the evidence of a language's report."""
-    return f"evidence-{code}.html"
+def render(
+    template: str, contents: Contents, language: Language, *, quotable: bool = False
+) -> str:
+    """Render a page in a language, or what Markdown is made of.
 
-
-def papers_name(code: str) -> str:
-    """Return the name of the file with what papers say, in a language."""
-    return f"papers-{code}.html"
-
-
-def render_page(contents: Contents, language: Language) -> str:
-    """Render the report in one language; of own claims with its evidence inside.
-
-    Its tables have thousands of cells, so they do without the end tags that HTML lets
-    the next cell or row imply.
+    Parameters
+    ----------
+    template : str
+        Its name, without what all their names end with.
+    contents : Contents
+    language : Language
+    quotable : bool
+        Whether each formula, also of tables, has its LaTeX with it, as `to_markdown`
+        needs; there is no script then, and no link to the evidence.
     """
-    evidence = "" if contents.findings.own else evidence_name(language.code)
-    page = render(
-        "report.html.j2", contents, language, scripted=True, evidence=evidence
-    )
-    return _IMPLIED.sub("", page)
-
-
-def render_evidence(contents: Contents, language: Language) -> str:
-    """Render the evidence of the report in one language, as above."""
-    return _IMPLIED.sub(
-        "", render("evidence.html.j2", contents, language, scripted=True)
-    )
-
-
-def render_papers(contents: Contents, language: Language) -> str:
-    """Render what papers say, in one language."""
-    return _IMPLIED.sub("", render("papers.html.j2", contents, language))
-
-
-def render_index(contents: Contents, language: Language) -> str:
-    """Render the index, which offers the languages in their own names."""
-    return render("index.html.j2", contents, language)
+    return _render(template, contents, language, quotable=quotable)
 
 
 def render_erratum(
     contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
     """Render the erratum of one text; ``quotable`` as for `render`."""
-    return render(
-        "erratum.html.j2", contents, language, erratum=erratum, quotable=quotable
-    )
+    return _render("erratum", contents, language, quotable=quotable, erratum=erratum)
 
 
-def render_captions(contents: Contents, language: Language) -> str:
-    """Render the figures with their captions alone, as HTML for `to_markdown`."""
-    return render("captions.html.j2", contents, language, quotable=True, numbers=None)
-
-
-def render_post(contents: Contents, language: Language) -> str:
-    """Render the report without links to its other pages, as HTML for `to_markdown`."""
-    return render("report.html.j2", contents, language, quotable=True)
-
-
-def render(
+def _render(
     template: str,
     contents: Contents,
     language: Language,
     *,
-    quotable: bool = False,
-    scripted: bool = False,
+    quotable: bool,
     **values: object,
 ) -> str:
-    """Render a template with contents, in a language.
-
-    Parameters
-    ----------
-    template : str
-    contents : Contents
-    language : Language
-    quotable : bool
-        Whether each formula, also of tables, has its LaTeX with it.
-    scripted : bool
-        Whether the page has the script.
-    **values
-        ``evidence``: name of the page with the evidence, to link to; ``numbers``: None
-        for figures without numbers; ``erratum``.
-    """
+    scripted = template in _SCRIPTED and not quotable
     style, script = stylesheet(), read_template("report.js") if scripted else ""
-    known: dict[str, object] = {
-        **functions_for(
-            language, contents.findings.catalogue.language, quotable=quotable
-        ),
-        "contents": contents,
-        "findings": contents.findings,
-        "numbers": contents.numbers,
-        "evidence": "",
-        "shown": set(),  # names of the tables of checks that stand on the page so far
-        "language": language,
-        "languages": [(code, *LANGUAGES[code]) for code in contents.languages],
-        "policy": policy(style, script),
-        "script": Markup(script),  # noqa: S704 - our own file, no message in it
-        "style": Markup(style),  # noqa: S704 - our own file, no message in it
-    }
-    page = environment().get_template(template).render(**(known | values))
-    return page.rstrip("\n") + "\n"
+    own = contents.findings.catalogue.language
+    page = (
+        environment()
+        .get_template(f"{template}.html.j2")
+        .render(
+            **functions_for(language, own, quotable=quotable),
+            contents=contents,
+            findings=contents.findings,
+            numbers=contents.numbers,
+            quotable=quotable,
+            shown=set(),  # names of tables of checks that stand on the page so far
+            language=language,
+            languages=[(code, *LANGUAGES[code]) for code in contents.languages],
+            policy=policy(style, script),
+            script=Markup(script),  # noqa: S704 - our own file, no message in it
+            style=Markup(style),  # noqa: S704 - our own file, no message in it
+            **values,
+        )
+    )
+    page = page.rstrip("\n") + "\n"
+    return page if quotable else _IMPLIED.sub("", page)
 
 
 @lru_cache(maxsize=1)
