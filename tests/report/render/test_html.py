@@ -246,20 +246,13 @@ def test_figures_and_tables_are_numbered_through(page, report):
                     assert [n.value for n in where.numbers(link)] == [named[place]]
 
 
-def test_links_lead_somewhere(any_page):
-    """Every link leads to a file that is written or to a place of the page."""
+def test_page_lacks_nothing(any_page):
+    """Links lead somewhere, and tables, images and headings say what they are."""
     assert bad_links(any_page, any_page.home) == []
     assert bad_references(any_page) == []
-
-
-def test_tables_are_labelled(any_page):
-    """Tables have captions, and headers that say what they head."""
     assert bad_tables(any_page) == []
-
-
-def test_images_have_words(any_page):
-    """Every figure has alternative text that its caption does not repeat."""
     assert bad_images(any_page) == []
+    assert bad_headings(any_page) == []
 
 
 def test_images_are_the_figures(any_page):
@@ -306,11 +299,6 @@ def test_alternative_texts_differ(page, report):
     both = (page, report.page(f"{EVIDENCE}{page.code}"))
     texts = [image.get("alt") for one in both for image in one.root.iter("img")]
     assert len(set(texts)) == len(texts) > 5
-
-
-def test_headings_are_in_order(any_page):
-    """One heading of the first level, and none that skips a level."""
-    assert bad_headings(any_page) == []
 
 
 def sources_of(formula):

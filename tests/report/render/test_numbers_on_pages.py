@@ -12,7 +12,6 @@ from babel import Locale
 from babel.numbers import get_decimal_symbol, get_group_symbol, parse_decimal
 
 from montecarlo.report.content.findings import FAILING
-from montecarlo.sampling.distributions import DISTRIBUTIONS
 from tests.report.conftest import CODES
 
 DIGIT = re.compile(r"\d")
@@ -670,21 +669,3 @@ def decimal_signs(element, group):
             if sign.text == group and sizes in {(2, 3), (3, 3)}:
                 continue
             yield from re.findall("^[.,]$", sign.text or "")
-
-
-@pytest.mark.parametrize(
-    ("figure", "quantity"),
-    [("variance", "score_variance"), ("score-distribution", "score_distribution_gap")],
-)
-def test_legend_names_the_distributions_that_are_drawn(report, figure, quantity):
-    """The legend of distributions lists those that have measured values, each once."""
-    table = plain(report.results.measurements)
-    table = table[table["distribution_k"].isin(DISTRIBUTIONS)]
-    drawn = table[(table["quantity"] == quantity) & (table["divisor"] == "none")]
-    drawn = drawn.dropna(subset=["std_error"])
-    legends = [
-        e
-        for e in figure_of(report, "en", figure).iter("ul")
-        if e.get("class") == "legend"
-    ]
-    assert len(legends[-1]) == drawn["distribution_k"].nunique()
