@@ -194,7 +194,7 @@ def test_own_claims_have_a_picture(own_report):
     """Each case of a single size is drawn once, with its interval and what is claimed;
     the caption says which panel is which check.
     """
-    claims = own_report.results.claims.claims
+    claims = own_report.results.claims
     rows = case_rows(claims)
     cases = [
         case
@@ -234,7 +234,7 @@ def test_number_of_an_own_claim_is_in_sight(own_page):
 
 def test_slopes_have_no_panel(own_report):
     """What is along d_k has no single place, and eight panels are the most."""
-    (first, *_) = own_report.results.claims.claims
+    (first, *_) = own_report.results.claims
     change = msgspec.structs.replace
     (one, *_) = first.interpretations
     (check, *_) = one.checks
