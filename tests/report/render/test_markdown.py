@@ -260,7 +260,8 @@ def test_findings_say_what_the_record_says(written, report):
     assert named["score_variance_unscaled"] == fact["first"]
     assert named["score_variance_scaled_error"] == fact["second_error"]
     names = {name for numbers in found["figures"].values() for name in numbers}
-    assert not {name for name in names if name.startswith(("first", "second"))}
+    assert not {name for name in names if name.startswith(("first_e", "second"))}
+    assert "first" not in names
     assert "python -m montecarlo report" in found["command"]
 
 
