@@ -39,15 +39,29 @@ EXTRAPOLATED_CURVE = "miss_rate_extrapolated"
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """How the intervals of one distribution fared."""
+    """How the intervals of one distribution fared.
+
+    Attributes
+    ----------
+    distribution, context : str
+    judged : bool
+        False: the distribution lacks moments that these rows need.
+    groups : int
+        Combinations of d_k and quantity.
+    worst : tuple of float
+        Actual over nominal rate of the worst of them, by nominal rate.
+    extrapolated : float
+        The same at the error rate of one simultaneous interval, by the model.
+    covered : (float, float)
+        Least and largest share of 95 % intervals of a row that hold the truth.
+    """
 
     distribution: str
     context: str
-    judged: bool  # False: it lacks moments that these rows need
-    groups: int  # combinations of d_k and quantity
-    worst: tuple[float, ...]  # actual over nominal rate of the worst, by nominal rate
-    extrapolated: float  # the same at the rate of one simultaneous interval, by a model
-    #: Least and largest share of 95 % intervals of a row that hold the truth.
+    judged: bool
+    groups: int
+    worst: tuple[float, ...]
+    extrapolated: float
     covered: tuple[float, float]
 
 

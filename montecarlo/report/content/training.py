@@ -45,58 +45,117 @@ WithEnds = tuple[float | None, float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class ArmLine:
-    """How an arm fared with an optimiser at one d_k, at the rate chosen for it."""
+    """How an arm fared with an optimiser at one d_k, at the rate chosen for it.
 
-    optimiser: str  # `sgd`: plain gradient descent; or `adam`
-    arm: str  # a key of `montecarlo.training.arms.ARMS`
+    Attributes
+    ----------
+    optimiser : str
+        `sgd`: plain gradient descent; or `adam`.
+    arm : str
+        A key of `montecarlo.training.arms.ARMS`.
+    d_k : int
+    rate : float
+        Of learning.
+    rates : int
+        At how many of the rates tried more than half of the seeds learn.
+    tried : int
+        Rates tried.
+    largest : bool
+        Whether the rate chosen is the largest of them: one beyond may be better.
+    steps : tuple of float or None
+        Median steps until learned, and the ends of its interval.
+    share : (float, float, float)
+        Of seeds that learn, and the ends of its interval.
+    left : float or None
+        Median loss at the end; None: infinite.
+    gradient : float
+        Median norm of the first gradient by W_Q and W_K.
+    """
+
+    optimiser: str
+    arm: str
     d_k: int
-    rate: float  # of learning
-    rates: int  # at how many of those tried more than half of the seeds learn
+    rate: float
+    rates: int
     tried: int
-    largest: bool  # whether the rate is the largest tried: one beyond may be better
-    steps: WithEnds  # median until learned
-    share: tuple[float, float, float]  # of seeds that learn, and the ends
-    left: float | None  # median loss at the end; None: infinite
-    gradient: float  # median norm of the first gradient by W_Q and W_K
+    largest: bool
+    steps: WithEnds
+    share: tuple[float, float, float]
+    left: float | None
+    gradient: float
 
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """What was measured of the divisor being no freedom of its own."""
+    """What was measured of the divisor being no freedom of its own.
 
-    steps: int  # that rescaled runs were trained for
-    #: Factors with which gradient descent gave equal weights, to the bit, and those
-    #: with which it did not.
+    Attributes
+    ----------
+    steps : int
+        That rescaled runs were trained for.
+    exact, others : tuple of float
+        Factors with which plain gradient descent gave equal weights, to the bit, and
+        those with which it did not.
+    off_sgd, off_adam : float
+        Largest relative difference of a loss, with these others and with Adam, rounded
+        up to two digits.
+    """
+
+    steps: int
     exact: tuple[float, ...]
     others: tuple[float, ...]
-    #: Largest relative difference of a loss, with these others and with Adam, rounded
-    #: up to two digits.
     off_sgd: float
     off_adam: float
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageLine:
-    """How an arm fared in the language model at one d_k, at the rate chosen for it."""
+    """How an arm fared in the language model at one d_k, at the rate chosen for it.
+
+    Attributes
+    ----------
+    arm : str
+        A key of `montecarlo.training.arms.ARMS`.
+    d_k : int
+    rate : float
+        Of learning.
+    learned : int
+        Seeds that came below the level.
+    steps : float or None
+        Median steps until then; None: beyond the last.
+    held_out : (float, float, float)
+        Loss on text that was not learned from: median, least and largest of the seeds.
+    """
 
     arm: str
     d_k: int
     rate: float
-    learned: int  # seeds that came below the level
-    steps: float | None  # median until then; None: beyond the last
-    #: Loss on text that was not learned from: median, least and largest of the seeds.
+    learned: int
+    steps: float | None
     held_out: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageView:
-    """How each arm fared in the language model, of too few seeds to judge."""
+    """The record of the language model as the pages show it.
 
-    seeds: int  # that are shown
-    tuning: int  # others, on which rates were chosen
-    steps: int  # after which a run ends
-    learned: float  # a run has learned when a mean of losses comes below this
-    lines: tuple[LanguageLine, ...]  # one for each d_k and arm
+    Attributes
+    ----------
+    seeds, tuning : int
+        Seeds that are shown, and others on which rates were chosen.
+    steps : int
+        After which a run ends.
+    learned : float
+        A run has learned when the mean loss of some steps comes below this.
+    lines : tuple of LanguageLine
+        One for each d_k and arm.
+    """
+
+    seeds: int
+    tuning: int
+    steps: int
+    learned: float
+    lines: tuple[LanguageLine, ...]
 
     def count(self, arm: str) -> tuple[int, int]:
         """Return how many runs of an arm learned, and of how many."""
@@ -106,15 +165,35 @@ class LanguageView:
 
 @dataclass(frozen=True, slots=True)
 class TrainingView:
-    """The record of training as the pages show it."""
+    """The record of training as the pages show it.
 
-    seeds: int  # that are judged
-    tuning: int  # others, on which rates were chosen
-    steps: int  # after which a run ends
-    learned: float  # a run has learned when its loss stays below this
+    Attributes
+    ----------
+    seeds, tuning : int
+        Seeds that are judged, and others on which rates were chosen.
+    steps : int
+        After which a run ends.
+    learned : float
+        A run has learned when its loss stays below this.
+    n_keys, n_queries : int
+        Tokens and queries of a sequence.
+    lines : tuple of ArmLine
+        One for each optimiser, d_k and arm.
+    theorem : Theorem
+        What was measured of it.
+    published : tuple of Published
+        What it is held against.
+    language : LanguageView or None
+        A second task.
+    """
+
+    seeds: int
+    tuning: int
+    steps: int
+    learned: float
     n_keys: int
     n_queries: int
-    lines: tuple[ArmLine, ...]  # one for each optimiser, d_k and arm
+    lines: tuple[ArmLine, ...]
     theorem: Theorem
     published: tuple[Published, ...]
     language: LanguageView | None = None
