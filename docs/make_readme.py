@@ -13,11 +13,10 @@ from pathlib import Path
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.records.calibration import count_rate, read_card
-from montecarlo.report.content.findings import gather, read_results
-from montecarlo.report.content.views import Findings, Said
+from montecarlo.report.content.findings import Findings, Said, read_results
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.language.catalogues import read_language
-from montecarlo.report.render.wording import set_number
+from montecarlo.report.render.pages import set_number
 from montecarlo.study.presets import PRESETS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,9 +40,11 @@ def verdict_table(findings: Findings) -> str:
     """Return the claims with their verdicts and what was found as a Markdown table."""
     lines = ["| | claim | verdict | found |", "|--:|---|---|---|"]
     for claim in findings.claims:
-        found = "" if claim.finding is None else plain_said(claim.finding)
-        number = f"Q{claim.number}" if claim.is_question else str(claim.number)
-        line = f"| {number} | {claim.statement} | **{claim.verdict}** | {found} |"
+        finding = findings.finding(claim)
+        found = "" if finding is None else plain_said(finding)
+        number = f"{'' if claim.sources else 'Q'}{findings.number(claim)}"
+        statement = findings.words_of(claim).statement
+        line = f"| {number} | {statement} | **{claim.verdict}** | {found} |"
         lines.append(line)
     return "\n".join(lines)
 
@@ -101,13 +102,12 @@ def with_table(readme: str, table: str) -> str:
 
 def main(folder: Path) -> None:
     """Write the figure and the table."""
-    results = read_results(folder)
-    svg = render_svg(FIGURES["attention"], results.measurements, results.curves)
+    findings = read_results(folder)
+    svg = render_svg(FIGURES["attention"], findings.measurements, findings.curves)
     if svg is None:
         raise ValueError("results must hold what the figure of attention needs")
     (ROOT / "docs" / "attention.svg").write_text(svg, encoding="utf-8", newline="\n")
     readme = ROOT / "README.md"
-    findings = gather(results, read_catalogue())
     text = with_table(readme.read_text(encoding="utf-8"), verdict_table(findings))
     readme.write_text(with_error_rate(text), encoding="utf-8", newline="\n")
     changes = ROOT / "docs" / "changes-after-results.md"

@@ -26,12 +26,13 @@ from montecarlo.report.figures.palette import (
     FORMAT_LOOKS,
 )
 from montecarlo.report.figures.verdicts import CASES
-from montecarlo.report.formats import FORMATS, read_format
+from montecarlo.report.formats import FORMATS
 from montecarlo.report.language.catalogues import LANGUAGES, SOURCE, read_language
 from montecarlo.report.language.formulas import math_ml
 from montecarlo.report.language.messages import source_messages
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.report.render.numbering import place_figures
+from montecarlo.report.making import FILES
+from montecarlo.report.render.contents import place_figures
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 from montecarlo.study.executors import EXECUTORS, make_executor
@@ -140,7 +141,7 @@ def test_a_format_is_whole(name):
     """
     findings = SimpleNamespace(own=False, record=SimpleNamespace(literature=()))
     whole = SimpleNamespace(languages=LANGUAGES, errata=(), findings=findings)
-    files = {one: list(read_format(one)(whole)) for one in FORMATS}
+    files = {one: list(FILES[one](whole)) for one in FORMATS}
     assert {code for _, _, code in files[name]} in ({SOURCE}, set(LANGUAGES))
     assert all(callable(render) for _, render, _ in files[name])
     written = [file for each in files.values() for file, *_ in each]

@@ -23,8 +23,7 @@ import numpy as np
 import pytest
 
 from montecarlo.cli import exits, figures, judge, measure, observe, report
-from montecarlo.report import rerendering
-from montecarlo.report.formats import html
+from montecarlo.report import making, rerendering
 from montecarlo.report.render import contents
 from montecarlo.study.folder import file_hash, seal
 
@@ -82,7 +81,7 @@ def fuzz(monkeypatch, tmp_path, capsys):
     """Run inputs, judge each, and print how many there were."""
     for module, name in WORK:
         monkeypatch.setattr(import_module(module), name, taken)
-    monkeypatch.setattr(html, "files", taken)
+    monkeypatch.setitem(making.FILES, "html", taken)
     monkeypatch.setattr(contents, "draw_figures", lambda *_, **__: {})
     alone = contextlib.nullcontext(SimpleNamespace(kind="processes", jobs=1))
     monkeypatch.setattr(rerendering, "make_executor", lambda **_: alone)

@@ -18,9 +18,13 @@ import pytest
 
 from montecarlo.cli.report import main
 from montecarlo.estimation import engine
-from montecarlo.report.formats import html
-from montecarlo.report.render import embedding
-from montecarlo.study.folder import JOURNAL, TIMING_FILE, files_of
+from montecarlo.report.render import contents as gathering
+from montecarlo.report.render import pages
+from montecarlo.study.folder import (
+    JOURNAL,
+    TIMING_FILE,
+    files_of,
+)
 from montecarlo.study.journal import Journal
 from montecarlo.study.workers import ROOM
 
@@ -50,7 +54,7 @@ def nothing(*_, **__):
 
 def leave_out():
     """Draw no figures: no kill is aimed there."""
-    embedding.render_svgs = nothing
+    gathering.render_svgs = nothing
 
 
 def run_and_die(folder, moment, count, steps):
@@ -83,7 +87,7 @@ def run_and_die(folder, moment, count, steps):
 
     engine.sample = dying("sampling", engine.sample)
     Journal.keep = dying("committing", Journal.keep)
-    html.render_page = dying("rendering", html.render_page)
+    pages.render = dying("rendering", pages.render)
     leave_out()
     Path.replace = dying("renaming", Path.replace)
     arguments = ["--config", str(folder / "study.toml"), "--quiet"]

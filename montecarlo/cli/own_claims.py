@@ -103,7 +103,7 @@ def _judge(asked: Asked, options: JudgeOptions) -> tuple[ClaimsRecord, pd.DataFr
     """Sample and judge one file, and write its report where one is asked for."""
     if asked.target is not None:
         written, _ = write_report(asked.study, asked.target, own_file=asked.content)
-        return written.claims, written.measurements
+        return written.record, written.measurements
     with make_executor(options.jobs, options.executor) as workers:
         results = run_study(asked.study, workers)
     return results.claims, results.measurements

@@ -83,7 +83,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         results, written = render_again(
             options.source, target, make, with_data=with_data
         )
-        return results.claims, written
+        return results.record, written
     settings: dict[str, Any] = {
         name: value for name in FLAGS if (value := getattr(options, name)) is not None
     }
@@ -113,7 +113,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
     )
     require_replicates(study)
     results, written = write_report(study, target, make=make)
-    return results.claims, written
+    return results.record, written
 
 
 def _require_other_folder(source: Path, output: Path) -> None:

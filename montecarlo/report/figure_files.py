@@ -6,14 +6,12 @@ from pathlib import Path
 
 from bs4.element import Tag
 
-from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import NotReachedError
-from montecarlo.report.content.findings import Results
+from montecarlo.report.content.findings import Findings
 from montecarlo.report.language.catalogues import Language, read_language
 from montecarlo.report.render.contents import Contents, gather_contents
 from montecarlo.report.render.markdown import read_html, to_markdown
-from montecarlo.report.render.pages import render_captions
-from montecarlo.report.render.reproduce import canonical_command
+from montecarlo.report.render.pages import render
 from montecarlo.study.folder import write_text
 
 #: A figure and its tables to files by format.
@@ -22,9 +20,8 @@ Draw = Callable[..., dict[str, bytes]]
 SHOWN = ("svg", "png", "pdf")
 
 
-def write_figures(  # noqa: PLR0913 - what, in which words, where and as what
-    results: Results,
-    catalogue: Catalogue,
+def write_figures(
+    findings: Findings,
     languages: Sequence[str],
     folder: Path,
     _executor: Executor | None,  # this process draws
@@ -36,9 +33,7 @@ def write_figures(  # noqa: PLR0913 - what, in which words, where and as what
 
     Parameters
     ----------
-    results : Results
-    catalogue : Catalogue
-        The one that they were judged by.
+    findings : Findings
     languages : sequence of str
         Codes of the captions' languages.
     folder : Path
@@ -53,7 +48,7 @@ def write_figures(  # noqa: PLR0913 - what, in which words, where and as what
     NotReachedError
         If there are data for none of the figures.
     """
-    contents = gather_contents(results, catalogue, languages, chosen)
+    contents = gather_contents(findings, languages, chosen)
     if not contents.figures:
         raise NotReachedError(
             f"results must have data for one of these figures: {', '.join(chosen)}"
@@ -71,7 +66,7 @@ def write_figures(  # noqa: PLR0913 - what, in which words, where and as what
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
     """Return captions, legends in words, alternative texts and what to cite."""
-    tree = read_html(render_captions(contents, language))
+    tree = read_html(render("captions", contents, language, quotable=True))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
     heading = tree.find("h1")
     blocks = [f"# {heading.get_text().strip()}\n"] if heading else []
@@ -82,6 +77,5 @@ def captions(contents: Contents, drawn: dict[str, str], language: Language) -> s
         blocks.append(to_markdown(figure, {"#": file}.__getitem__))
     cite = tree.find(id="cite")
     if isinstance(cite, Tag):
-        command = canonical_command(contents.findings.run)
-        blocks.append(f"{to_markdown(cite)}\n~~~\n{command}\n~~~\n")
+        blocks.append(f"{to_markdown(cite)}\n~~~\n{contents.command}\n~~~\n")
     return "\n".join(blocks)

@@ -1,6 +1,6 @@
-"""A report, from results to the files of the formats that are asked for."""
+"""A report, from findings to the files of the formats that are asked for."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor
 from contextlib import suppress
 from functools import partial
@@ -8,25 +8,34 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from montecarlo.claims.schema import Catalogue
-from montecarlo.report.content.findings import Results
+from montecarlo.report.content.findings import Findings
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.verdicts import CASES, TEXTS
-from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN, read_format
-from montecarlo.report.language.catalogues import read_language
+from montecarlo.report.formats import DEFAULT, MARKDOWN
+from montecarlo.report.language.catalogues import SOURCE, Language, read_language
+from montecarlo.report.render import pages
 from montecarlo.report.render.contents import (
     KRAMDOWN,
     Contents,
     Post,
-    Render,
     gather_contents,
+)
+from montecarlo.report.render.json import render_findings
+from montecarlo.report.render.markdown import (
+    link_beside,
+    render_markdown_erratum,
+    render_markdown_post,
 )
 from montecarlo.study.folder import write_text
 
+#: Renders a file of contents in a language.
+Render = Callable[[Contents, Language], str]
+#: Name of a file, what renders it, and the code of its language.
+File = tuple[str, Render, str]
+
 
 def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as what
-    results: Results,
-    catalogue: Catalogue,
+    findings: Findings,
     languages: Sequence[str],
     folder: Path,
     formats: Sequence[str] = (DEFAULT,),
@@ -37,16 +46,14 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
 
     Parameters
     ----------
-    results : Results
+    findings : Findings
         Read from disk; the only source of numbers and verdicts.
-    catalogue : Catalogue
-        The one that they were judged by; the source of claims' sentences.
     languages : sequence of str
         Codes of languages.
     folder : Path
         An existing folder.
     formats : sequence of str
-        Of `FORMATS`.
+        Of `montecarlo.report.formats.FORMATS`.
     executor : concurrent.futures.Executor, optional
         Processes that draw figures and pages beside each other; by default this one
         does.
@@ -55,31 +62,72 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
     """
     spread = partial(_each, executor)
     contents = gather_contents(
-        results,
-        catalogue,
+        findings,
         languages,
-        _figures_beside(results, formats),
+        figures_beside(findings, formats),
         folder,
         spread=spread,
         post=post,
         adaptive=MARKDOWN not in formats,
     )
     for name in formats:
-        files, renders, codes = zip(*read_format(name)(contents), strict=True)
+        files, renders, codes = zip(*FILES[name](contents), strict=True)
         texts = spread(_render, repeat(contents), renders, codes)
         for file, text in zip(files, texts, strict=True):
             write_text(folder / file, text)
 
 
-def _figures_beside(results: Results, formats: Sequence[str]) -> list[str]:
+def html_files(contents: Contents) -> Iterator[File]:
+    """Yield report, evidence and papers in each language, the errata, and the index."""
+    for code in contents.languages:
+        yield f"{code}.html", partial(pages.render, "report"), code
+        if not contents.findings.own:  # one page holds all of a user's claims
+            yield f"evidence-{code}.html", partial(pages.render, "evidence"), code
+        if contents.findings.record.literature is not None:
+            yield f"papers-{code}.html", partial(pages.render, "papers"), code
+    for erratum in contents.errata:
+        render = partial(pages.render_erratum, erratum=erratum)
+        yield f"erratum-{erratum.text.key}.html", render, erratum.text.language
+    yield from _errata(contents, str)
+    yield "index.html", partial(pages.render, "index"), SOURCE
+
+
+def markdown_files(contents: Contents) -> Iterator[File]:
+    """Yield a post in each language, and the errata."""
+    for code in contents.languages:
+        yield f"report-{code}.md", render_markdown_post, code
+    yield from _errata(contents, link_beside)
+
+
+def json_files(_: Contents) -> Iterator[File]:
+    """Yield one file for all languages."""
+    yield "findings.json", render_findings, SOURCE
+
+
+#: What yields the files of each format.
+FILES: dict[str, Callable[[Contents], Iterator[File]]] = {
+    "html": html_files,
+    "json": json_files,
+    "markdown": markdown_files,
+}
+
+
+def _errata(contents: Contents, link: Callable[[str], str]) -> Iterator[File]:
+    """Yield the errata as Markdown."""
+    for erratum in contents.errata:
+        render = partial(render_markdown_erratum, erratum=erratum, link=link)
+        yield f"erratum-{erratum.text.key}.md", render, erratum.text.language
+
+
+def figures_beside(findings: Findings, formats: Sequence[str]) -> list[str]:
     """Return the figures that stand with results; of some claims those of their topics.
 
     How it was made, and what papers say, stands on pages alone.
     """
-    if not results.of_some:
+    if not findings.of_some:
         return [CASES.id, *FIGURES]
     sections: set[str | None] = {"answer"}
-    sections |= {claim.topic for claim in results.claims.claims}
+    sections |= {claim.topic for claim in findings.claims}
     if DEFAULT in formats:
         sections |= {"method", None}
     return [CASES.id] + [
@@ -95,9 +143,7 @@ def _render(contents: Contents, render: Render, code: str) -> str:
 
 
 def import_all() -> None:
-    """Import what figures and pages need, on a worker that is sent this."""
-    for name in FORMATS:
-        read_format(name)
+    """Import what figures and pages need: a worker that is sent this has done so."""
 
 
 def _each(

@@ -11,9 +11,8 @@ from montecarlo.claims.run_record import DATA_FILES, read_report_run
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import look_up
-from montecarlo.report.content.findings import Results, read_results
-from montecarlo.report.content.fitting import require_catalogue
-from montecarlo.report.content.record import require_records
+from montecarlo.report.content.findings import Findings, read_results
+from montecarlo.report.content.record import require_fits
 from montecarlo.report.language.catalogues import require_languages
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.running import Make, Target, choose_languages
@@ -27,7 +26,7 @@ _ADDED = ("program", "schema", "sha256", "digest")
 
 def render_again(
     source: Path, target: Target, make: Make, *, with_data: bool = True
-) -> tuple[Results, Sequence[Path]]:
+) -> tuple[Findings, Sequence[Path]]:
     """Render an earlier run's results without sampling.
 
     Parameters
@@ -43,7 +42,7 @@ def render_again(
 
     Returns
     -------
-    Results, sequence of Path
+    Findings, sequence of Path
         What was rendered, and the files written.
 
     Raises
@@ -55,33 +54,30 @@ def render_again(
     """
     run = read_report_run(source)
     record = {name: value for name, value in run.items() if name not in _ADDED}
-    catalogue = _judged_by(record, source)
-    judged = catalogue.only(record["only"]) if record["only"] else catalogue
-    chosen = None
+    judged = _judged_by(record, source)
+    asked = None
     if target.only:  # of passages nothing is left out: they are as true as before
-        passages = {"passage": judged.passage}
-        chosen = replace(judged.only(tuple(target.only)), **passages)
+        asked = replace(judged.only(tuple(target.only)), passage=judged.passage)
     languages = target.languages or choose_languages(record["languages"])
     require_languages(languages)
     files = (*DATA_FILES, *[OWN_FILE] * ("own_claims" in record))
-    held: dict[str, Any] = {name: (source / name).read_bytes() for name in files}
+    held = {name: (source / name).read_bytes() for name in files}
     with publishing(target.output, target.typed) as edition:
         for name, content in held.items():
             (edition.folder / name).write_bytes(content)
         edition.record = {**record, "languages": list(languages)}
-        results = read_results(edition.folder, edition.record)
-        require_catalogue(results.claims, judged)
-        require_records(results.claims, judged)
-        if chosen is not None:
-            results, catalogue = results.only(chosen), chosen
+        findings = read_results(edition.folder, judged, edition.record)
+        require_fits(findings.record, judged)
+        if asked is not None:
+            findings = findings.only(asked)
         with make_executor(kind=PROCESSES) as executor:
             edition.timing |= {"executor": executor.kind, "jobs": executor.jobs}
-            make(results, catalogue, languages, edition.folder, executor)
+            make(findings, languages, edition.folder, executor)
         if not with_data:
             for name in held:
                 (edition.folder / name).unlink()
         edition.note_time("rendering")
-    return results, edition.written
+    return findings, edition.written
 
 
 def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
@@ -96,4 +92,4 @@ def _judged_by(record: Mapping[str, Any], source: Path) -> Catalogue:
         raise ResultsError(
             f"results must be of claims of this version: {error}"
         ) from None
-    return catalogue
+    return catalogue.only(record["only"]) if record["only"] else catalogue

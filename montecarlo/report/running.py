@@ -10,11 +10,10 @@ from pathlib import Path
 
 from montecarlo.claims.recording import recipe, write_results
 from montecarlo.claims.running import Study, run_study
-from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up
 from montecarlo.records.calibration import read_card
-from montecarlo.report.content.findings import Results, read_results
+from montecarlo.report.content.findings import Findings, read_results
 from montecarlo.report.content.record import with_calibration, with_studies
 from montecarlo.report.formats import DEFAULT, FORMATS, MARKDOWN
 from montecarlo.report.language.catalogues import (
@@ -25,16 +24,16 @@ from montecarlo.report.language.catalogues import (
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.making import import_all, make_report
 from montecarlo.report.render.contents import KRAMDOWN, Post
-from montecarlo.report.render.flavours import FLAVOURS, front_matter
+from montecarlo.report.render.markdown import FLAVOURS, front_matter
 from montecarlo.study.executors import PROCESSES, make_executor
 from montecarlo.study.journal import JournaledStore
 from montecarlo.study.progress import progress_bar
 from montecarlo.study.publishing import publishing
 from montecarlo.study.workers import Workers
 
-#: Writes what was asked for: results, catalogue, codes of languages, folder, processes
-#: that may draw.
-Make = Callable[[Results, Catalogue, Sequence[str], Path, Executor | None], None]
+#: Writes what was asked for: findings, codes of languages, folder, processes that may
+#: draw.
+Make = Callable[[Findings, Sequence[str], Path, Executor | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,8 @@ def report_maker(
     formats = tuple(name for name in FORMATS if name in (asked or (DEFAULT,)))
     post = _read_post(flavour, front, formats)
 
-    return lambda results, catalogue, languages, folder, executor: make_report(
-        results, catalogue, languages, folder, formats, executor, post
+    return lambda findings, languages, folder, executor: make_report(
+        findings, languages, folder, formats, executor, post
     )
 
 
@@ -120,7 +119,7 @@ def write_report(
     *,
     own_file: bytes | None = None,
     make: Make | None = None,
-) -> tuple[Results, Sequence[Path]]:
+) -> tuple[Findings, Sequence[Path]]:
     """Run a study and write its report.
 
     Parameters
@@ -134,7 +133,7 @@ def write_report(
 
     Returns
     -------
-    Results, sequence of Path
+    Findings, sequence of Path
         What the pages were made from, and the files written.
 
     Raises
@@ -165,11 +164,11 @@ def write_report(
         if own_file is not None:
             (edition.folder / OWN_FILE).write_bytes(own_file)
             edition.record["own_claims"] = OWN_FILE
-        read_back = read_results(edition.folder, edition.record)
+        findings = read_results(edition.folder, study.catalogue, edition.record)
         write = make or report_maker(None)
-        write(read_back, study.catalogue, target.languages, edition.folder, drawing)
+        write(findings, target.languages, edition.folder, drawing)
         edition.note_time("rendering")
-    return read_back, edition.written
+    return findings, edition.written
 
 
 def _ready(workers: Workers | None) -> None:

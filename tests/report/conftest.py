@@ -27,28 +27,22 @@ from montecarlo.claims.recording import write_results
 from montecarlo.claims.running import Study, run_study
 from montecarlo.claims.schema import Catalogue
 from montecarlo.records.calibration import read_card
-from montecarlo.report import making, rerendering
-from montecarlo.report.content.findings import gather, read_results
+from montecarlo.report import rerendering
+from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import (
     ReportRecord,
     with_calibration,
     with_studies,
 )
-from montecarlo.report.content.texts.errata import make_errata
+from montecarlo.report.content.texts import make_errata
 from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.captions import threshold_panels
-from montecarlo.report.formats import html
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
-from montecarlo.report.render import embedding
-from montecarlo.report.render.contents import Contents
-from montecarlo.report.render.pages import (
-    render_erratum,
-    render_evidence,
-    render_index,
-    render_page,
-    render_papers,
-)
+from montecarlo.report.making import figures_beside
+from montecarlo.report.render import contents as gathering
+from montecarlo.report.render.contents import Contents, gather_contents
+from montecarlo.report.render.pages import render, render_erratum
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_run
 from montecarlo.study.presets import Block, Grid
@@ -192,42 +186,20 @@ def exponent_of(power: Element) -> int:
     return int((power[0].text or "").replace("\N{MINUS SIGN}", "-"))
 
 
-class Gathered(Exception):  # noqa: N818 - not an error
-    """What stops the program before its first page."""
-
-    def __init__(self, contents: Contents) -> None:
-        self.contents = contents
-
-
 class Report:
     """The results of the study, and its pages as they are asked for."""
 
     def __init__(self, folder: Path, catalogue: Catalogue) -> None:
         self.folder = folder
         self.catalogue = catalogue
-        self.results = read_results(folder)
+        self.results = read_results(folder, catalogue)
         self._claims = (folder / CLAIMS_FILE).read_bytes()
-        self.contents = self._gathered()
+        drawn = (folder / "figures").exists()
+        with self.keep_figures() if drawn else nullcontext():
+            names = figures_beside(self.results, ["html"])
+            self.contents = gather_contents(self.results, CODES, names, folder)
         self.facts = self.contents.facts
         self._pages: dict[str, Page] = {}
-
-    def _gathered(self) -> Contents:
-        """Let the program gather the contents and write the figures, but no page.
-
-        So a language that is not complete fails in its own tests alone.
-        """
-
-        def stop(contents: Contents, _: object) -> str:
-            raise Gathered(contents)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(html, "render_page", stop)
-            patch.setattr(making, "read_language", lambda code: code)
-            drawn = (self.folder / "figures").exists()
-            kept = self.keep_figures() if drawn else nullcontext()
-            with kept, pytest.raises(Gathered) as found:
-                making.make_report(self.results, self.catalogue, CODES, self.folder)
-        return found.value.contents
 
     @property
     def claims(self) -> dict[str, Any]:
@@ -243,7 +215,7 @@ class Report:
             return [path.read_text(encoding="utf-8")] if path.exists() else []
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(embedding, "render_svgs", read)
+            patch.setattr(gathering, "render_svgs", read)
             yield
 
     def page(self, name: str) -> Page:
@@ -256,39 +228,34 @@ class Report:
 
     def _rendered(self, name: str) -> tuple[str, str]:
         """Render a page by name; returns its language's code as well."""
+        kind, _, code = name.rpartition("-")
+        if kind in {"evidence", "papers"}:
+            return render(kind, self.contents, read_language(code)), code
         if name == INDEX:
-            return render_index(self.contents, read_language(SOURCE)), SOURCE
-        if name.startswith(EVIDENCE):
-            code = name.removeprefix(EVIDENCE)
-            return render_evidence(self.contents, read_language(code)), code
-        if name.startswith(PAPERS):
-            code = name.removeprefix(PAPERS)
-            return render_papers(self.contents, read_language(code)), code
+            return render(INDEX, self.contents, read_language(SOURCE)), SOURCE
         if not name.startswith(ERRATUM):
-            return render_page(self.contents, read_language(name)), name
-        errata = {erratum.key: erratum for erratum in self.contents.errata}
+            return render("report", self.contents, read_language(name)), name
+        errata = {erratum.text.key: erratum for erratum in self.contents.errata}
         erratum = errata[name.removeprefix(ERRATUM)]
-        language = read_language(erratum.language)
+        language = read_language(erratum.text.language)
         return render_erratum(self.contents, language, erratum), language.code
 
     def with_claims(self, claims: Mapping[str, object]) -> Contents:
         """Return the contents as they would be, had the claims come out otherwise."""
-        results = replace(self.results, claims=convert(claims, ReportRecord))
-        findings = gather(results, self.catalogue)
+        findings = replace(self.results, record=convert(claims, ReportRecord))
         return replace(
             self.contents,
             findings=findings,
-            errata=make_errata(findings, self.catalogue, CODES),
-            threshold_panels=threshold_panels(results.curves, findings),
+            errata=make_errata(findings, CODES),
+            threshold_panels=threshold_panels(findings.curves, findings.claims),
         )
 
     def with_words(self, change: Callable[[str], str]) -> Contents:
         """Return the contents of own claims, had the user written each text so."""
         data = tomllib.loads(OWN_CLAIMS.read_text(encoding="utf-8"))
         catalogue = parse_catalogue(_rewritten(data, change), "own.toml", own=True)
-        findings = gather(self.results, catalogue)
-        panels = threshold_panels(self.results.curves, findings)
-        return replace(self.contents, findings=findings, threshold_panels=panels)
+        findings = replace(self.results, catalogue=catalogue)
+        return replace(self.contents, findings=findings)
 
     @staticmethod
     def key_of(check: Mapping[str, Any]) -> str:
@@ -310,8 +277,8 @@ class Report:
         """Render contents of a test's own."""
         if isinstance(language, str):
             language = read_language(language)
-        render = render_evidence if evidence else render_page
-        return Page(render(contents, language), language.code)
+        template = "evidence" if evidence else "report"
+        return Page(render(template, contents, language), language.code)
 
 
 #: Fields that hold texts; below one of them may stand a table of languages.

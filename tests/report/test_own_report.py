@@ -13,7 +13,7 @@ from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.symbols import decimal, level_formula
-from montecarlo.report.render.reproduce import canonical_command
+from montecarlo.report.render.contents import canonical_command
 from tests.report.conftest import CODES
 
 
@@ -100,11 +100,11 @@ def test_sources_are_left_out_where_there_are_none(own_report):
     """With texts the list names them below each claim; without any, it does not."""
     findings = own_report.contents.findings
     bare = tuple(
-        replace(claim, outcome=msgspec.structs.replace(claim.outcome, sources=()))
-        for claim in findings.claims
+        msgspec.structs.replace(claim, sources=()) for claim in findings.claims
     )
-    without = replace(own_report.contents, findings=replace(findings, claims=bare))
-    count = sum(bool(claim.outcome.sources) for claim in findings.claims)
+    record = msgspec.structs.replace(findings.record, claims=bare)
+    without = replace(own_report.contents, findings=replace(findings, record=record))
+    count = sum(bool(claim.sources) for claim in findings.claims)
     assert count
     for page, lines in (
         (own_report.page("de"), count),
@@ -194,7 +194,7 @@ def test_own_claims_have_a_picture(own_report):
     """Each case of a single size is drawn once, with its interval and what is claimed;
     the caption says which panel is which check.
     """
-    claims = own_report.results.claims.claims
+    claims = own_report.results.claims
     rows = case_rows(claims)
     cases = [
         case
@@ -234,7 +234,7 @@ def test_number_of_an_own_claim_is_in_sight(own_page):
 
 def test_slopes_have_no_panel(own_report):
     """What is along d_k has no single place, and eight panels are the most."""
-    (first, *_) = own_report.results.claims.claims
+    (first, *_) = own_report.results.claims
     change = msgspec.structs.replace
     (one, *_) = first.interpretations
     (check, *_) = one.checks

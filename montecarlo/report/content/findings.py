@@ -1,14 +1,17 @@
-"""From results on disk to what a page shows: typed records, no words, no HTML.
+"""A results folder as pages read it: what the judge wrote, and the catalogue's words.
 
-Words come from the catalogue of claims and the templates, in the page's language;
-verdicts, numbers and their rows come from the results and nowhere else.
+Outcomes are those of `montecarlo.claims.outcomes`, as claims.json holds them; what is
+chosen of them here is which sentence is said and which case is shown first.
 """
 
-from collections.abc import Callable, Mapping
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import pandas as pd
@@ -16,60 +19,215 @@ import pandas as pd
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Words
 from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
+    JointOutcome,
+    Located,
+    NumberOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
+    locate,
 )
 from montecarlo.claims.run_record import read_report_run
 from montecarlo.claims.schema import Catalogue, Claim
-from montecarlo.report.content.fitting import require_rows
-from montecarlo.report.content.record import ReportRecord, read_claims
-from montecarlo.report.content.telling import find_telling
-from montecarlo.report.content.views import (
-    FAILING,
-    CheckView,
-    ClaimView,
-    Findings,
-    InterpretationView,
-    RightView,
-    Said,
-    SelfCheckView,
-)
-from montecarlo.report.language.own_words import Shown, show_words
-from montecarlo.report.language.symbols import check_formula, check_symbol
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content.record import ReportRecord, read_claims, require_rows
+from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.columns import CURVES, MEASUREMENTS, validate_table
 
+#: Verdicts in the order in which a page counts them.
+VERDICTS = (
+    "supported",
+    "approximate",
+    "depends",
+    "refuted",
+    "tally",
+    "degree",
+    "undecided",
+    "documented",
+    "contradicted_by_record",
+    "premise",
+    "not_applicable",
+    "not_measured",
+)
+#: Verdicts of claims that a right sentence is set beside.
+FAILING = ("refuted", "contradicted_by_record")
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """A results folder, read back and verified."""
+
+class Said(NamedTuple):
+    """A sentence that holds, its numbers by name, and the checks that it rests on."""
+
+    text: Words
+    numbers: Mapping[str, NumberOutcome]
+    checks: tuple[CheckOutcome, ...] = ()
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A results folder, read back and verified, and what it was judged by.
+
+    Attributes
+    ----------
+    measurements, curves : DataFrame
+        The tables.
+    record : ReportRecord
+        What claims.json holds.
+    run : dict
+        What run.json holds, or will.
+    catalogue : Catalogue
+        Of the claims in the record: their words.
+    selected : bool
+        Whether claims that were judged are left out.
+    """
 
     measurements: pd.DataFrame
     curves: pd.DataFrame
-    claims: ReportRecord  # what claims.json holds
-    run: dict[str, Any]  # what run.json holds
-    selected: bool = False  # whether claims that were judged are left out
+    record: ReportRecord
+    run: dict[str, Any]
+    catalogue: Catalogue
+    selected: bool = False
+
+    def only(self, catalogue: Catalogue) -> "Findings":
+        """Return them with the claims of a part of the catalogue alone."""
+        chosen = {claim.id for claim in catalogue.claim}
+        kept = tuple(one for one in self.claims if one.id in chosen)
+        record = msgspec.structs.replace(self.record, claims=kept)
+        return replace(self, record=record, catalogue=catalogue, selected=True)
+
+    @property
+    def own(self) -> bool:
+        """Whether the claims are a user's, not those of the five texts."""
+        return self.catalogue.language is not None
 
     @property
     def of_some(self) -> bool:
         """Whether they are of some claims of a catalogue, as was asked for."""
         return self.selected or bool(self.run.get("only"))
 
-    def only(self, catalogue: Catalogue) -> "Results":
-        """Return them with the claims of a catalogue alone."""
-        chosen = {claim.id for claim in catalogue.claim}
-        claims = tuple(one for one in self.claims.claims if one.id in chosen)
-        kept = msgspec.structs.replace(self.claims, claims=claims)
-        return replace(self, claims=kept, selected=True)
+    @property
+    def claims(self) -> tuple[ClaimOutcome, ...]:
+        """All claims, in the order of the catalogue."""
+        return self.record.claims
+
+    @property
+    def of_texts(self) -> list[ClaimOutcome]:
+        """The claims that texts make; of a user's own all, as these name no texts."""
+        return [one for one in self.claims if self.own or one.sources]
+
+    @property
+    def counts(self) -> list[tuple[str, int]]:
+        """How many claims of texts have each verdict that any has."""
+        found = Counter(claim.verdict for claim in self.of_texts)
+        return [(v, found[Verdict(v)]) for v in VERDICTS if found[Verdict(v)]]
+
+    def by_topic(self, topic: str) -> list[ClaimOutcome]:
+        """Return the claims of a topic, in the order of the catalogue."""
+        return [claim for claim in self.claims if claim.topic == topic]
+
+    def claim(self, name: str) -> ClaimOutcome | None:
+        """Return a claim of the five texts by id, None where it was left out.
+
+        A user's claim is none of them, whatever its id.
+        """
+        found = (claim for claim in self.claims if claim.id == name and not self.own)
+        return next(found, None)
+
+    def number(self, claim: ClaimOutcome) -> int:
+        """Return its place in the catalogue, from 1.
+
+        Questions of readers, which no text says, are counted apart.
+        """
+        return self._numbers[claim.id]
+
+    def words_of(self, claim: ClaimOutcome) -> Claim:
+        """Return what the catalogue says of a claim."""
+        return self._entries[claim.id]
+
+    def label(
+        self, claim: ClaimOutcome, interpretation: InterpretationOutcome
+    ) -> Words | None:
+        """Return what an interpretation is called; None where a symbol names it."""
+        entries = self.words_of(claim).interpretation
+        found = (one.label for one in entries if one.id == interpretation.id)
+        return next(found, None)
+
+    def finding(self, claim: ClaimOutcome) -> Said | None:
+        """Return the first sentence of the catalogue that holds of a claim."""
+        pairs = zip(claim.findings, self.words_of(claim).finding, strict=True)
+        said = (_say(outcome, sentence.text) for outcome, sentence in pairs)
+        return next((one for one in said if one is not None), None)
+
+    def right(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
+        """Return what would be right, and a line to redo by hand, if a claim fails."""
+        words = self.words_of(claim).right
+        if words is None or not claim.verdicts & {*FAILING}:
+            return None
+        sentence = _say(claim.right, words.sentence)
+        line = _say(claim.right, words.arithmetic)
+        return None if sentence is None or line is None else (sentence, line)
+
+    def concedes(self, claim: ClaimOutcome) -> Said | None:
+        """Return what is right in a claim that fails."""
+        words = self.words_of(claim).concedes
+        if words is None or not claim.verdicts & {*FAILING}:
+            return None
+        return _say(claim.concedes, words.text)
+
+    def passages(self, place: str) -> list[Said]:
+        """Return the sentences of a place of the page that hold."""
+        return self.placed_passages.get(place, [])
+
+    @cached_property
+    def placed_passages(self) -> dict[str, list[Said]]:
+        """The sentences that belong to no claim and hold, by place."""
+        entries = {passage.id: passage for passage in self.catalogue.passage}
+        found: dict[str, list[Said]] = {}
+        for outcome in self.record.passages:
+            entry = entries[outcome.id]
+            said = _say(outcome, entry.sentence.text)
+            if said is not None:
+                found.setdefault(entry.place, []).append(said)
+        return found
+
+    def statement_of(self, check: SelfCheckOutcome) -> Words:
+        """Return what a self-check says."""
+        entries = self.catalogue.self_check
+        return next(one.statement for one in entries if one.id == check.id)
+
+    @cached_property
+    def names(self) -> dict[str, Words]:
+        """The name of each text by its key."""
+        return {text.key: text.name for text in self.catalogue.text}
+
+    def texts(self) -> list[tuple[Words, str]]:
+        """Return names and keys of the texts that claims are from."""
+        keys = (source.text for claim in self.claims for source in claim.sources)
+        return [(self.names[key], key) for key in dict.fromkeys(keys)]
+
+    @cached_property
+    def _entries(self) -> dict[str, Claim]:
+        return {claim.id: claim for claim in self.catalogue.claim}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        entries = self.catalogue.claim
+        said = [one.id for one in entries if self.own or one.source]
+        asked = [one.id for one in entries if not (self.own or one.source)]
+        return {name: n for names in (said, asked) for n, name in enumerate(names, 1)}
 
 
-def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
+def read_results(
+    folder: Path, catalogue: Catalogue | None = None, run: dict[str, Any] | None = None
+) -> Findings:
     """Read a results folder.
 
     Parameters
     ----------
     folder : Path
+    catalogue : Catalogue, optional
+        What it was judged by; by default that of the five texts.
     run : dict, optional
         The record that run.json will hold, for a folder that is being made; by
         default run.json is read and the files are checked against it.
@@ -80,13 +238,12 @@ def read_results(folder: Path, run: dict[str, Any] | None = None) -> Results:
         If run.json is missing, a file does not agree with it, or is not as
         docs/results-folder.md says.
     """
-    record = read_report_run(folder) if run is None else run
-    claims = read_claims(folder)
+    run = read_report_run(folder) if run is None else run
+    record = read_claims(folder)
     validate_table(folder / CURVES)
-    require_rows(validate_table(folder / MEASUREMENTS), claims)
-    return Results(
-        _read_table(folder / MEASUREMENTS), _read_table(folder / CURVES), claims, record
-    )
+    require_rows(validate_table(folder / MEASUREMENTS), record)
+    measurements, curves = (_read_table(folder / n) for n in (MEASUREMENTS, CURVES))
+    return Findings(measurements, curves, record, run, catalogue or read_catalogue())
 
 
 def _read_table(path: Path) -> pd.DataFrame:
@@ -97,90 +254,136 @@ def _read_table(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
 
 
-def gather(results: Results, catalogue: Catalogue | None = None) -> Findings:
-    """Turn results into what pages show; by default, of claims of the five texts."""
-    catalogue = catalogue or read_catalogue()
-    record = results.claims
-    by_id = {claim.id: claim for claim in catalogue.claim}
-    words = partial(show_words, language=catalogue.language)
-    names = {text.key: words(text.name) for text in catalogue.text}
-    own = catalogue.language is not None
-    asked = [one.id for one in catalogue.claim if not own and not one.source]
-    said = [one.id for one in catalogue.claim if one.id not in asked]
-    numbers = {name: n for names in (said, asked) for n, name in enumerate(names, 1)}
-    passages: dict[str, tuple[Said, ...]] = {}
-    entries = {passage.id: passage for passage in catalogue.passage}
-    for passage in record.passages:
-        entry = entries[passage.id]
-        one = _say(passage, words(entry.sentence.text))
-        if one is not None:
-            passages[entry.place] = (*passages.get(entry.place, ()), one)
-    statements = {check.id: words(check.statement) for check in catalogue.self_check}
-    return Findings(
-        record,
-        results.run,
-        tuple(
-            _claim(numbers[one.id], one, by_id[one.id], names, words)
-            for one in record.claims
-        ),
-        passages,
-        tuple(
-            SelfCheckView(one.id, statements[one.id], one.verdict, _checks(one))
-            for one in record.self_checks
-        ),
-        own,
-    )
-
-
-def _claim(
-    number: int,
-    outcome: ClaimOutcome,
-    claim: Claim,
-    names: Mapping[str, Shown],
-    words: Callable[[Words], Shown],
-) -> ClaimView:
-    labels = {
-        one.id: None if one.label is None else words(one.label)
-        for one in claim.interpretation
-    }
-    interpretations = tuple(
-        InterpretationView(
-            labels.get(one.id), check_symbol(one.checks[0]), one, _checks(one)
-        )
-        for one in outcome.interpretations
-    )
-    pairs = zip(outcome.findings, claim.finding, strict=True)
-    said = (_say(one, words(finding.text)) for one, finding in pairs)
-    right = concedes = None
-    if outcome.verdicts & {*FAILING}:
-        if claim.right is not None:
-            sentence = _say(outcome.right, words(claim.right.sentence))
-            line = _say(outcome.right, words(claim.right.arithmetic))
-            if sentence is not None and line is not None:
-                right = RightView(sentence, line)
-        if claim.concedes is not None:
-            concedes = _say(outcome.concedes, words(claim.concedes.text))
-    return ClaimView(
-        number,
-        words(claim.statement),
-        names,
-        outcome,
-        next((one for one in said if one is not None), None),
-        interpretations,
-        right,
-        concedes,
-        find_telling(outcome.verdict, [one for one in interpretations if one.votes]),
-    )
-
-
-def _say(outcome: SentenceOutcome | None, text: Shown) -> Said | None:
+def _say(outcome: SentenceOutcome | None, text: Words) -> Said | None:
     """Return a sentence with its numbers; None where it does not hold."""
     if outcome is None or not outcome.holds:
         return None
-    return Said(text, outcome.numbers, _checks(outcome))
+    return Said(text, outcome.numbers, outcome.checks)
 
 
-def _checks(
-    outcome: InterpretationOutcome | SelfCheckOutcome | SentenceOutcome,
-) -> tuple[CheckView, ...]:
-    return tuple(CheckView(check_formula(one), one.cases) for one in outcome.checks)
+def count_outcomes(cases: Iterable[CaseOutcome | JointOutcome]) -> Counter[str]:
+    """Count how many cases came out how."""
+    return Counter(str(case.outcome) for case in cases)
+
+
+def cases_of(checks: Iterable[CheckOutcome]) -> Iterator[CaseOutcome]:
+    """Yield the cases of several checks."""
+    return (case for check in checks for case in check.cases)
+
+
+def exceptions(interpretation: InterpretationOutcome) -> list[JointOutcome]:
+    """Return the series over d_k that are against it, where other cases are for it."""
+    cases = interpretation.cases
+    if not any(case.outcome == Verdict.SUPPORTED for case in cases):
+        return []
+    refuted = (case for case in cases if case.outcome == Verdict.REFUTED)
+    return [case for case in refuted if case.d_k is None]
+
+
+Ends = tuple[int, int] | None
+
+
+def columns(check: CheckOutcome) -> list[Ends]:
+    """Return the d_k, or ranges of d_k, that the table of a check has columns for.
+
+    None alone: its cases have none.
+    """
+    return [*sorted({c.d_k_range for c in check.cases if c.d_k_range})] or [None]
+
+
+def lines(check: CheckOutcome) -> list[tuple[CaseOutcome, list[CaseOutcome | None]]]:
+    """Return the lines of the table of a check; the first case of each names it."""
+    found: dict[Located, dict[Ends, CaseOutcome]] = {}
+    for case in check.cases:
+        found.setdefault(locate(case, d_k=None), {})[case.d_k_range] = case
+    heads = columns(check)
+    return [
+        (next(iter(line.values())), [line.get(ends) for ends in heads])
+        for line in found.values()
+    ]
+
+
+def table_name(check: CheckOutcome) -> str:
+    """Name the table of a check: the same check of the same cases has the same name."""
+    places = [
+        f"{c.distribution} {c.context} {c.n_keys} {c.d_k_range} {c.row}"
+        for c in check.cases
+    ]
+    text = ";".join([check_formula(check), *places])
+    return f"check-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+
+
+#: A case that is shown for a verdict, and its check.
+Telling = tuple[CheckOutcome, CaseOutcome]
+
+
+def find_counterexample(
+    interpretations: Sequence[InterpretationOutcome],
+) -> Telling | None:
+    """Return the smallest place that was measured to be otherwise than claimed.
+
+    None where there is none; what theory says of a limit is not measured at a place.
+    """
+    found = _smallest(interpretations, "refuted")
+    return None if found is None or found[1].limit is not None else found
+
+
+def find_telling(claim: ClaimOutcome) -> Telling | None:
+    """Return the case that stands for the verdict on a claim.
+
+    Of a claim that fails somewhere, the smallest counterexample; of one that is open,
+    the smallest place that is; of one that holds, the place that it holds by the least
+    among those that are known well; of a word of degree none.
+    """
+    voting = [one for one in claim.interpretations if one.votes]
+    if claim.verdict == "degree":
+        return None
+    for outcome, verdicts in (
+        ("refuted", ("refuted", "tally", "depends")),
+        ("undecided", ("tally", "undecided")),
+    ):
+        found = _smallest(voting, outcome) if claim.verdict in verdicts else None
+        if found is not None:
+            return found
+    held = [pair for pair in _placed(voting) if pair[1].outcome == "supported"]
+    return min(held, key=lambda p: (_is_vague(p[1]), _margin(p[1])), default=None)
+
+
+def _smallest(
+    interpretations: Sequence[InterpretationOutcome], outcome: str
+) -> Telling | None:
+    """Return the case of an outcome with the smallest d_k and n, and its check."""
+    return min(
+        (pair for pair in _placed(interpretations) if pair[1].outcome == outcome),
+        key=lambda pair: ((pair[1].d_k_range or (0, 0))[1], pair[1].n_keys or 0),
+        default=None,
+    )
+
+
+def _placed(interpretations: Sequence[InterpretationOutcome]) -> Iterator[Telling]:
+    """Yield the cases that are of a size or of a distribution, with their checks."""
+    for one in interpretations:
+        for check in one.checks:
+            for case in check.cases:
+                if case.d_k_range is not None or case.distribution:
+                    yield check, case
+
+
+def _is_vague(case: CaseOutcome) -> bool:
+    """Tell whether the error of a positive quantity is over a third of its value."""
+    low = case.region[0]
+    if low <= 0.0 or not case.estimate or not case.std_error:
+        return False
+    return case.std_error > abs(case.estimate) / 3.0
+
+
+def _margin(case: CaseOutcome) -> float:
+    """Return how many standard errors an interval stays away from its region's ends."""
+    gaps = [
+        abs(end - limit)
+        for end, limit in zip(case.interval, case.region, strict=True)
+        if math.isfinite(end) and math.isfinite(limit)
+    ]
+    if not gaps or not case.std_error:
+        return math.inf
+    return min(gaps) / case.std_error

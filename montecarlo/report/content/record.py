@@ -1,5 +1,6 @@
 """claims.json of a report: how everything came out, and what pages show beside it."""
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,25 +8,39 @@ from typing import Annotated, Any
 import msgspec
 import pandas as pd
 
+from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims.checks import Check
+from montecarlo.claims.outcomes import (
+    InterpretationOutcome,
+    Judgement,
+    SelfCheckOutcome,
+    SentenceOutcome,
+)
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
 from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.sentences import Sentence
+from montecarlo.estimation.engine import OVERFLOW
+from montecarlo.estimation.summaries import RowKey
 from montecarlo.literature.outcomes import LiteratureOutcome
 from montecarlo.literature.record import read_literature_record
+from montecarlo.names import look_up
 from montecarlo.records.calibration import Card, Counted, count_rate
 from montecarlo.records.sensitivity import Sensitivity, read_sensitivity
 from montecarlo.records.training import Record, read_language, read_record
 from montecarlo.report.content.report_card import CardView, card_curves, view_card
-from montecarlo.report.content.tables.language import view_language
-from montecarlo.report.content.training import TrainingView, view_training
-from montecarlo.report.content.training_curves import training_curves
+from montecarlo.report.content.training import (
+    TrainingView,
+    training_curves,
+    view_training,
+)
+from montecarlo.sampling.design_points import parse_point
 from montecarlo.small_files import read_small
+from montecarlo.study.columns import MEASUREMENTS
 from montecarlo.study.folder import ResultsError
-from montecarlo.study.table import tabulate_curves
+from montecarlo.study.table import row_id, tabulate_curves
 from montecarlo.study.validating import about, require_whole, validate
 
-#: What a study found, beside its numbers.
-_JUDGED = ("verdict", "outcome")
 #: Bytes of a claims.json at most; that of the full preset has two million.
 MOST_CLAIMS = 2**25
 
@@ -77,25 +92,29 @@ def with_studies(results: StudyResults) -> StudyResults:
 
 def _studies(record: Record) -> dict[str, Any]:
     """Return what claims.json says of studies that ship with the package."""
-    language = view_language(read_language())
     return {
         "sensitivity": read_sensitivity(),
-        "training": replace(view_training(record), language=language),
+        "training": view_training(record, read_language()),
         "literature": read_literature_record().outcome,
     }
 
 
-def require_records(claims: ReportRecord, catalogue: Catalogue) -> None:
-    """Make sure that pages can show what stands beside the claims of a folder.
+def require_fits(claims: ReportRecord, catalogue: Catalogue) -> None:
+    """Make sure that pages can show a record: it has the parts that they look up.
 
-    Each study has the parts, names and sizes of the one that ships; its numbers and
-    verdicts are the folder's own.  One that was left out is not shown.
+    Its claims are those of the catalogue, with the same checks and numbers; each study
+    beside them has the parts, names and sizes of the one that ships, or was left out.
+    How all came out is the record's own.
 
     Raises
     ------
     ResultsError
-        One line: the file, the place, what there must be.
+        One line: the file, and the first place that is another.
     """
+    of_version = f"{CLAIMS_FILE} must be of the %s of this version, got another %s"
+    for place, wanted, came in _parts(catalogue, claims):
+        if wanted != came:
+            raise ResultsError(of_version % ("claims", place))
     card = claims.report_card
     if card and not all(len(one.worst) == len(card.rates) for one in card.grades):
         raise ResultsError(
@@ -105,17 +124,74 @@ def require_records(claims: ReportRecord, catalogue: Catalogue) -> None:
         return
     for name, ships in _studies(read_record()).items():
         came = msgspec.to_builtins(getattr(claims, name))
-        if came is None:
-            continue
-        if place := _unlike(msgspec.to_builtins(ships), came, name):
-            raise ResultsError(
-                f"{CLAIMS_FILE} must be of the records of this version, got another "
-                f"{place}"
-            )
+        shipped = msgspec.to_builtins(ships)
+        if came is not None and (place := _first_unlike(shipped, came, name)):
+            raise ResultsError(of_version % ("records", place))
 
 
-def _unlike(ships: object, came: object, place: str) -> str:
-    """Return the first place where data have other parts; empty where none."""
+def _parts(
+    catalogue: Catalogue, claims: ClaimsRecord
+) -> Iterator[tuple[str, object, object]]:
+    """Yield each part that must be the catalogue's: its place, it, and what came.
+
+    Later parts have places only where earlier ones agree.
+    """
+    for name, entries, outcomes in (
+        ("claims", catalogue.claim, claims.claims),
+        ("passages", catalogue.passage, claims.passages),
+        ("self-checks", catalogue.self_check, claims.self_checks),
+    ):
+        yield f"ids of {name}", [one.id for one in entries], [o.id for o in outcomes]
+    for claim, outcome in zip(catalogue.claim, claims.claims, strict=True):
+        at = f"claim {claim.id!r}"
+        yield f"kind of {at}", claim.kind, outcome.kind
+        yield f"topic of {at}", claim.topic, outcome.topic
+        yield f"sources of {at}", claim.source, outcome.sources
+        texts = {source.text for source in claim.source}
+        yield f"texts of {at}", texts, set(outcome.texts)
+        voting = claim.admitted()
+        wanted = [
+            (one.id, one.id in voting, one.quantifier, one.form, one.share, one.check)
+            for one in claim.interpretation
+        ]
+        came = [
+            (one.id, one.votes, one.quantifier, one.form, one.share, _asked(one))
+            for one in outcome.interpretations
+        ]
+        yield f"interpretations of {at}", wanted, came
+        number = len(claim.finding), claim.right is None, claim.concedes is None
+        there = len(outcome.findings), outcome.right is None, outcome.concedes is None
+        yield f"sentences of {at}", number, there
+        sentences = (one for one, place in claim.sentences() if place != "line")
+        for sentence, said in zip(sentences, outcome.sentences(), strict=True):
+            yield from _sentence_parts(at, sentence, said)
+    for passage, said in zip(catalogue.passage, claims.passages, strict=True):
+        yield from _sentence_parts(f"passage {passage.id!r}", passage.sentence, said)
+    for check, found in zip(catalogue.self_check, claims.self_checks, strict=True):
+        yield f"self-check {check.id!r}", check.check, _asked(found)
+    yield "models", catalogue.model, claims.models
+    yield "records", catalogue.record, claims.records
+
+
+def _sentence_parts(
+    place: str, sentence: Sentence, said: SentenceOutcome
+) -> Iterator[tuple[str, object, object]]:
+    yield f"checks of {place}", sentence.check, _asked(said)
+    if said.holds:  # otherwise nobody looks for its numbers
+        yield f"numbers of {place}", set(sentence.value), set(said.numbers)
+
+
+def _asked(
+    judged: InterpretationOutcome | SentenceOutcome | SelfCheckOutcome,
+) -> tuple[Check, ...]:
+    return tuple(check.asked for check in judged.checks)
+
+
+def _first_unlike(ships: object, came: object, place: str) -> str:
+    """Return the first place where a study has other parts; empty where none.
+
+    What it found may differ: verdicts, outcomes, and all numbers but d_k.
+    """
     if isinstance(ships, dict) and isinstance(came, dict):
         if ships.keys() != came.keys():
             return place
@@ -129,10 +205,57 @@ def _unlike(ships: object, came: object, place: str) -> str:
         name = place.rpartition(".")[2]
         both = (ships, came)
         numbers = all(one is None or isinstance(one, int | float) for one in both)
-        free = name in _JUDGED or (numbers and name != "d_k")
-        differs = not free and ships != came
-        return place if differs else ""
-    return next((found for one in parts if (found := _unlike(*one[1:], one[0]))), "")
+        free = name in {"verdict", "outcome"} or (numbers and name != "d_k")
+        return "" if free or ships == came else place
+    unlike = (_first_unlike(one, other, where) for where, one, other in parts)
+    return next(filter(None, unlike), "")
+
+
+def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -> None:
+    """Make sure that lines of measurements.csv have their names, and claims such names.
+
+    Raises
+    ------
+    ResultsError
+        One line: file, line, requirement, what came.
+    """
+    there: set[str] = set()
+    for number, line in enumerate(lines, start=2):
+        place, name = f"{MEASUREMENTS}, line {number},", str(line["row_id"])
+        try:
+            made = _name_of(line)
+        except ValueError as error:
+            raise ResultsError(f"{place} must say what was sampled: {error}") from None
+        if made != name:
+            raise ResultsError(f"{place} must have the row_id {made}, got {name}")
+        if name in there:
+            raise ResultsError(f"{place} must stand once, got {name} again")
+        there.add(name)
+    checks = (*claims.judged_checks(), *claims.said_checks())
+    named = {name for check in checks for case in check.cases for name in case.rows}
+    of_claims = (one for claim in claims.claims for one in claim.sentences())
+    for sentence in (*of_claims, *claims.passages):
+        named |= {number.row for number in sentence.numbers.values()}
+    if lacking := sorted(named - there - {""}):
+        raise ResultsError(
+            f"{CLAIMS_FILE} must name lines of {MEASUREMENTS}, got {lacking[0]!r:.40}"
+        )
+
+
+def _name_of(line: Mapping[str, str | None]) -> str:
+    """Return the name that a line has by what identifies it."""
+    text = {name: value or "" for name, value in line.items()}
+    look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
+    point = parse_point(
+        text["distribution_q"],
+        text["distribution_k"],
+        int(text["d_k"]),
+        int(text["n_keys"]) if text["n_keys"] else None,
+        text["dependence"],
+        text["initialisation"],
+    )
+    names = ("divisor", "quantity", "summary", "number_format", "softmax")
+    return row_id(point, RowKey(*(text[name] for name in names)))
 
 
 def _with(claims: ClaimsRecord, **beside: object) -> ReportRecord:

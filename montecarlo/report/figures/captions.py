@@ -1,10 +1,10 @@
 """What stands beside figures: numbers of alternative texts, names of legends."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from pandas import DataFrame
 
-from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
+from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import (
     ARM_LOOKS,
@@ -88,14 +88,14 @@ def read_legends(measurements: DataFrame, curves: DataFrame) -> dict[str, Legend
 
 
 def threshold_panels(
-    curves: DataFrame, findings: Findings
-) -> list[tuple[ClaimView, InterpretationView]]:
+    curves: DataFrame, claims: Sequence[ClaimOutcome]
+) -> list[tuple[ClaimOutcome, InterpretationOutcome]]:
     """Return the claim and interpretation of each panel of the figure of thresholds."""
-    claims = {claim.id: claim for claim in findings.claims}
+    by_id = {claim.id: claim for claim in claims}
     return [
-        (claims[claim_id], interpretation)
+        (by_id[claim_id], interpretation)
         for claim_id, interpretation_id in drawn_interpretations(curves)
-        if claim_id in claims
-        for interpretation in claims[claim_id].interpretations
+        if claim_id in by_id
+        for interpretation in by_id[claim_id].interpretations
         if interpretation.id == interpretation_id
     ]

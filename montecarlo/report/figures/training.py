@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.records.training import RATES
-from montecarlo.report.content.training_curves import (
+from montecarlo.report.content.training import (
     BUDGET_CURVE,
     LOSS_CURVE,
     SHARE_CURVE,

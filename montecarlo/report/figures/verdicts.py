@@ -4,7 +4,7 @@ Verdicts by text; of a few claims, what was measured beside what is claimed; out
 over thresholds; z-scores against theory; the judge's report card.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,14 +20,13 @@ from scipy.special import ndtri
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
 from montecarlo.claims.thresholds import SHARE, USED
 from montecarlo.records.calibration import ALLOWED
-from montecarlo.report.content.findings import Results
+from montecarlo.report.content.findings import FAILING
 from montecarlo.report.content.report_card import (
     EXTRAPOLATED_CURVE,
     POWER_CURVE,
     RATE_CURVE,
 )
 from montecarlo.report.content.tables.rows import with_interval
-from montecarlo.report.content.views import FAILING
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.palette import (
     BLUE,
@@ -55,7 +54,7 @@ CURVE = "verdict"
 LINE = 0.36
 
 
-def with_verdicts(results: Results) -> Results:
+def with_verdicts(curves: DataFrame, claims: Sequence[ClaimOutcome]) -> DataFrame:
     """Put a row for each text and claim behind the curves, where there are texts.
 
     With the column ``text``; ``outcome`` is the verdict on what it says, ``x`` the
@@ -63,16 +62,14 @@ def with_verdicts(results: Results) -> Results:
     """
     rows = {
         (source.text, float(number), str(claim.texts[source.text]))
-        for number, claim in enumerate(results.claims.claims, start=1)
+        for number, claim in enumerate(claims, start=1)
         for source in claim.sources
     }
     if not rows:
-        return results
+        return curves
     added = DataFrame(sorted(rows), columns=["text", "x", "outcome"])
     added = added.assign(curve=CURVE)
-    return replace(
-        results, curves=pd.concat([results.curves, added], ignore_index=True)
-    )
+    return pd.concat([curves, added], ignore_index=True)
 
 
 def text_rows(_: DataFrame, curves: DataFrame) -> DataFrame:

@@ -1,51 +1,61 @@
-"""What pages show, of results: gathered once, for all languages and formats."""
+"""What pages show, of findings: gathered once, for all languages and formats."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
-from montecarlo.claims.schema import Catalogue
-from montecarlo.report.content.findings import Results, gather
-from montecarlo.report.content.tables.explorer import Explorer, read_explorer
-from montecarlo.report.content.tables.saturated_rows import SaturatedRow, saturated_rows
+import pandas as pd
+from markupsafe import Markup
+
+from montecarlo.claims.checks import Words
+from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
+from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.tables.topics import (
     AuditRow,
+    Explorer,
+    SaturatedRow,
     TopicTable,
     audit_rows,
+    read_explorer,
+    saturated_rows,
     topic_tables,
 )
-from montecarlo.report.content.texts.errata import Erratum, make_errata
-from montecarlo.report.content.views import ClaimView, Findings, InterpretationView
-from montecarlo.report.figures import EVERY_FIGURE, FIGURES
+from montecarlo.report.content.texts import Erratum, make_errata
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
 from montecarlo.report.figures.captions import (
     Legend,
     figure_facts,
     read_legends,
     threshold_panels,
 )
+from montecarlo.report.figures.files import on_light_ground, render_svgs
+from montecarlo.report.figures.specs import SECTIONS
 from montecarlo.report.figures.verdicts import (
     CASES,
     case_rows,
     drawn_checks,
     with_verdicts,
 )
-from montecarlo.report.language.catalogues import Language
+from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.numbers import decimal_mark
-from montecarlo.report.language.own_words import Shown
+from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.report.render.embedding import Drawing, Figure, Spread, draw_figures
-from montecarlo.report.render.numbering import Numbers, number_all
+from montecarlo.study.folder import RUN_FILE, write_text
+from montecarlo.study.presets import ERROR_RATE
 
 
-@dataclass(frozen=True, slots=True)
-class Post:
+class Post(NamedTuple):
     """How posts are written.
 
     Attributes
     ----------
     flavour : str
-        A name in `montecarlo.report.render.flavours.FLAVOURS`.
+        A name in `montecarlo.report.render.markdown.FLAVOURS`.
     front_matter : tuple of str or None
         Keys, as ``KEY`` or ``KEY=VALUE``; None: those of the flavour.
     """
@@ -55,6 +65,28 @@ class Post:
 
 
 KRAMDOWN = Post()
+#: What a figure is, and the tables that it is drawn from.
+Drawing = tuple[FigureSpec, tuple[pd.DataFrame, pd.DataFrame]]
+#: Calls a function for each of some arguments, as ``map`` does, on workers if there are
+#: any.
+Spread = Callable[..., Iterable[Any]]
+
+
+class Figure(NamedTuple):
+    """A figure as a page embeds it."""
+
+    id: str
+    source: Markup  # data URI, ready for an attribute in double quotes
+    width: int
+    height: int
+    with_comma: Markup  # the same with commas for decimal points
+
+
+class Numbers(NamedTuple):
+    """Numbers of figures and of tables, by id."""
+
+    figures: Mapping[str, int]
+    tables: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,64 +103,116 @@ class Contents:
     saturated: Sequence[SaturatedRow]  # the table of saturated rows and their gradients
     legends: Mapping[str, Legend]  # figure id to what it draws
     #: What the panels of the figure of thresholds show, in their order.
-    threshold_panels: Sequence[tuple[ClaimView, InterpretationView]]
+    threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
     explorer: Explorer | None  # values to try
     languages: Sequence[str]  # codes of the pages that are written together
     post: Post  # how Markdown is written
 
     @property
     def numbers(self) -> Numbers:
-        """Numbers of the figures and tables that there are."""
-        findings = self.findings
-        carded = findings.record.report_card and "report-card" in self.figures
+        """Numbers of the figures and tables that there are.
+
+        They are counted through, those of the report first, then those of its evidence:
+        a number names the same figure on both pages and in every language.
+        """
+        findings, record = self.findings, self.findings.record
+        carded = record.report_card and "report-card" in self.figures
         there = {
             "divisors": self.explorer,
             "audit": self.audit,
-            "models": findings.record.models,
-            "records": findings.record.records,
+            "models": record.models,
+            "records": record.records,
             "saturated": self.saturated,
-            "self-checks": findings.self_checks,
-            "sensitivity": findings.record.sensitivity,
-            "training": findings.record.training,
-            "language": findings.record.training and findings.record.training.language,
-            "published": findings.record.training,
+            "self-checks": record.self_checks,
+            "sensitivity": record.sensitivity,
+            "training": record.training,
+            "language": record.training and record.training.language,
+            "published": record.training,
             "report-card": carded,
             "power": carded,
         }
         tables = {*self.tables, *(name for name, found in there.items() if found)}
-        topics = {claim.outcome.topic for claim in findings.claims}
-        return number_all(set(self.figures), tables, topics, own=findings.own)
+        sections = {"answer", "method", *(claim.topic for claim in findings.claims)}
+        own = findings.own
+        pages = (True,) if own else (True, False)
+        of_figures = [place_figures(own=own, on_report=page) for page in pages]
+        of_tables = [EVIDENCE_TABLES] if own else [REPORT_TABLES, EVIDENCE_TABLES]
+        return Numbers(
+            _count(of_figures, self.figures, sections),
+            _count(of_tables, tables, sections),
+        )
 
     @property
-    def case_panels(self) -> list[tuple[Shown, str]]:
+    def case_panels(self) -> list[tuple[Words, str]]:
         """What the panels of the figure of checks show: sentence and formula.
 
         The sentence is the claim's, or its interpretation's where it has several.
         """
-        claims = {one.outcome.id: one for one in self.findings.claims}
-        return [
-            (_sentence(claims[claim], interpretation), check_formula(check))
-            for claim, interpretation, check in drawn_checks(
-                self.findings.record.claims
-            )
-        ]
+        if CASES.id not in self.figures:
+            return []
+        claims = {one.id: one for one in self.findings.claims}
+        panels = []
+        for name, part, check in drawn_checks(self.findings.claims):
+            claim, label = claims[name], None
+            if len(claim.interpretations) > 1:
+                meaning = next(i for i in claim.interpretations if i.id == part)
+                label = self.findings.label(claim, meaning)
+            statement = self.findings.words_of(claim).statement
+            panels.append((label or statement, check_formula(check)))
+        return panels
+
+    @property
+    def command(self) -> str:
+        """What to type to make the report again."""
+        return canonical_command(self.findings.run)
 
 
-def _sentence(claim: ClaimView, interpretation: str) -> Shown:
-    labels = {one.outcome.id: one.label for one in claim.interpretations}
-    label = labels[interpretation] if len(labels) > 1 else None
-    return claim.statement if label is None else label
+#: Sections in their order, each with what stands there.
+Order = Mapping[str, tuple[str, ...]]
+REPORT_TABLES: Order = {"weights": ("divisors",)}
+EVIDENCE_TABLES: Order = {
+    "premise": ("audit", "models"),
+    "variance": ("variance",),
+    "weights": ("saturation", "largest-score", "weights"),
+    "gradients": ("gradients", "saturated"),
+    "arithmetic": ("tails",),
+    "practice": ("training", "language", "published", "records"),
+    "method": ("self-checks", "sensitivity", "report-card", "power"),
+}
 
 
-#: Renders a file of contents in a language.
-Render = Callable[[Contents, Language], str]
-#: Name of a file, what renders it, and the code of its language.
-File = tuple[str, Render, str]
+def place_figures(*, own: bool, on_report: bool) -> Order:
+    """Return which figures stand where: on the report or, otherwise, its evidence.
+
+    A user's ``own`` claims have one page, which is both.
+    """
+    shown = [s for s in EVERY_FIGURE.values() if own or s.on_report == on_report]
+    return {
+        section: tuple(
+            spec.id
+            for spec in shown
+            if section == ((own and spec.own_section) or spec.section)
+        )
+        for section in SECTIONS
+    }
+
+
+def _count(
+    orders: Iterable[Order], ids: Collection[str], sections: Collection[str]
+) -> dict[str, int]:
+    """Return the number of each that is there, in an order."""
+    found = [
+        name
+        for order in orders
+        for section, names in order.items()
+        for name in names
+        if section in sections and name in ids
+    ]
+    return {name: number for number, name in enumerate(found, start=1)}
 
 
 def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
-    results: Results,
-    catalogue: Catalogue,
+    findings: Findings,
     languages: Sequence[str],
     names: Collection[str] = tuple(EVERY_FIGURE),
     folder: Path | None = None,
@@ -141,7 +225,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
 
     Parameters
     ----------
-    results, catalogue, languages, post
+    findings, languages, post
         As for `montecarlo.report.making.make_report`.
     names : collection of str
         Keys of `EVERY_FIGURE`: those to draw.
@@ -152,39 +236,132 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         Whether files suit themselves to light and dark pages; otherwise they are light,
         on a ground of their own.
     """
-    results = with_verdicts(results)
-    tables = (results.measurements, results.curves)
+    curves = with_verdicts(findings.curves, findings.claims)
+    tables = (findings.measurements, curves)
     facts = figure_facts(*tables)
-    findings = gather(results, catalogue)
     if findings.own:  # calibration is the report's to show: here a sentence tells it
         facts.pop("report-card", None)
     drawings: dict[str, Drawing] = {
         name: (FIGURES[name], tables) for name in names if name in facts
     }
-    if (findings.own or results.of_some) and CASES.id in names:
-        cases = (case_rows(findings.record.claims), tables[1])
-        drawings = {CASES.id: (CASES, cases), **drawings}
+    if (findings.own or findings.of_some) and CASES.id in names:
+        drawings = {CASES.id: (CASES, (case_rows(findings.claims), curves)), **drawings}
         facts = {CASES.id: {}, **facts}
     errata: Sequence[Erratum] = []
     # one of some claims would say that the others hold, and of a few sizes that what
     # holds at others fails
-    if not results.of_some and results.run["preset"] != "quick":
-        errata = make_errata(findings, catalogue, languages)
+    if not findings.of_some and findings.run["preset"] != "quick":
+        errata = make_errata(findings, languages)
     comma = any(decimal_mark(code) == "," for code in languages)
-    draw = partial(draw_figures, folder=folder, spread=spread, adaptive=adaptive)
-    figures = draw(drawings, comma=comma)
     return Contents(
         findings,
         errata,
-        figures,
+        draw_figures(drawings, folder, spread, adaptive=adaptive, comma=comma),
         drawings,
-        topic_tables(results.measurements),
+        topic_tables(findings.measurements),
         facts,
-        audit_rows(results.measurements),
-        saturated_rows(results.measurements),
+        audit_rows(findings.measurements),
+        saturated_rows(findings.measurements),
         read_legends(*tables),
-        threshold_panels(results.curves, findings),
+        threshold_panels(findings.curves, findings.claims),
         read_explorer(*tables),
         languages,
         post,
     )
+
+
+def draw_figures(
+    drawings: Mapping[str, Drawing],
+    folder: Path | None = None,
+    spread: Spread = map,
+    *,
+    adaptive: bool = True,
+    comma: bool = False,
+) -> dict[str, Figure]:
+    """Draw the figures whose tables have data for them, into a folder if there is one.
+
+    Files that are not ``adaptive`` are light, on a ground of their own.  A page whose
+    numbers have a ``comma`` needs figures with it.
+    """
+    figures = {}
+    specs = [spec for spec, _ in drawings.values()]
+    tables = zip(*(tables for _, tables in drawings.values()), strict=True)
+    drawn = spread(partial(render_svgs, comma=comma), specs, *tables) if specs else ()
+    for name, svgs in zip(drawings, drawn, strict=True):
+        if not svgs:
+            continue
+        svg = svgs[0]
+        if folder is not None:
+            file = svg if adaptive else on_light_ground(svg)
+            write_text(folder / "figures" / f"{name}.svg", file)
+        figures[name] = make_figure(name, svg, svgs[-1])
+    return figures
+
+
+_SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
+
+
+def make_figure(name: str, svg: str, with_comma: str | None = None) -> Figure:
+    """Wrap SVG text for a page, and the same with decimal commas if it differs.
+
+    The data URI has the text, a quarter smaller than in base 64; double quotes become
+    single ones, so that these, < and > need no escape.
+
+    Raises
+    ------
+    ValueError
+        If the SVG has no size.
+    """
+    match = _SIZE.search(svg)
+    if match is None:
+        raise ValueError(f"figure must have a viewBox, got {name!r} without one")
+    width, height = (round(float(size)) for size in match.groups())
+    source = _data_uri(svg)
+    comma = source if with_comma in {None, svg} else _data_uri(with_comma or svg)
+    return Figure(name, source, width, height, comma)
+
+
+def _data_uri(svg: str) -> Markup:
+    text = " ".join(svg.replace('"', "'").split())
+    uri = quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~").replace("&", "&amp;")
+    return Markup(f"data:image/svg+xml,{uri}")  # noqa: S704 - quoted above
+
+
+#: The configuration file of a run that flags alone cannot name.
+FILE_NAME = "report.toml"
+
+
+def canonical_command(run: Mapping[str, Any]) -> str:
+    """Return what to type to make a report again, from the record of its run.
+
+    Where flags cannot say it, that begins with a configuration file.
+    """
+    languages = []
+    if set(run["languages"]) != set(LANGUAGES):  # all of them need no option
+        languages = [f"--lang {','.join(run['languages'])}"]
+    if "own_claims" in run:
+        words = [f"python -m montecarlo judge {OWN_FILE} --preset {run['preset']}"]
+        words.append(f"--seed {run['seed']}")
+        if run["error_rate"] != ERROR_RATE:
+            words.append(f"--error-rate {run['error_rate']!r}")
+        return " ".join([*words, *languages, "--output output"])
+    words = ["python -m montecarlo report"]
+    if run.get("time_limit_reached"):
+        return f"{words[0]} --replicates-from {RUN_FILE}"
+    lines = []
+    if run["error_rate"] != ERROR_RATE:
+        lines.append(f"error_rate = {run['error_rate']!r}")
+    if not run["preset"]:
+        # a value of JSON is one of TOML as well: whole numbers, names, lists of them
+        grid = run["grid"].items()
+        lines += ["[grid]", *(f"{name} = {json.dumps(value)}" for name, value in grid)]
+    file = ""
+    if lines:
+        file = "\n".join([f"cat > {FILE_NAME} <<'END'", *lines, "END", ""])
+        words.append(f"--config {FILE_NAME}")
+    if run["preset"]:
+        words.append(f"--preset {run['preset']}")
+    words.append(f"--seed {run['seed']}")
+    if run["only"]:
+        words.append(f"--only {','.join(run['only'])}")
+    return file + " ".join([*words, *languages])

@@ -1,12 +1,16 @@
-"""Markdown from a page: the same words and numbers, for static sites.
+"""Markdown from pages: posts and errata with the same words and numbers.
 
 In: HTML of our own templates, with the LaTeX of each formula.  Out: Markdown as
-kramdown reads it, formulas between double dollars, which it hands to MathJax.
-Nothing in it can be taken for a tag of Liquid, which sites run over posts first.
+kramdown reads it, formulas between double dollars, which it hands to MathJax; or
+CommonMark.  Nothing in it can be taken for a tag of Liquid, which sites run over posts
+first.
 """
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from html import escape
 from itertools import groupby
 from typing import ClassVar
 
@@ -14,6 +18,13 @@ from bs4 import BeautifulSoup
 from bs4.builder import HTMLTreeBuilder
 from bs4.element import PageElement, Tag
 from markdownify import MarkdownConverter
+
+from montecarlo.errors import InputError
+from montecarlo.names import look_up
+from montecarlo.report.content.texts import Erratum
+from montecarlo.report.language.catalogues import SOURCE, Language
+from montecarlo.report.render.contents import KRAMDOWN, Contents
+from montecarlo.report.render.pages import render, render_erratum
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
 _SKIPPED = "form, head, .languages, .script-only, .skip, .unseen:not(caption)"
@@ -219,3 +230,244 @@ def _latex(formula: Tag) -> str:
 def _is_alone(formula: Tag, paragraph: Tag) -> bool:
     """Tell whether nothing stands beside a formula in its paragraph."""
     return paragraph.get_text().strip() == formula.get_text().strip()
+
+
+#: Signs that every reader of Markdown lets a backslash take the meaning from, and those
+#: that only some do, which are written by their numbers.
+_ESCAPED = re.compile(r"([\\`*_\[\]])")
+_NUMBERED = re.compile(r"[|<>#~${}]")
+#: What begins a list, a heading or a definition at the beginning of a line.
+_COMMON_START = re.compile(r"^(?:(\d+)(?=[.)])|([-+:=]))")
+#: Commands and signs of a formula that a reader of Markdown may take for its own.
+_COMMON_TAKEN = re.compile(r"\\(?:[A-Za-z]+|.)|[&*<>`~\[\]]|(?<![A-Za-z0-9])_")
+#: What means the same.  Between spaces ``_`` begins no emphasis, and GitHub refuses
+#: ``\operatorname``.
+_SAME = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt ", "_": " _ "}
+_SAME |= {r"\,": r"\thinspace ", r"\:": r"\ ", r"\;": r"\ ", r"\!": r"\negthinspace "}
+_SAME |= {r"\{": r"\lbrace ", r"\}": r"\rbrace ", r"\operatorname": r"\mathrm"}
+
+
+class CommonMark(Kramdown):
+    """CommonMark with tables and formulas between dollars.
+
+    So read it GitHub, and MkDocs with its extensions tables, md_in_html and
+    pymdownx.arithmatex.  Some readers take a formula as it is written, others what
+    CommonMark makes of it: both get the same.
+    """
+
+    titled: ClassVar[bool] = True
+    front_matter: ClassVar[tuple[str, ...]] = ()
+
+    def escape(self, text: str, _: object = None) -> str:
+        """Return text that no reader of Markdown takes for its own."""
+        text = _ESCAPED.sub(r"\\\1", text.replace("&", "&amp;"))
+        return _NUMBERED.sub(lambda sign: f"&#{ord(sign[0])};", text)
+
+    def begin(self, line: str) -> str:
+        """Return a paragraph that is no list, heading or definition."""
+        return _COMMON_START.sub(
+            lambda m: f"{m[1]}\\" if m[1] else f"&#{ord(m[2])};", line
+        )
+
+    def write_formula(self, latex: str) -> str:
+        return f"${_COMMON_TAKEN.sub(_keep_common, latex)}$"
+
+    def write_block_formula(self, latex: str) -> str:
+        return f"${self.write_formula(latex)}$"
+
+    def name_heading(self, heading: str, name: str) -> str:
+        return f'<a id="{name}"></a>\n\n{heading}'
+
+    def name_block(self, block: str, name: str) -> str:
+        return self.name_heading(block, name)
+
+    def convert_li(self, el: Tag, text: str, parent_tags: object) -> str:
+        """Indent by four columns, without which MkDocs nests nothing."""
+        made = str(super().convert_li(el, text, parent_tags))  # type: ignore[misc]
+        marker, _, rest = made.partition(" ")
+        lines = rest.strip("\n").split("\n")
+        width = len(marker) + 1
+        inner = [" " * 4 + line[width:] if line else line for line in lines[1:]]
+        return "\n".join([marker.ljust(4) + lines[0], *inner]) + "\n"
+
+    def convert_summary(self, el: Tag, text: str, **_: object) -> str:
+        """Keep it in its line, where nothing is converted, unless it has a formula."""
+        if el.find("math") is None:
+            return f"\n<summary>{escape(el.get_text().strip())}</summary>\n\n"
+        return f'\n<summary markdown="span">\n\n{text.strip()}\n\n</summary>\n\n'
+
+    def convert_dt(self, _el: Tag, text: str, **_: object) -> str:
+        return f"\n\n**{text.replace('**', '').strip()}**\n\n"
+
+    def convert_dd(self, _el: Tag, text: str, **_: object) -> str:
+        return f"\n\n{text.strip()}\n\n"
+
+
+def _keep_common(found: re.Match[str]) -> str:
+    """Return a command or sign of a formula so that every reader hands it on."""
+    taken = found[0]
+    if taken in _SAME:
+        return _SAME[taken]
+    if taken[1:].isalnum() or taken == r"\ ":
+        return taken
+    return "".join(f"&#{ord(sign)};" for sign in taken)
+
+
+#: By the name that asks for it.
+FLAVOURS: dict[str, type[Kramdown]] = {"kramdown": Kramdown, "commonmark": CommonMark}
+
+
+#: Keys of front matter, values that YAML takes as they stand (a number, a date or
+#: true is one then), and characters that it does not take.
+_KEY = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+_PLAIN = re.compile(r"\w[\w./+-]*(?: [\w./+-]+)*")
+_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+def front_matter(code: str, title: str, keys: Sequence[str]) -> str:
+    """Return what a static site wants to know of a post, in the order of its keys.
+
+    Parameters
+    ----------
+    code, title : str
+        Of the post.
+    keys : sequence of str
+        ``KEY=VALUE``, or one that is known: title, lang, generated and translated.
+
+    Raises
+    ------
+    InputError
+        If a key without a value is not known, one is no word, or stands twice.
+    """
+    known = {
+        "title": _quote(title.replace('"', "'")),
+        "lang": code,
+        "generated": "true",
+        "translated": "false" if code == SOURCE else "true",
+    }
+    lines = {}
+    for asked in keys:
+        key, sign, value = asked.partition("=")
+        if sign and not _KEY.fullmatch(key):
+            raise InputError(f"front-matter must have words as keys, got {asked!r}")
+        if key in lines:
+            raise InputError(f"front-matter must have each key once, got {key!r} again")
+        plain = value if _PLAIN.fullmatch(value) else _quote(value)
+        lines[key] = plain if sign else look_up("front-matter", key, known)
+    shown = [f"{key}: {value}" for key, value in lines.items()]
+    return "\n".join(["---", *shown, "---", "", ""]) if shown else ""
+
+
+def _quote(text: str) -> str:
+    """Return a text in double quotes as YAML has it: JSON without what is unseen."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
+
+
+def render_markdown_post(contents: Contents, language: Language) -> str:
+    """Return the report of a language as a post."""
+    tree = read_html(render("report", contents, language, quotable=True))
+    heading = tree.find("h1")
+    if heading is not None:
+        heading.extract()
+    flavour = FLAVOURS[contents.post.flavour]
+    convert = partial(to_markdown, link=link_beside, flavour=flavour)
+    text = convert(tree)
+    if flavour.titled and heading is not None:
+        text = f"{convert(heading)}\n{text}"
+    keys = contents.post.front_matter
+    front = flavour.front_matter if keys is None else keys
+    # the heading of the captions has no formula
+    title = _title(read_html(render("captions", contents, language, quotable=True)))
+    return front_matter(language.code, title, front) + text
+
+
+def link_beside(address: str) -> str:
+    """Return an address as it is beside a post: figures are files, errata Markdown."""
+    if address.startswith("#figure-"):
+        return f"figures/{address.removeprefix('#figure-')}.svg"
+    address = re.sub(r"^(erratum-[\w-]+)\.html", r"\1.md", address)
+    return re.sub(r"^(\w{2})\.html#", r"report-\1.md#", address)
+
+
+def render_markdown_erratum(
+    contents: Contents,
+    language: Language,
+    erratum: Erratum,
+    link: Callable[[str], str] = str,
+) -> str:
+    """Return the erratum of a text as Markdown that its author pastes.
+
+    Formulas stand between the signs of that text's own Markdown; in another flavour
+    than kramdown, as it writes them.  ``link`` says what becomes of addresses.
+    """
+    tree = read_html(render_erratum(contents, language, erratum, quotable=True))
+    front = ""
+    if contents.post.front_matter:  # what is pasted has none, if it is not asked for
+        front = front_matter(language.code, _title(tree), contents.post.front_matter)
+    if contents.post.flavour == KRAMDOWN.flavour:  # as the texts are written
+        return front + erratum_markdown(erratum.text.key, tree, link)
+    return front + to_markdown(tree, link, FLAVOURS[contents.post.flavour])
+
+
+def _title(tree: Tag) -> str:
+    heading = tree.find("h1")
+    return "" if heading is None else heading.get_text().strip()
+
+
+#: Before and behind a formula, by key of the text; the notes' signs for all others.
+_PASTED_SIGNS = {"zh-chat": ("$ ", " $"), "zh-post": ("$", "$")}
+_NOTES = (r"\\( ", r" \\)")
+#: What kramdown would take for its own in a formula that it does not know as one.
+_PASTED_TAKEN = re.compile(
+    r"\\(?P<command>.)|(?P<sign>[*`'\"<>\[\]|]|(?<![A-Za-z0-9])_|\.(?=\.)|-(?=-))"
+)
+#: Signs that lose a backslash before them, doubled or not.
+_ESCAPABLE = set("\\.*_+`<>()[]{}#!:|\"'$=-~")
+#: What means the same between dollars, where nothing can be escaped.
+_BETWEEN_DOLLARS = {"*": r"\ast ", "<": r"\lt ", ">": r"\gt "}
+
+
+def erratum_markdown(key: str, page: Tag, link: Callable[[str], str] = str) -> str:
+    """Return an erratum as Markdown.
+
+    Parameters
+    ----------
+    key : str
+        That of the text.
+    page : Tag
+        The erratum's page, with the LaTeX of each formula.
+    link : callable
+        What becomes of addresses.
+    """
+    text = to_markdown(page, link)
+    pieces = text.split("$$")  # any other dollar is written as a number
+    pieces[1::2] = [formula_in_text(key, latex) for latex in pieces[1::2]]
+    return "".join(pieces)
+
+
+def formula_in_text(key: str, latex: str) -> str:
+    r"""Return a formula as a text's own Markdown writes it.
+
+    Examples
+    --------
+    >>> formula_in_text("de", r"\{d_k\}")
+    '\\\\( \\\\{d_k\\\\} \\\\)'
+    """
+    before, behind = _PASTED_SIGNS.get(key, _NOTES)
+    if before == _NOTES[0]:
+        latex = _PASTED_TAKEN.sub(_keep_pasted, latex)
+    else:
+        for sign, command in _BETWEEN_DOLLARS.items():
+            latex = latex.replace(sign, command)
+    return f"{before}{latex}{behind}"
+
+
+def _keep_pasted(found: re.Match[str]) -> str:
+    """Return a command or sign so that kramdown hands it on as it is."""
+    command = found["command"]
+    if command is None:
+        return "\\" + found["sign"]
+    if command not in _ESCAPABLE:
+        return found.group()
+    return rf"\\\{command}" if command in "\\_*`'\"<>[]|" else rf"\\{command}"

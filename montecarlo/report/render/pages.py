@@ -1,25 +1,36 @@
-"""Pages: two self-contained HTML files per language and an index, from findings.
+"""Pages: self-contained HTML files in each language, from contents and templates.
 
 The report says what was claimed and what was measured; its evidence holds every check,
 table and figure behind that.  A report of a user's own claims is one page with both.
 """
 
+import base64
+import hashlib
 import re
-from collections.abc import Sequence
-from dataclasses import fields
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, partial
 
+from babel import Locale
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.claims.checks import Words
+from montecarlo.claims.outcomes import NumberOutcome
 from montecarlo.records.training import ARMS
-from montecarlo.report.content.places import parse_place
+from montecarlo.report.content.findings import (
+    Said,
+    cases_of,
+    columns,
+    count_outcomes,
+    exceptions,
+    find_telling,
+    lines,
+    table_name,
+)
 from montecarlo.report.content.tables.papers import view_literature
-from montecarlo.report.content.texts.errata import Erratum
-from montecarlo.report.content.texts.sources import sayers_of
+from montecarlo.report.content.texts import Erratum, part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.captions import numbers_in_words
 from montecarlo.report.figures.palette import (
@@ -28,133 +39,96 @@ from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
     FORMAT_LOOKS,
 )
-from montecarlo.report.figures.verdicts import CASES
-from montecarlo.report.language.catalogues import LANGUAGES, Language, read_template
-from montecarlo.report.render.contents import Contents
-from montecarlo.report.render.numbering import place_figures
-from montecarlo.report.render.reproduce import canonical_command
-from montecarlo.report.render.style import policy, stylesheet
-from montecarlo.report.render.wording import functions_for
-from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.report.language.catalogues import (
+    LANGUAGES,
+    Language,
+    localise,
+    read_template,
+    template_folder,
+)
+from montecarlo.report.language.formulas import math_ml, prose
+from montecarlo.report.language.own_words import OwnWords, set_own_words, show_words
+from montecarlo.report.language.symbols import check_formula, check_symbol
+from montecarlo.report.render.contents import Contents, Figure, place_figures
+from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
+#: Pages that have a script.
+_SCRIPTED = ("report", "evidence")
+#: End tags that HTML lets the next cell or row imply: tables have thousands of them.
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
+#: The one place where the policy of the pages is written: no request, and of styles
+#: and scripts the page's own, by their hashes.
+POLICY = (
+    "default-src 'none'; img-src data:; font-src data:; style-src '{style}'; "
+    "script-src {script}; base-uri 'none'; form-action 'none'"
+)
+#: As in all messages, a per cent sign is written twice.
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 
-def evidence_name(code: str) -> str:
-    """Return the name of the file with the evidence of a language's report."""
-    return f"evidence-{code}.html"
+def render(
+    template: str, contents: Contents, language: Language, *, quotable: bool = False
+) -> str:
+    """Render a page in a language, or what Markdown is made of.
 
-
-def render_page(contents: Contents, language: Language) -> str:
-    """Render the report in one language; of own claims with its evidence inside.
-
-    Its tables have thousands of cells, so they do without the end tags that HTML lets
-    the next cell or row imply.
+    Parameters
+    ----------
+    template : str
+        Its name, without what all their names end with.
+    contents : Contents
+    language : Language
+    quotable : bool
+        Whether each formula, also of tables, has its LaTeX with it, as `to_markdown`
+        needs; there is no script then, and no link to the evidence.
     """
-    evidence = "" if contents.findings.own else evidence_name(language.code)
-    page = render("report.html.j2", contents, language, evidence=evidence)
-    return _IMPLIED.sub("", page)
-
-
-def render_evidence(contents: Contents, language: Language) -> str:
-    """Render the evidence of the report in one language, as above."""
-    evidence = evidence_name(language.code)
-    page = render("evidence.html.j2", contents, language, evidence=evidence)
-    return _IMPLIED.sub("", page)
-
-
-def papers_name(code: str) -> str:
-    """Return the name of the file with what papers say, in a language."""
-    return f"papers-{code}.html"
-
-
-def render_papers(contents: Contents, language: Language) -> str:
-    """Render what papers say, in one language."""
-    return _IMPLIED.sub("", render("papers.html.j2", contents, language))
-
-
-def render_index(contents: Contents, language: Language) -> str:
-    """Render the index, which offers the languages in their own names."""
-    return render("index.html.j2", contents, language)
+    return _render(template, contents, language, quotable=quotable)
 
 
 def render_erratum(
     contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
     """Render the erratum of one text; ``quotable`` as for `render`."""
-    return render(
-        "erratum.html.j2", contents, language, erratum=erratum, quotable=quotable
-    )
+    return _render("erratum", contents, language, quotable=quotable, erratum=erratum)
 
 
-def render_captions(contents: Contents, language: Language) -> str:
-    """Render the figures with their captions alone, as HTML for `to_markdown`."""
-    return render("captions.html.j2", contents, language, quotable=True, numbers=None)
-
-
-def render_post(contents: Contents, language: Language) -> str:
-    """Render the report without links to its other pages, as HTML for `to_markdown`."""
-    return render("report.html.j2", contents, language, quotable=True, script="")
-
-
-#: Templates whose pages have a script.
-_SCRIPTED = ("report.html.j2", "evidence.html.j2")
-
-
-def render(
-    template: str, contents: Contents, language: Language, **values: object
-) -> str:
-    """Render a template with contents, and with what stands beside them.
-
-    Each formula, also of tables, has its LaTeX with it where ``quotable`` is true;
-    figures have no numbers where ``numbers`` is None.
-    """
-    record = contents.findings.record
-    known: dict[str, Any] = {
-        **{field.name: getattr(contents, field.name) for field in fields(contents)},
-        "script": read_template("report.js") if template in _SCRIPTED else "",
-        "evidence": "",
-        "numbers": contents.numbers,
-        "case_panels": contents.case_panels if CASES.id in contents.figures else (),
-        "shown": set(),
-        "card": record.report_card,
-        "sensitivity": record.sensitivity,
-        "training": record.training,
-        "command": canonical_command(contents.findings.run),
-    }
-    return render_template(template, language, **(known | values))
-
-
-def render_template(
+def _render(
     template: str,
+    contents: Contents,
     language: Language,
     *,
-    languages: Sequence[str] = (),
-    quotable: bool = False,
-    script: str = "",
+    quotable: bool,
     **values: object,
 ) -> str:
-    """Render a template in a language, with the style and policy of every page.
-
-    ``languages`` are those of the pages that are written together.
-    """
-    style, found = stylesheet(), _environment().get_template(template)
-    page = found.render(
-        **functions_for(language, quotable=quotable),
-        **{"numbers": None, **values},
-        language=language,
-        languages=[(code, *LANGUAGES[code]) for code in languages],
-        policy=policy(style, script),
-        script=Markup(script),  # noqa: S704 - our own file, no message in it
-        style=Markup(style),  # noqa: S704 - our own file, no message in it
+    scripted = template in _SCRIPTED and not quotable
+    style, script = stylesheet(), read_template("report.js") if scripted else ""
+    own = contents.findings.catalogue.language
+    page = (
+        environment()
+        .get_template(f"{template}.html.j2")
+        .render(
+            **functions_for(language, own, quotable=quotable),
+            contents=contents,
+            findings=contents.findings,
+            numbers=contents.numbers,
+            quotable=quotable,
+            shown=set(),  # names of tables of checks that stand on the page so far
+            language=language,
+            languages=[(code, *LANGUAGES[code]) for code in contents.languages],
+            policy=policy(style, script),
+            script=Markup(script),  # noqa: S704 - our own file, no message in it
+            style=Markup(style),  # noqa: S704 - our own file, no message in it
+            **values,
+        )
     )
-    return page.rstrip("\n") + "\n"
+    page = page.rstrip("\n") + "\n"
+    return page if quotable else _IMPLIED.sub("", page)
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def environment() -> Environment:
     """Build the environment once: escaping on, undefined names an error."""
-    environment = Environment(
+    made = Environment(
         loader=FunctionLoader(read_template),
         autoescape=True,
         undefined=StrictUndefined,
@@ -162,10 +136,19 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters["zip"] = zip
-    environment.globals |= {"parse_place": parse_place, "sayers_of": sayers_of}
-    environment.globals |= {"view_literature": view_literature}
-    environment.globals |= {
+    made.filters |= {
+        "cases": cases_of,
+        "columns": columns,
+        "counted": count_outcomes,
+        "exceptions": exceptions,
+        "formula": check_formula,
+        "lines": lines,
+        "symbol": check_symbol,
+        "table_name": table_name,
+        "telling": find_telling,
+        "part": part_of,
+    }
+    made.globals |= {
         "arms": ARMS,
         "distributions": DISTRIBUTIONS,
         "divisors": DIVISORS,
@@ -173,6 +156,141 @@ def _environment() -> Environment:
         "formats": NUMBER_FORMATS,
         "looks": FORMAT_LOOKS | DIVISOR_LOOKS | ARM_LOOKS | DISTRIBUTION_LOOKS,
         "numbers_in_words": numbers_in_words,
+        "parse_dependence": parse_dependence,
+        "parse_distribution": parse_distribution,
+        "parse_initialisation": parse_initialisation,
         "place_figures": place_figures,
+        "sayers_of": sayers_of,
+        "view_literature": view_literature,
     }
-    return environment
+    return made
+
+
+def stylesheet() -> str:
+    """Return the style of every page, with the font for formulas inside."""
+    font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
+    style = read_template("report.css")
+    return style.replace("MATH_FONT", base64.b64encode(font).decode())
+
+
+def policy(style: str, script: str) -> str:
+    """Return the policy of a page: its own style, its own script if it has one."""
+    allowed = f"'{source_hash(script)}'" if script else "'none'"
+    return POLICY.format(style=source_hash(style), script=allowed)
+
+
+def source_hash(source: str) -> str:
+    """Return the source expression that allows exactly this style or script."""
+    digest = hashlib.sha256(source.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def functions_for(
+    language: Language, own: str | None = None, *, quotable: bool = False
+) -> dict[str, Callable[..., object]]:
+    """Return what templates call, bound to a language.
+
+    ``own`` is the language of a user's own words where they do not say, and None for
+    the five texts; with ``quotable`` formulas have their LaTeX.
+    """
+    numbers = language.numbers
+
+    def say(message: str, /, **values: object) -> Markup:
+        """Translate a message, fill in its placeholders, set its formulas."""
+        return _localised_prose(language, language.say(message, **values))
+
+    def plain(message: str, /, **values: object) -> str:
+        """Translate a message for an attribute or a title: escaped on use."""
+        return language.say_plain(message, **values)
+
+    def translated(words: Words) -> Markup:
+        """Translate words of a catalogue, which have no placeholders."""
+        return set_said(language, Said(words, {}), own)
+
+    def image(figure: Figure) -> Markup:
+        """Return a figure's data URI, with the language's decimal sign in it."""
+        return figure.source if numbers.mark == "." else figure.with_comma
+
+    def tex(latex: str) -> Markup:
+        """Set a formula that the program made, with the language's decimal sign."""
+        formula = math_ml(localise(language, latex), quotable=quotable)
+        return Markup(formula)  # noqa: S704 - MathML from a fixed converter
+
+    return {
+        "_": say,
+        "translated": translated,
+        "said": lambda said: set_said(language, said, own),
+        "plain_words": partial(_plain_words, language, own),
+        "other_language": partial(_other_language, language, own),
+        "plain": plain,
+        "image": image,
+        "num": numbers.number,
+        "pm": numbers.with_error,
+        "percent": numbers.percent,
+        "interval": numbers.interval,
+        "region": numbers.region,
+        "plain_number": numbers.plain,
+        "tex": tex,
+    }
+
+
+def set_said(language: Language, said: Said, own: str | None = None) -> Markup:
+    """Set a sentence that holds, with its numbers in the language's format.
+
+    Returns
+    -------
+    Markup
+        Each number has its raw value, and the row it comes from; a user's own words
+        are in the page's language, or else in another.
+    """
+    words = show_words(said.text, own)
+
+    def fill(placeholder: re.Match[str]) -> str:
+        if placeholder[0] == "%%":  # a user's words come out as they were typed
+            return "%%" if isinstance(words, OwnWords) else "%"
+        number = said.numbers.get(placeholder[1])
+        return placeholder[0] if number is None else set_number(language, number)
+
+    if isinstance(words, OwnWords):
+        text = set_own_words(*words.in_language(language.code))
+        return Markup(_PLACEHOLDER.sub(fill, text))  # noqa: S704 - escaped, see there
+    filled = _PLACEHOLDER.sub(fill, language.markup(words))
+    # a message, checked when read, and our numbers
+    return _localised_prose(language, Markup(filled))  # noqa: S704
+
+
+def set_number(language: Language, number: NumberOutcome) -> Markup:
+    """Set a number of a sentence: value ± error, or a share in per cent.
+
+    A count stands in full, an exact value with three digits.
+    """
+    row = number.row if number.std_error is not None else ""  # an exact value has none
+    if number.std_error is None and not number.value.is_integer():
+        return language.numbers.number(number.value, abs(number.value) / 10.0)
+    write = language.numbers.percent if number.percent else language.numbers.with_error
+    return write(number.value, number.std_error, row)
+
+
+def _plain_words(language: Language, own: str | None, words: Words) -> str:
+    """Return words where no markup may stand, their formulas as they were typed."""
+    text = show_words(words, own)
+    if isinstance(text, OwnWords):
+        return text.in_language(language.code)[1].replace(r"\$", "$")
+    return language.translate(text)
+
+
+def _other_language(
+    language: Language, own: str | None, words: Words
+) -> tuple[str, str] | None:
+    """Return tag and name of the language of words, where it is not the page's."""
+    text = show_words(words, own)
+    if not isinstance(text, OwnWords):
+        return None
+    code, _ = text.in_language(language.code)
+    name = Locale.parse(code).get_language_name(language.code)
+    return None if code == language.code else (LANGUAGES[code][0], name or code)
+
+
+def _localised_prose(language: Language, text: Markup) -> Markup:
+    """Set the formulas of a text with the language's decimal sign."""
+    return prose(text, partial(localise, language))

@@ -1,25 +1,35 @@
 """What pages show of training, from a record of a test's own: four runs an arm."""
 
+import csv
 import math
+from statistics import median
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from montecarlo.records.training import ARMS, MEASURED, RATES, RUN, Record, Rescaled
+from montecarlo.records.training import (
+    ARMS,
+    FOLDER,
+    MEASURED,
+    RATES,
+    RUN,
+    Record,
+    Rescaled,
+    read_language,
+)
 from montecarlo.report.content.published import read_published
 from montecarlo.report.content.training import (
-    median_with_ends,
-    share_with_ends,
-    view_training,
-)
-from montecarlo.report.content.training_curves import (
     BUDGET_CURVE,
     LOSS_CURVE,
     SHARE_CURVE,
     START_CURVE,
     STEPS_CURVE,
+    median_with_ends,
+    share_with_ends,
     training_curves,
+    view_language,
+    view_training,
 )
 
 D_K, TUNING, JUDGED = (16, 64), (0, 1), (100, 101, 102, 103)
@@ -68,7 +78,7 @@ def test_lines_are_of_judged_seeds():
     line = view.line("sgd", "sqrt", 64)
     assert (line.rate, line.rates, line.share[0]) == (FAST, 1, 0.75)
     assert line.steps == (25.0, None, None)  # four seeds have no interval
-    assert (view.seeds, view.tuning, view.smallest, view.largest) == (4, 2, 16, 64)
+    assert (view.seeds, view.tuning, view.sizes) == (4, 2, [16, 64])
 
 
 def test_median_beyond_the_budget_is_no_number():
@@ -139,3 +149,32 @@ def test_published_facts_have_a_source(entry):
     """Each names who published it and when."""
     assert "(20" in entry.source
     assert all(math.isfinite(number) for number in entry.numbers.values())
+
+
+def test_language_lines_are_those_of_the_record():
+    """Of the language model, each number by a loop over lines of the record."""
+    record = read_language()
+    view = view_language(record)
+    with (FOLDER / "language.csv").open(encoding="utf-8", newline="") as file:
+        runs = list(csv.DictReader(file))
+    judged = {str(seed) for seed in record.seeds["judged"]}
+    assert view.seeds == len(judged)
+    for line in view.lines:
+        setting = (line.arm, str(line.d_k), line.rate)
+        mine = [
+            one
+            for one in runs
+            if (one["arm"], one["d_k"], float(one["rate"])) == setting
+            and one["seed"] in judged
+        ]
+        steps = [float(one["steps"]) for one in mine if one["steps"]]
+        held_out = [float(one["held_out"]) for one in mine]
+        assert len(mine) == view.seeds
+        assert line.learned == len(steps)
+        expected = median(steps) if len(steps) == len(mine) else None
+        assert line.steps == expected or len(steps) not in (0, len(mine))
+        assert line.held_out == (median(held_out), min(held_out), max(held_out))
+    for arm in ("none", "sqrt", "linear"):
+        mine = [line.learned for line in view.lines if line.arm == arm]
+        sizes = {line.d_k for line in view.lines}
+        assert view.count(arm) == (sum(mine), len(sizes) * view.seeds)

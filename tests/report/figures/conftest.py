@@ -42,8 +42,9 @@ def results(tmp_path_factory):
         found = run_study(Study(read_catalogue(), SMALL), executor)
     results = with_studies(with_calibration(found, read_card()))
     record = write_results(results, folder)
-    read = with_verdicts(read_results(folder, record))
-    return with_saturated(read.measurements), read.curves
+    read = read_results(folder, run=record)
+    curves = with_verdicts(read.curves, read.claims)
+    return with_saturated(read.measurements), curves
 
 
 def with_saturated(measurements):

@@ -8,7 +8,7 @@ import pytest
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.captions import KINDS, figure_facts, read_legends
 from montecarlo.report.figures.palette import DARK, LIGHT, VERDICT_LOOKS
-from montecarlo.report.render.style import stylesheet
+from montecarlo.report.render.pages import stylesheet
 
 LOOKS = {kind: looks for kind, (_, looks) in KINDS.items()}
 #: Those whose picture's own legend names divisors, distributions, formats or verdicts.

@@ -32,7 +32,7 @@ from montecarlo.report.figures.palette import (
     THEMES,
     UNDECIDED,
 )
-from montecarlo.report.render.embedding import make_figure
+from montecarlo.report.render.contents import make_figure
 
 SVG = "http://www.w3.org/2000/svg"
 HREF = "{http://www.w3.org/1999/xlink}href"

@@ -7,12 +7,11 @@ from markupsafe import Markup
 from montecarlo.errors import InputError
 from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import (
-    OwnWords,
     read_own_claims,
     set_own_words,
     show_words,
 )
-from montecarlo.report.render import wording
+from montecarlo.report.render import pages
 
 MATH = "{http://www.w3.org/1998/Math/MathML}"
 #: Texts without a formula: each must come out as it was typed.
@@ -193,7 +192,7 @@ def test_nothing_but_formulas_comes_out_of_a_text(own_report, tame, text):
 
 def test_check_of_elements_can_fail(own_report, tame, monkeypatch):
     """A text that is taken as markup would be seen."""
-    monkeypatch.setattr(wording, "set_own_words", lambda _, text: Markup(text))  # noqa: S704
+    monkeypatch.setattr(pages, "set_own_words", lambda _, text: Markup(text))  # noqa: S704
     page = own_report.render(own_report.with_words(lambda _: "<b>x</b>"), "de")
     assert skeleton(page) != skeleton(tame["de"])
 
@@ -203,7 +202,7 @@ def test_dollars_of_a_text_are_none_of_a_message(text):
     """Filled into a message, a text is not looked through for formulas again."""
     own = set_own_words("de", text)
     message = "Right would be: %(sentence)s"
-    said = wording._say(read_language("de"), message, sentence=own)
+    said = pages.functions_for(read_language("de"))["_"](message, sentence=own)
     assert str(said).endswith(str(own))
     assert "".join(parse(own).itertext()).count("$") >= 1
 
@@ -217,8 +216,8 @@ def test_text_keeps_its_points():
 
 def test_own_words_are_no_message():
     """What a user wrote is never looked up among the messages."""
-    own = OwnWords((("en", "supported"),))
-    assert wording._translate(read_language("de"), own) == "supported"
+    translated = pages.functions_for(read_language("de"), "en")["translated"]
+    assert translated("supported") == "supported"
 
 
 # --- What is refused ----------------------------------------------------------------

@@ -35,9 +35,7 @@ class Drawing(Executor):
 def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
     """With workers, without, and with some that die: every figure and page is there."""
     with report.keep_figures():
-        make_report(
-            report.results, report.catalogue, ["en", "ja"], tmp_path, executor=workers
-        )
+        make_report(report.results, ["en", "ja"], tmp_path, executor=workers)
 
     drawn = {path.name: path.read_bytes() for path in tmp_path.glob("figures/*")}
     before = {path.name: path.read_bytes() for path in report.folder.glob("figures/*")}
@@ -54,7 +52,7 @@ def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
 @pytest.mark.slow
 def test_formats_are_the_same_whoever_makes_them(report, tmp_path):
     """Posts too, in each language, by real processes."""
-    arguments = report.results, report.catalogue, ["de", "zh"]
+    arguments = report.results, ["de", "zh"]
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         folder.mkdir()

@@ -62,16 +62,6 @@ def test_all_that_was_published_is_told(report, code):
         assert set(entry["numbers"].values()) <= set(numbers(page, line[1]))
 
 
-def test_numbers_are_the_same_in_every_language(report):
-    """What is said of training has the same numbers in each language."""
-    found = {}
-    for code in CODES:
-        page = report.page(f"evidence-{code}")
-        (section,) = [e for e in page.elements() if e.get("id") == "practice"]
-        found[code] = sorted(numbers(page, section))
-    assert all(values == found["en"] for values in found.values())
-
-
 def test_without_a_record_nothing_is_said(report):
     """A folder whose claims.json has no training has no section, no empty table."""
     page = report.render(

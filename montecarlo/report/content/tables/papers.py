@@ -14,7 +14,7 @@ from montecarlo.literature.outcomes import (
 from montecarlo.literature.quantities import QUANTITIES
 from montecarlo.literature.saying import answer_of, finding_of
 from montecarlo.literature.schema import Paper, Question, Statement, read_literature
-from montecarlo.report.content.views import Said
+from montecarlo.report.content.findings import Said
 
 #: Sizes of a setting by their symbols, in the order in which they are named.
 SIZES = {

@@ -1,19 +1,22 @@
-"""The table of each topic: a few rows of measurements.csv, picked and never changed."""
+"""The tables of pages: a few rows of the results, picked and never changed."""
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.quantities import SATURATED
 from montecarlo.report.content.tables.rows import (
+    FEWEST_POINTS,
     gaussian_rows,
     largest_scores,
+    nearest,
     saturation_cells,
 )
-from montecarlo.report.language.symbols import row_symbol
+from montecarlo.report.language.symbols import divisor_symbol, row_symbol
+from montecarlo.study.presets import PRACTICE_D_K, PRACTICE_N_KEYS
 
 #: Rows of a topic's table at most: every d_k of a fine grid would be too many.
 MOST_ROWS = 8
@@ -21,10 +24,19 @@ MOST_ROWS = 8
 N_KEYS = 128
 #: d_k that the table of initialisations is made for.
 AUDIT_D_K = 64
+#: Gradients of saturated rows whose means and medians are shown.
+GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
+#: Values to try: ranks whose mean weights are shown, the largest first, and quantities
+#: beside them, by their means.
+RANKS = (1, 2)
+EXPLORED = ("entropy", "jacobian_frobenius", "gradient_query")
+#: What is shown of them first, where the grid has it; so many numbers of keys, the
+#: largest of the grid.
+FIRST_D_K = 64
+MOST_KEYS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class TableCell:
+class TableCell(NamedTuple):
     """One estimate of a table, with the exact value where there is one."""
 
     value: float
@@ -37,8 +49,7 @@ class TableCell:
 Cells = tuple[TableCell | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TopicTable:
+class TopicTable(NamedTuple):
     """Columns as LaTeX, or as names of number formats, and a line for each size."""
 
     columns: tuple[str, ...]
@@ -105,8 +116,7 @@ def tail_table(measurements: pd.DataFrame) -> TopicTable:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRow:
+class AuditRow(NamedTuple):
     """One initialisation."""
 
     initialisation: str
@@ -206,3 +216,98 @@ def thin(sizes: list[int]) -> list[int]:
     """Keep every second, third... size, counted from the largest."""
     step = -(-len(sizes) // MOST_ROWS)
     return sizes[::-1][::step][::-1] if sizes else []
+
+
+class SaturatedRow(NamedTuple):
+    """What rows of one size come to: a share, then means and medians of gradients.
+
+    ``threshold`` is what the largest weight is at least; None: all rows, divided by
+    sqrt(d_k), without a share: the yardstick of what is small.
+    """
+
+    d_k: int
+    n_keys: int
+    threshold: float | None
+    cells: Cells
+
+
+def saturated_rows(measurements: pd.DataFrame) -> list[SaturatedRow]:
+    """Pick how many rows are saturated, and how small their gradients are.
+
+    At the sizes of practice that the results have; of the numbers of keys, the
+    smallest and the largest are shown.
+    """
+    rows = gaussian_rows(measurements)
+    inside = rows["d_k"].isin(PRACTICE_D_K) & rows["n_keys"].isin(PRACTICE_N_KEYS)
+    rows = rows[inside & rows["divisor"].isin(("none", "sqrt"))]
+    rows = rows[rows["n_keys"].isin((rows["n_keys"].min(), rows["n_keys"].max()))]
+    found = read_cells(
+        rows[rows["estimate"].notna()],  # there may be no rows to tell it from
+        *("d_k", "n_keys", "divisor", "quantity", "summary"),
+    )
+    sizes = {(int(n), int(d)) for d, n in zip(rows["d_k"], rows["n_keys"], strict=True)}
+    table = []
+    for n_keys, d_k in sorted(sizes):
+        for name, threshold in (*SATURATED.items(), ("", None)):
+            divisor, suffix = ("none", f"_{name}") if name else ("sqrt", "")
+            share = found.get((d_k, n_keys, divisor, name, "mean"))
+            given = [
+                found.get((d_k, n_keys, divisor, f"{gradient}{suffix}", summary))
+                for gradient in GRADIENTS
+                for summary in ("mean", "median")
+            ]
+            table.append(SaturatedRow(d_k, n_keys, threshold, (share, *given)))
+    return table
+
+
+#: What one divisor makes of a row: its symbol as LaTeX, and a cell for each column.
+DivisorRow = tuple[str, Cells]
+
+
+class Explorer(NamedTuple):
+    """Values to try: what each divisor makes of a row, by n, then by d_k."""
+
+    columns: tuple[str, ...]  # LaTeX
+    tables: tuple[tuple[int, tuple[tuple[int, tuple[DivisorRow, ...]], ...]], ...]
+    first: tuple[int, int]  # the n and d_k to begin with
+    dimensions: tuple[int, ...]  # every d_k; each n has all of them
+
+
+def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer | None:
+    """Pick the rows of the grid of Gaussian queries and keys; None without several."""
+    weights = gaussian_rows(curves, curve="weight_by_rank")
+    weights = weights[weights["x"].isin(RANKS)]
+    means = gaussian_rows(measurements, summary="mean")
+    means = means[means["quantity"].isin(EXPLORED) & means["divisor"].isin(DIVISORS)]
+    size = ("n_keys", "d_k", "divisor")
+    cells = read_cells(weights, *size, "x") | read_cells(means, *size, "quantity")
+    sizes: dict[int, set[int]] = {}
+    for n_keys, d_k, *_ in cells:
+        sizes.setdefault(int(n_keys), set()).add(int(d_k))
+    most = max((len(found) for found in sizes.values()), default=0)
+    # an n with far fewer d_k stands apart from the grid: an edge of it
+    keys = [n for n in sorted(sizes) if len(sizes[n]) > most / 2][-MOST_KEYS:]
+    common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
+    if len(common) < FEWEST_POINTS:
+        return None
+
+    def divisor_rows(n_keys: int, d_k: int) -> tuple[DivisorRow, ...]:
+        asked = (*RANKS, *EXPLORED)
+        rows = [
+            (name, tuple(cells.get((n_keys, d_k, name, what)) for what in asked))
+            for name in DIVISORS
+        ]
+        return tuple(
+            (divisor_symbol(name), found) for name, found in rows if any(found)
+        )
+
+    shown = thin(sorted(common))
+    tables = tuple(
+        (n, tuple((d_k, divisor_rows(n, d_k)) for d_k in shown)) for n in keys
+    )
+    first = (nearest(keys, N_KEYS) or 0, nearest(shown, FIRST_D_K) or 0)
+    columns = [rf"\operatorname{{E}}\, p_{{({rank})}}" for rank in RANKS]
+    columns += [
+        row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in EXPLORED
+    ]
+    return Explorer(tuple(columns), tables, first, tuple(shown))

@@ -1,44 +1,70 @@
 """Errata: which entries, in which order, as a page and as Markdown."""
 
-import dataclasses
+from dataclasses import replace as replaced
 
 import html5lib
 import pytest
 from msgspec.structs import replace
 
+from montecarlo.claims.checks import Check
 from montecarlo.claims.outcomes import (
     CaseOutcome,
+    CheckOutcome,
     ClaimOutcome,
     InterpretationOutcome,
+    SentenceOutcome,
 )
-from montecarlo.claims.schema import Source
+from montecarlo.claims.schema import (
+    Catalogue,
+    Claim,
+    Source,
+    TextEntry,
+)
+from montecarlo.claims.sentences import Right, Sentence
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.report.content.texts.errata import (
+from montecarlo.report.content.findings import VERDICTS
+from montecarlo.report.content.texts import (
     Assertion,
     Erratum,
-    Place,
     _find_assertions,
     compose_entries,
     places_right,
 )
-from montecarlo.report.content.views import (
-    VERDICTS,
-    CheckView,
-    ClaimView,
-    InterpretationView,
-    RightView,
-    Said,
-)
 from montecarlo.report.language.catalogues import Language, read_language
-from montecarlo.report.render.errata_markdown import erratum_markdown, formula_in_text
-from montecarlo.report.render.pages import render_template
+from montecarlo.report.render.markdown import (
+    erratum_markdown,
+    formula_in_text,
+    read_html,
+)
+from montecarlo.report.render.pages import render_erratum
+
+
+def place(section, point, line, *sentences):
+    """Return where a text says something."""
+    return Source("de", section, point, line, sentences)
+
 
 PLACES = (
-    Place("1", 1, 3, (1,)),
-    Place("1", 1, 3, (2,)),
-    Place("1", 2, 4, (1,)),
-    Place("summary", 0, 6, (1,)),
+    place("1", 1, 3, 1),
+    place("1", 1, 3, 2),
+    place("1", 2, 4, 1),
+    place("summary", 0, 6, 1),
 )
+CHECK = Check("score_variance", "at_least", low=1.5)
+CASE = CaseOutcome(
+    distribution="gaussian",
+    n_keys=128,
+    d_k=64,
+    d_k_range=(64, 64),
+    rows=("a-row",),
+    estimate=0.2,
+    std_error=0.01,
+    simultaneous_low=0.1,
+    simultaneous_high=0.3,
+    region_low=1.0,
+    outcome=Verdict.REFUTED,
+)
+HOLDS = SentenceOutcome(holds=True, numbers={}, checks=())
 
 
 class Untranslated(dict):
@@ -48,68 +74,51 @@ class Untranslated(dict):
         return message
 
 
-def sentence(text):
-    """Return a sentence that holds and has no numbers."""
-    return None if text is None else Said(text, {}, ())
+def check(summary="mean"):
+    """Return a check that is refuted in one case."""
+    asked = replace(CHECK, summary=summary)
+    fields = {name: getattr(asked, name) for name in Check.__struct_fields__}
+    return CheckOutcome(**fields, cases=(CASE,))
 
 
-def said(name, verdict, *places, finding=None, concedes=None, right=None, found=None):
+def outcome(name, verdict, **fields):
+    """Return how a claim came out of which the given sentences hold."""
+    known = {"sources": (), "texts": {}, "interpretations": (), "findings": ()}
+    known |= {"right": None, "concedes": None, **fields}
+    return ClaimOutcome(
+        id=name,
+        kind="measured",
+        topic="variance",
+        verdict=Verdict(verdict),
+        error_rate=0.0,
+        **known,
+    )
+
+
+def said(name, verdict, *places, found=None, **fields):
     """Return a claim as a text says it."""
-    if right is not None:
-        right = RightView(sentence(right), sentence("$1 + 1 = 2$"))
-    claim = ClaimView(
-        number=1,
-        statement=f"statement of {name}",
-        names={},
-        outcome=ClaimOutcome(
-            id=name,
-            topic="variance",
-            kind="measured",
-            sources=(),
-            verdict=Verdict(verdict),
-            error_rate=0.0,
-            texts={},
-            interpretations=(),
-            findings=(),
-            right=None,
-            concedes=None,
-        ),
-        finding=sentence(finding),
-        right=right,
-        concedes=sentence(concedes),
-        telling=found,
-    )
-    return Assertion(claim, verdict, places, found)
-
-
-def measured(formula):
-    """Return a check with the case that refutes it."""
-    case = CaseOutcome(
-        distribution="gaussian",
-        n_keys=128,
-        d_k=64,
-        d_k_range=(64, 64),
-        rows=("a-row",),
-        estimate=0.2,
-        std_error=0.01,
-        simultaneous_low=0.1,
-        simultaneous_high=0.3,
-        region_low=1.0,
-        outcome=Verdict.REFUTED,
-    )
-    return CheckView(formula, (case,)), case
+    return Assertion(outcome(name, verdict, **fields), verdict, places, found)
 
 
 def erratum(claims, key="de"):
     """Compose an erratum of some claims."""
-    entries = compose_entries(claims)
-    return Erratum(key, "A text", "en", entries, places_right(claims))
+    entry = TextEntry(key, "A text", "en")
+    return Erratum(entry, compose_entries(claims), places_right(claims))
 
 
-def page_of(found, language=None):
-    """Render it, parsed by the strict parser."""
+def page_of(report, found, language=None, **words):
+    """Render it, of claims with some words, parsed by the strict parser."""
+    claims = (
+        Claim(one.claim.id, "variance", f"statement of {one.claim.id}", **words)
+        for one in found.entries
+    )
+    findings = report.contents.findings
+    catalogue = Catalogue(claim=tuple(claims))
+    contents = replaced(
+        report.contents, findings=replaced(findings, catalogue=catalogue)
+    )
     language = language or read_language("en")
-    text = render_template("erratum.html.j2", language, quotable=True, erratum=found)
+    text = render_erratum(contents, language, found, quotable=True)
     parser = html5lib.HTMLParser(strict=True, namespaceHTMLElements=False)
     return parser.parse(text), text
 
@@ -143,61 +152,66 @@ def test_only_what_fails_is_an_entry(verdict):
 def test_right_is_listed_without_what_has_an_entry():
     """Parts with points; one with an entry, or undecided, is not called right."""
     claims = [
-        said("a", "supported", PLACES[0], PLACES[2], Place("三", 2, 20, (1,))),
+        said("a", "supported", PLACES[0], PLACES[2], place("三", 2, 20, 1)),
         said("b", "refuted", PLACES[1]),
         said("c", "documented", PLACES[3]),
-        said("d", "undecided", Place("5", 1, 30, (1,))),
-        said("e", "supported", Place("1", 0, 2, (1,))),
+        said("d", "undecided", place("5", 1, 30, 1)),
+        said("e", "supported", place("1", 0, 2, 1)),
     ]
     assert places_right(claims) == (("1", (2,)), ("summary", ()), ("3", (2,)))
-
-
-def meaning(name, estimate):
-    """Return an interpretation that is refuted at one place."""
-    _, case = measured(name)
-    case = replace(case, estimate=estimate)
-    outcome = InterpretationOutcome(
-        id=name,
-        quantifier="always",
-        form="statement",
-        share=1.0,
-        votes=True,
-        verdict=Verdict.REFUTED,
-        cases=(),
-        borders=(),
-        checks=(),
-    )
-    return InterpretationView(None, name, outcome, (CheckView(name, (case,)),))
 
 
 @pytest.mark.parametrize("admits", [("a",), ("b",), ("a", "b"), ()])
 def test_a_text_is_held_against_what_its_words_admit(admits):
     """What another interpretation came to is not; where none is named, all are."""
-    one = said("claim", "refuted").claim
+    meanings = tuple(
+        InterpretationOutcome(
+            id=name,
+            quantifier="always",
+            form="statement",
+            share=1.0,
+            votes=True,
+            verdict=Verdict.REFUTED,
+            cases=(),
+            borders=(),
+            checks=(check(summary),),
+        )
+        for name, summary in (("a", "mean"), ("b", "median"))
+    )
     source = Source(text="de", section="1", admits=admits)
-    outcome = replace(one.outcome, sources=(source,), texts={"de": "refuted"})
-    meanings = (meaning("a", 0.2), meaning("b", 0.3))
-    claim = dataclasses.replace(one, outcome=outcome, interpretations=meanings)
+    claim = outcome(
+        "claim",
+        "refuted",
+        sources=(source,),
+        texts={"de": "refuted"},
+        interpretations=meanings,
+    )
     (found,) = _find_assertions(claim, "de")
-    check, _ = found.telling
-    assert check.formula == (admits or ("a", "b"))[0]
+    told, _ = found.telling
+    assert told.summary == {"a": "mean", "b": "median"}[(admits or "a")[0]]
     assert list(_find_assertions(claim, "ja")) == []
 
 
-def test_entry_says_what_it_has_to():
+def test_entry_says_what_it_has_to(report):
     """Where, what is right, what is not, what was measured, what to put there."""
     claim = said(
         "some-claim",
         "refuted",
         PLACES[1],
-        Place("0", 0, 1, (1, 2)),
-        finding="It is $2.5$.",
-        concedes="It grows.",
-        found=measured("d_k = 1.5"),
-        right="It is $\\frac{1}{2.5}$ & less.",
+        place("0", 0, 1, 1, 2),
+        found=(check(), CASE),
+        findings=(HOLDS,),
+        right=HOLDS,
+        concedes=HOLDS,
     )
     other = said("other", "supported", PLACES[2])
-    root, text = page_of(erratum([claim, other]))
+    root, text = page_of(
+        report,
+        erratum([claim, other]),
+        finding=(Sentence("It is $2.5$."),),
+        right=Right("It is $\\frac{1}{2.5}$ & less.", "$1 + 1 = 2$"),
+        concedes=Sentence("It grows."),
+    )
     (article,) = root.iter("article")
     heading, *paragraphs = (words(e) for e in article)
     assert heading == (
@@ -214,15 +228,16 @@ def test_entry_says_what_it_has_to():
     assert paragraphs[7:] == ["Evidence"]
     (link,) = article.iter("a")
     assert link.get("href") == "en.html#claim-some-claim"
-    assert "counterexample" not in text
     assert "refuted" not in words(root.find("body"))
     last = words(next(root.iter("main"))[-1])
     assert last == "Supported as it is said, where it was judged: § 1, point 2"
+    markdown = erratum_markdown("de", read_html(text), lambda _: "x")
+    assert "](x)" in markdown  # beside a post it points to the post
 
 
-def test_words_that_are_not_there_leave_no_label():
+def test_words_that_are_not_there_leave_no_label(report):
     """A claim without them has no empty paragraph."""
-    root, _ = page_of(erratum([said("a", "refuted", PLACES[0])]))
+    root, _ = page_of(report, erratum([said("a", "refuted", PLACES[0])]))
     (article,) = root.iter("article")
     assert [words(e) for e in article][1:] == [
         "In our words: statement of a",
@@ -250,20 +265,21 @@ def test_kramdown_hands_formulas_on(latex, kramdown):
 
 @pytest.mark.parametrize(
     ("key", "written"),
-    [
-        ("de", r"\\( d_k \\)"),
-        ("ja", r"\\( d_k \\)"),
-        ("zh-chat", "$ d_k $"),
-        ("zh-post", "$d_k$"),
-    ],
+    [("de", r"\\( d_k \\)"), ("zh-chat", "$ d_k $"), ("zh-post", "$d_k$")],
 )
-def test_formulas_are_written_as_the_text_writes_them(key, written, kramdown):
+def test_formulas_are_written_as_the_text_writes_them(report, key, written, kramdown):
     """Signs of the text's own Markdown, decimals of its language, blocks apart."""
-    words_ = {"finding": "It is $0.5$ of $d_k$.", "right": "- $d_k$ is * so."}
-    claims = [said("a", "refuted", p, **words_) for p in PLACES[:2]]
+    held = {"findings": (HOLDS,), "right": HOLDS}
+    claims = [said(f"claim-{p.line}", "refuted", p, **held) for p in PLACES[1:3]]
     language = Language("de", "de", "Deutsch", Untranslated())
-    _, text = page_of(erratum(claims, key=key), language)
-    found = erratum_markdown(key, text)
+    _, text = page_of(
+        report,
+        erratum(claims, key=key),
+        language,
+        finding=(Sentence("It is $0.5$ of $d_k$."),),
+        right=Right("- $d_k$ is * so.", "$1 + 1 = 2$"),
+    )
+    found = erratum_markdown(key, read_html(text))
     assert written in found
     assert "$$" not in found
     assert "0{,}5" in found
@@ -277,9 +293,3 @@ def test_formulas_are_written_as_the_text_writes_them(key, written, kramdown):
     assert {"ul", "li", "em", "table"}.isdisjoint(tags)
     assert tags.count("h2") == 2
     assert tags.count("p") == 2 * 6 + 1
-
-
-def test_links_can_be_written_otherwise():
-    """Beside a post an erratum points to the post."""
-    _, text = page_of(erratum([said("a", "refuted", PLACES[0])]))
-    assert "](x)" in erratum_markdown("de", text, lambda _: "x")

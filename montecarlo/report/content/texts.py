@@ -1,0 +1,155 @@
+"""The five texts: who says what and how, and what does not hold as a text says it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from montecarlo.claims.checks import Words
+from montecarlo.claims.outcomes import ClaimOutcome
+from montecarlo.claims.schema import Source, TextEntry
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.report.content.findings import (
+    FAILING,
+    Findings,
+    Telling,
+    find_counterexample,
+)
+
+#: Verdicts of what is right as it is said.
+HOLDING = ("supported", "documented")
+#: Sections that have no number.
+INTRODUCTION, SUMMARY = ("0", "introduction"), ("summary",)
+#: Sections of the Chinese post, which pages count as the others do.
+_NUMERALS = {"一": "1", "二": "2", "三": "3", "四": "4", "五": "5"}
+
+
+class Sayers(NamedTuple):
+    """Texts that make a claim in the same sections and in the same way."""
+
+    texts: tuple[tuple[Words, str], ...]  # their names and keys
+    #: How they say it, each with the sections where they do.
+    ways: tuple[tuple[str, tuple[str, ...]], ...]
+    #: The verdict on what they say, empty where all texts have that of the claim.
+    verdict: str
+
+
+def sayers_of(claim: ClaimOutcome, names: Mapping[str, Words]) -> list[Sayers]:
+    """Group the sources of a claim by text, and texts that say it alike.
+
+    ``names`` are those of the texts, by key.
+    """
+    by_text: dict[str, dict[str, dict[str, None]]] = {}
+    for source in claim.sources:
+        ways = by_text.setdefault(source.text, {})
+        ways.setdefault(source.quantifier, {})[section_number(source.section)] = None
+    differ = len({claim.verdict, *claim.texts.values()}) > 1
+    alike: dict[tuple[tuple[tuple[str, tuple[str, ...]], ...], str], list[str]] = {}
+    for key, ways in by_text.items():
+        shown = tuple((how, tuple(sections)) for how, sections in ways.items())
+        verdict = claim.texts.get(key, claim.verdict)
+        alike.setdefault((shown, verdict if differ else ""), []).append(key)
+    return [
+        Sayers(tuple((names[key], key) for key in keys), shown, verdict)
+        for (shown, verdict), keys in alike.items()
+    ]
+
+
+def section_number(section: str) -> str:
+    """Return a section's number as pages write it: Chinese numerals as digits."""
+    return _NUMERALS.get(section, section)
+
+
+def part_of(source: Source) -> str:
+    """Return ``introduction``, ``summary``, or the section's number in our digits."""
+    if source.section in INTRODUCTION:
+        return "introduction"
+    return "summary" if source.section in SUMMARY else section_number(source.section)
+
+
+class Assertion(NamedTuple):
+    """A claim as one text says it, and how that came out."""
+
+    claim: ClaimOutcome
+    verdict: str  # of the interpretations that the text's words admit
+    places: tuple[Source, ...]
+    #: What it gives at the smallest telling case, and what was measured there.
+    telling: Telling | None = None
+
+
+class Erratum(NamedTuple):
+    """The erratum of one text."""
+
+    text: TextEntry
+    #: What does not hold, in the order of the text, and so are the places of each.
+    entries: tuple[Assertion, ...]
+    #: Parts of the text with those of their points, if they have any, of which all that
+    #: was judged is right as it is said.
+    right: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+
+def make_errata(findings: Findings, languages: Sequence[str]) -> list[Erratum]:
+    """Return the errata of the texts whose languages are written; none of a user's."""
+    errata = []
+    for text in findings.catalogue.text:
+        if text.language not in languages or findings.own:
+            continue
+        said = [one for c in findings.claims for one in _find_assertions(c, text.key)]
+        errata.append(Erratum(text, compose_entries(said), places_right(said)))
+    return errata
+
+
+def compose_entries(said: Iterable[Assertion]) -> tuple[Assertion, ...]:
+    """Return the claims that fail, each with its places, in the order of the text."""
+    ordered = (
+        one._replace(places=tuple(sorted(one.places, key=_position)))
+        for one in said
+        if one.verdict in FAILING
+    )
+    return tuple(sorted(ordered, key=lambda one: [*map(_position, one.places)]))
+
+
+def places_right(said: Iterable[Assertion]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return the parts of a text, with points, whose claims all hold as they are said.
+
+    A point that has an entry as well is left out: it would be called right and wrong.
+    So is one whose claim fails as another text says it: what is only hedged here is
+    not to be called right.
+    """
+    outcomes: dict[tuple[str, int], set[str]] = {}
+    by_verdict = [
+        (place, {one.verdict, one.claim.verdict})
+        for one in said
+        for place in one.places
+    ]
+    for place, verdicts in sorted(by_verdict, key=lambda pair: _position(pair[0])):
+        outcomes.setdefault((part_of(place), place.point), set()).update(verdicts)
+    failing = {key for key, verdicts in outcomes.items() if verdicts & set(FAILING)}
+    parts: dict[str, list[int]] = {}
+    for (part, point), verdicts in outcomes.items():
+        # a part as a whole is not right while one of its points is wrong
+        if point == 0 and any(name == part for name, _ in failing):
+            continue
+        if verdicts <= set(HOLDING):
+            parts.setdefault(part, []).extend([point] * (point > 0))
+    return tuple((part, tuple(sorted(points))) for part, points in parts.items())
+
+
+def _find_assertions(claim: ClaimOutcome, key: str) -> Iterable[Assertion]:
+    """Yield a claim as a text says it, once for each way in which that came out."""
+    by_verdict: dict[Verdict, list[Source]] = {}
+    for source in claim.sources:
+        if source.text == key:
+            for verdict in claim.verdicts_on(source):
+                by_verdict.setdefault(verdict, []).append(source)
+    for verdict, sources in by_verdict.items():
+        admitted = {name for source in sources for name in source.admits}
+        voting = [one for one in claim.interpretations if one.votes]
+        against = [
+            one
+            for one in voting
+            if one.verdict == verdict and (not admitted or one.id in admitted)
+        ]
+        yield Assertion(claim, verdict, tuple(sources), find_counterexample(against))
+
+
+def _position(place: Source) -> tuple[int, tuple[int, ...]]:
+    return place.line, place.sentence

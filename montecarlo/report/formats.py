@@ -1,0 +1,5 @@
+"""What a report can be written as; its files are made by `montecarlo.report.making`."""
+
+#: What is written where nothing else is asked for, and the one that has flavours.
+DEFAULT, MARKDOWN = "html", "markdown"
+FORMATS = (DEFAULT, "json", MARKDOWN)
