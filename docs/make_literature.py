@@ -1,27 +1,28 @@
-"""Write montecarlo/literature/record.json: what papers say, drawn and judged.
+"""Write montecarlo/claims/papers.json: what papers say, drawn and judged.
 
-It takes two or three minutes.  Run it where literature.toml or a quantity of it was
-changed: a test fails until it was.
+``python -m docs.make_literature`` takes two or three minutes.  Run it where papers.toml
+or a quantity of it was changed: a test fails until it was.
 """
 
 from pathlib import Path
 
 import msgspec
 
-from montecarlo.literature.curves import literature_curves
-from montecarlo.literature.judging import judge_literature
-from montecarlo.literature.record import ERROR_RATE, RECORD, SEED, LiteratureRecord
-from montecarlo.study.executors import make_executor
+from montecarlo.claims.papers import RECORD, PapersRecord
+from studies.papers import ERROR_RATE, SEED, judge_papers, paper_curves
 
-FOLDER = Path(__file__).parents[1] / "montecarlo" / "literature"
+FOLDER = Path(__file__).parents[1] / "montecarlo" / "claims"
 
 
 def main() -> None:
     """Draw, judge and write."""
-    with make_executor() as executor:
-        outcome = judge_literature(SEED, ERROR_RATE, executor)
-    record = LiteratureRecord(outcome, tuple(literature_curves()))
-    content = msgspec.json.format(msgspec.json.encode(record), indent=1)
+    record = PapersRecord(judge_papers(SEED, ERROR_RATE), tuple(paper_curves()))
+    found = msgspec.to_builtins(record)
+    found["curves"] = [
+        {name: value for name, value in point.items() if value not in (None, "")}
+        for point in found["curves"]
+    ]
+    content = msgspec.json.format(msgspec.json.encode(found), indent=1)
     (FOLDER / RECORD).write_bytes(content + b"\n")
 
 

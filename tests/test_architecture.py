@@ -23,7 +23,6 @@ STAGES = (
     "study",
     "training",
     "claims",
-    "literature",
     "calibration",
     "model",
     "report.language",

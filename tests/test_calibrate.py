@@ -5,7 +5,7 @@ import pytest
 
 from montecarlo.calibration import pipeline, studies
 from montecarlo.calibration.card import actual_over_nominal, by_quantity, read_card
-from montecarlo.claims.error_rates import ErrorRates
+from montecarlo.claims.simulation import ErrorRates
 from montecarlo.cli.calibrate import main
 from montecarlo.cli.exits import DONE, INPUT_ERROR
 from montecarlo.report.content.report_card import view_card

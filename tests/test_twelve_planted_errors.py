@@ -35,7 +35,7 @@ from montecarlo.attention.grids import FINE, LogGrid
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.pairs import PAIR_MEANS
 from montecarlo.attention.rows import ROW_QUANTITIES
-from montecarlo.claims import domains
+from montecarlo.claims import simulation
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study
 from montecarlo.sampling import matrices, pair_blocks, replicates
@@ -189,7 +189,7 @@ def fit_from_one(monkeypatch):
     """Slopes are fitted from the least d_k of the grid on, not of the domain: d_k = 1
     moves that of the mean absolute score by 0.033.
     """
-    contains = domains._contains
+    contains = simulation._contains
 
     def from_one(check, point):
         if check.along_d_k:
@@ -198,7 +198,7 @@ def fit_from_one(monkeypatch):
             check = msgspec.structs.replace(check, domain=wider)
         return contains(check, point)
 
-    monkeypatch.setattr(domains, "_contains", from_one)
+    monkeypatch.setattr(simulation, "_contains", from_one)
 
 
 #: What remembers values of theory, and grids.

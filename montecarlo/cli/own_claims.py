@@ -13,9 +13,13 @@ import msgspec
 import pandas as pd
 
 from montecarlo.calibration.card import Counted, count_rate, read_card
-from montecarlo.claims.judged import say_case
 from montecarlo.claims.outcomes import CaseOutcome, ClaimOutcome, InterpretationOutcome
-from montecarlo.claims.own_claims import find_unjudged, most_seconds, own_study
+from montecarlo.claims.own_claims import (
+    find_unjudged,
+    most_seconds,
+    own_study,
+    say_case,
+)
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, run_study
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED

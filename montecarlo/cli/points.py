@@ -14,7 +14,7 @@ import pandas as pd
 
 from montecarlo.attention.divisors import name_divisor
 from montecarlo.calibration.card import read_card
-from montecarlo.claims.run_record import read_report_run
+from montecarlo.claims.record import read_report_run
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import LEAST

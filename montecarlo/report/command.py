@@ -9,8 +9,13 @@ from functools import partial
 from pathlib import Path
 
 from montecarlo.calibration.card import read_card
-from montecarlo.claims.recording import recipe, write_results
-from montecarlo.claims.running import Study, require_replicates, run_study
+from montecarlo.claims.running import (
+    Study,
+    recipe,
+    require_replicates,
+    run_study,
+    write_results,
+)
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up

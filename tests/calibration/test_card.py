@@ -18,8 +18,7 @@ from montecarlo.calibration.card import (
 )
 from montecarlo.calibration.rates import RATES, Power, Rates, RowName
 from montecarlo.calibration.studies import Tally
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.report.content.record import read_claims, with_calibration

@@ -6,10 +6,9 @@ import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.evidence import Evidence, Found
-from montecarlo.claims.facts import FACTS
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Located
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import FACTS, RECORDED, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import Simulation
 from montecarlo.estimation.estimates import Estimate

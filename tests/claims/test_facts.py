@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from montecarlo.claims import facts
+from montecarlo.claims import recorded
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.facts import (
+from montecarlo.claims.judging import Judge
+from montecarlo.claims.outcomes import Located
+from montecarlo.claims.recorded import (
+    FACT_QUANTITIES,
     FACTS,
     INTRODUCED,
     KINDS,
-    QUANTITIES,
     SIZES,
+    Recorded,
     with_facts,
 )
-from montecarlo.claims.judging import Judge
-from montecarlo.claims.outcomes import Located
-from montecarlo.claims.recorded import Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue, ModelSize, RecordEntry
 from montecarlo.claims.simulation import Simulation
@@ -59,8 +59,10 @@ def test_every_fact_has_its_check():
     asked = {
         check.quantity for some in FACTS.values() for one in some for check in one.check
     }
-    asked |= {check.quantity for check in read_catalogue().checks()} & set(QUANTITIES)
-    assert asked == set(QUANTITIES)
+    asked |= {check.quantity for check in read_catalogue().checks()} & set(
+        FACT_QUANTITIES
+    )
+    assert asked == set(FACT_QUANTITIES)
 
 
 def test_other_claims_are_left_as_they_are():
@@ -78,7 +80,7 @@ def counted(name):
         for check in one.check
         if check.quantity == name
     }
-    return QUANTITIES[name].find(Catalogue(), check)
+    return FACT_QUANTITIES[name].find(Catalogue(), check)
 
 
 def test_the_product_is_not_d_k_by_d_k():
@@ -98,7 +100,7 @@ def test_the_product_is_not_d_k_by_d_k():
 
 def test_the_product_would_be_seen_to_be_square(monkeypatch):
     """The test above can fail: where n = d_k the matrix has that shape, and not q·k."""
-    monkeypatch.setattr(facts, "SIZES", ((4, 4, 4),))
+    monkeypatch.setattr(recorded, "SIZES", ((4, 4, 4),))
 
     assert judged("product-shape").verdict == Verdict.TALLY
     assert outcomes_of("product-shape") == {
@@ -137,7 +139,7 @@ def test_scores_need_no_range():
 
 def test_a_range_that_matters_would_be_seen(monkeypatch):
     """Weights that a shift moves come out otherwise."""
-    monkeypatch.setattr(facts, "softmax", lambda x: softmax(np.maximum(x, 0.0)))
+    monkeypatch.setattr(recorded, "softmax", lambda x: softmax(np.maximum(x, 0.0)))
     assert outcomes_of("scores-need-range")["needed", "-40", None] == Verdict.SUPPORTED
 
 

@@ -16,7 +16,6 @@ from montecarlo.attention.pairs import PAIR_QUANTITIES
 from montecarlo.attention.rows import MOST_FROBENIUS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import Judge, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome
 from montecarlo.claims.recorded import RECORDED
@@ -25,18 +24,22 @@ from montecarlo.claims.schema import (
     Catalogue,
     Claim,
     Interpretation,
+    Passage,
+    Right,
     SelfCheck,
+    Sentence,
     Source,
 )
-from montecarlo.claims.sentences import Passage, Right, Sentence
 from montecarlo.claims.simulation import (
+    HOPELESS,
     Simulation,
     cases_of,
     region_in,
     row_key,
+    split_error_rate,
     statistic_of,
+    undecided_points,
 )
-from montecarlo.claims.undecided import HOPELESS, undecided_points
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval

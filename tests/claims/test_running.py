@@ -10,11 +10,10 @@ import msgspec
 import pandas as pd
 import pytest
 
-from montecarlo.claims import undecided, verdicts
+from montecarlo.claims import simulation, verdicts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import ClaimsRecord
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, needed_budgets, run_study
+from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import file_hash
 from montecarlo.study.local_workers import limit_blas
@@ -55,7 +54,7 @@ SEED = 12
 def hope():
     """Undecided places are looked at again, although few replicates give no hope."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(undecided, "HOPELESS", math.inf)
+        patch.setattr(simulation, "HOPELESS", math.inf)
         patch.setattr(verdicts, "MOST_BUDGETS", math.inf)
         yield
 

@@ -9,7 +9,13 @@ from msgspec.structs import asdict, replace
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.evidence import Found
-from montecarlo.claims.judging import Judge, join_cases
+from montecarlo.claims.judging import (
+    Judge,
+    check_holds,
+    contradicts_theory,
+    join_cases,
+    judge_sentence,
+)
 from montecarlo.claims.outcomes import (
     CaseOutcome,
     CheckOutcome,
@@ -17,8 +23,7 @@ from montecarlo.claims.outcomes import (
     LimitOutcome,
     Located,
 )
-from montecarlo.claims.saying import check_holds, contradicts_theory, judge_sentence
-from montecarlo.claims.sentences import Sentence, Value
+from montecarlo.claims.schema import Sentence, Value
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.theory.limits import Limit

@@ -17,12 +17,11 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain, region_of
 from montecarlo.claims.evidence import Found
-from montecarlo.claims.judging import Judge, join_cases
+from montecarlo.claims.judging import Judge, join_cases, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.saying import judge_sentence
-from montecarlo.claims.sentences import Sentence
+from montecarlo.claims.schema import Sentence
 from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate

@@ -9,11 +9,11 @@ from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain, Level
-from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
+    canonical_distributions,
     cases_of,
     estimate_in,
     is_applicable,

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import binomtest
 
-from montecarlo.claims import training
+from montecarlo.claims import recorded
 from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
 from montecarlo.claims.checks import Check, Domain
 from montecarlo.claims.evidence import RecordedQuantity
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.own_claims import judge
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import RECORDED, TRAINING_QUANTITIES, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
@@ -73,7 +73,7 @@ def made_up(monkeypatch):
     table = pd.concat([pd.DataFrame(LINES).sample(frac=1.0, random_state=1), tuned])
     seeds = {"tuning": (3,), "judged": SEEDS}
     record = Record(table, CHOSEN, seeds, {}, pd.DataFrame(), EXACT)
-    monkeypatch.setattr(training, "read_record", lambda: record)
+    monkeypatch.setattr(recorded, "read_record", lambda: record)
 
 
 def values_of(column, optimiser, arm, d_k, rate_of=None):
@@ -144,7 +144,7 @@ def evidence():
 
 def asked():
     """Yield every quantity of an arm, or of two, with an initialisation."""
-    for name, quantity in training.QUANTITIES.items():
+    for name, quantity in TRAINING_QUANTITIES.items():
         for divisor in quantity.divisors if quantity.initialisations != ("",) else ():
             for initialisation in quantity.initialisations:
                 if not initialisation or divisor.startswith("none"):
@@ -311,5 +311,5 @@ def test_what_a_record_finds_beside_is_no_case(monkeypatch):
 
 def test_each_quantity_can_be_shown():
     """What may stand in a check has a symbol, unless code alone judges it."""
-    assert set(training.QUANTITIES) <= set(RECORDED)
-    assert all(quantity.symbol for quantity in training.QUANTITIES.values())
+    assert set(TRAINING_QUANTITIES) <= set(RECORDED)
+    assert all(quantity.symbol for quantity in TRAINING_QUANTITIES.values())

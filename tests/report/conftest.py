@@ -24,8 +24,7 @@ from msgspec import convert
 from montecarlo.calibration.card import read_card
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.record import CLAIMS_FILE
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.report import making, rerendering
 from montecarlo.report.content.findings import gather, read_results

@@ -114,7 +114,7 @@ def test_fresh_starts_anew(run, interrupted):
 
 def test_other_code_is_refused(run, interrupted, monkeypatch):
     """What another version of the code has drawn is not mixed with this one's."""
-    monkeypatch.setattr("montecarlo.claims.recording.code_digest", lambda: "another")
+    monkeypatch.setattr("montecarlo.claims.running.code_digest", lambda: "another")
     status, complaint = run()
     assert status == 3
     assert "differs in code" in complaint

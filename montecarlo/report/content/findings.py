@@ -21,7 +21,7 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
 )
-from montecarlo.claims.run_record import read_report_run
+from montecarlo.claims.record import read_report_run
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.report.content.fitting import require_rows
 from montecarlo.report.content.record import ReportRecord, read_claims

@@ -12,8 +12,7 @@ from montecarlo.claims.outcomes import (
     SentenceOutcome,
 )
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
-from montecarlo.claims.schema import Catalogue, Claim
-from montecarlo.claims.sentences import Sentence
+from montecarlo.claims.schema import Catalogue, Claim, Sentence
 from montecarlo.estimation.failures import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import look_up

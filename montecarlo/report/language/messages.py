@@ -20,8 +20,8 @@ from jinja2.ext import babel_extract
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.papers import read_papers
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.literature.schema import read_literature
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
@@ -58,7 +58,7 @@ def source_messages() -> dict[str, list[str]]:
     known = {**QUANTITIES, **RECORDED}.values()
     named += [(one.words, "a quantity") for one in known if one.words]
     in_package = (*_in_templates(), *_in_figures())
-    of_papers = read_literature().words()
+    of_papers = read_papers().words()
     for message, place in (*in_package, *named, *in_catalogue, *of_papers):
         places = found.setdefault(message, [])
         if place not in places:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.special import ndtri
 
-from montecarlo.claims.thresholds import SHARE, USED
+from montecarlo.claims.judging import SHARE, USED
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures.drawing.palette import (
     BLUE,
