@@ -621,22 +621,13 @@ def _validate_votes(claim: Claim, where: str) -> None:
             )
 
 
-#: Which fields a claim of each kind must have.
-_NEEDED = {
-    "measured": {"interpretation": True, "finding": True},
-    "shape": {"interpretation": False, "finding": True},
-    "record": {"interpretation": False, "finding": True},
-    "practice": {"interpretation": False, "finding": True},
-    "assumption": {"interpretation": False, "finding": True},
-}
-
-
 def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
     """Require what a claim of its kind must have, and nothing else."""
     if claim.kind in KINDS:
         with name_place(where, "id"):
             look_up(f"claim of kind {claim.kind}", claim.id, FACTS)
-    for field, needed in _NEEDED[claim.kind].items():
+    needed_fields = {"interpretation": claim.kind == "measured", "finding": True}
+    for field, needed in needed_fields.items():
         given = bool(getattr(claim, field))
         if given != needed and not (own and field == "finding"):
             verb = "be there" if needed else "be left out"

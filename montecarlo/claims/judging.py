@@ -396,7 +396,9 @@ class Judge:
             region_low=finite(region[0]),
             region_high=finite(region[1]),
             exact=None if found.exact is None else finite(found.exact),
-            limit=None if found.limit is None else LimitOutcome.of(found.limit),
+            limit=msgspec.convert(
+                found.limit, LimitOutcome | None, from_attributes=True
+            ),
             outcome=verdict,
             replicates_needed=needed,
         )

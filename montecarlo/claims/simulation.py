@@ -57,11 +57,16 @@ def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
     if check.quantity in RECORDED:
         return []
     pairs = check.quantity in PAIR_QUANTITIES
+    # none named, the premise of the texts: one of mean 0 and variance 1
+    labels = set(map(canonical_distributions, check.domain.distributions))
+    labels = labels or set(DISTRIBUTIONS)
     return sorted(
         (
             point
             for point in points
-            if (not point.has_rows) == pairs and _contains(check, point)
+            if point.has_rows != pairs
+            and point.label in labels
+            and _contains(check, point)
         ),
         key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
     )
@@ -110,24 +115,14 @@ def canonical_distributions(named: str) -> str:
 def _contains(check: Check, point: DesignPoint) -> bool:
     domain = check.domain
     _, _, dependence, initialisation = point.names
-    if dependence not in domain.dependence:
-        return False
-    if initialisation not in domain.initialisation:
-        return False
-    if not _has_distribution(domain.distributions, point) or lacks(
-        check.quantity, check.number_format, check.softmax, point
-    ):
-        return False
-    if not domain.d_k[0] <= point.d_k <= domain.d_k[1]:
-        return False
-    n_keys = point.n_keys
-    return n_keys is None or domain.n_keys[0] <= n_keys <= domain.n_keys[1]
-
-
-def _has_distribution(distributions: tuple[str, ...], point: DesignPoint) -> bool:
-    if not distributions:  # the premise of the texts: one of mean 0 and variance 1
-        return point.label in DISTRIBUTIONS
-    return point.label in {canonical_distributions(named) for named in distributions}
+    n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
+    return (
+        dependence in domain.dependence
+        and initialisation in domain.initialisation
+        and domain.d_k[0] <= point.d_k <= domain.d_k[1]
+        and domain.n_keys[0] <= n_keys <= domain.n_keys[1]
+        and not lacks(check.quantity, check.number_format, check.softmax, point)
+    )
 
 
 #: The far end of a series: from the largest d_k down to a quarter of it.

@@ -20,7 +20,6 @@ from montecarlo.claims.outcomes import (
 )
 from montecarlo.claims.schema import Sentence, Value
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.theory.limits import Limit
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
 NA = Verdict.NOT_APPLICABLE
@@ -163,7 +162,7 @@ def test_interpretations_against_theory_are_not_spoken_of(verdict, exact, agains
     )
 
 
-LIMIT = LimitOutcome.of(Limit("constant", "power", 0.0, 2.07))
+LIMIT = LimitOutcome(tends_to="constant", kind="power", exponent=0.0, constant=2.07)
 THREE = (
     case(d_k=64, value=1.2, exact=1.25),
     case(d_k=128, value=1.8, distribution="laplace"),
