@@ -483,30 +483,6 @@ def test_self_checks_are_judged_like_claims():
     )  # cases · analyses
 
 
-def right_record(checks):
-    """The record of a claim whose right sentence has these checks."""
-    catalogue = catalogue_of((variance(),))  # a variance of at least 0: supported
-    right = Right("s", "a", tuple(checks))
-    claim = msgspec.structs.replace(catalogue.claim[0], right=right)
-    return study_claims(Catalogue((), (claim,)), PAIRS)
-
-
-def test_right_sentence_is_judged_by_itself():
-    """What would be right is judged beside the claim, does not vote on it, and has its
-    share of the error rate.
-    """
-    record = right_record([equals_one("none", 0.2)])
-    claim = record.claims[0]
-
-    assert claim.verdict == "supported"
-    assert claim.right.holds is False
-    assert [c.outcome for c in claim.right.checks[0].cases] == ["refuted", "refuted"]
-    other = Check("score_abs", "at_least", "value", low=0.0)
-    found = right_record([other])
-    assert found.claims[0].right.holds is True
-    assert found.simultaneous_error == pytest.approx(RATE / (2 * 2 * 2 * 2))
-
-
 FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))
 
 

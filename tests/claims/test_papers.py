@@ -227,8 +227,8 @@ def test_drawn_and_decided_as_theory_says():
 
 
 class OnRecord(drawing.PaperEvidence):
-    """The record as evidence; ``known``: a check's place to other numbers, the exact one
-    and that of the sample.
+    """The record as evidence; ``known``: a check's place to other numbers, exact and
+    of the sample.
     """
 
     def find(self, check, case):

@@ -38,10 +38,13 @@ from studies.z_counts import LEVELS, count, fingerprint_rows
 GRID = Grid(
     d_k=(1, 2, 3, 4, 6, 8, 12, 16),
     n_keys=(3, 4, 6, 8, 12),
-    distributions=("rademacher", "uniform"),
-    distribution_d_k=(8,),
+    distributions=("rademacher", "uniform", "laplace"),
+    distribution_d_k=(8, 24),
     distribution_n_keys=(8,),
-    blocks=(Block((64,), distribution_q="gaussian(std=2.0)"),),
+    blocks=(
+        Block((64,), distribution_q="gaussian(std=2.0)"),
+        Block((4, 16), (10,), distribution_q="rademacher", distribution_k="gaussian"),
+    ),
     divisors=("none", "sqrt"),
     first=128,
     most=128,
