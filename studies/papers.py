@@ -4,12 +4,14 @@ In: papers.toml and a seed.  Out: what papers.json holds.
 """
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from montecarlo.claims.checks import Check
 from montecarlo.claims.evidence import Found
@@ -237,7 +239,7 @@ def judge_papers(seed: int, error_rate: float) -> PapersOutcome:
     drawn = {name: count_drawn(some) for name, some in checks.items()}
     each = error_rate / (2.0 * sum(drawn.values()))  # an interval misses on either side
     # NumPy draws without Python's lock
-    with ThreadPoolExecutor() as threads:
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as threads:
         every = [
             (check, case)
             for some in checks.values()

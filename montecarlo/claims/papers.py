@@ -3,7 +3,7 @@
 papers.toml says what is stated, by whom, of which model of scores, and what is looked
 at.  A statement is a claim as those of texts are, judged by the same rule; its evidence
 was drawn once, far more than a report could wait for (`studies.paper_quantities`), and
-papers.json holds how it came out: ``python docs/make_literature.py`` makes it again.
+papers.json holds how it came out: ``python -m docs.make_literature`` makes it again.
 """
 
 import math
