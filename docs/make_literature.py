@@ -1,6 +1,6 @@
 """Write montecarlo/claims/papers.json: what papers say, drawn and judged.
 
-``python -m docs.make_literature`` takes some minutes.  Run it where papers.toml
+``python -m docs.make_literature`` takes one or two minutes.  Run it where papers.toml
 or a quantity of it was changed: a test fails until it was.
 """
 
