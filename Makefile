@@ -25,7 +25,7 @@ readme: report ## Make the README's figure and verdict table again
 	python docs/make_readme.py output
 
 records: ## Make the records and tables of long runs again (hours)
-	for name in calibration training language_model sensitivity z_counts literature \
+	for name in calibration training language_model sensitivity z_counts papers \
 	    exact_values coverage stopping; do python -m studies.$$name || exit; done
 
 baselines: ## Draw the pictures that figures are compared with anew

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, inspect
 
-from montecarlo.claims.run_record import ObservationRun, ReportRun, Timing
+from montecarlo.claims.record import ObservationRun, ReportRun, Timing
 from montecarlo.model.heads import COLUMNS as APPLIED_COLUMNS
 from montecarlo.model.observing import COLUMNS as OBSERVED_COLUMNS
 from montecarlo.model.steps import COLUMNS as STEP_COLUMNS

@@ -34,7 +34,7 @@ PIPELINE = (
     "tests/test_second_ways.py",
     "tests/study/test_tails.py",
     "tests/claims/test_running.py",
-    "tests/test_z_scores.py",
+    "tests/claims/test_z_scores.py",
     "tests/test_example.py",
 )
 STUDY = ("-m", "montecarlo.report", "--preset", "quick", "--lang", "en", "--quiet")

@@ -33,8 +33,7 @@ from montecarlo.claims.outcomes import (
     Judgement,
 )
 from montecarlo.claims.record import ClaimsRecord
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.verdicts import (
     Verdict,
     decide,

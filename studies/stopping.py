@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.recorded import Recorded
@@ -24,7 +23,7 @@ from montecarlo.claims.running import (
     needed_budgets,
     run_study,
 )
-from montecarlo.claims.simulation import Simulation
+from montecarlo.claims.simulation import Simulation, split_error_rate
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import Summaries

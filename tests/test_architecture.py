@@ -23,7 +23,6 @@ STAGES = (
     "study",
     "records",
     "claims",
-    "literature",
     "model",
     "report.language",
     "report.content",

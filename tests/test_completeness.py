@@ -16,9 +16,9 @@ import pytest
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
+from montecarlo.claims.papers import read_papers
 from montecarlo.cli.options import SHARED
 from montecarlo.cli.report import build_parser
-from montecarlo.literature.schema import read_literature
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import (
     DISTRIBUTION_LOOKS,
@@ -170,5 +170,5 @@ def test_every_figure_has_one_place(own):
     """
     orders = [place_figures(own=own, on_report=page) for page in {True, own}]
     placed = [one for order in orders for ids in order.values() for one in ids]
-    placed += [one.figure for one in read_literature().question if one.figure]
+    placed += [one.figure for one in read_papers().question if one.figure]
     assert sorted(placed) == sorted([CASES.id, *FIGURES])

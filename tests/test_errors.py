@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from montecarlo.claims.domains import canonical_distributions
+from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.cli.judge import main as judge
 from montecarlo.cli.measure import main as measure
 from montecarlo.errors import MOST_MESSAGE, InputError, UnfinishedError

@@ -192,15 +192,6 @@ def test_mistake_is_noticed_by_a_small_study(monkeypatch, name):
 
 
 @pytest.mark.slow
-def test_no_mistake_is_not_noticed():
-    """The test above can fail: the same study again is no worse."""
-    clean = clean_verdicts(SMALL, 1)
-
-    assert worsened(clean, verdicts_of(SMALL, 1)) == {}
-    assert "supported" in clean.values()
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some divide by 0
 @pytest.mark.parametrize("name", WHOLE)
 def test_mistake_is_noticed_by_the_quick_study(monkeypatch, name):

@@ -2,7 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -10,33 +11,394 @@ from typing import Any, get_args
 
 import msgspec
 
-from montecarlo.attention.divisors import name_divisor
-from montecarlo.claims.checks import Check, Domain, Level, Relation, Threshold
-from montecarlo.claims.facts import FACTS, KINDS
-from montecarlo.claims.rules import (
-    CatalogueError,
-    name_place,
-    validate_check,
-    validate_words,
+from montecarlo.attention.divisors import name_divisor, parse_divisor, split_pairs
+from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
+from montecarlo.attention.quantities import (
+    FORMAT_QUANTITIES,
+    PAIR_QUANTITIES,
+    QUANTITIES,
+    ROW_QUANTITIES,
+    beyond_table,
 )
+from montecarlo.claims.checks import (
+    CONTROL,
+    Check,
+    Domain,
+    Level,
+    Relation,
+    Threshold,
+    Words,
+)
+from montecarlo.claims.recorded import FACTS, KINDS, RECORDED
 from montecarlo.claims.schema import (
     SHARE,
     Catalogue,
     Claim,
     Interpretation,
     ModelSize,
+    Passage,
     RecordEntry,
     SelfCheck,
+    Sentence,
     Source,
     TextEntry,
     Topic,
+    Value,
 )
-from montecarlo.claims.sentence_rules import validate_sentence
-from montecarlo.claims.sentences import Passage, Sentence
+from montecarlo.claims.simulation import canonical_distributions
 from montecarlo.claims.yardsticks import put_numbers
 from montecarlo.errors import InputError
+from montecarlo.estimation.summaries import offered_summaries, summaries_compared
 from montecarlo.names import look_up
+from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.small_files import parse_toml, read_small
+from montecarlo.theory.limits import limit_of
+
+
+class CatalogueError(InputError):
+    """A catalogue that cannot be used; one line with file, claim and field."""
+
+
+@contextmanager
+def name_place(where: str, field: str) -> Iterator[None]:
+    """Name the place in the message of an `InputError`."""
+    try:
+        yield
+    except InputError as error:
+        raise CatalogueError(f"{where}, field {field}: {error}") from None
+
+
+_CONTROL = re.compile(f"[{CONTROL}]")
+
+
+def validate_words(words: Words, where: str, *, own: bool) -> None:
+    """Make sure that a text can be shown.
+
+    Parameters
+    ----------
+    words : str or dict
+    where : str
+        File and claim, for the message.
+    own : bool
+        Whether it is a user's, which may be in several languages.
+
+    Raises
+    ------
+    CatalogueError
+        With one line: where, requirement and what came.
+    """
+    texts = [words] if isinstance(words, str) else list(words.values())
+    if not texts or (words not in texts and not own):
+        raise CatalogueError(f"{where}: must be a text, got {words!r}")
+    for text in texts:
+        if found := _CONTROL.search(text):
+            raise CatalogueError(
+                f"{where}: must have no control character, got {found[0]!a}"
+            )
+
+
+#: Fields that a relation needs, beside those that every check has.
+_NEEDS = {
+    "equals": {"expected", "tolerance"},
+    "at_least": {"low"},
+    "at_most": {"high"},
+    "between": {"low", "high"},
+    "slope_between": {"low", "high"},
+    "ratio_of_ends_between": {"low", "high"},
+    "tends_to": {"to"},
+}
+#: These may be open on one side.
+_HALF_OPEN = {"slope_between", "ratio_of_ends_between"}
+
+
+def validate_check(check: Check, where: str) -> None:
+    """Make sure that a check can be decided.
+
+    Parameters
+    ----------
+    check : Check
+    where : str
+        File, claim and interpretation, for the message.
+
+    Raises
+    ------
+    CatalogueError
+        With one line: where, field, requirement and what came.
+    """
+    with name_place(where, "quantity"):
+        # facts of the texts have no symbol, and belong to our claims alone
+        shown = {name: known for name, known in RECORDED.items() if known.symbol}
+        look_up("quantity", check.quantity, {**QUANTITIES, **shown})
+    with name_place(where, "divisor"):
+        _require_divisor(check)
+    allowed = {name: name for name in _summaries(check)}
+    with name_place(where, "summary"):
+        look_up("summary", check.summary, allowed)
+    for distribution in check.domain.distributions:
+        with name_place(where, "domain.distributions"):
+            canonical = canonical_distributions(distribution)
+        if distribution != canonical:
+            raise CatalogueError(
+                f"{where}, field domain.distributions: must be {canonical!r}, "
+                f"got {distribution!r}"
+            )
+    for name in check.domain.dependence:
+        with name_place(where, "domain.dependence"):
+            _require_canonical(parse_dependence(name).name, name)
+    if check.quantity in RECORDED:
+        _require_recorded(check, where)
+    else:
+        _require_sampled(check, where)
+    with name_place(where, "number_format"):
+        look_up("number_format", check.number_format, NUMBER_FORMATS)
+    with name_place(where, "softmax"):
+        look_up("softmax", check.softmax, dict.fromkeys(SOFTMAXES))
+    _require_acting(check, where)
+    for field in ("d_k", "n_keys"):
+        low, high = getattr(check.domain, field)
+        if low > high:
+            raise CatalogueError(
+                f"{where}, field domain.{field}: must rise, got [{low}, {high}]"
+            )
+    _validate_levels(check, where)
+    given = {
+        field
+        for field in ("expected", "tolerance", "low", "high", "to")
+        if getattr(check, field) is not None
+    }
+    needs = _NEEDS[check.relation]
+    open_sided = check.relation in _HALF_OPEN and given and given < needs
+    if given != needs and not open_sided:
+        needed = " and ".join(sorted(needs))
+        got = ", ".join(sorted(given)) or "none"
+        raise CatalogueError(
+            f"{where}, field relation: {check.relation} needs {needed}, got {got}"
+        )
+    if check.relation == "tends_to":
+        _validate_limit(check, where)
+    if check.threshold is not None and check.threshold.bound not in given:
+        raise CatalogueError(
+            f"{where}, field threshold.bound: must be one of the bounds given, "
+            f"got {check.threshold.bound!r}"
+        )
+
+
+def _require_sampled(check: Check, where: str) -> None:
+    """Require canonical initialisations, and no parts."""
+    for name in check.domain.initialisation:
+        with name_place(where, "domain.initialisation"):
+            initialisation = parse_initialisation(name)
+            _require_canonical(initialisation.name if initialisation else "", name)
+    if check.domain.part:
+        raise CatalogueError(
+            f"{where}, field domain.part: must be left out for {check.quantity}, which "
+            f"is sampled, got {list(check.domain.part)}"
+        )
+
+
+def _require_recorded(check: Check, where: str) -> None:
+    """Of what is on record a check chooses among what there is, and compares it."""
+    quantity = RECORDED[check.quantity]
+    for field, known in (
+        ("initialisation", quantity.initialisations),
+        ("part", quantity.parts),
+    ):
+        for name in getattr(check.domain, field):
+            with name_place(where, f"domain.{field}"):
+                look_up(field, name, dict.fromkeys(known))
+    left = {"distributions": (), "dependence": ("none",)}
+    for field, default in left.items():
+        if (given := getattr(check.domain, field)) != default:
+            raise CatalogueError(
+                f"{where}, field domain.{field}: must be left out for "
+                f"{check.quantity}, which is on record, got {list(given)}"
+            )
+    if check.along_d_k or check.expected == "reference":
+        raise CatalogueError(
+            f"{where}, field relation: must compare {check.quantity}, which is on "
+            f"record, with a number, got {check.relation}"
+        )
+
+
+def _require_acting(check: Check, where: str) -> None:
+    """Refuse what the quantity does not read: it would seem to have been judged."""
+    if check.quantity not in FORMAT_QUANTITIES:
+        for field, default in (("number_format", "float64"), ("softmax", "shifted")):
+            if (given := getattr(check, field)) != default:
+                raise CatalogueError(
+                    f"{where}, field {field}: must be left out for {check.quantity}, "
+                    f"which has no number formats, got {given!r}; those that have: "
+                    f"{', '.join(FORMAT_QUANTITIES)}"
+                )
+    n_keys = check.domain.n_keys
+    rowless = check.quantity in PAIR_QUANTITIES or check.quantity in RECORDED
+    if rowless and n_keys != Domain().n_keys:
+        raise CatalogueError(
+            f"{where}, field domain.n_keys: must be left out for {check.quantity}, "
+            f"which has no rows, got {list(n_keys)}"
+        )
+    low, high = check.domain.d_k
+    if check.along_d_k and low == high:
+        raise CatalogueError(
+            f"{where}, field domain.d_k: must hold several sizes for "
+            f"{check.relation}, got [{low}, {high}]"
+        )
+
+
+def _validate_limit(check: Check, where: str) -> None:
+    """Theory knows what becomes of some quantities, undivided, for Gaussian entries."""
+    if check.divisor != "none" or check.domain.distributions != ("gaussian",):
+        raise CatalogueError(
+            f"{where}, field relation: tends_to needs the divisor none and the "
+            f"distributions ['gaussian'], got {check.divisor!r} and "
+            f"{list(check.domain.distributions)}"
+        )
+    if limit_of(check.quantity, check.summary, check.domain.n_keys[0]) is None:
+        raise CatalogueError(
+            f"{where}, field relation: tends_to needs a quantity and summary whose "
+            f"limit is known, got {check.quantity!r} and {check.summary!r}"
+        )
+
+
+def _require_canonical(canonical: str, given: str) -> None:
+    if given != canonical:
+        raise InputError(f"must be {canonical!r}, got {given!r}")
+
+
+def _validate_levels(check: Check, where: str) -> None:
+    """Bounds rise, and depend on sizes that a case has."""
+    pairs = check.quantity in (*PAIR_QUANTITIES, *RECORDED)
+    for field in ("expected", "low", "high"):
+        level = getattr(check, field)
+        for power, lacking in (("d_k_power", check.along_d_k), ("n_keys_power", pairs)):
+            if isinstance(level, Level) and lacking and getattr(level, power) != 0.0:
+                raise CatalogueError(
+                    f"{where}, field {field}.{power}: must be 0 where a case has no "
+                    f"such size, got {getattr(level, power)!r}"
+                )
+    bounds = {"low": check.low, "high": check.high}
+    if check.threshold is not None:
+        bounds |= {"start": check.threshold.start, "stop": check.threshold.stop}
+    for first, last in (("low", "high"), ("start", "stop")):
+        low, high = bounds.get(first), bounds.get(last)
+        if not isinstance(low, float) or not isinstance(high, float):
+            continue
+        if low > high or (first == "start" and low == high):
+            limit = "at most" if first == "low" else "below"
+            raise CatalogueError(
+                f"{where}, field {first}: must be {limit} {last}, {high!r}, got {low!r}"
+            )
+
+
+def _require_divisor(check: Check) -> None:
+    """Require a divisor under which a check's quantity is measured."""
+    name, quantity = check.divisor, check.quantity
+    if quantity in RECORDED:
+        look_up("divisor", name, dict.fromkeys(RECORDED[quantity].divisors))
+        return
+    one = QUANTITIES[quantity]
+    _, ratios = split_pairs([name])
+    if ratios and not one.compared:
+        raise InputError(f"must be one divisor for {quantity}, got {name!r}")
+    if not ratios and not one.divisors((name,)):
+        raise InputError(f"must be 'none' for {quantity}, got {name!r}")
+    if one.of == "pairs":
+        if not one.divided and name != "none":
+            raise InputError(f"must be 'none' for {quantity}, got {name!r}")
+        if parse_divisor(name).needs_keys:
+            raise InputError(
+                f"must not depend on n for {quantity}, which has no keys, got {name!r}"
+            )
+
+
+def _summaries(check: Check) -> tuple[str, ...]:
+    """Name the summaries that a check's quantity has under its divisor."""
+    if check.quantity in RECORDED:
+        return (RECORDED[check.quantity].summary,)
+    if check.quantity in PAIR_QUANTITIES:
+        return ("value",)
+    if check.quantity in FORMAT_QUANTITIES:
+        return ("mean",)
+    if "/" in check.divisor:
+        return summaries_compared(ROW_QUANTITIES[check.quantity])
+    asked = [summary for _, summary in beyond_table(check.quantity, check.summary)]
+    return (*asked, *offered_summaries(ROW_QUANTITIES[check.quantity]))
+
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s")
+
+
+def validate_sentence(
+    sentence: Sentence,
+    interpretations: Mapping[str, Interpretation],
+    where: str,
+    *,
+    own: bool,
+) -> None:
+    """Make sure that a sentence says what it rests on, and that its numbers exist.
+
+    Parameters
+    ----------
+    sentence : Sentence
+    interpretations : mapping
+        Those of its claim, by id.
+    where : str
+        File, claim and place, for the message.
+    own : bool
+        Whether it is a user's, who answers for it.
+
+    Raises
+    ------
+    CatalogueError
+        With one line: where, requirement and what came.
+    """
+    if not own and not sentence.is_bound:
+        raise CatalogueError(
+            f"{where}: must rest on interpretations or checks, or say why on "
+            "none, got neither"
+        )
+    named = [
+        v.interpretation
+        for v in sentence.value.values()
+        if v.interpretation is not None
+    ]
+    for name in (*sentence.interpretations, *named):
+        with name_place(where, "interpretations"):
+            look_up("interpretation", name, interpretations)
+    for check in sentence.check:
+        validate_check(check, where)
+    for name, value in sentence.value.items():
+        _validate_value(
+            value, sentence, interpretations, f"{where}, field value.{name}"
+        )
+    words = sentence.text
+    for text in [words] if isinstance(words, str) else words.values():
+        found = set(_PLACEHOLDER.findall(text))
+        if not own and not found <= set(sentence.value):
+            raise CatalogueError(
+                f"{where}: must have a number for each placeholder, got "
+                f"{sorted(found)} and {sorted(sentence.value)}"
+            )
+
+
+def _validate_value(
+    value: Value,
+    sentence: Sentence,
+    interpretations: Mapping[str, Interpretation],
+    where: str,
+) -> None:
+    """Require a number's check to be there."""
+    checks = sentence.check
+    if value.interpretation is not None:
+        checks = interpretations[value.interpretation].check
+    elif value.of in ("before", "after"):
+        raise CatalogueError(
+            f"{where}.of: must stand with an interpretation, got {value.of!r}"
+        )
+    if value.check >= len(checks):
+        raise CatalogueError(
+            f"{where}.check: must be below {len(checks)}, got {value.check}"
+        )
 
 
 def read_catalogue(path: Path | None = None) -> Catalogue:
@@ -261,22 +623,13 @@ def _validate_votes(claim: Claim, where: str) -> None:
             )
 
 
-#: Which fields a claim of each kind must have.
-_NEEDED = {
-    "measured": {"interpretation": True, "finding": True},
-    "shape": {"interpretation": False, "finding": True},
-    "record": {"interpretation": False, "finding": True},
-    "practice": {"interpretation": False, "finding": True},
-    "assumption": {"interpretation": False, "finding": True},
-}
-
-
 def _validate_kind(claim: Claim, where: str, *, own: bool) -> None:
     """Require what a claim of its kind must have, and nothing else."""
     if claim.kind in KINDS:
         with name_place(where, "id"):
             look_up(f"claim of kind {claim.kind}", claim.id, FACTS)
-    for field, needed in _NEEDED[claim.kind].items():
+    needed_fields = {"interpretation": claim.kind == "measured", "finding": True}
+    for field, needed in needed_fields.items():
         given = bool(getattr(claim, field))
         if given != needed and not (own and field == "finding"):
             verb = "be there" if needed else "be left out"

@@ -21,8 +21,8 @@ class Found:
 
     Attributes
     ----------
-    region : (float, float)
-        The values that count as agreement, both ends included.
+    region : (float, float) or None
+        The values that count as agreement, both ends included; None: it is only shown.
     estimate : Estimate or None
         None where the check is not applicable.
     exact : float or None
@@ -37,7 +37,7 @@ class Found:
         Replicates at most; None where no more can be had.
     """
 
-    region: tuple[float, float]
+    region: tuple[float, float] | None
     estimate: Estimate | None
     exact: float | None = None
     limit: Limit | None = None

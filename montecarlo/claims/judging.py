@@ -1,17 +1,20 @@
 """Judging a catalogue on evidence of any kind, at one error rate for all.
 
-In: a catalogue, and evidence.  Out: how everything came out, as claims.json has it.
+In: a catalogue, and evidence.  Out: how everything came out, as claims.json has it,
+which sentences may be said, and how cases come out at other thresholds.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import msgspec
+import numpy as np
+from msgspec.structs import replace
 
-from montecarlo.claims.checks import Check
+from montecarlo.claims.checks import Check, Level
 from montecarlo.claims.evidence import Evidence, Found
-from montecarlo.claims.facts import with_facts
 from montecarlo.claims.outcomes import (
     Border,
     CaseOutcome,
@@ -22,15 +25,22 @@ from montecarlo.claims.outcomes import (
     Judgement,
     LimitOutcome,
     Located,
+    NumberOutcome,
     PassageOutcome,
     SelfCheckOutcome,
     SentenceOutcome,
     locate,
 )
-from montecarlo.claims.rounding import ends, finite, shorten
-from montecarlo.claims.saying import judge_sentence
-from montecarlo.claims.schema import Catalogue, Claim, Interpretation
-from montecarlo.claims.sentences import Sentence
+from montecarlo.claims.recorded import with_facts
+from montecarlo.claims.schema import (
+    OTHERS,
+    Catalogue,
+    Claim,
+    Counted,
+    Interpretation,
+    Sentence,
+    Value,
+)
 from montecarlo.claims.verdicts import (
     DECIDED,
     Verdict,
@@ -40,6 +50,190 @@ from montecarlo.claims.verdicts import (
     join_verdicts,
     replicates_needed,
 )
+from montecarlo.estimation.intervals import Interval
+from montecarlo.study.columns import CurveLine
+
+
+def finite(value: float) -> float | None:
+    """JSON has no infinity: an open end is null."""
+    return value if math.isfinite(value) else None
+
+
+def shorten(value: float) -> float | None:
+    """Keep six digits of what is itself an estimate of an error."""
+    return finite(float(f"{value:.6g}"))
+
+
+def ends(
+    interval: Interval | None, region: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """Keep six digits of an interval's ends, or as many as compare as they do."""
+    if interval is None:
+        return None, None
+    return _end(interval.low, region), _end(interval.high, region)
+
+
+def _end(value: float, region: tuple[float, float]) -> float | None:
+    kept = (float(f"{value:.{digits}g}") for digits in range(6, 17))
+    sides = [(value > end) - (value < end) for end in region]
+    for short in kept:
+        if [(short > end) - (short < end) for end in region] == sides:
+            return finite(short)
+    return finite(value)
+
+
+def judge_sentence(
+    sentence: Sentence,
+    judge_check: Callable[[Check], CheckOutcome],
+    interpretations: Sequence[InterpretationOutcome] = (),
+    verdict: Verdict | None = None,
+) -> SentenceOutcome:
+    """Tell whether a sentence may be said.
+
+    Parameters
+    ----------
+    sentence : Sentence
+    judge_check : callable
+        Check -> its outcome.
+    interpretations : sequence of InterpretationOutcome
+        Those of its claim.
+    verdict : Verdict, optional
+        That of its claim.
+    """
+    by_id = {interpretation.id: interpretation for interpretation in interpretations}
+    checks = tuple(judge_check(check) for check in sentence.check)
+    asserted = [by_id[name] for name in sentence.interpretations]
+    holds = sentence.verdict is None or sentence.verdict == verdict
+    holds = holds and all(
+        by_id[n].verdict == v for n, v in sentence.interpretations.items()
+    )
+    holds = holds and all(map(check_holds, checks))
+    holds = holds and not any(
+        contradicts_theory(case)
+        for interpretation in asserted
+        for check in interpretation.checks
+        for case in check.cases
+    )
+    found = {n: _number(v, checks, by_id) for n, v in sentence.value.items()}
+    numbers = {name: number for name, number in found.items() if number is not None}
+    holds = holds and len(numbers) == len(found)
+    return SentenceOutcome(holds=holds, numbers=numbers if holds else {}, checks=checks)
+
+
+def check_holds(check: CheckOutcome) -> bool:
+    """Tell whether a check holds at every point of its domain that can be judged."""
+    judged = [c for c in check.cases if c.outcome != Verdict.NOT_APPLICABLE]
+    return bool(judged) and all(map(_case_holds, judged))
+
+
+def _case_holds(case: CaseOutcome) -> bool:
+    """Tell whether a case came out as asserted.
+
+    By exact theory, if the sample does not say otherwise; else by the sample.
+    """
+    if case.exact is None:
+        return case.outcome == Verdict.SUPPORTED
+    return _exact_agrees(case) and case.outcome != Verdict.REFUTED
+
+
+def contradicts_theory(case: CaseOutcome) -> bool:
+    """Tell whether a decided case came out against its exact value."""
+    if case.exact is None:
+        return False
+    against = Verdict.REFUTED if _exact_agrees(case) else Verdict.SUPPORTED
+    return case.outcome == against
+
+
+def _exact_agrees(case: CaseOutcome) -> bool:
+    low, high = case.region
+    return case.exact is not None and low <= case.exact <= high
+
+
+def _number(
+    value: Value,
+    checks: Sequence[CheckOutcome],
+    interpretations: Mapping[str, InterpretationOutcome],
+) -> NumberOutcome | None:
+    """Find a number; None where the sample has no such case."""
+    joint = None
+    if value.interpretation is not None:
+        one = interpretations[value.interpretation]
+        joint, checks = one.cases, one.checks
+        if value.of in ("before", "after"):
+            return _border(one, value)
+    cases = checks[value.check].cases if value.check < len(checks) else ()
+    if value.count is not None:
+        judged = [c for c in (cases if joint is None else joint) if _is_at(c, value)]
+        count = float(_count(judged, value.count))
+        return NumberOutcome(value=count, std_error=None, row="", percent=False)
+    if value.case is not None:  # whether it was judged or not
+        there = [*_read(cases[value.case], value)]
+    else:
+        there = [
+            number for c in cases if _is_at(c, value) for number in _read(c, value)
+        ]
+    if value.pick == "only":
+        return there[0] if len(there) == 1 else None
+    pick = min if value.pick == "lowest" else max
+    return pick(there, key=lambda number: number.value, default=None)
+
+
+def _border(one: InterpretationOutcome, value: Value) -> NumberOutcome | None:
+    """Return a d_k next to which the outcome changes, where it changes once."""
+    found = [
+        border
+        for border in one.borders
+        if (border.n_keys, border.distribution) == (value.n_keys, value.distribution)
+    ]
+    if len(found) != 1:
+        return None
+    d_k = found[0].between[value.of == "after"]
+    return NumberOutcome(value=float(d_k), std_error=None, row="", percent=False)
+
+
+def _read(case: CaseOutcome, value: Value) -> Iterator[NumberOutcome]:
+    """Yield what a number is of: nothing where the case has no such thing."""
+    which = value.of
+    if which == "known":
+        which = "estimate" if case.exact is None else "exact"
+    of: dict[str, tuple[float | None, ...]] = {
+        "estimate": (case.estimate,),
+        "exact": (case.exact,),
+        "limit": (None if case.limit is None else case.limit.constant,),
+        "d_k": (case.d_k,) if case.d_k is not None else case.d_k_range or (),
+        "n_keys": (case.n_keys,),
+    }
+    error = case.std_error if which == "estimate" else None
+    row = "" if which in ("d_k", "n_keys") else case.row
+    for number in of[which]:
+        if number is not None:
+            yield NumberOutcome(
+                value=float(number), std_error=error, row=row, percent=value.percent
+            )
+
+
+def _is_at(case: CaseOutcome | JointOutcome, value: Value) -> bool:
+    """Tell whether a case was judged, and is one that a number may be of."""
+    wanted = value.distribution in ("", case.distribution)
+    if value.distribution == OTHERS:
+        wanted = case.distribution != "gaussian"
+    return (
+        wanted
+        and case.outcome != Verdict.NOT_APPLICABLE
+        and value.d_k in (None, case.d_k)
+        and value.n_keys in (None, case.n_keys)
+        and value.context in ("", case.context)
+    )
+
+
+def _count(cases: Sequence[CaseOutcome | JointOutcome], which: Counted) -> int:
+    if which == "all":
+        return len(cases)
+    if which == "distributions":
+        return len({case.distribution for case in cases})
+    if which == "contexts":
+        return len({case.context for case in cases})
+    return sum(case.outcome == Verdict(which) for case in cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +261,15 @@ class Judge:
             self_checks.append(
                 SelfCheckOutcome(id=entry.id, verdict=one.verdict, checks=one.checks)
             )
+        claims = tuple(self.judge_claim(claim) for claim in catalogue.claim)
+        # of papers, whose answers rest on several statements
+        known = [one for claim in claims for one in claim.interpretations]
         return Judgement(
-            claims=tuple(self.judge_claim(claim) for claim in catalogue.claim),
+            claims=claims,
             passages=tuple(
                 PassageOutcome(
-                    id=passage.id, **msgspec.structs.asdict(self._say(passage.sentence))
+                    id=passage.id,
+                    **msgspec.structs.asdict(self._say(passage.sentence, known)),
                 )
                 for passage in catalogue.passage
             ),
@@ -81,22 +279,19 @@ class Judge:
     def judge_claim(self, claim: Claim) -> ClaimOutcome:
         """Judge a claim: as all texts say it, and as each does."""
         asked, claim = claim, with_facts(claim)
-        voting = claim.admitted()
         interpretations = self.judge_meanings(claim)
         verdicts = {one.id: one.verdict for one in interpretations}
-        keys = dict.fromkeys(source.text for source in claim.source)
 
-        def join_votes(names: Iterable[str]) -> Verdict:
-            return verdict_of(claim, [verdicts[name] for name in names])
+        def join_votes(text: str | None = None) -> Verdict:
+            return verdict_of(claim, [verdicts[name] for name in claim.admitted(text)])
 
-        verdict = join_votes(voting)
+        verdict = join_votes()
 
-        def say(sentence: Sentence | None) -> SentenceOutcome | None:
-            if sentence is None:
-                return None
+        def say(sentence: Sentence) -> SentenceOutcome:
             return self._say(sentence, interpretations, verdict)
 
-        right = claim.right
+        right, concedes = claim.right, claim.concedes
+        keys = dict.fromkeys(source.text for source in claim.source)
         return ClaimOutcome(
             id=claim.id,
             kind=claim.kind,
@@ -104,15 +299,13 @@ class Judge:
             sources=claim.source,
             verdict=verdict,
             error_rate=shorten(self.error_rates.get(claim.id, 0.0)) or 0.0,
-            texts={key: join_votes(claim.admitted(key)) for key in keys},
+            texts={key: join_votes(key) for key in keys},
             tested=asked.tested,
             changed=asked.changed,
             interpretations=interpretations if asked.interpretation else (),
-            findings=tuple(
-                self._say(one, interpretations, verdict) for one in claim.finding
-            ),
-            right=say(None if right is None else right.as_sentence()),
-            concedes=say(claim.concedes),
+            findings=tuple(map(say, claim.finding)),
+            right=None if right is None else say(right.as_sentence()),
+            concedes=None if concedes is None else say(concedes),
         )
 
     def judge_meanings(self, claim: Claim) -> tuple[InterpretationOutcome, ...]:
@@ -177,13 +370,13 @@ class Judge:
         return judge_sentence(sentence, self.judge_check, interpretations, verdict)
 
     def _decide(self, check: Check, case: Located, found: Found) -> CaseOutcome:
-        estimate, region = found.estimate, found.region
+        estimate, region = found.estimate, found.region or (-math.inf, math.inf)
         verdict, interval, needed = Verdict.NOT_APPLICABLE, None, None
         if check.relation == "tends_to":  # theory decides
             if found.limit is not None:
                 agrees = found.limit.tends_to == check.to
                 verdict = Verdict.SUPPORTED if agrees else Verdict.REFUTED
-        elif estimate is not None:
+        elif estimate is not None and found.region is not None:
             interval = estimate.interval(self.simultaneous_error)
             verdict = decide(interval, region)
             if verdict == Verdict.UNDECIDED and found.most is not None:
@@ -202,8 +395,10 @@ class Judge:
             simultaneous_high=high,
             region_low=finite(region[0]),
             region_high=finite(region[1]),
-            exact=found.exact,
-            limit=None if found.limit is None else LimitOutcome.of(found.limit),
+            exact=None if found.exact is None else finite(found.exact),
+            limit=msgspec.convert(
+                found.limit, LimitOutcome | None, from_attributes=True
+            ),
             outcome=verdict,
             replicates_needed=needed,
         )
@@ -255,3 +450,44 @@ def find_borders(cases: Sequence[JointOutcome]) -> Iterator[Border]:
                 between=(before.d_k or 0, after.d_k or 0),
                 outcomes=(before.outcome, after.outcome),
             )
+
+
+#: Points of a curve over thresholds.
+THRESHOLDS = 31
+#: Names of the curves.
+SHARE, USED = "threshold", "threshold_used"
+
+
+def threshold_curves(claims: Iterable[ClaimOutcome]) -> Iterator[CurveLine]:
+    """Yield shares of cases over thresholds, for every check with a vague word.
+
+    Two curves a check: cases supported, and refuted; what is left between them is
+    undecided.  `USED` has one point, the threshold of the catalogue.
+    """
+    for claim in claims:
+        for one in claim.interpretations:
+            line = CurveLine(curve=USED, claim=claim.id, interpretation=one.id, x=0.0)
+            for check in one.checks:
+                yield from _threshold_lines(check, line)
+
+
+def _threshold_lines(check: CheckOutcome, line: CurveLine) -> Iterator[CurveLine]:
+    threshold = check.threshold
+    if threshold is None or not check.cases:
+        return
+    on_low = threshold.bound == "low"
+    bound = check.low if on_low else check.high
+    level = bound if isinstance(bound, Level) else Level(float(bound or 0.0))
+    yield replace(line, x=level.times)
+    judged = [c for c in check.cases if c.outcome != Verdict.NOT_APPLICABLE]
+    if not judged:
+        return
+    for x in np.linspace(threshold.start, threshold.stop, THRESHOLDS).tolist():
+        moved, found = replace(level, times=x), []
+        for case in judged:
+            (low, high), end = case.region, moved.at(case.d_k, case.n_keys)
+            region = (end, high) if on_low else (low, end)
+            found.append(decide(Interval(*case.interval), region))
+        for verdict in (Verdict.SUPPORTED, Verdict.REFUTED):
+            share = found.count(verdict) / len(found)
+            yield replace(line, curve=SHARE, outcome=verdict.value, x=x, estimate=share)

@@ -11,7 +11,6 @@ from montecarlo.claims.schema import Form, Quantifier, Source, Topic, logic_of
 from montecarlo.claims.verdicts import Logic, Verdict
 from montecarlo.study.columns import Error, Finite
 from montecarlo.study.validating import about
-from montecarlo.theory.limits import Limit
 
 Size = Annotated[int, about("", ge=1, le=2**24)]
 Outcome = Annotated[Verdict, about("how it came out")]
@@ -73,16 +72,6 @@ class LimitOutcome(_Record, frozen=True, kw_only=True):
     kind: Annotated[str, about("how fast: a power, or an exponential")]
     exponent: Annotated[Finite | None, about("of that power")]
     constant: Annotated[Finite | None, about("what stands before it, or the limit")]
-
-    @classmethod
-    def of(cls, limit: Limit) -> "LimitOutcome":
-        """Return the record of a limit."""
-        return cls(
-            tends_to=limit.tends_to,
-            kind=limit.kind,
-            exponent=limit.exponent,
-            constant=limit.constant,
-        )
 
 
 class CaseOutcome(Located, frozen=True, kw_only=True):

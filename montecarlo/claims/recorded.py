@@ -1,20 +1,439 @@
-"""What is on record, as evidence: the only place that knows which records there are.
+"""Records as evidence: arrays, published facts, and recorded runs of training.
 
-A new kind is a module with a table of quantities, and a line in `RECORDED` here.
+Nothing is sampled.  Claims about shapes and dates have no interpretation in the
+catalogue, as they need no words: what each means is a row of `FACTS` here.  A new kind
+of record is a table of quantities, and a line in `RECORDED`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import starmap
 
-from montecarlo.claims import facts, training
-from montecarlo.claims.checks import Check, region_of
+import msgspec
+import numpy as np
+import pandas as pd
+from scipy.special import softmax
+
+from montecarlo.attention.softmax import Array
+from montecarlo.claims.checks import Check, Domain, Level, region_of
 from montecarlo.claims.evidence import Evidence, Found, RecordedQuantity
 from montecarlo.claims.outcomes import Located
-from montecarlo.claims.schema import Catalogue
-from montecarlo.estimation.estimates import Estimate
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation, ModelSize
+from montecarlo.estimation.estimates import Estimate, median_estimate, share_of_seeds
+from montecarlo.records.training import ARMS, STEPS, Record, read_record
+from montecarlo.theory.score_distribution import largest_gap
+
+#: Kinds of claims that are decided here.
+KINDS = ("shape", "record")
+#: Numbers of queries and keys, and d_k, that a product is formed for.
+SIZES = ((3, 5, 4), (8, 8, 2), (4, 6, 16))
+#: What a text calls common sizes of d_k, and from where on any is.
+COMMON, LARGE = (64, 128), 128
+#: What is added to all scores of a row.
+SHIFTS = (1.5, -40.0)
+#: When a text says that the divisor was introduced.
+INTRODUCED = 2017
+#: Sizes of practice, at which two distribution functions are compared.
+PRACTICE = (64, 128, 256)
+#: Largest weights of peaked rows, and numbers of the other keys, of equal weights.
+PEAKS, OTHER_KEYS = (0.9, 0.99, 0.999), (1, 127, 16383)
+#: Scores from 0 to 1, the range that a text asks for.
+SCORES = np.linspace(0.0, 1.0, 5)
+#: These numbers are exact, but for rounding.
+EXACT = 1e-9
+
+Values = dict[Located, float]
+
+
+def _product(n_queries: int, n_keys: int, d_k: int) -> tuple[Located, Array]:
+    """Return q·k, of vectors and not of matrices where there is one of each."""
+    q, k = np.ones((n_queries, d_k)), np.ones((n_keys, d_k))
+    one_each = n_queries == n_keys == 1
+    scores = np.asarray(q[0] @ k[0]) if one_each else q @ k.T
+    return Located(part=f"{n_queries} by {n_keys}", d_k=d_k), scores
+
+
+def count_along(axis: int) -> Values:
+    """Return the rows of QKᵀ for some sizes; with 1, its columns."""
+    return {
+        case: float(scores.shape[axis]) for case, scores in starmap(_product, SIZES)
+    }
+
+
+def count_score() -> Values:
+    """Return how many numbers q·k is, for some sizes."""
+    found = [_product(1, 1, d_k) for *_, d_k in SIZES]
+    return {case: float(score.size) for case, score in found}
+
+
+def of_models(value: Callable[[ModelSize], float], catalogue: Catalogue) -> Values:
+    """Return a number of each published model."""
+    return {
+        Located(part=model.name, d_k=model.d_k): float(value(model))
+        for model in catalogue.model
+    }
+
+
+def shift_weights() -> Values:
+    """Return by how much weights change when a number is added to all scores."""
+    weights = softmax(SCORES)
+    return {
+        Located(part=f"{shift:+g}"): float(
+            np.abs(softmax(SCORES + shift) - weights).max()
+        )
+        for shift in SHIFTS
+    }
+
+
+def find_distance() -> Values:
+    """Return the largest distance of the scaled score's distribution function to Φ.
+
+    Of Gaussian entries, by theory.
+    """
+    return {
+        Located(distribution="gaussian", d_k=d_k): largest_gap(d_k) for d_k in PRACTICE
+    }
+
+
+def relate_traces() -> Values:
+    """Return the trace of J over 1 - p, for a largest weight p and equal others.
+
+    That is the largest trace for n keys: the sum of squares of the others is least.
+    """
+    return {
+        Located(part=f"p = {p}, n = {others + 1}"): float(
+            (1.0 - p**2 - (1.0 - p) ** 2 / others) / (1.0 - p)
+        )
+        for p in PEAKS
+        for others in OTHER_KEYS
+    }
+
+
+def relate_elements() -> Values:
+    """Return the largest p_i (1 - p_i) over 1 - p, for a largest weight p.
+
+    One other key has all the rest: no element of a row can have more.
+    """
+    return {Located(part=f"p = {p}"): p * (1.0 - p) / (1.0 - p) for p in PEAKS}
+
+
+def date_record(catalogue: Catalogue) -> Values:
+    """Return the year of the earliest publication on record."""
+    years = [one.year for one in catalogue.record if one.claim == "introduced-2017"]
+    return {Located(part="record"): float(min(years))} if years else {}
+
+
+def _fact(
+    find: Callable[[Catalogue], Values], symbol: str = "", words: str = ""
+) -> RecordedQuantity:
+    """Make a quantity of numbers without error."""
+    return RecordedQuantity(
+        lambda catalogue, _: {
+            case: Estimate(value, 0.0, 2) for case, value in find(catalogue).items()
+        },
+        symbol,
+        exact=True,
+        words=words,
+    )
+
+
+#: Those with a symbol may be named in a claims file.
+FACT_QUANTITIES = {
+    "product_rows": _fact(lambda _: count_along(0)),
+    "product_columns": _fact(lambda _: count_along(1)),
+    "score_size": _fact(lambda _: count_score()),
+    "width_over_d_k": _fact(
+        partial(of_models, lambda model: model.d_model / model.d_k)
+    ),
+    "common_d_k": _fact(
+        partial(of_models, lambda one: one.d_k in COMMON or one.d_k >= LARGE)
+    ),
+    "weights_moved": _fact(lambda _: shift_weights()),
+    "year": _fact(date_record),
+    "normal_distance": _fact(
+        lambda _: find_distance(),
+        r"\sup_x \lvert F(x) - \Phi(x)\rvert",
+        "largest distance of the distribution function of the scaled score to that of "
+        "the normal distribution",
+    ),
+    "trace_over_rest": _fact(
+        lambda _: relate_traces(),
+        r"\frac{\operatorname{tr} J}{1 - p_{\max}}",
+        "trace of the softmax Jacobian over the weight that the largest leaves",
+    ),
+    "element_over_rest": _fact(
+        lambda _: relate_elements(),
+        r"\frac{p(1-p)}{1 - p_{\max}}",
+        "largest derivative of a weight by its own score over the weight that the "
+        "largest leaves",
+    ),
+}
+
+
+#: Sizes that arrays and models of the record may have: all.
+ANY = Domain(d_k=(1, 2**24))
+
+
+def _equals(quantity: str, expected: float | Level) -> Check:
+    return Check(
+        quantity, "equals", "value", expected=expected, tolerance=EXACT, domain=ANY
+    )
+
+
+D_K = Level(d_k_power=1.0)
+#: Claim to its interpretations: all vote.
+FACTS: dict[str, tuple[Interpretation, ...]] = {
+    # q·k, or QKᵀ, has shape (d_k, d_k)
+    "product-shape": (
+        Interpretation(
+            "matrix", (_equals("product_rows", D_K), _equals("product_columns", D_K))
+        ),
+        Interpretation("number", (_equals("score_size", Level(d_k_power=2.0)),)),
+    ),
+    "input-dimension": (Interpretation("same", (_equals("width_over_d_k", 1.0),)),),
+    # softmax needs scores from 0 to 1: others would give other weights
+    "scores-need-range": (
+        Interpretation(
+            "needed", (Check("weights_moved", "at_least", "value", low=EXACT),)
+        ),
+    ),
+    "head-dimensions": (
+        Interpretation("common", (_equals("common_d_k", 1.0),), quantifier="usually"),
+    ),
+    "introduced-2017": (Interpretation("year", (_equals("year", INTRODUCED),)),),
+}
+
+
+def with_facts(claim: Claim) -> Claim:
+    """Return a claim with its interpretations, which the catalogue may have."""
+    if claim.kind not in KINDS:
+        return claim
+    return msgspec.structs.replace(claim, interpretation=FACTS[claim.id])
+
+
+#: The divisor whose rate is used where another is to learn at the same one.
+COMPARED = "sqrt"
+OPTIMISERS = ("sgd", "adam")
+#: Divisors of the arms, and those that stand over another in a comparison.
+DIVISORS = tuple(dict.fromkeys(ARMS.values()))
+PAIRS = tuple(f"{one}/{COMPARED}" for one in DIVISORS if one != COMPARED)
+#: Initialisations of arms beside the usual one.
+INITIALISATIONS = ("", *(name for name in ARMS if name not in DIVISORS))
+
+Measure = Callable[[Record, str, str, int], Array]
+#: Two numbers of a seed to the least and the most that their comparison is.
+Join = Callable[[Array, Array], tuple[Array, Array]]
+
+
+def at_rate(  # noqa: PLR0913 - which runs, of what, and at whose rate
+    record: Record,
+    optimiser: str,
+    arm: str,
+    d_k: int,
+    *,
+    column: str = "steps",
+    rate_of: str = "",
+) -> Array:
+    """Return a column of an arm by seed, at its chosen rate or at that of another."""
+    runs = _runs(record, optimiser, arm, d_k)
+    at = runs[runs["rate"] == record.chosen[optimiser, rate_of or arm, d_k]]
+    return at.sort_values("seed")[column].to_numpy(float)
+
+
+def count_rates(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+    """Return at how many rates each seed learned."""
+    runs = _runs(record, optimiser, arm, d_k)
+    learned = np.isfinite(runs["steps"])
+    counts: Array = learned.groupby(runs["seed"]).sum().to_numpy(float)
+    return counts
+
+
+def at_smallest(record: Record, optimiser: str, arm: str, d_k: int) -> Array:
+    """Return the steps of an arm at the smallest d_k, whatever the d_k, by seed."""
+    del d_k
+    smallest = min(size for *_, size in record.chosen)
+    return at_rate(record, optimiser, arm, smallest)
+
+
+def compare(
+    measure: Measure,
+    against: Measure | None,
+    join: Join,
+    estimate: Callable[[Array, Array], Estimate],
+    _: Catalogue,
+    check: Check,
+) -> Mapping[Located, Estimate]:
+    """Estimate something of an arm, or of two seed by seed, in each case."""
+    record, found = read_record(), {}
+    over, _slash, under = check.divisor.partition("/")
+    for initialisation in check.domain.initialisation:
+        arm = initialisation or over
+        if ARMS[arm] != over:
+            continue
+        for optimiser, d_k in _cases(record, check):
+            values = measure(record, optimiser, arm, d_k)
+            known = _at_least(values), values
+            if under:
+                known = join(values, measure(record, optimiser, under, d_k))
+            elif against is not None:
+                known = join(values, against(record, optimiser, arm, d_k))
+            case = Located(part=optimiser, initialisation=initialisation, d_k=d_k)
+            found[case] = estimate(*known)
+    return found
+
+
+def relate_updates(_: Catalogue, check: Check) -> Mapping[Located, Estimate]:
+    """Estimate how the first step grows with the first gradient: a slope, by seed.
+
+    Of the logarithms, over all arms; steps by their rates.
+    """
+    record, found = read_record(), {}
+    runs = record.judged
+    for optimiser, d_k in _cases(record, check):
+        mine = runs[(runs["optimiser"] == optimiser) & (runs["d_k"] == d_k)]
+        slopes = [
+            np.polyfit(
+                np.log(some["gradient"]), np.log(some["update"] / some["rate"]), 1
+            )[0]
+            for _seed, some in mine.groupby("seed")
+        ]
+        found[Located(part=optimiser, d_k=d_k)] = median_estimate(np.array(slopes))
+    return found
+
+
+def find_rescaled(catalogue: Catalogue, check: Check) -> Mapping[Located, Estimate]:
+    """Return by how much weights differ where a divisor is made up for: exactly.
+
+    For factors whose root is a power of two, so that nothing is rounded.
+    """
+    del catalogue, check
+    return {
+        Located(part=f"sgd c={one.factor:g}", d_k=one.d_k): Estimate(
+            one.weights, 0.0, 2
+        )
+        for one in read_record().rescaled
+        if one.optimiser == "sgd" and np.log2(one.factor) % 2.0 == 0.0
+    }
+
+
+def _cases(record: Record, check: Check) -> list[tuple[str, int]]:
+    sizes = sorted({d_k for *_, d_k in record.chosen})
+    if check.quantity == "training_growth":
+        sizes = sizes[1:]  # the smallest is what others are compared with
+    return [(part, d_k) for part in check.domain.part or OPTIMISERS for d_k in sizes]
+
+
+def _runs(record: Record, optimiser: str, arm: str, d_k: int) -> pd.DataFrame:
+    runs = record.judged
+    mine = (runs["optimiser"] == optimiser) & (runs["arm"] == arm)
+    return runs[mine & (runs["d_k"] == d_k)]
+
+
+def _at_least(values: Array) -> Array:
+    """Return what values are at least: a run that never learned took all its steps."""
+    return np.where(np.isinf(values), float(STEPS), values)
+
+
+def _divide(over: Array, under: Array) -> tuple[Array, Array]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return _at_least(over) / under, over / _at_least(under)
+
+
+def _subtract(one: Array, other: Array) -> tuple[Array, Array]:
+    return one - other, one - other
+
+
+def _learned(_: Array, steps: Array) -> Estimate:
+    return share_of_seeds(np.isfinite(steps))
+
+
+def _quantity(  # noqa: PLR0913 - what differs from quantity to quantity
+    symbol: str,
+    measure: Measure,
+    *,
+    against: Measure | None = None,
+    join: Join = _divide,
+    divisors: tuple[str, ...] = (*DIVISORS, *PAIRS),
+    estimate: Callable[[Array, Array], Estimate] = median_estimate,
+    summary: str = "median",
+    words: str,
+) -> RecordedQuantity:
+    return RecordedQuantity(
+        partial(compare, measure, against, join, estimate),
+        symbol,
+        summary,
+        divisors,
+        INITIALISATIONS,
+        OPTIMISERS,
+        "/" if join is _divide else "-",
+        words=words,
+    )
+
+
+TRAINING_QUANTITIES = {
+    "training_steps": _quantity(
+        "T", at_rate, words="steps until a task is learned, at the best learning rate"
+    ),
+    "training_steps_same_rate": _quantity(
+        r"T_{\eta(\sqrt{d_k})}",
+        partial(at_rate, rate_of=COMPARED),
+        divisors=PAIRS,
+        words="steps until a task is learned, at the best rate of the square root",
+    ),
+    "training_learned": _quantity(
+        r"1_{T<\infty}",
+        at_rate,
+        divisors=DIVISORS,
+        estimate=_learned,
+        summary="mean",
+        words="share of the seeds by which a task is learned",
+    ),
+    "training_rates": _quantity(
+        "N_{\\eta}",
+        count_rates,
+        words="number of learning rates by which a task is learned",
+    ),
+    "training_growth": _quantity(
+        r"\frac{T(d_k)}{T(d_{\min})}",
+        at_rate,
+        against=at_smallest,
+        divisors=DIVISORS,
+        words="steps until a task is learned over those at the smallest $d_k$",
+    ),
+    "training_loss_gap": _quantity(
+        "L",
+        partial(at_rate, column="final_loss"),
+        join=_subtract,
+        divisors=PAIRS,
+        words="loss at the end less that of another divisor",
+    ),
+    "training_gradient": _quantity(
+        r"\lVert g_0\rVert",
+        partial(at_rate, column="gradient"),
+        words="norm of the gradient at the first step",
+    ),
+    "training_update_slope": RecordedQuantity(
+        relate_updates,
+        r"\frac{\mathrm{d}\ln\lVert\Delta W\rVert}{\mathrm{d}\ln\lVert g\rVert}",
+        "median",
+        parts=OPTIMISERS,
+        words="log-log slope of the size of updates by that of gradients",
+    ),
+    "training_rescaled": RecordedQuantity(
+        find_rescaled,
+        r"\max\lvert\Delta W\rvert",
+        exact=True,
+        words="largest difference between updates by a divisor and by a rescaled start",
+    ),
+}
+
 
 #: Name to quantity; what is not here is sampled.
-RECORDED: dict[str, RecordedQuantity] = {**facts.QUANTITIES, **training.QUANTITIES}
+RECORDED: dict[str, RecordedQuantity] = {
+    **FACT_QUANTITIES,
+    **TRAINING_QUANTITIES,
+}
 
 
 @dataclass(frozen=True, slots=True)

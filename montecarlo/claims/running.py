@@ -1,31 +1,39 @@
-"""A study: samples what the claims and figures need, and judges."""
+"""A study: samples what the claims and figures need, judges, and writes its tables."""
 
+import hashlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import split_pairs
-from montecarlo.claims.domains import ask_beyond_table
-from montecarlo.claims.error_rates import ErrorRates, split_error_rate
-from montecarlo.claims.judging import Judge
+from montecarlo.claims.judging import Judge, threshold_curves
 from montecarlo.claims.outcomes import ClaimOutcome, Judgement
-from montecarlo.claims.record import ClaimsRecord
+from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.simulation import Simulation, cases_of
-from montecarlo.claims.thresholds import threshold_curves
-from montecarlo.claims.undecided import undecided_points
+from montecarlo.claims.simulation import (
+    ErrorRates,
+    Simulation,
+    ask_beyond_table,
+    cases_of,
+    split_error_rate,
+    undecided_points,
+)
 from montecarlo.claims.z_scores import judge_z_scores
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.fingerprint import code_digest, made_with
+from montecarlo.study.folder import write_json
 from montecarlo.study.presets import Advance, Grid
 from montecarlo.study.table import (
     curves_by_rank,
@@ -297,3 +305,60 @@ def _curves(
             threshold_curves(claims),
         )
     )
+
+
+def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
+    """Write the tables and claims.json, and return the record for run.json.
+
+    Parameters
+    ----------
+    results : StudyResults
+    folder : Path
+        An existing folder.
+
+    Returns
+    -------
+    dict
+        Seed, grid, configuration, versions and replicates; nothing of how it ran.
+    """
+    for name, table in (
+        ("measurements.csv", results.measurements),
+        ("curves.csv", results.curves),
+    ):
+        table.to_csv(folder / name, index=False, lineterminator="\n")
+    write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
+    study = results.study
+    return {
+        **configuration(study),
+        "replicates": results.replicates,
+        "time_limit_reached": results.time_limit_reached,
+    }
+
+
+def configuration(study: Study) -> dict[str, Any]:
+    """Return what a study is, for run.json: what its bytes depend on."""
+    return {
+        "seed": study.seed,
+        "preset": study.preset,
+        "error_rate": study.error_rate,
+        "claims": [claim.id for claim in study.catalogue.claim],
+        "grid": msgspec.to_builtins(study.grid),
+        **made_with(),
+    }
+
+
+def recipe(study: Study) -> dict[str, Any]:
+    """Return what tells the batches of a study from those of another.
+
+    Its configuration, what its checks ask for, and the code that draws: the version of
+    a checkout stays the same while its code changes.
+    """
+    checks = msgspec.json.encode(list(study.catalogue.checks()))
+    return {
+        **configuration(study),
+        "checks": hashlib.sha256(checks).hexdigest(),
+        "whole_grid": study.whole_grid,
+        "batch": study.batch,
+        "replicates": study.replicates,
+        "code": code_digest(),
+    }

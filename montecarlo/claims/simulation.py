@@ -2,25 +2,128 @@
 
 A case is a design point, or a series of points along d_k.  Its statistic is one
 estimate; checks that look at the same statistic share one share of the error rate.
+Here stands, too, which cases are worth sampling on, and what a grid cannot judge.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from montecarlo.attention.quantities import FORMAT_QUANTITIES, PAIR_QUANTITIES
+from montecarlo.attention.quantities import (
+    FORMAT_QUANTITIES,
+    PAIR_QUANTITIES,
+    beyond_table,
+)
 from montecarlo.claims.checks import Check, region_of
-from montecarlo.claims.domains import points_of
 from montecarlo.claims.evidence import Found
-from montecarlo.claims.outcomes import Located
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    CheckOutcome,
+    Judgement,
+    Located,
+    locate,
+)
+from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.schema import Catalogue
+from montecarlo.claims.verdicts import Verdict
+from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import Estimate, log_log_slope, ratio_of_ends
-from montecarlo.estimation.summaries import RowKey, Summaries, has_interval
+from montecarlo.estimation.summaries import RowKey, Summaries, has_interval, lacks
 from montecarlo.sampling.design_points import DesignPoint, name_of
+from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 from montecarlo.study.table import row_id
 from montecarlo.theory.limits import limit_of
+
+Budget = TypeVar("Budget")
+
+
+def points_of(check: Check, points: Iterable[DesignPoint]) -> list[DesignPoint]:
+    """Return the points of a check's domain that a grid has.
+
+    Parameters
+    ----------
+    check : Check
+    points : iterable of DesignPoint
+        The grid.
+
+    Returns
+    -------
+    list of DesignPoint
+        By distribution, number of keys and d_k; none for what is on record.
+    """
+    if check.quantity in RECORDED:
+        return []
+    pairs = check.quantity in PAIR_QUANTITIES
+    # none named, the premise of the texts: one of mean 0 and variance 1
+    labels = set(map(canonical_distributions, check.domain.distributions))
+    labels = labels or set(DISTRIBUTIONS)
+    return sorted(
+        (
+            point
+            for point in points
+            if point.has_rows != pairs
+            and point.label in labels
+            and _contains(check, point)
+        ),
+        key=lambda c: (*c.names, c.n_keys or 0, c.d_k),
+    )
+
+
+def ask_beyond_table(
+    budgets: Mapping[DesignPoint, Budget], checks: Iterable[Check]
+) -> dict[DesignPoint, Budget]:
+    """Have points tell what checks ask of them that the table of a report lacks.
+
+    Parameters
+    ----------
+    budgets : mapping
+        The points of a grid to anything.
+    checks : iterable of Check
+    """
+    also: dict[str, set[tuple[str, str]]] = {}
+    for check in checks:
+        if check.quantity in RECORDED:
+            continue
+        if asked := beyond_table(check.quantity, check.summary):
+            for point in points_of(check, budgets):
+                also.setdefault(point.name, set()).update(asked)
+    return {
+        replace(point, also=tuple(sorted(also.get(point.name, ())))): budget
+        for point, budget in budgets.items()
+    }
+
+
+def canonical_distributions(named: str) -> str:
+    """Return the canonical form of a distribution, or of a pair ``q * k``.
+
+    Raises
+    ------
+    InputError
+        If a distribution is not known, or there are more than two.
+    """
+    names = [parse_distribution(part.strip()).name for part in named.split("*")]
+    if len(names) > 2:
+        raise InputError(
+            f"distributions must be one distribution or a pair 'q * k', got {named!r}"
+        )
+    return names[0] if names[0] == names[-1] else " * ".join(names)
+
+
+def _contains(check: Check, point: DesignPoint) -> bool:
+    domain = check.domain
+    _, _, dependence, initialisation = point.names
+    n_keys = domain.n_keys[0] if point.n_keys is None else point.n_keys
+    return (
+        dependence in domain.dependence
+        and initialisation in domain.initialisation
+        and domain.d_k[0] <= point.d_k <= domain.d_k[1]
+        and domain.n_keys[0] <= n_keys <= domain.n_keys[1]
+        and not lacks(check.quantity, check.number_format, check.softmax, point)
+    )
+
 
 #: The far end of a series: from the largest d_k down to a quarter of it.
 FAR = 4
@@ -147,15 +250,15 @@ def cases_of(
         return {}
     inside = points_of(check, points)
     if not check.along_d_k:
-        return {locate(check, point): (point,) for point in inside}
+        return {case_of(check, point): (point,) for point in inside}
     series: dict[Located, list[DesignPoint]] = {}
     for point in inside:
-        where = msgspec.structs.replace(locate(check, point), d_k=None)
+        where = msgspec.structs.replace(case_of(check, point), d_k=None)
         series.setdefault(where, []).append(point)
     return {case: tuple(members) for case, members in series.items() if members[1:]}
 
 
-def locate(check: Check, point: DesignPoint) -> Located:
+def case_of(check: Check, point: DesignPoint) -> Located:
     """Name the case of a check that a point is."""
     compared = check.quantity in FORMAT_QUANTITIES
     return Located(
@@ -258,3 +361,194 @@ def region_in(
     if check.expected == "reference":
         exact = _exact_row(points[0], row_key(check), reference)
     return region_of(check, case.d_k, case.n_keys, exact)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRates:
+    """How an error rate is split.
+
+    Attributes
+    ----------
+    simultaneous_error : float
+        One-sided, of one interval at one interim analysis.
+    analyses : int
+        Interim analyses of all statistics together.
+    claims : mapping
+        Id of each claim to its own rate: that of its statistics, at all their analyses,
+        on both sides.  Claims may share statistics: these add up to more than all.
+    """
+
+    simultaneous_error: float
+    analyses: int
+    claims: Mapping[str, float]
+
+
+def split_error_rate(
+    catalogue: Catalogue,
+    simulation: Simulation,
+    analyses: Mapping[DesignPoint, int],
+    error_rate: float,
+) -> ErrorRates:
+    """Split the report's error rate over the two sides of every interval it uses.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    simulation : Simulation
+    analyses : mapping
+        Each of its points to the number of interim analyses it may have.
+    error_rate : float
+        Nominal probability that any decided check is wrong.
+
+    Returns
+    -------
+    ErrorRates
+    """
+    evidence = Recorded(catalogue, simulation)
+
+    def count(checks: Iterable[Check]) -> int:
+        statistics: dict[Statistic | tuple[str, str, Located], int] = {}
+        for check in checks:
+            if check.relation == "tends_to":  # theory decides
+                continue
+            for case in evidence.cases(check):
+                if check.quantity in RECORDED:  # looked at once
+                    if not RECORDED[check.quantity].exact:
+                        statistics[check.quantity, check.divisor, case] = 1
+                    continue
+                points = simulation.points(check, case)
+                if is_applicable(check, points):
+                    most = max(analyses[point] for point in points)
+                    statistics[statistic_of(check, points)] = most
+        return sum(statistics.values())
+
+    total = count(catalogue.checks())
+    each = error_rate / (2.0 * max(1, total))
+    claims = {c.id: 2.0 * each * count(c.checks()) for c in catalogue.claim}
+    return ErrorRates(each, total, claims)
+
+
+#: A case that seems to need more budgets than this is not sampled further.
+HOPELESS = 4
+
+
+def undecided_points(judged: Judgement, simulation: Simulation) -> set[DesignPoint]:
+    """Return the points of all undecided cases that the budget may still decide.
+
+    Parameters
+    ----------
+    judged : Judgement
+    simulation : Simulation
+        On which it was judged.
+
+    Notes
+    -----
+    A case that seems to need many times its budget is given up: that leaves it
+    undecided, which it would end as anyhow, and makes no decision wrong.  What a
+    sentence asserts and theory knows does not wait for the sample.
+    """
+    found: set[DesignPoint] = set()
+    for check, case in _open_cases(judged):
+        points = simulation.points(check.asked, locate(case))
+        budget = min(simulation.budgets[point] for point in points)
+        if (case.replicates_needed or 0) <= HOPELESS * budget:
+            found.update(points)
+    return found
+
+
+def _open_cases(judged: Judgement) -> Iterator[tuple[CheckOutcome, CaseOutcome]]:
+    """Yield what more replicates would decide, with its check."""
+    for check in judged.judged_checks():
+        yield from ((check, case) for case in check.cases if _is_open(case))
+    for check in judged.said_checks():
+        for case in check.cases:
+            if _is_open(case) and case.exact is None:
+                yield check, case
+
+
+def _is_open(case: CaseOutcome) -> bool:
+    return case.outcome == Verdict.UNDECIDED and case.replicates_needed is not None
+
+
+def gate_checks(catalogue: Catalogue) -> Iterator[tuple[str, Check]]:
+    """Yield the checks whose outcome is a verdict, each with its place in the file."""
+    for claim in catalogue.claim:
+        if claim.kind != "measured":
+            continue
+        for interpretation in claim.interpretation:
+            for check in interpretation.check:
+                yield f"claim {claim.id!r}, interpretation {interpretation.id!r}", check
+    for self_check in catalogue.self_check:
+        for check in self_check.check:
+            yield f"self_check {self_check.id!r}", check
+
+
+def unjudged(catalogue: Catalogue, simulation: Simulation) -> Iterator[str]:
+    """Yield what is asked and will not be judged: where, of what, and why.
+
+    Parameters
+    ----------
+    catalogue : Catalogue
+    simulation : Simulation
+        A grid, before it is sampled.
+
+    Notes
+    -----
+    Each distribution, dependence and initialisation that a domain names has to be
+    judged in all of its cases; of the distributions of a domain that names none, one
+    has to be.
+    """
+    evidence = Recorded(catalogue, simulation)
+    for where, check in gate_checks(catalogue):
+        if check.quantity in RECORDED:
+            lacking = _lacks_record(check, evidence.cases(check))
+            if lacking:
+                yield f"{where}: {check.quantity} is not judged: {lacking} on record"
+            continue
+        cases = cases_of(check, simulation.budgets, simulation.divisors)
+        domain = check.domain
+        for distribution, dependence, initialisation in product(
+            domain.distributions or ("",), domain.dependence, domain.initialisation
+        ):
+            asked = [distribution or "all distributions", dependence, initialisation]
+            named = ", ".join(part for part in asked if part not in ("none", ""))
+            mine = [
+                case
+                for case in cases
+                if (case.dependence, case.initialisation)
+                == (dependence, initialisation)
+                and distribution in ("", case.distribution)
+            ]
+            why = _reason(check, mine, simulation, all_of_them=bool(distribution))
+            if why:
+                yield f"{where}: {check.quantity} is not judged for {named}: {why}"
+    if all(claim.kind in ("practice", "assumption") for claim in catalogue.claim):
+        yield "nothing is judged: no claim is of a kind that can be"
+
+
+def _lacks_record(check: Check, cases: Sequence[Located]) -> str:
+    """Tell what of a domain is not on record: a part, or an end of its range of d_k."""
+    parts, sizes = {case.part for case in cases}, {case.d_k for case in cases} - {None}
+    missing = [repr(name) for name in check.domain.part if name not in parts]
+    if sizes:
+        missing += [f"d_k = {d_k}" for d_k in check.domain.d_k if d_k not in sizes]
+    if not cases:
+        return "nothing is"
+    return f"{missing[0]} is not" if missing else ""
+
+
+def _reason(
+    check: Check, cases: list[Located], simulation: Simulation, *, all_of_them: bool
+) -> str:
+    """Tell why cases cannot be judged; empty where they can."""
+    if not cases:
+        return "there is no such case"
+    there = set(simulation.cases(check))
+    compared = [case for case in cases if case in there]
+    if not compared or (all_of_them and len(compared) < len(cases)):
+        lacking = len(cases) - len(compared)
+        return f"theory has no exact value in {lacking} of {len(cases)} cases"
+    points = (simulation.points(check, case) for case in compared)
+    if not any(is_applicable(check, some) for some in points):
+        return "the entries lack the moments that an interval needs"
+    return ""

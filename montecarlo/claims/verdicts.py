@@ -6,9 +6,9 @@ cases join depends on the logic of the sentence, which the catalogue states.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.intervals import Interval, t_quantile
@@ -98,65 +98,23 @@ def interpretation_verdict(
     found = [v for v in outcomes if v != Verdict.NOT_APPLICABLE]
     if not found:
         return Verdict.NOT_APPLICABLE if outcomes else Verdict.NOT_MEASURED
-    votes = Votes(
+    supported, undecided = (
         found.count(Verdict.SUPPORTED),
-        found.count(Verdict.REFUTED),
         found.count(Verdict.UNDECIDED),
     )
-    if not reached and (logic == "usually" or (logic == "can" and not votes.supported)):
+    refuted = len(found) - supported - undecided
+    if not reached and (logic == "usually" or (logic == "can" and not supported)):
         return Verdict.NOT_MEASURED
-    return _usual(votes, share) if logic == "usually" else JOINING[logic](votes)
-
-
-class Votes(NamedTuple):
-    """How many cases came out how."""
-
-    supported: int
-    refuted: int
-    undecided: int
-
-
-def _always(votes: Votes) -> Verdict:
-    if votes.refuted:
-        return Verdict.REFUTED
-    return Verdict.UNDECIDED if votes.undecided else Verdict.SUPPORTED
-
-
-def _can(votes: Votes) -> Verdict:
-    if votes.supported:
-        return Verdict.SUPPORTED
-    return Verdict.UNDECIDED if votes.undecided else Verdict.REFUTED
-
-
-def _generic(votes: Votes) -> Verdict:
-    differ = votes.supported and votes.refuted
-    if votes.undecided and not differ:
-        return Verdict.UNDECIDED
-    return Verdict.DEPENDS if differ else _always(votes)
-
-
-def _equality(votes: Votes) -> Verdict:
-    verdict = _always(votes)
-    return Verdict.APPROXIMATE if verdict == Verdict.SUPPORTED else verdict
-
-
-def _usual(votes: Votes, share: float) -> Verdict:
-    wanted = share * sum(votes)
-    if votes.supported >= wanted:
-        return Verdict.SUPPORTED
-    can_be = votes.supported + votes.undecided >= wanted
-    return Verdict.UNDECIDED if can_be else Verdict.REFUTED
-
-
-#: How the cases of a sentence join, but for ``usually``, which has a share.
-JOINING: dict[Logic, Callable[[Votes], Verdict]] = {
-    "always": _always,
-    "limit": _always,
-    "can": _can,
-    "generic": _generic,
-    "equality": _equality,
-    "degree": lambda votes: Verdict.DEGREE,
-}
+    if logic == "degree":
+        return Verdict.DEGREE
+    if logic == "generic" and supported and refuted:
+        return Verdict.DEPENDS
+    # how many cases must support it; a generic sentence waits for all of them
+    wanted = {"can": 1.0, "usually": share * len(found)}.get(logic, len(found))
+    if supported >= wanted:
+        return Verdict.APPROXIMATE if logic == "equality" else Verdict.SUPPORTED
+    open_still = supported + undecided >= wanted or (logic == "generic" and undecided)
+    return Verdict.UNDECIDED if open_still else Verdict.REFUTED
 
 
 def join_verdicts(verdicts: Iterable[Verdict]) -> Verdict:
@@ -208,18 +166,18 @@ def replicates_needed(
         least = -math.inf
     if most >= estimate.within[1]:
         most = math.inf
-    below, above = (value - low, value - least), (high - value, most - value)
     if value > most:  # out of the region, only one side is in the way
-        above, below = (0.0, math.inf), (value - low, value - most)
+        sides = [(value - low, value - most)]
     elif value < least:
-        above, below = (high - value, least - value), (0.0, math.inf)
-    ratios = [0.0]
-    for reach, distance in (below, above):
+        sides = [(high - value, least - value)]
+    else:
+        sides = [(value - low, value - least), (high - value, most - value)]
+    ratio = 0.0
+    for reach, distance in sides:
         if distance == 0.0:
             return None
         if math.isfinite(distance):
             unknown = max(symmetric, math.sqrt(2.0) * distance)
-            ratios.append((reach if math.isfinite(reach) else unknown) / distance)
-    ratio = max(ratios)
+            ratio = max(ratio, (reach if math.isfinite(reach) else unknown) / distance)
     needed = max(n + 1, math.ceil(n * ratio**2))
     return needed if needed <= MOST_BUDGETS * budget else None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from montecarlo.attention.divisors import name_divisor
-from montecarlo.claims.run_record import read_report_run
+from montecarlo.claims.record import read_report_run
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
 from montecarlo.errors import InputError

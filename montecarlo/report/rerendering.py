@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.run_record import DATA_FILES, read_report_run
+from montecarlo.claims.record import DATA_FILES, read_report_run
 from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 from montecarlo.names import look_up

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from montecarlo.claims.recording import recipe, write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import (
+    Study,
+    recipe,
+    run_study,
+    write_results,
+)
 from montecarlo.errors import InputError
 from montecarlo.names import NONE, look_up
 from montecarlo.records.calibration import read_card

@@ -16,7 +16,6 @@ from montecarlo.claims.catalogue import (
 )
 from montecarlo.claims.checks import Check, Level, region_of
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.claims.schema import Catalogue
 from montecarlo.errors import InputError
 
 FINDING = {"interpretations": {"the-interpretation": "supported"}, "text": "x"}
@@ -89,43 +88,24 @@ def test_what_the_page_counts_as_changed_is_listed():
     assert {one.id for one in read_catalogue().claim if one.changed} == listed
 
 
-def test_the_plain_catalogue_is_valid():
-    """The catalogue that the tests below spoil is a valid one."""
-    catalogue = parse_catalogue(make(), "my.toml")
-
-    assert catalogue.claim[0].interpretation[0].check[0].low == 0.0
-    assert parse_catalogue({}, "my.toml") == Catalogue()
-
-
 NAN, INF = math.nan, math.inf
 #: Change of the check, field that the message must name, and what else it must say.
 WRONG_CHECKS = [
     ({"quantity": "score_varience"}, "quantity", "Did you mean 'score_variance'?"),
-    ({"quantity": "zzz"}, "quantity", "score_variance"),
     ({"quantity": "year"}, "quantity", "training_steps"),  # a fact of our texts
     ({"quantity": None}, "quantity", "missing"),
     ({"divisor": "sqr"}, "divisor", "Did you mean 'sqrt'?"),
     ({"summary": "median"}, "summary", "value"),
     ({"relation": "equal"}, "relation", "there are equals, at_least"),
-    ({"relation": 3}, "relation", "int"),
     ({"relation": "equals"}, "relation", "expected and tolerance"),
     ({"relation": "between"}, "relation", "high and low"),
     ({"low": None}, "relation", "got none"),
     ({"high": 1.0}, "relation", "got high, low"),
     ({"low": "much"}, "low", "one-hot"),
-    ({"low": True}, "low", "bool"),
-    ({"low": [1.0]}, "low", "array"),
     ({"low": NAN}, "low", "1e+30"),
-    ({"low": INF}, "low", "1e+30"),
-    ({"low": 1e31}, "low", "1e+30"),
-    ({"low": 10**400}, "low", "range"),
     ({"low": {"d_k_power": 1e3}}, "low.d_k_power", "4"),
-    ({"low": {"d_k_power": NAN}}, "low.d_k_power", "-4"),
-    ({"low": {"power": 1.0}}, "low", "power"),
     ({"low": {"n_keys_power": 1.0}}, "low.n_keys_power", "must be 0"),
     ({"tolerance": NAN}, "tolerance", "0"),
-    ({"tolerance": -0.1}, "tolerance", "0"),
-    ({"domain": {"d_k": [16]}}, "domain.d_k", "2"),
     ({"domain": {"d_k": [0, 16]}}, "domain.d_k", "1"),
     ({"domain": {"d_k": [1, 10**30]}}, "domain.d_k", "16777216"),
     ({"domain": {"d_k": [64, 16]}}, "domain.d_k", "[64, 16]"),
@@ -139,10 +119,8 @@ WRONG_CHECKS = [
         "domain.distributions",
         "'gaussian'",
     ),
-    ({"domain": {"distributions": "gaussian"}}, "domain.distributions", "str"),
     ({"domain": {"n": [2, 4]}}, "domain", "n"),
     ({"threshold": {"bound": "high", "start": 0, "stop": 1}}, "threshold", "high"),
-    ({"threshold": {"bound": "low", "start": NAN, "stop": 1}}, "threshold", "1e+30"),
     ({"threshold": {"bound": "low", "start": 2.0, "stop": 1.0}}, "start", "2.0"),
     ({"threshold": {"bound": "low", "start": 1.0, "stop": 1.0}}, "start", "below"),
     ({"relation": "between", "low": 2.0, "high": 1.0}, "low", "2.0"),
@@ -164,11 +142,6 @@ WRONG_CHECKS = [
         "domain.distributions",
         "distribution must be one of",
     ),
-    (
-        {"domain": {"distributions": ["gaussian * gaussian"]}},
-        "domain.distributions",
-        "'gaussian'",
-    ),
 ]
 #: The same for checks of rows and of series.
 LIMIT = {"quantity": "jacobian_trace", "summary": "mean", "relation": "tends_to"}
@@ -181,13 +154,9 @@ WRONG_CHECKS += [
     ({**EFFECTIVE, "divisor": "none/sqr"}, "divisor", "Did you mean 'sqrt'?"),
     ({**EFFECTIVE, "divisor": "none/sqrt", "summary": "median"}, "summary", "spread"),
     ({**EFFECTIVE, "divisor": "none/sqrt/linear"}, "divisor", "none/sqrt/linear"),
-    ({**EFFECTIVE, "divisor": "sqrt/sqrt"}, "divisor", "sqrt/sqrt"),
-    ({**EFFECTIVE, "divisor": "/"}, "divisor", "none"),
     ({**EFFECTIVE, "quantity": "entropy", "divisor": "none/sqrt"}, "divisor", "none"),
     ({**SLOPE, "low": {"d_k_power": 1.0}}, "low.d_k_power", "must be 0"),
-    ({**SLOPE, "low": None}, "relation", "high and low"),
     ({**LIMIT, "to": None}, "relation", "tends_to needs to, got none"),
-    ({**LIMIT, "to": "one"}, "to", "'one'"),
     ({**LIMIT, "low": 0.0}, "relation", "tends_to needs to, got low, to"),
     (
         {**LIMIT, "divisor": "sqrt"},
@@ -195,7 +164,6 @@ WRONG_CHECKS += [
         "the divisor none and the distributions",
     ),
     ({**LIMIT, "domain": {}}, "relation", "the distributions ['gaussian'], got"),
-    ({**LIMIT, "domain": {"distributions": ["laplace"]}}, "relation", "['laplace']"),
     ({**LIMIT, "quantity": "score_abs", "summary": "value"}, "relation", "is known"),
     ({**LIMIT, "summary": "spread"}, "relation", "limit is known"),
     ({"relation": "at_least", "to": "zero"}, "relation", "got low, to"),
@@ -231,25 +199,15 @@ RIGHT = {"sentence": "s", "arithmetic": "a"}
 #: Change of the claim, field, and what else the message must say.
 WRONG_CLAIMS = [
     ({"id": "The Claim"}, "`id`", "regex"),
-    ({"id": 7}, "`id`", "int"),
-    ({"id": "x" * 61}, "`id`", "regex"),
-    ({"id": "x\n"}, "`id`", "regex"),
     ({"topic": "gradient"}, "`topic`", "gradient"),
-    ({"statement": ""}, "`statement`", "1"),
-    ({"statement": "x" * 2001}, "`statement`", "2000"),
     ({"statement": "x\n"}, "the claim", "no control character"),
     ({"statement": "x\u202ey"}, "the claim", "no control character"),
     ({"statement": {"en": "x"}}, "the claim", "must be a text"),
     (said_by(section="1\n"), "section", "regex"),
     (said_by(text="b"), "source.text", "'b'"),
     (said_by(quantifier="often"), "quantifier", "'often'"),
-    (said_by(form="question"), "form", "'question'"),
-    (said_by(premises=["iid"]), "premises", "'iid'"),
-    (said_by(sentence=[0]), "sentence", ">= 1"),
-    (said_by(line=-1), "line", ">= 0"),
     (said_by(admits=["the-interpretatoin"]), "source.admits", "Did you mean"),
     ({"finding": None}, "finding", "must be there for the kind 'measured'"),
-    ({"finding": []}, "finding", "must be there for the kind 'measured'"),
     (
         found(interpretations={"the-interpretatoin": "refuted"}),
         "finding 1, field interpretations",
@@ -260,26 +218,9 @@ WRONG_CLAIMS = [
         "finding[0].interpretations",
         "'rejected'",
     ),
-    (
-        found(interpretations={"the-interpretation": True}),
-        "finding[0].interpretations",
-        "bool",
-    ),
     (found(interpretations={}), "finding 1", "must rest on interpretations or checks"),
-    (
-        found(interpretations=None),
-        "finding 1",
-        "must rest on interpretations or checks",
-    ),
-    (
-        found(interpretations=["the-interpretation"]),
-        "finding[0].interpretations",
-        "array",
-    ),
-    (found(text=""), "finding[0].text", ">= 1"),
     (found(text="x\n"), "finding 1", "no control character"),
     (found(text="%(a)s"), "finding 1", "a number for each placeholder"),
-    (found(verdict="proved"), "verdict", "proved"),
     (found(basis="opinion"), "basis", "opinion"),
     (found(value={"a": {"check": 0}}), "value.a.check", "below 0"),
     (
@@ -293,16 +234,12 @@ WRONG_CLAIMS = [
         "Did you mean",
     ),
     (found(value={"a": {"count": "all"}}), "value.a.check", "below 0"),
-    ({"interpretation": []}, "interpretation", "must be there for the kind 'measured'"),
     (
         {"interpretation": None},
         "interpretation",
         "must be there for the kind 'measured'",
     ),
-    ({"note": "n"}, "the claim", "note"),
-    ({"sentences": {}}, "the claim", "sentences"),
     ({"kind": "opinion"}, "`kind`", "opinion"),
-    ({"kind": "citation"}, "`kind`", "citation"),
     ({"kind": "shape"}, "id", "product-shape"),
     ({"kind": "shape", "id": "product-shape"}, "interpretation", "left out"),
     ({"kind": "record", "id": "introduced-2017"}, "interpretation", "left out"),
@@ -312,15 +249,9 @@ WRONG_CLAIMS = [
         "must be left out for the kind 'practice'",
     ),
     ({"right": RIGHT}, "right", "must rest on interpretations or checks"),
-    (
-        {"right": {**RIGHT, "check": []}},
-        "right",
-        "must rest on interpretations or checks",
-    ),
     ({"right": {"arithmetic": "a", "check": [CHECK]}}, "`right", "sentence"),
     ({"right": {"sentence": "s", "check": [CHECK]}}, "`right", "arithmetic"),
     ({"concedes": {"text": "x"}}, "concedes", "must rest on interpretations or checks"),
-    ({"interpretation": {}}, "`interpretation`", "array"),
     ({"verdict": "supported"}, "the claim", "verdict"),
 ]
 
@@ -366,19 +297,6 @@ def test_kinds_that_are_not_measured():
         assert claim.right is None
 
 
-def test_right_sentences_are_validated_too():
-    """The checks of a right sentence are held to the rules of all checks."""
-    right = {"sentence": "s", "arithmetic": "a"}
-    good = {**right, "check": [{**CHECK, "low": 1.0}]}
-    catalogue = parse_catalogue(make(claim={"right": good}), "my.toml")
-    assert len(set(catalogue.checks())) == 2
-    bad = {**right, "check": [{**CHECK, "low": 0.0, "quantity": "score_varianc"}]}
-    message = message_of(make(claim={"right": bad}))
-
-    assert message.startswith("my.toml: claim 'the-claim', right, field quantity: ")
-    assert "Did you mean 'score_variance'?" in message
-
-
 def checks_of(claim):
     """The checks of a claim's interpretations."""
     return [
@@ -404,10 +322,7 @@ def test_right_sentences_are_not_the_claim(claim):
     [
         ({"check": []}, "interpretation[0].check"),
         ({"quantifier": "somewhere"}, "interpretation[0].quantifier"),
-        ({"form": "question"}, "interpretation[0].form"),
         ({"share": 0.0}, "interpretation[0].share"),
-        ({"share": 1.5}, "interpretation[0].share"),
-        ({"scope": "everywhere"}, "scope"),
         ({"id": ""}, "interpretation[0].id"),
     ],
 )
@@ -485,15 +400,6 @@ def test_votes_of_a_text():
     assert claim.admitted("a") == claim.admitted("b") == claim.admitted() == ("x",)
 
 
-def test_votes_of_a_reader():
-    """What no text says votes as it is written, and so does a user's own claim."""
-    data = votes([{"id": "x", **CAN}, {"id": "y"}], [])
-    (claim,) = parse_catalogue(data, "my.toml").claim
-    assert claim.admitted() == ("x", "y")
-    own = {"claim": votes([{"id": "x", **CAN}], [{}])["claim"], "text": data["text"]}
-    assert parse_catalogue(own, "my.toml", own=True).claim[0].admitted("a") == ("x",)
-
-
 def test_ids_are_unique():
     """Claims, interpretations and texts that share an id are refused, with the id."""
     one = make()
@@ -510,17 +416,6 @@ def test_ids_are_unique():
     checks = {"id": "s", "statement": "s", "check": [{**CHECK, "low": 0.0}]}
     message = message_of({"self_check": [checks, checks]})
     assert "self_check.id must be unique, got 's' twice" in message
-
-
-def test_self_checks_are_validated_too():
-    """A self-check is held to the same rules as a claim's."""
-    check = {**CHECK, "low": 0.0, "quantity": "score_varianc"}
-    message = message_of(
-        {"self_check": [{"id": "s", "statement": "s", "check": [check]}]}
-    )
-
-    assert message.startswith("my.toml: self_check 's', field quantity: ")
-    assert "Did you mean 'score_variance'?" in message
 
 
 @pytest.mark.parametrize(
@@ -631,17 +526,6 @@ def test_subset():
         catalogue.only((first[:-1],))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
-@given(
-    times=st.floats(-1e30, 1e30),
-    powers=st.tuples(st.floats(-4, 4), st.floats(-4, 4)),
-    sizes=st.tuples(st.integers(1, 2**24), st.integers(1, 2**24)),
-)
-def test_levels_are_finite(times, powers, sizes):
-    """Every level that may be written is a finite number in every case that may be."""
-    assert math.isfinite(Level(times, *powers).at(*sizes))
-
-
 def test_levels():
     """A bound is a number, times powers of the sizes; without one an end is open."""
     check = Check("entropy", "between", low=Level(0.5, 1.0, 2.0))
@@ -650,3 +534,14 @@ def test_levels():
     assert region_of(check, None, None) == (-math.inf, 2.0)
     with pytest.raises(ValueError, match="lacks"):
         Level(1.0, 1.0).at(None, 4)
+
+
+def test_self_checks_are_validated_too():
+    """A self-check is held to the same rules as a claim's."""
+    check = {**CHECK, "low": 0.0, "quantity": "score_varianc"}
+    message = message_of(
+        {"self_check": [{"id": "s", "statement": "s", "check": [check]}]}
+    )
+
+    assert message.startswith("my.toml: self_check 's', field quantity: ")
+    assert "Did you mean 'score_variance'?" in message

@@ -15,7 +15,6 @@ from montecarlo.attention.divisors import DIVISORS as DIVISOR_TABLE
 from montecarlo.attention.quantities import MOST_FROBENIUS, PAIR_QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.error_rates import split_error_rate
 from montecarlo.claims.judging import Judge, find_borders
 from montecarlo.claims.outcomes import Border, JointOutcome
 from montecarlo.claims.recorded import RECORDED
@@ -24,18 +23,22 @@ from montecarlo.claims.schema import (
     Catalogue,
     Claim,
     Interpretation,
+    Passage,
+    Right,
     SelfCheck,
+    Sentence,
     Source,
 )
-from montecarlo.claims.sentences import Passage, Right, Sentence
 from montecarlo.claims.simulation import (
+    HOPELESS,
     Simulation,
     cases_of,
     region_in,
     row_key,
+    split_error_rate,
     statistic_of,
+    undecided_points,
 )
-from montecarlo.claims.undecided import HOPELESS, undecided_points
 from montecarlo.claims.verdicts import Verdict, decide
 from montecarlo.estimation.engine import SampleStore
 from montecarlo.estimation.estimates import Estimate
@@ -160,18 +163,6 @@ def test_what_is_not_decided_costs_nothing():
     assert split([], analyses) == pytest.approx(1.0)  # and not a division by zero
 
 
-def test_theory_costs_nothing():
-    """What theory decides has no share; a slope of the same series has one."""
-    analyses = {parse_point("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
-    gaussian = Domain(distributions=("gaussian",))
-    limit = Check("jacobian_trace", "tends_to", to="zero", domain=gaussian)
-    slope = Check("jacobian_trace", "slope_between", high=0.0, domain=gaussian)
-    mean = Check("jacobian_trace", "at_most", high=1.0, domain=gaussian)
-
-    assert split([limit, mean], analyses) == pytest.approx(10.0)
-    assert split([slope, mean], analyses) == pytest.approx(15.0)
-
-
 def test_sentences_cost_their_share():
     """Checks of all that may be said, of claims and passages, are paid for as well."""
     checks = [
@@ -193,38 +184,6 @@ def test_sentences_cost_their_share():
         found = split_error_rate(catalogue, simulation, ONE, 0.01)
         assert found.analyses == statistics
         assert found.simultaneous_error == pytest.approx(0.01 / (2.0 * statistics))
-
-
-def test_each_claim_has_a_rate_of_its_own():
-    """It is that of its statistics at all their analyses, on both sides: of
-    interpretations and sentences alike, and of those it shares with another claim as
-    well.
-    """
-    analyses = {parse_point("gaussian", "gaussian", d): 3 for d in (64, 256)}
-    plain = catalogue_of((variance(),)).claim[0]
-    said = Sentence("s", check=(variance(quantity="score_abs"),))
-    wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
-    empty = msgspec.structs.replace(plain, id="empty", interpretation=())
-    catalogue = Catalogue((), (plain, wide, empty))
-    simulation = Simulation(analyses, DIVISORS, exact_value)
-    found = split_error_rate(catalogue, simulation, analyses, 0.01)
-
-    assert found.analyses == 12  # two cases, two statistics, three analyses
-    assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})
-
-
-def test_rates_are_written():
-    """claims.json holds each claim's own rate and the number of analyses."""
-    other = msgspec.structs.replace(
-        catalogue_of((variance(quantity="score_abs"),)).claim[0], id="other"
-    )
-    record = study_claims(
-        Catalogue((), (catalogue_of((variance(),)).claim[0], other)), PAIRS
-    )
-
-    assert record.analyses == 8
-    assert [c.error_rate for c in record.claims] == [RATE / 2.0] * 2
-    assert 2.0 * record.analyses * record.simultaneous_error == pytest.approx(RATE)
 
 
 #: Quantities of the seven claims on the size of scores.
@@ -287,19 +246,6 @@ def test_unscaled_scores_are_refuted():
     assert claim.verdict == "refuted"
     cases = claim.interpretations[0].checks[0].cases
     assert [case.outcome for case in cases] == ["refuted", "refuted"]
-
-
-def test_wrong_expectation_just_outside_the_region_is_refuted():
-    """A distribution whose variance is 1.5 times what the claim says is refuted, also
-    where the tolerance is 20 %.
-    """
-    grid = msgspec.structs.replace(
-        PAIRS, distributions=("gaussian(std=1.25)",), distribution_d_k=(64, 256)
-    )
-    wide = Domain(distributions=("gaussian(std=1.25)",))
-    record = study_claims(catalogue_of((equals_one("sqrt", 0.2, domain=wide),)), grid)
-
-    assert record.claims[0].verdict == "refuted"  # 1.25⁴ = 2.44
 
 
 #: The quick preset with so few replicates that no interval means anything.
@@ -372,37 +318,6 @@ def test_two_replicates_decide_nothing_that_varies(two):
     assert set(checks.values()) == {"undecided"}, checks
 
 
-def test_two_replicates_decide_nothing(two):
-    """Two replicates that agree are no proof, at an error rate of one in a million: a
-    share that is 0 in both of them may well be 0.3.
-    """
-    assert not [
-        (id_, check.quantity)
-        for id_, check, case in cases_of_record(two)
-        if case.outcome in DECIDED and check.quantity == "format_overflow"
-    ]
-
-
-def test_what_is_not_measured(two):
-    """An assumption asks for no verdict, and claims on shapes, on the record and on
-    recorded runs have one without any replicate.
-    """
-    verdicts = {}
-    for claim in two.claims:
-        verdicts.setdefault(claim.kind, set()).add(claim.verdict)
-
-    on_record = {
-        claim.verdict
-        for claim in two.claims
-        for one in claim.interpretations
-        if all(check.quantity in RECORDED for check in one.checks)
-    }
-    assert on_record == {"tally", "depends", "degree", "supported"}
-    assert verdicts["assumption"] == {"premise"}
-    assert verdicts["record"] == {"documented", "contradicted_by_record"}
-    assert verdicts["shape"] == {"refuted"}
-
-
 def test_distribution_without_moments_does_not_vote():
     """Student's t with three degrees of freedom has no fourth moment: beside a Gaussian
     it is not applicable and changes nothing; alone, so is the claim.
@@ -428,14 +343,6 @@ def test_distribution_without_moments_does_not_vote():
     alone = equals_one("sqrt", 0.3, domain=Domain(distributions=("student_t3",)))
     claim = study_claims(catalogue_of((alone,)), t3).claims[0]
     assert claim.verdict == "not_applicable"
-
-
-def test_what_the_grid_lacks_is_not_measured():
-    """A claim that has no case in the grid is not measured."""
-    far = equals_one("sqrt", domain=Domain(d_k=(512, 1024)))
-
-    claim = study_claims(catalogue_of((far,)), PAIRS).claims[0]
-    assert claim.verdict == "not_measured"
 
 
 class Fixed:
@@ -515,18 +422,6 @@ def test_undecided_places_are_asked_for():
     assert needed[1:] == [None, None]
 
 
-def test_interpretations_make_the_claim():
-    """Interpretations that differ make it a tally; each keeps its verdict."""
-    lower = Check("entropy", "at_least", low=3.0)
-    outcome, _ = judged([(HIGH,), (lower,)], values_of((2.0, 2.0, 2.0)))
-
-    assert [interpretation.verdict for interpretation in outcome.interpretations] == [
-        Verdict.SUPPORTED,
-        Verdict.REFUTED,
-    ]
-    assert outcome.verdict == Verdict.TALLY
-
-
 def test_borders_lie_between_neighbours():
     """Where the checks of an interpretation have different domains, borders still lie
     between neighbouring d_k, from the smaller to the larger.
@@ -585,30 +480,6 @@ def test_self_checks_are_judged_like_claims():
     assert record.simultaneous_error == pytest.approx(
         RATE / (2 * 2 * 2)
     )  # cases · analyses
-
-
-def right_record(checks):
-    """The record of a claim whose right sentence has these checks."""
-    catalogue = catalogue_of((variance(),))  # a variance of at least 0: supported
-    right = Right("s", "a", tuple(checks))
-    claim = msgspec.structs.replace(catalogue.claim[0], right=right)
-    return study_claims(Catalogue((), (claim,)), PAIRS)
-
-
-def test_right_sentence_is_judged_by_itself():
-    """What would be right is judged beside the claim, does not vote on it, and has its
-    share of the error rate.
-    """
-    record = right_record([equals_one("none", 0.2)])
-    claim = record.claims[0]
-
-    assert claim.verdict == "supported"
-    assert claim.right.holds is False
-    assert [c.outcome for c in claim.right.checks[0].cases] == ["refuted", "refuted"]
-    other = Check("score_abs", "at_least", "value", low=0.0)
-    found = right_record([other])
-    assert found.claims[0].right.holds is True
-    assert found.simultaneous_error == pytest.approx(RATE / (2 * 2 * 2 * 2))
 
 
 FAR = Sentence("s", check=(Check("entropy", "at_least", low=2.0),))
@@ -750,7 +621,6 @@ def test_borders_lie_within_their_context():
 
 
 S, R, I = Verdict.SUPPORTED, Verdict.REFUTED, Verdict.UNDECIDED  # noqa: E741
-NA = Verdict.NOT_APPLICABLE
 
 
 def along_d_k(*outcomes, distribution="gaussian", n_keys=32, dependence="none"):
@@ -779,35 +649,10 @@ def test_borders():
     assert len(borders(along_d_k(S, R, S))) == 2
     across = along_d_k(S) + along_d_k(R, n_keys=64)
     assert borders(across + along_d_k(S, distribution="laplace")) == []
-
-
-def test_borders_know_their_context():
-    """What stands before q and k, or a planted key, is a case of its own: there is no
-    border between two, and one within names it.
-    """
-    planted = {"dependence": "planted(0.5)"}
-    assert borders(along_d_k(S) + along_d_k(R, R, **planted)) == []
-    (border,) = borders(along_d_k(S, R, **planted))
-
-    where = {"distribution": "gaussian", "n_keys": 32, **planted}
-    assert border == Border(**where, between=(16, 32), outcomes=(S, R))
-
-
-def test_open_cases_do_not_hide_a_border():
-    """Between decided cases an open one widens the border, and NA is no outcome."""
-    (border,) = borders(along_d_k(S, I, NA, R))
+    assert borders(along_d_k(S) + along_d_k(R, R, dependence="planted(0.5)")) == []
+    # between decided cases an open one widens the border, and NA is no outcome
+    (border,) = borders(along_d_k(S, I, Verdict.NOT_APPLICABLE, R))
     assert border.between == (16, 128)
-    assert borders(along_d_k(I, S, I)) == []
-
-
-def test_series_have_no_borders():
-    """What speaks of all d_k has no d_k to lie between."""
-    series = [
-        JointOutcome(distribution="gaussian", n_keys=n, outcome=v)
-        for n, v in ((8, S), (32, R))
-    ]
-
-    assert borders(series) == []
 
 
 EQUALS = [
@@ -836,3 +681,33 @@ def test_right_numbers_are_those_of_theory(claim, check):
             sharp = Interval(truth - 0.01 * half, truth + 0.01 * half)
             assert decide(sharp, (low, high)) == Verdict.SUPPORTED
             assert decide(sharp, moved) == Verdict.REFUTED
+
+
+def test_theory_costs_nothing():
+    """What theory decides has no share; a slope of the same series has one."""
+    analyses = {parse_point("gaussian", "gaussian", d, 128): 5 for d in (64, 256)}
+    gaussian = Domain(distributions=("gaussian",))
+    limit = Check("jacobian_trace", "tends_to", to="zero", domain=gaussian)
+    slope = Check("jacobian_trace", "slope_between", high=0.0, domain=gaussian)
+    mean = Check("jacobian_trace", "at_most", high=1.0, domain=gaussian)
+
+    assert split([limit, mean], analyses) == pytest.approx(10.0)
+    assert split([slope, mean], analyses) == pytest.approx(15.0)
+
+
+def test_each_claim_has_a_rate_of_its_own():
+    """It is that of its statistics at all their analyses, on both sides: of
+    interpretations and sentences alike, and of those it shares with another claim as
+    well.
+    """
+    analyses = {parse_point("gaussian", "gaussian", d): 3 for d in (64, 256)}
+    plain = catalogue_of((variance(),)).claim[0]
+    said = Sentence("s", check=(variance(quantity="score_abs"),))
+    wide = msgspec.structs.replace(plain, id="wide", finding=(said,))
+    empty = msgspec.structs.replace(plain, id="empty", interpretation=())
+    catalogue = Catalogue((), (plain, wide, empty))
+    simulation = Simulation(analyses, DIVISORS, exact_value)
+    found = split_error_rate(catalogue, simulation, analyses, 0.01)
+
+    assert found.analyses == 12  # two cases, two statistics, three analyses
+    assert found.claims == pytest.approx({"c": 0.005, "wide": 0.01, "empty": 0.0})

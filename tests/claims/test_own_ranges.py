@@ -4,7 +4,6 @@ What `judge` finds is held against every point of a denser grid, sampled alone a
 another seed and joined by hand.
 """
 
-import json
 import math
 import re
 from itertools import pairwise
@@ -156,12 +155,6 @@ def test_range_has_both_ends_and_places_between(low, high):
     assert len(sizes) <= 3 + math.log2(high / low)
 
 
-@pytest.mark.parametrize(("low", "high"), [(7, 7), (7, 8)])
-def test_range_without_an_inside_is_its_ends(low, high):
-    """Nothing lies between neighbours, and a point is one place."""
-    assert fill_range(low, high) == tuple(sorted({low, high}))
-
-
 def places_of(catalogue, preset="quick"):
     """Return what is sampled: distribution, d_k and n."""
     budgets = needed_budgets(own_study(catalogue, preset=preset))
@@ -192,44 +185,6 @@ def test_every_distribution_has_places_over_both_ranges(preset, relation, n_keys
     assert found >= filled | preset_has
 
 
-def test_distributions_dependences_and_initialisations_that_are_named_have_them():
-    """A pair of distributions, planted keys and projections are no other matter than
-    one distribution.
-    """
-    initialisation = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"
-    check = {**FROBENIUS, "relation": "at_most", "high": 0.15}
-    ranges = {"d_k": [20, 100], "n_keys": [50, 50]}
-    catalogue = catalogue_of(
-        claim(check, "a", **ranges, distributions=["laplace * gaussian"]),
-        claim(
-            check,
-            "b",
-            **ranges,
-            dependence=["planted(0.5)"],
-            distributions=["gaussian"],
-        ),
-        claim(
-            check,
-            "c",
-            **ranges,
-            initialisation=[initialisation],
-            distributions=["gaussian"],
-        ),
-    )
-    found = {
-        (c.names[0], *c.names[2:], c.d_k) for c in needed_budgets(own_study(catalogue))
-    }
-    assert found == {
-        (*place, d)
-        for place in (
-            ("laplace", "none", ""),
-            ("gaussian", "planted(0.5)", ""),
-            ("gaussian", "none", initialisation),
-        )
-        for d in (20, 32, 64, 100)
-    }
-
-
 def test_series_reach_the_ends_whatever_others_ask_for():
     """What another claim samples inside a range does not make a shorter series."""
     check = {**FROBENIUS, "relation": "slope_between", "high": 0.0}
@@ -244,13 +199,6 @@ def test_series_reach_the_ends_whatever_others_ask_for():
     for distribution, n in series:
         sizes = {d for other, d, m in found if (other, m) == (distribution, n)}
         assert {3, 1000} <= sizes, (distribution, n)
-
-
-def test_grid_that_has_the_places_is_kept():
-    """Nothing is added twice."""
-    catalogue = catalogue_for("two-ranges")
-    grid = fitting_grid(catalogue, PRESETS["quick"])
-    assert fitting_grid(catalogue, grid) == grid
 
 
 @pytest.mark.parametrize(
@@ -286,27 +234,6 @@ relation = "{relation}"
 high = 0.15
 domain = {{ d_k = [3, 40], n_keys = [20, 36], distributions = ["gaussian"] }}
 """
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("relation", "counts"), [("at_most", r"18 refuted"), ("slope_between", "3 supp.*")]
-)
-def test_places_are_printed(relation, counts, tmp_path, capsys):
-    """Counts of outcomes, and the sizes that were looked at, of series as well."""
-    path = tmp_path / "claim.toml"
-    path.write_text(FILE.format(relation=relation))
-    main([str(path), "--jobs", "1"])
-    printed = capsys.readouterr().out
-    sizes = r"d_k = 3, 4 to 32 \(4 powers of two\), 40; n = 20, 32, 36\n"
-    assert re.search(rf"r: {counts}; {sizes}", printed)
-    assert "everywhere" not in printed
-    main([str(path), "--jobs", "1", "--json"])
-    cases = json.loads(capsys.readouterr().out)["claims"][0]["interpretations"][0][
-        "checks"
-    ]
-    assert {case["n_keys"] for case in cases[0]["cases"]} == {20, 32, 36}
-    assert sum(len(case["rows"]) for case in cases[0]["cases"]) == 18
 
 
 def test_long_run_is_told(tmp_path, capsys, monkeypatch):

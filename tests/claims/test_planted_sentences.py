@@ -23,8 +23,7 @@ import pytest
 
 from montecarlo.claims.checks import Check, Domain, Level
 from montecarlo.claims.running import Study, run_study
-from montecarlo.claims.schema import Catalogue, Claim, Interpretation
-from montecarlo.claims.sentences import Sentence
+from montecarlo.claims.schema import Catalogue, Claim, Interpretation, Sentence
 from montecarlo.study.presets import Block, Grid
 
 FUSED = "init(kind=xavier_uniform,norm=layer,shape=fused,width=512)"

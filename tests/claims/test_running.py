@@ -1,7 +1,6 @@
 """A study gives the same bytes however it is run, and each point is its own."""
 
 import contextlib
-import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -10,11 +9,10 @@ import msgspec
 import pandas as pd
 import pytest
 
-from montecarlo.claims import undecided, verdicts
+from montecarlo.claims import simulation, verdicts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import ClaimsRecord
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, needed_budgets, run_study
+from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import file_hash
 from montecarlo.study.presets import Block, Grid
@@ -55,7 +53,7 @@ SEED = 12
 def hope():
     """Undecided places are looked at again, although few replicates give no hope."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(undecided, "HOPELESS", math.inf)
+        patch.setattr(simulation, "HOPELESS", math.inf)
         patch.setattr(verdicts, "MOST_BUDGETS", math.inf)
         yield
 
@@ -143,11 +141,6 @@ def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
     assert hashes_of(results, tmp_path / "results") == expected
 
 
-def test_files(expected):
-    """The test above compares the table, the curves and the claims."""
-    assert set(expected) == {"measurements.csv", "curves.csv", "claims.json"}
-
-
 @pytest.mark.parametrize(
     "change", [{"seed": SEED + 1}, {"grid": msgspec.structs.replace(GRID, first=5)}]
 )
@@ -159,30 +152,6 @@ def test_other_study_other_bytes(workers, expected, tmp_path, change):
     assert all(
         found[name] != expected[name] for name in ("measurements.csv", "curves.csv")
     )
-
-
-def test_kinds_of_points(plain):
-    """The grid holds what it should: pairs, rows, distributions, large ones, second
-    analyses.
-    """
-    table = plain.measurements
-    assert table.n_keys.isna().any()
-    assert table.n_keys.notna().any()
-    assert set(table.distribution_k) == {
-        "gaussian",
-        "rademacher",
-        "student_t3",
-        "laplace",
-    }
-    kinds = {"none", "planted(0.5)", "pairs(1.0)"}
-    assert set(table.dependence) == kinds
-    assert len(set(table.initialisation)) == 2
-    assert set(table.number_format) == {"float16", "bfloat16", "float32", "float64"}
-    assert "overflow_probability" in set(table.quantity)
-    assert set(table.n_replicates) >= {2, 8}
-    assert table.std_error.isna().any()  # what has too few moments
-    assert any("/" in divisor for divisor in table.divisor)
-    assert not plain.curves.empty
 
 
 #: Without second analyses: how many replicates a point gets depends on all checks.
@@ -239,18 +208,6 @@ def test_alone_as_within_the_grid(workers, fixed, kept):
     assert found == {id_: fixed[id_] for id_ in found}
 
 
-def test_two_analyses_are_one_long_one(workers, fixed):
-    """A point that came to its replicates in two analyses has the rows of one that
-    was given all of them at once.
-    """
-    twice = results_of(msgspec.structs.replace(FIXED, first=2, most=4), workers["one"])
-    same = set(twice.measurements.row_id[twice.measurements.n_replicates == FIXED.most])
-    found = rows_of(twice)
-
-    assert len(same) > 50
-    assert {id_: found[id_] for id_ in same} == {id_: fixed[id_] for id_ in same}
-
-
 def test_claims_point_at_rows_of_the_table(plain):
     """Every row that a claim names is in the table."""
     known = set(plain.measurements.row_id)
@@ -263,23 +220,6 @@ def test_claims_point_at_rows_of_the_table(plain):
 
     assert named
     assert set(named) <= known
-
-
-@pytest.mark.slow
-def test_record_says_nothing_of_how_it_ran(workers, plain, tmp_path):
-    """What goes to run.json is the same whatever the workers and batches were."""
-    records = []
-    for number, (kind, batch) in enumerate((("one", None), ("threads", 1))):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        results = results_of(GRID, workers[kind], batch)
-        records.append(json.dumps(write_results(results, folder), default=str))
-
-    assert records[0] == records[1]
-    record = json.loads(records[0])
-    assert record["seed"] == SEED
-    assert record["replicates"] == plain.replicates
-    assert set(record["versions"]) >= {"montecarlo", "numpy", "python", "scipy"}
 
 
 def test_tables_are_read_back_as_they_were(plain, tmp_path):
@@ -321,3 +261,15 @@ def test_only_what_the_claims_need():
         results = run_study(Study(nothing, rows, whole_grid=False), executor)
     assert results.measurements.empty
     assert results.claims.claims[0].verdict == "not_measured"
+
+
+def test_two_analyses_are_one_long_one(workers, fixed):
+    """A point that came to its replicates in two analyses has the rows of one that
+    was given all of them at once.
+    """
+    twice = results_of(msgspec.structs.replace(FIXED, first=2, most=4), workers["one"])
+    same = set(twice.measurements.row_id[twice.measurements.n_replicates == FIXED.most])
+    found = rows_of(twice)
+
+    assert len(same) > 50
+    assert {id_: found[id_] for id_ in same} == {id_: fixed[id_] for id_ in same}

@@ -15,14 +15,12 @@ import pytest
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.checks import Check, Domain, region_of
+from montecarlo.claims.checks import region_of
 from montecarlo.claims.evidence import Found
-from montecarlo.claims.judging import Judge, join_cases
+from montecarlo.claims.judging import Judge, join_cases, judge_sentence
 from montecarlo.claims.outcomes import InterpretationOutcome
 from montecarlo.claims.recorded import RECORDED, Recorded
 from montecarlo.claims.running import exact_value
-from montecarlo.claims.saying import judge_sentence
-from montecarlo.claims.sentences import Sentence
 from montecarlo.claims.simulation import Simulation, cases_of, is_applicable, region_in
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.estimation.estimates import Estimate
@@ -83,16 +81,6 @@ def test_each_is_bound(owner, place, sentence, interpretations):
     del place
     assert is_bound(owner, sentence)
     assert set(sentence.interpretations) <= set(interpretations)
-
-
-def test_one_bound_to_nothing_is_seen():
-    """Planted: neither checks nor interpretations; a measured "definition"."""
-    assert not is_bound("linear-gradient", Sentence("x"))
-    assert not is_bound("linear-gradient", Sentence("x", basis="definition"))
-    assert not is_bound("introduced-2017", Sentence("x", basis="definition"))
-    assert is_bound("introduced-2017", Sentence("x", basis="record"))
-    kinds = {claim.id: claim.kind for claim in CATALOGUE.claim}
-    assert not {kinds[owner] for owner in NOT_MEASURED} & {"measured", "assumption"}
 
 
 @all_of()
@@ -194,24 +182,6 @@ def test_sizes_that_are_named_were_looked_at(owner, place, sentence, interpretat
     """A sentence that says "at d_k = 64" or "of 128 keys" rests on a place there."""
     del owner, place
     assert unseen_sizes(sentence, interpretations) == [set(), set()]
-
-
-@pytest.mark.parametrize(
-    ("text", "unseen"),
-    [
-        ("At $d_k = 64$ and $128$ of rows of $128$ keys", [set(), set()]),
-        ("At $d_k = 512$ it is", [{512}, set()]),
-        ("at $d_k = 64$ and $2048$", [{2048}, set()]),
-        ("of $512$ keys", [set(), {512}]),
-        ("a row of $128$ keys, rows of $65536$", [set(), {65536}]),
-        ("on average for $n = 1024$", [set(), {1024}]),
-    ],
-)
-def test_sizes_that_were_not_looked_at_are_seen(text, unseen):
-    """Planted: a check at d_k from 64 to 256 and 128 keys speaks of nothing else."""
-    domain = Domain(n_keys=(128, 128), distributions=("gaussian",))
-    check = Check("saturated", "at_least", low=0.0, domain=domain)
-    assert unseen_sizes(Sentence(text, check=(check,)), {}) == unseen
 
 
 # --- What it takes to be said ---------------------------------------------------------
@@ -431,18 +401,6 @@ READ = {
 }
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["from $1$ to $1024$", "at $d_k = 64$ and $16$", "and nearly the same up to $256$"],
-)
-def test_sizes_of_another_grid_are_seen(text):
-    """Planted: sizes that the standard grid has and the quick one has not."""
-    check = Check("score_variance", "at_least", low=0.0, domain=Domain(d_k=(1, 1024)))
-    sentence = Sentence(text, check=(check,))
-    assert sizes_not_judged(sentence, {}, GRIDS["one size"])
-    assert not sizes_not_judged(sentence, {}, STANDARD)
-
-
 # --- Where each is said ---------------------------------------------------------------
 
 
@@ -469,23 +427,6 @@ def test_sources_point_at_sentences(claim, source):
     counts = {int(line): int(count or 1) for line, _, count in lines}
     assert source.sentence
     assert set(source.sentence) <= set(range(1, counts[source.line] + 1))
-
-
-@pytest.mark.parametrize("claim", CATALOGUE.claim, ids=lambda claim: claim.id)
-def test_what_votes_is_said_so(claim):
-    """Each interpretation that votes is admitted by a source of the same quantifier and
-    form, and each source admits one; what goes beyond is admitted by none.
-    """
-    voting = claim.admitted()
-    for interpretation in claim.interpretation:
-        sources = [s for s in claim.source if interpretation.id in (s.admits or voting)]
-        if claim.source:
-            assert interpretation.beyond is not bool(sources)
-        said = {(s.quantifier, s.form) for s in sources}
-        assert not sources or (interpretation.quantifier, interpretation.form) in said
-    if claim.kind == "measured":
-        for source in claim.source:
-            assert claim.admitted(source.text)
 
 
 def test_limits_are_asked_of_theory():

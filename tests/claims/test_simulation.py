@@ -6,22 +6,19 @@ import msgspec
 import pytest
 
 from montecarlo.attention.divisors import DIVISORS
-from montecarlo.attention.number_formats import NUMBER_FORMATS, SOFTMAXES
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.checks import Check, Domain, Level
-from montecarlo.claims.domains import canonical_distributions
 from montecarlo.claims.outcomes import Located
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.simulation import (
+    canonical_distributions,
     cases_of,
-    estimate_in,
     is_applicable,
     region_in,
     row_key,
     statistic_of,
 )
-from montecarlo.estimation.estimates import Estimate
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.presets import PRESETS, Block, Grid
@@ -73,16 +70,6 @@ def test_default_domain():
     assert {place.n_keys for place in places(PAIRS)} == {None}
 
 
-def test_domain_holds_both_ends():
-    """A domain holds its ends, and its distributions are those named."""
-    domain = Domain((1, 64), (8, 128), ("gaussian",))
-    check = Check("entropy", "at_least", low=0.0, domain=domain)
-
-    assert places(check) == [
-        case_at(n_keys=n, d_k=d) for n in (8, 128) for d in (1, 64)
-    ]
-
-
 def test_order_does_not_depend_on_the_grid():
     """Cases come by distribution, n and d_k, whatever the order of the grid."""
     found = places(ROWS)
@@ -113,22 +100,6 @@ def test_divisors_that_are_not_sampled_have_no_cases():
     assert places(ratio)
     assert places(ratio, ("sqrt", "linear")) == []
     assert places(ratio, ("none", "sqrt")) == places(ratio)
-
-
-def test_quantities_of_gaussian_keys():
-    """A quantity that means something for Gaussian keys only is decided there only."""
-    check = Check("entropy_identity", "at_least", low=-1.0, divisor="sqrt")
-
-    assert {place.distribution for place in places(check)} == {"gaussian"}
-
-
-def test_mixed_distributions_are_no_cases():
-    """Where queries and keys have different distributions, only a domain that says so
-    speaks.
-    """
-    mixed = [parse_point("rademacher", "gaussian", 64, 128)]
-
-    assert places(ROWS, grid=mixed) == []
 
 
 @pytest.mark.parametrize(
@@ -167,19 +138,6 @@ def statistics(*checks):
     }
 
 
-def test_known_factors_make_no_new_statistic():
-    """A variance under every divisor is one statistic; its root, which has an interval
-    of its own, its slope, the mean and another quantity are others.
-    """
-    same = [Check("score_variance", "at_least", "value", d, low=0.0) for d in ALL]
-    assert statistics(*same) == statistics(PAIRS)
-    slope = Check("score_variance", "slope_between", "value", low=0.0)
-    mean = Check("score_mean", "at_least", "value", low=0.0)
-    root = Check("score_std", "at_least", "value", low=0.0)
-    for other in (root, slope, mean):
-        assert not statistics(other) & statistics(PAIRS)
-
-
 def test_relations_along_d_k_have_budgets_of_their_own():
     """A value in each case, a slope, a ratio of ends and a limit are different
     estimates: none is paid for by the share of another, whatever they have in common.
@@ -195,18 +153,6 @@ def test_relations_along_d_k_have_budgets_of_their_own():
     assert len(statistics(*checks)) == 2 + 1 + 1 + 1
 
 
-def test_statistic_is_what_is_estimated():
-    """A statistic names its relation, its row and all points of its case."""
-    for relation in ("at_least", "slope_between", "ratio_of_ends_between"):
-        check = Check("entropy", relation, divisor="sqrt", low=0.0)
-        for case, sampled in cases_of(check, GRID, ALL).items():
-            kind, key, points = statistic_of(check, sampled)
-            assert kind == ("value" if relation == "at_least" else relation)
-            assert key == row_key(check)
-            assert points == sampled
-            assert len(points) == (1 if case.d_k else 2)
-
-
 def test_rows_under_another_divisor_are_another_statistic():
     """Softmax is not linear: each divisor, summary and relation counts."""
     others = [
@@ -219,39 +165,6 @@ def test_rows_under_another_divisor_are_another_statistic():
         assert not statistics(other) & statistics(ROWS)
     bounds = Check("effective_keys", "between", low=0.0, high=3.0)
     assert statistics(bounds) == statistics(ROWS)  # another region, the same estimate
-
-
-class Fixed:
-    """Summaries that answer with a number of the point's d_k."""
-
-    def __init__(self, point):
-        self.d_k = point.d_k
-
-    def estimate(self, key):
-        """Return d_k, and for ratios of divisors 0.5."""
-        return Estimate(0.5 if "/" in key.divisor else float(self.d_k), 0.0, 64)
-
-
-@pytest.mark.parametrize(
-    ("relation", "expected"),
-    [("at_least", 64.0), ("slope_between", 1.0), ("ratio_of_ends_between", 4.0)],
-)
-def test_estimate_in_a_case(relation, expected):
-    """A case's estimate is the row's, or the slope or ratio of its series."""
-    check = Check("entropy", relation, low=0.0)
-    points = next(iter(cases_of(check, GRID, ALL).values()))
-
-    assert estimate_in(check, points, Fixed).value == pytest.approx(expected)
-
-
-def test_row_key():
-    """A check names the row that it looks at."""
-    check = Check("effective_keys", "at_most", "spread", "none/sqrt", high=1.0)
-
-    assert row_key(check) == RowKey("none/sqrt", "effective_keys", "spread")
-    assert row_key(check)[3:] == ("float64", "shifted")
-    check = Check("format_error", "at_most", number_format="float16", softmax="naive")
-    assert row_key(check) == ("none", "format_error", "mean", "float16", "naive")
 
 
 def exact(point, key):
@@ -451,14 +364,6 @@ def test_dependence_and_initialisation():
         assert [c.d_k for c in points] == [64, 256]
 
 
-def test_planted_quantities_need_a_planted_key():
-    """What looks at a query's own key has no case where none is planted."""
-    anywhere = Domain(dependence=("none", "planted(0.5)"))
-    check = Check("planted_weight", "at_least", low=0.0, domain=anywhere)
-
-    assert {p.context for p in places(check, grid=BROKEN)} == {"planted(0.5)"}
-
-
 def test_formats_are_decided_where_they_are_computed():
     """A quantity of number formats has a case only in points that compute them, and
     there the quantities of rows have theirs as well; a place says which format it is,
@@ -475,24 +380,11 @@ def test_formats_are_decided_where_they_are_computed():
     assert case_at(n_keys=256, d_k=128) in places(ROWS, grid=BROKEN)
 
 
-def test_formats_and_ways_are_statistics_of_their_own():
-    """Each number format, way of softmax and divisor has its own estimate."""
-    checks = [
-        Check(
-            "format_error",
-            "at_most",
-            high=1.0,
-            divisor=divisor,
-            number_format=number_format,
-            softmax=softmax,
-        )
-        for divisor in ("none", "sqrt")
-        for number_format in NUMBER_FORMATS
-        for softmax in SOFTMAXES
-    ]
-    found = {
-        statistic_of(check, points)
-        for check in checks
-        for points in cases_of(check, BROKEN, ALL).values()
-    }
-    assert len(found) == len(checks) == 2 * 4 * 4
+def test_row_key():
+    """A check names the row that it looks at."""
+    check = Check("effective_keys", "at_most", "spread", "none/sqrt", high=1.0)
+
+    assert row_key(check) == RowKey("none/sqrt", "effective_keys", "spread")
+    assert row_key(check)[3:] == ("float64", "shifted")
+    check = Check("format_error", "at_most", number_format="float16", softmax="naive")
+    assert row_key(check) == ("none", "format_error", "mean", "float16", "naive")

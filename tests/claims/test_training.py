@@ -6,20 +6,16 @@ from statistics import median
 import numpy as np
 import pandas as pd
 import pytest
-from msgspec.structs import replace
 from scipy.stats import binomtest
 
-from montecarlo.claims import training
+from montecarlo.claims import recorded
 from montecarlo.claims.catalogue import CatalogueError, parse_catalogue
 from montecarlo.claims.checks import Check, Domain
-from montecarlo.claims.evidence import RecordedQuantity
-from montecarlo.claims.outcomes import Located
 from montecarlo.claims.own_claims import judge
-from montecarlo.claims.recorded import RECORDED, Recorded
+from montecarlo.claims.recorded import TRAINING_QUANTITIES, Recorded
 from montecarlo.claims.running import exact_value
 from montecarlo.claims.schema import Catalogue
 from montecarlo.claims.simulation import Simulation
-from montecarlo.estimation.estimates import Estimate
 from montecarlo.records.training import ARMS, D_K, RATES, Record, Rescaled
 
 SEEDS = tuple(range(100, 107))
@@ -71,7 +67,7 @@ def made_up(monkeypatch):
     table = pd.concat([pd.DataFrame(LINES).sample(frac=1.0, random_state=1), tuned])
     seeds = {"tuning": (3,), "judged": SEEDS}
     record = Record(table, CHOSEN, seeds, {}, pd.DataFrame(), EXACT)
-    monkeypatch.setattr(training, "read_record", lambda: record)
+    monkeypatch.setattr(recorded, "read_record", lambda: record)
 
 
 def values_of(column, optimiser, arm, d_k, rate_of=None):
@@ -142,7 +138,7 @@ def evidence():
 
 def asked():
     """Yield every quantity of an arm, or of two, with an initialisation."""
-    for name, quantity in training.QUANTITIES.items():
+    for name, quantity in TRAINING_QUANTITIES.items():
         for divisor in quantity.divisors if quantity.initialisations != ("",) else ():
             for initialisation in quantity.initialisations:
                 if not initialisation or divisor.startswith("none"):
@@ -291,23 +287,3 @@ def test_what_is_not_on_record_is_said():
     assert not outcome["not_judged"]
     (check,) = outcome["claims"][0]["interpretations"][0]["checks"]
     assert {case["part"] for case in check["cases"]} == {"sgd"}
-
-
-def test_what_a_record_finds_beside_is_no_case(monkeypatch):
-    """A kind that looks at no part of the domain is not believed."""
-    found = {
-        Located(part=part, d_k=64): Estimate(1.0, 0.1, 9) for part in ("sgd", "adam")
-    }
-    kind = RecordedQuantity(lambda *_: found, "x", parts=("sgd", "adam"))
-    monkeypatch.setitem(RECORDED, "made_up", kind)
-    check = Check("made_up", "at_least", low=0.0, domain=Domain(part=("sgd",)))
-    evidence = Recorded(Catalogue(), Simulation({}, (), exact_value))
-    assert [case.part for case in evidence.cases(check)] == ["sgd"]
-    other = replace(check, domain=Domain(part=("sgd",), initialisation=("other",)))
-    assert not evidence.cases(other)
-
-
-def test_each_quantity_can_be_shown():
-    """What may stand in a check has a symbol, unless code alone judges it."""
-    assert set(training.QUANTITIES) <= set(RECORDED)
-    assert all(quantity.symbol for quantity in training.QUANTITIES.values())

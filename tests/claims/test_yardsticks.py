@@ -4,9 +4,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-import pytest
-
-from montecarlo.claims.catalogue import CatalogueError, parse_catalogue, read_catalogue
+from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.yardsticks import NUMBERS
 
 CLAIM = {
@@ -36,14 +34,6 @@ def test_names_become_numbers():
     assert (check.low.times, check.high.times) == (0.25, 0.9)
     (first, *_) = read_catalogue().passage
     assert first.sentence.check[0].tolerance == NUMBERS["variance"] == 0.05
-
-
-def test_an_unknown_name_is_refused():
-    """By claim, field and what came, with the nearest name."""
-    check = {"quantity": "weight_max", "relation": "at_least", "low": "onehot"}
-    claim = {**CLAIM, "interpretation": [{"id": "one", "check": [check]}]}
-    with pytest.raises(CatalogueError, match=r"own\.toml: claim 'mine': low .*one-hot"):
-        parse_catalogue({"claim": [claim]}, "own.toml", own=True)
 
 
 def test_the_catalogue_has_names_where_there_are_any():

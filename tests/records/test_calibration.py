@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.estimation.intervals import FEWEST_BEHIND_A_MEAN
 from montecarlo.records.calibration import (

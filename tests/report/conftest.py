@@ -23,8 +23,7 @@ from msgspec import convert
 
 from montecarlo.claims.catalogue import parse_catalogue, read_catalogue
 from montecarlo.claims.record import CLAIMS_FILE
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.claims.schema import Catalogue
 from montecarlo.records.calibration import read_card
 from montecarlo.report import rerendering

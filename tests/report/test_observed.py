@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from montecarlo.claims.run_record import ObservationRun, Timing
+from montecarlo.claims.record import ObservationRun, Timing
 from montecarlo.cli.observe import main
 from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales

@@ -11,8 +11,12 @@ from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.judging import Judge
 from montecarlo.claims.outcomes import CaseOutcome, CheckOutcome
 from montecarlo.claims.recorded import Recorded
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, exact_value, run_study
+from montecarlo.claims.running import (
+    Study,
+    exact_value,
+    run_study,
+    write_results,
+)
 from montecarlo.claims.simulation import Simulation
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.records.sensitivity import read_sensitivity

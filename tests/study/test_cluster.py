@@ -29,8 +29,7 @@ import pytest
 from distributed import Security
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.cli.report import main
 from montecarlo.errors import UnfinishedError
 from montecarlo.study import cluster

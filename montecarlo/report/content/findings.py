@@ -30,7 +30,7 @@ from montecarlo.claims.outcomes import (
     SentenceOutcome,
     locate,
 )
-from montecarlo.claims.run_record import read_report_run
+from montecarlo.claims.record import read_report_run
 from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord, read_claims, require_rows

@@ -16,14 +16,12 @@ from montecarlo.claims.outcomes import (
     SelfCheckOutcome,
     SentenceOutcome,
 )
+from montecarlo.claims.papers import PapersOutcome, read_papers_record
 from montecarlo.claims.record import CLAIMS_FILE, ClaimsRecord
 from montecarlo.claims.running import StudyResults
-from montecarlo.claims.schema import Catalogue
-from montecarlo.claims.sentences import Sentence
+from montecarlo.claims.schema import Catalogue, Sentence
 from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.literature.outcomes import LiteratureOutcome
-from montecarlo.literature.record import read_literature_record
 from montecarlo.names import look_up
 from montecarlo.records.calibration import Card, Counted, count_rate
 from montecarlo.records.sensitivity import Sensitivity, read_sensitivity
@@ -61,7 +59,7 @@ class ReportRecord(ClaimsRecord, frozen=True, forbid_unknown_fields=True, kw_onl
         TrainingView | None, about("what training says; null likewise")
     ] = None
     literature: Annotated[
-        LiteratureOutcome | None, about("what papers say; null likewise")
+        PapersOutcome | None, about("what papers say; null likewise")
     ] = None
 
 
@@ -82,10 +80,10 @@ def with_calibration(results: StudyResults, card: Card | None) -> StudyResults:
 
 def with_studies(results: StudyResults) -> StudyResults:
     """Put beside results what training and papers say, and what choices change."""
-    record, papers = read_record(), read_literature_record()
+    record, papers = read_record(), read_papers_record()
     studies = _studies(record)
     claims = _with(results.claims, **studies)
-    lines = (*training_curves(studies["training"], record), *papers.lines())
+    lines = (*training_curves(studies["training"], record), *papers.curves)
     curves = pd.concat([results.curves, tabulate_curves(lines)], ignore_index=True)
     return replace(results, curves=curves, claims=claims)
 
@@ -95,7 +93,7 @@ def _studies(record: Record) -> dict[str, Any]:
     return {
         "sensitivity": read_sensitivity(),
         "training": view_training(record, read_language()),
-        "literature": read_literature_record().outcome,
+        "literature": read_papers_record().outcome,
     }
 
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.special import ndtri
 
+from montecarlo.claims.judging import SHARE, USED
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
-from montecarlo.claims.thresholds import SHARE, USED
 from montecarlo.records.calibration import ALLOWED
 from montecarlo.report.content.findings import FAILING
 from montecarlo.report.content.report_card import (

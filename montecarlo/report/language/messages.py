@@ -16,8 +16,8 @@ from babel.messages.pofile import read_po, write_po
 
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.papers import read_papers
 from montecarlo.claims.recorded import RECORDED
-from montecarlo.literature.schema import read_literature
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
@@ -55,7 +55,7 @@ def source_messages() -> dict[str, list[str]]:
     named += [(one.words, "a quantity") for one in RECORDED.values() if one.words]
     named += [(str(words), place) for words, place in read_catalogue().words()]
     extracted = (*_extract(template_folder()), *_extract(FIGURES))
-    for message, place in (*extracted, *named, *read_literature().words()):
+    for message, place in (*extracted, *named, *read_papers().words()):
         places = found.setdefault(message, [])
         if place not in places:
             places.append(place)

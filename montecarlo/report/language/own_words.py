@@ -10,9 +10,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from montecarlo.claims.catalogue import read_own_catalogue
+from montecarlo.claims.catalogue import name_place, read_own_catalogue
 from montecarlo.claims.checks import Words
-from montecarlo.claims.rules import name_place
 from montecarlo.claims.schema import Catalogue
 from montecarlo.names import look_up
 from montecarlo.report.language.catalogues import LANGUAGES, Language, localise

@@ -194,9 +194,9 @@ def test_studies_that_ship_fit(studied, written):
 
 
 STUDIES = [
-    (("literature", "statements", 0), "id", "x"),
-    (("literature", "statements", 0, "checks", 0, 0), "quantity", "x"),
-    (("literature",), "statements", []),
+    (("literature", "claims", 0), "id", "x"),
+    (("literature", "claims", 0, "interpretations", 0), "id", "x"),
+    (("literature",), "claims", []),
     (("training", "lines", 0), "d_k", 1),
     (("training", "lines", 0), "arm", "x"),
     (("training", "published", 0), "numbers", {}),
@@ -218,10 +218,11 @@ def test_an_edited_study_is_refused(studied, path, field, value):
 
 def test_numbers_of_a_study_are_its_own(studied):
     """One that was made again on another machine is shown as it was."""
+    stated = ("literature", "claims", 0, "interpretations", 0)
     for path, field, value in (
         (("training", "lines", 0), "gradient", 3.0),
-        (("literature", "statements", 0, "checks", 0, 0), "exact", 0.5),
-        (("literature", "statements", 0), "verdict", "refuted"),
+        ((*stated, "checks", 0, "cases", 0), "exact", 0.5),
+        (stated[:3], "verdict", "refuted"),
     ):
         changed = copy.deepcopy(studied)
         place = changed

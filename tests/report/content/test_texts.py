@@ -17,10 +17,11 @@ from montecarlo.claims.outcomes import (
 from montecarlo.claims.schema import (
     Catalogue,
     Claim,
+    Right,
+    Sentence,
     Source,
     TextEntry,
 )
-from montecarlo.claims.sentences import Right, Sentence
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.findings import VERDICTS
 from montecarlo.report.content.texts import (

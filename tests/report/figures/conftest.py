@@ -4,8 +4,7 @@ import pandas as pd
 import pytest
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.recording import write_results
-from montecarlo.claims.running import Study, run_study
+from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import with_calibration, with_studies

@@ -1,19 +1,25 @@
 """What the page of papers shows: questions, statements, and how they came out."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
-from montecarlo.claims.outcomes import NumberOutcome
-from montecarlo.literature.outcomes import (
-    LiteratureOutcome,
-    StatementCase,
-    StatementOutcome,
+import msgspec
+
+from montecarlo.claims.outcomes import (
+    CaseOutcome,
+    ClaimOutcome,
+    SentenceOutcome,
 )
-from montecarlo.literature.quantities import QUANTITIES
-from montecarlo.literature.saying import answer_of, finding_of
-from montecarlo.literature.schema import Paper, Question, Statement, read_literature
+from montecarlo.claims.papers import (
+    Paper,
+    PaperCase,
+    PapersOutcome,
+    Setting,
+    Statement,
+    read_papers,
+)
 from montecarlo.report.content.findings import Said
 
 #: Sizes of a setting by their symbols, in the order in which they are named.
@@ -39,17 +45,32 @@ UNSEEN = 5e-4
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """A line of a statement's table: numbers by symbol, and what came out."""
+    """A line of a statement's table: what papers.toml has, and what came out."""
 
-    sizes: tuple[tuple[str, float], ...]
-    number_format: str
-    outcome: StatementCase
+    case: PaperCase
+    outcome: CaseOutcome
+    votes: bool = False
+
+    @property
+    def sizes(self) -> tuple[tuple[str, float], ...]:
+        """Numbers of the setting, by symbol."""
+        return tuple(_sizes(self.case.at))
+
+    @property
+    def paper(self) -> float | None:
+        """The paper's number."""
+        return self.case.paper
+
+    @property
+    def drawn(self) -> float | None:
+        """The estimate; None where nothing is random."""
+        return self.outcome.estimate if self.outcome.std_error else None
 
     @property
     def paper_error(self) -> float:
         """An error with which the paper's number is shown to the digits it has."""
         low, high = self.outcome.region_low, self.outcome.region_high
-        decimals = -int(Decimal(repr(self.outcome.paper)).as_tuple().exponent)
+        decimals = -int(Decimal(repr(self.case.paper)).as_tuple().exponent)
         if low is not None and high is not None and low < high:
             # zeros at the end are not in the file, but in what agrees
             decimals = max(decimals, round(-math.log10(high - low)))
@@ -102,7 +123,7 @@ class StatementView:
 
     number: int
     statement: Statement
-    outcome: StatementOutcome
+    outcome: ClaimOutcome
     papers: tuple[Paper, ...]
     finding: Said | None
     #: By symbol of the quantity.
@@ -125,91 +146,72 @@ class QuestionView:
     statements: tuple[StatementView, ...]
 
 
-def view_literature(outcome: LiteratureOutcome) -> tuple[QuestionView, ...]:
-    """Join the words of literature.toml to what came out."""
-    literature = read_literature()
-    found = {one.id: one for one in outcome.statements}
-    papers = {paper.key: paper for paper in literature.paper}
+def view_literature(outcome: PapersOutcome) -> tuple[QuestionView, ...]:
+    """Join the words of papers.toml to what came out."""
+    papers = read_papers()
+    found = {one.id: one for one in outcome.claims}
     numbers = {True: 0, False: 0}
-    views: dict[str, list[StatementView]] = {}
-    for question in literature.question:
-        for one in literature.statement:
+    questions, answers = [], iter(outcome.passages)
+    for question in papers.question:
+        views = []
+        for one in papers.statement:
             if one.question == question.id:
                 numbers[bool(one.paper)] += 1
-                number = numbers[bool(one.paper)]
-                view = _view(number, one, found[one.id], papers)
-                views.setdefault(question.id, []).append(view)
-    return tuple(
-        QuestionView(
-            id=question.id,
-            title=question.title,
-            figure=question.figure,
-            answer=_answer(question, found),
-            # those of papers first
-            statements=tuple(sorted(views[question.id], key=lambda v: v.of_readers)),
+                views.append(_view(numbers[bool(one.paper)], one, found[one.id]))
+        said = zip([one.text for one in question.answer], answers, strict=False)
+        questions.append(
+            QuestionView(
+                id=question.id,
+                title=question.title,
+                figure=question.figure,
+                answer=_say_first(said),
+                # those of papers first
+                statements=tuple(sorted(views, key=lambda view: view.of_readers)),
+            )
         )
-        for question in literature.question
-    )
+    return tuple(questions)
 
 
-def _view(
-    number: int,
-    statement: Statement,
-    outcome: StatementOutcome,
-    papers: Mapping[str, Paper],
-) -> StatementView:
-    tables: dict[str, dict[str, CaseView]] = {}
-    for cases in outcome.checks:
-        for case in cases:
-            symbol = QUANTITIES[case.quantity].symbol
-            view = CaseView(tuple(_sizes(case)), case.at.number_format, case)
+def _view(number: int, statement: Statement, outcome: ClaimOutcome) -> StatementView:
+    papers = read_papers()
+    by_key = {paper.key: paper for paper in papers.paper}
+    tables: dict[str, dict[Setting, CaseView]] = {}
+    for check, found in statement.outcomes(outcome):
+        lines = tables.setdefault(papers.quantity[check.quantity].symbol, {})
+        for case, one in zip(check.case, found.cases, strict=True):
+            view = CaseView(case, one, votes=check.role == "stated")
             # what is asserted of a case that votes is no line of its own
-            tables.setdefault(symbol, {}).setdefault(repr(case.at), view)
-    said = finding_of(statement, outcome)
-    numbers = {} if said is None else said.value
+            lines.setdefault(case.at, view)
+    texts = [finding.text for finding in statement.finding]
     return StatementView(
         number=number,
         statement=statement,
         outcome=outcome,
-        papers=tuple(papers[key] for key in statement.paper),
-        finding=None
-        if said is None
-        else _say(
-            said.text, {n: outcome.checks[i][j] for n, (i, j) in numbers.items()}
-        ),
+        papers=tuple(by_key[key] for key in statement.paper),
+        finding=_say_first(zip(texts, outcome.findings, strict=True)),
         tables=tuple((symbol, tuple(of.values())) for symbol, of in tables.items()),
     )
 
 
-def _answer(
-    question: Question, outcomes: Mapping[str, StatementOutcome]
-) -> Said | None:
-    said = answer_of(question, outcomes)
-    if said is None:
-        return None
-    cases = {n: outcomes[of].checks[i][j] for n, (of, i, j) in said.value.items()}
-    return _say(said.text, cases)
+def _say_first(sentences: Iterable[tuple[str, SentenceOutcome]]) -> Said | None:
+    """Return the first sentence that holds, with its numbers.
 
-
-def _say(text: str, cases: Mapping[str, StatementCase]) -> Said:
-    """Return a sentence with its numbers: exact, or estimates with their errors.
-
-    Where three digits do not show the error, it is left out.
+    Where three digits do not show an error, it is left out.
     """
-    numbers = {}
-    for name, one in cases.items():
-        error = one.std_error if one.exact is None else None
-        if error is not None and error < UNSEEN * abs(one.value):
-            error = None
-        numbers[name] = NumberOutcome(
-            value=one.value, std_error=error, row="", percent=False
-        )
-    return Said(text, numbers, ())
+    for text, found in sentences:
+        if found.holds:
+            numbers = {}
+            for name, one in found.numbers.items():
+                seen = (one.std_error or 0.0) >= UNSEEN * abs(one.value)
+                error = one.std_error if seen else None
+                numbers[name] = msgspec.structs.replace(one, std_error=error)
+            return Said(text, numbers, ())
+    return None
 
 
-def _sizes(case: StatementCase) -> Iterator[tuple[str, float]]:
+def _sizes(at: Setting) -> Iterator[tuple[str, float]]:
     for name, symbol in SIZES.items():
-        if (value := getattr(case.at, name)) is not None:
+        if (value := getattr(at, name)) is not None:
             yield symbol, value
-    if case.at.holds and case.at.level is not None:
-        yield HELD[case.at.holds], case.at.level
+    if at.holds and at.level is not None:
+        yield HELD[at.holds], at.level

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from montecarlo.literature.record import CONCENTRATION_CURVE, GROWTH_CURVE, LIMIT
+from montecarlo.claims.papers import CONCENTRATION_CURVE, GROWTH_CURVE, LIMIT
 from montecarlo.report.figures.drawing import (
     legend_above,
     limit_key,

@@ -5,12 +5,19 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from montecarlo.claims.verdicts import Verdict
-from montecarlo.literature.record import read_literature_record
+from montecarlo.claims.papers import PaperCase, Setting, read_papers_record
 from montecarlo.report.content.tables.papers import CaseView, view_literature
 from montecarlo.report.language.numbers import lay_out
 
-OUTCOME = read_literature_record().outcome
+OUTCOME = read_papers_record().outcome
+
+
+def view(low=None, high=None, exact=None, paper=None):
+    """A line of a table."""
+    outcome = SimpleNamespace(
+        region_low=low, region_high=high, exact=exact, std_error=None
+    )
+    return CaseView(PaperCase(Setting(), paper), outcome)
 
 
 @pytest.mark.parametrize(
@@ -19,10 +26,7 @@ OUTCOME = read_literature_record().outcome
 )
 def test_papers_number_has_the_digits_it_was_given(paper, error):
     """The error that rounds it to those digits, however small the number."""
-    outcome = SimpleNamespace(paper=paper, region_low=None, region_high=None)
-    shown = CaseView((), "", outcome)
-
-    assert shown.paper_error == pytest.approx(error)
+    assert view(paper=paper).paper_error == pytest.approx(error)
 
 
 @pytest.mark.parametrize(
@@ -36,29 +40,18 @@ def test_papers_number_has_the_digits_it_was_given(paper, error):
 )
 def test_what_agrees_is_shown_as_an_interval(low, high, shown):
     """Both ends with all of their digits, and the exact value with one more."""
-    outcome = SimpleNamespace(
-        region_low=low, region_high=high, exact=0.9996456670, std_error=None
-    )
-    case = CaseView((), "", outcome)
+    case = view(low, high, 0.9996456670)
     ends = [str(lay_out(end, case.region_error).shown(end)) for end in (low, high)]
     assert tuple(ends) == shown
-    exact = lay_out(outcome.exact, case.exact_error)
+    exact = lay_out(case.outcome.exact, case.exact_error)
     assert exact.decimals >= len(shown[0]) - 1
 
 
 @pytest.mark.parametrize(("low", "high"), [(None, 0.25), (1.0, None), (0.5, 0.5)])
 def test_what_agrees_may_be_no_interval(low, high):
-    """A bound, or a single value."""
-    outcome = SimpleNamespace(region_low=low, region_high=high)
-    assert CaseView((), "", outcome).region_error is None
-
-
-def test_exact_value_of_few_digits_is_shown_as_it_is():
-    """A limit of one half is no measurement to five digits."""
-    outcome = SimpleNamespace(
-        region_low=0.5, region_high=0.5, exact=0.5, std_error=None
-    )
-    assert CaseView((), "", outcome).exact_error is None
+    """A bound, or a single value; a limit of one half is shown as it is."""
+    assert view(low, high).region_error is None
+    assert view(0.5, 0.5, 0.5).exact_error is None
 
 
 def test_questions_of_readers_are_numbered_apart():
@@ -81,9 +74,10 @@ def test_every_question_and_statement_says_something():
     for question in view_literature(OUTCOME):
         assert question.answer is not None
         assert all(one.finding is not None for one in question.statements)
-    first, *others = OUTCOME.statements
-    refuted = msgspec.structs.replace(first, verdict=Verdict.REFUTED)
-    changed = msgspec.structs.replace(OUTCOME, statements=(refuted, *others))
+    first, *others = OUTCOME.claims
+    silent = msgspec.structs.replace(first.findings[0], holds=False)
+    silent = msgspec.structs.replace(first, findings=(silent,))
+    changed = msgspec.structs.replace(OUTCOME, claims=(silent, *others))
     question, *_ = view_literature(changed)
     assert question.statements[0].finding is None
 
@@ -93,7 +87,7 @@ def test_a_case_has_one_line():
     for question in view_literature(OUTCOME):
         for one in question.statements:
             for symbol, lines in one.tables:
-                places = [(line.sizes, line.number_format) for line in lines]
+                places = [line.case.at for line in lines]
                 assert len(set(places)) == len(places), (one.statement.id, symbol)
 
 

@@ -8,23 +8,21 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from montecarlo.attention.number_formats import FLOAT8
-from montecarlo.literature import growth, jacobian_bounds, limits, low_precision
-from montecarlo.literature.correlation import exact_exponent, second_moment
-from montecarlo.literature.quantities import QUANTITIES, raised_weight
-from montecarlo.literature.score_rows import (
-    concentration_of,
-    entropy_of,
-    frobenius_of,
-    query_gradients,
-    small_jacobians,
-)
-from montecarlo.literature.settings import Setting
+from montecarlo.claims.papers import Setting
 from montecarlo.sampling.streams import ModelRows
 from montecarlo.theory import expected_row
 from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
+from studies import paper_quantities as pq
 
 #: Standard errors that two ways may differ by: once in 500 million times.
 FAR = 6.0
+
+
+def local_exponent(holds, level, n_keys):
+    """Return d ln s / d ln ln n at a number of keys: 1 where s grows like ln n."""
+    ends = [n_keys ** math.exp(sign * 1e-3) for sign in (-1.0, 1.0)]
+    low, high = (pq.std_that_holds(holds, level, one) for one in ends)
+    return math.log(high / low) / 2e-3
 
 
 @pytest.mark.parametrize(("n_keys", "factor"), [(10, None), (1000, None), (1000, 0.43)])
@@ -34,7 +32,7 @@ def test_raised_weight_is_that_of_the_row(n_keys, factor):
     scores[-1] = 3.0
     if factor is not None:
         scores *= factor * math.log(n_keys)
-    found = raised_weight(Setting(n_keys=n_keys, gap=5.0, growth=factor))
+    found = pq.raised_weight(Setting(n_keys=n_keys, gap=5.0, growth=factor))
     assert found == pytest.approx(special.softmax(scores)[-1], rel=1e-12)
 
 
@@ -43,7 +41,7 @@ def test_one_half_stays_at_the_critical_growth(overlap):
     """n^γ of a token against n - 1 times n^(ργ): a weight of n/(2n - 1)."""
     gap, gamma = 1.0 - overlap, 1.0 / (1.0 - overlap)
     for n_keys in (10, 131072):
-        found = raised_weight(Setting(n_keys=n_keys, gap=gap, growth=gamma))
+        found = pq.raised_weight(Setting(n_keys=n_keys, gap=gap, growth=gamma))
         assert found == pytest.approx(n_keys / (2 * n_keys - 1), rel=1e-9)
 
 
@@ -54,7 +52,7 @@ def test_one_half_stays_at_the_critical_growth(overlap):
 def test_scale_that_holds_does(holds, level, name):
     """The public oracle gives the level back, and 30 of its values the same root."""
     for n_keys in (64, 4096, 131072):
-        std = growth.std_that_holds(holds, level, n_keys)
+        std = pq.std_that_holds(holds, level, n_keys)
         assert expected_row(n_keys, std=std)[name].value == pytest.approx(level)
 
 
@@ -62,7 +60,7 @@ def test_entropy_of_two_nats_is_held_where_it_was_found_before():
     """s(n) for n = 64 to 16384, as found by another program to three digits."""
     known = {64: 2.727, 256: 3.681, 1024: 4.483, 4096: 5.186, 16384: 5.818}
     for n_keys, std in known.items():
-        found = growth.std_that_holds("entropy", 2.0, n_keys)
+        found = pq.std_that_holds("entropy", 2.0, n_keys)
         assert found == pytest.approx(std, abs=6e-4)
 
 
@@ -71,10 +69,10 @@ def test_mean_exponent_is_the_mean_of_local_ones():
     low, high = math.log(math.log(64)), math.log(math.log(4096))
 
     def local(x):
-        return growth.local_exponent("entropy", 1.0, math.exp(math.exp(x)))
+        return local_exponent("entropy", 1.0, math.exp(math.exp(x)))
 
     mean = integrate.quad(local, low, high, epsrel=1e-6)[0] / (high - low)
-    found = growth.mean_exponent("entropy", 1.0, 64, 4096)
+    found = pq.mean_exponent("entropy", 1.0, 64, 4096)
     assert found == pytest.approx(mean, rel=1e-4)
 
 
@@ -82,7 +80,7 @@ def test_mean_exponent_is_the_mean_of_local_ones():
 @pytest.mark.parametrize("name", ["e4m3", "e5m2", "float16"])
 def test_underflow_in_a_row_is_that_of_its_order_statistics(std, name):
     """By the distribution of the largest of n, and of another key below it."""
-    n, gap = 16, low_precision.gap_of(Setting(number_format=name))
+    n, gap = 16, pq.gap_of(Setting(number_format=name))
 
     def largest(g):
         return n * stats.norm.pdf(g) * stats.norm.cdf(g) ** (n - 1)
@@ -91,7 +89,7 @@ def test_underflow_in_a_row_is_that_of_its_order_statistics(std, name):
         return (n - 1) / n * stats.norm.cdf(g - gap / std) / stats.norm.cdf(g)
 
     expected, _ = integrate.quad(lambda g: largest(g) * share(g), -9, 9, limit=400)
-    found = low_precision.in_row(Setting(n_keys=n, std=std, number_format=name))
+    found = pq.in_row(Setting(n_keys=n, std=std, number_format=name))
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-15)
 
 
@@ -103,7 +101,7 @@ def test_underflow_behind_a_sink_is_that_of_a_difference(gap):
     lost = stats.norm.cdf(gap + m - 10 * math.log(2.0))
     expected = integrate.trapezoid(density * lost, m)
     at = Setting(std=1.0, gap=gap, scale=1.0, number_format="e4m3")
-    assert low_precision.behind_sink(at) == pytest.approx(expected, rel=1e-5)
+    assert pq.behind_sink(at) == pytest.approx(expected, rel=1e-5)
 
 
 def eight_bits(name):
@@ -152,9 +150,9 @@ def test_second_moment_is_that_of_gaussian_pairs(correlation):
     mean, square = (joint * product).sum(), (joint * product**2).sum()
     for d_k in (1, 64):
         expected = d_k * (square - mean**2) + (d_k * mean) ** 2
-        assert second_moment(d_k, correlation) == pytest.approx(expected, rel=1e-10)
+        assert pq.second_moment(d_k, correlation) == pytest.approx(expected, rel=1e-10)
     at = Setting(from_d_k=64, d_k=256, correlation=0.0)
-    assert exact_exponent(at) == pytest.approx(0.5)
+    assert pq.score_exponent(at) == pytest.approx(0.5)
 
 
 def test_gradient_by_the_query_is_that_of_keys_that_are_drawn():
@@ -174,7 +172,7 @@ def test_gradient_by_the_query_is_that_of_keys_that_are_drawn():
     (none, none_error), (sqrt, sqrt_error) = found
     ratio = none / sqrt / d_k  # but for what the divisor itself makes of it
     error = ratio * math.hypot(none_error / none, sqrt_error / sqrt)
-    ours = query_gradients(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
+    ours = pq.query_gradients(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
     assert abs(ours.value - ratio) < FAR * math.hypot(error, ours.std_error)
 
 
@@ -189,7 +187,7 @@ def test_small_jacobians_are_those_of_matrices():
     matrices = p[:, :, None] * (np.eye(n_keys) - p[:, None, :])
     exact = expected_row(n_keys, d_k=d_k)["jacobian_frobenius_squared"].value
     share = ((matrices**2).sum(axis=(1, 2)) < exact).mean()
-    ours = small_jacobians(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
+    ours = pq.small_jacobians(ModelRows(1, "test"), Setting(n_keys=n_keys, d_k=d_k))
     error = math.hypot(ours.std_error, math.sqrt(share * (1.0 - share) / rows))
     assert abs(ours.value - share) < FAR * error
 
@@ -197,7 +195,10 @@ def test_small_jacobians_are_those_of_matrices():
 def test_row_of_one_key_has_all_of_the_weight():
     """As the first row of a causal mask."""
     one = np.array([[3.0]])
-    found = [float(of(one)[0]) for of in (entropy_of, concentration_of, frobenius_of)]
+    found = [
+        float(of(one)[0])
+        for of in (pq.entropy_of, pq.concentration_of, pq.frobenius_of)
+    ]
     assert found == [0.0, 1.0, 0.0]
 
 
@@ -212,14 +213,14 @@ def test_search_finds_what_a_fine_grid_finds():
             norms.append(np.linalg.eigvalsh(jacobian)[-1])
             entries.append(np.abs(jacobian).max())
     at = Setting(n_keys=3)
-    assert jacobian_bounds.searched_norm(at) == pytest.approx(max(norms), abs=1e-6)
-    assert jacobian_bounds.searched_entry(at) == pytest.approx(max(entries), abs=1e-6)
-    assert jacobian_bounds.spectral_norm(at) == 0.5
+    assert pq.searched_norm(at) == pytest.approx(max(norms), abs=1e-6)
+    assert pq.searched_entry(at) == pytest.approx(max(entries), abs=1e-6)
+    assert pq.spectral_norm(at) == 0.5
 
 
 def test_search_has_right_slopes():
     """What the search follows is the gradient of what it looks for."""
-    for search in (jacobian_bounds.lost_norm, jacobian_bounds.lost_entry):
+    for search in (pq.lost_norm, pq.lost_entry):
         scores = np.array([0.3, -0.7, 1.1, 0.2])
         off = optimize.check_grad(
             lambda x, s=search: s(x)[0], lambda x, s=search: s(x)[1], scores
@@ -231,14 +232,14 @@ def test_search_has_right_slopes():
 def test_rows_of_a_mask_stand_for_all_of_them(name):
     """Weighted as they are, drawn rows give the mean over every length."""
     at = Setting(n_keys=200, std=1.0)
-    drawn = QUANTITIES[name].draw(ModelRows(2, name), at)
-    assert abs(drawn.value - QUANTITIES[name].exact(at)) < FAR * drawn.std_error
+    drawn = pq.MEASURES[name].draw(ModelRows(2, name), at)
+    assert abs(drawn.value - pq.MEASURES[name].exact(at)) < FAR * drawn.std_error
 
 
 def test_that_nothing_was_lost_is_no_certainty():
     """No weight of the rows drawn became 0: the interval still has an upper end."""
     at = Setting(n_keys=4096, std=1.0, number_format="float16")
-    found = low_precision.drawn_in_row(ModelRows(1, "none lost"), at)
+    found = pq.drawn_in_row(ModelRows(1, "none lost"), at)
     low, high = found.interval(0.001)
     assert found.value == 0.0
     assert low <= 0.0 < high < 0.01
@@ -248,9 +249,9 @@ def test_that_nothing_was_lost_is_no_certainty():
 @pytest.mark.parametrize("growth_factor", [None, 0.3, 0.5, 1.0])
 def test_weight_of_a_raised_score_tends_to_its_limit(gap, growth_factor):
     """At 10^6 keys it is nearer to it than at 10^3, or there already."""
-    limit = limits.raised_weight_limit(Setting(gap=gap, growth=growth_factor))
+    limit = pq.raised_weight_limit(Setting(gap=gap, growth=growth_factor))
     far, near = (
-        abs(raised_weight(Setting(n_keys=n, gap=gap, growth=growth_factor)) - limit)
+        abs(pq.raised_weight(Setting(n_keys=n, gap=gap, growth=growth_factor)) - limit)
         for n in (10**3, 10**6)
     )
     assert near < 0.7 * far
@@ -262,7 +263,7 @@ def test_concentration_tends_to_its_limit(times):
     """Falling, by exact values to 10^12 keys; and the limit is the mean of a weight
     drawn as often as it is large, which is Beta(1 - m, m).
     """
-    limit = limits.concentration_limit(Setting(times=times))
+    limit = pq.concentration_limit(Setting(times=times))
     m = 1.0 / times
     assert limit == pytest.approx(stats.beta(1.0 - m, m).mean(), rel=1e-12)
     place = ROW_NAMES.index("inverse_participation")
@@ -277,7 +278,7 @@ def test_concentration_tends_to_its_limit(times):
 
 def test_concentration_below_the_critical_scale_tends_to_nothing():
     """At half of it E Σp² falls with n, as n^(-1/2) times a logarithm at most."""
-    assert limits.concentration_limit(Setting(times=0.5)) == 0.0
+    assert pq.concentration_limit(Setting(times=0.5)) == 0.0
     found = []
     for n_keys in (10**3, 10**6):
         std = 0.5 * math.sqrt(2.0 * math.log(n_keys))
@@ -290,14 +291,14 @@ def test_gap_that_holds_an_entropy_does(level):
     """By softmax of the row itself; and the exponent nears 1 as ln n grows."""
     for n_keys in (64, 4096):
         scores = np.zeros(n_keys)
-        scores[0] = limits.gap_that_holds(level, math.log(n_keys - 1))
+        scores[0] = pq.gap_that_holds(level, math.log(n_keys - 1))
         assert stats.entropy(special.softmax(scores)) == pytest.approx(level)
     at = Setting(holds="entropy", level=level)
-    assert limits.gap_exponent_limit(at) == pytest.approx(1.0, abs=1e-6)
+    assert pq.gap_exponent_limit(at) == pytest.approx(1.0, abs=1e-6)
     early, late = (
         abs(math.log(last / first) / math.log(2.0) - 1.0)
         for first, last in (
-            (limits.gap_that_holds(level, n), limits.gap_that_holds(level, 2.0 * n))
+            (pq.gap_that_holds(level, n), pq.gap_that_holds(level, 2.0 * n))
             for n in (1e2, 1e4)
         )
     )
@@ -306,25 +307,25 @@ def test_gap_that_holds_an_entropy_does(level):
 
 def test_exponent_of_normal_scores_tends_to_one_half():
     """As local ones fall towards it, at 10^6, 10^9 and 10^12 keys."""
-    limit = limits.normal_exponent_limit(Setting(holds="entropy", level=1.0))
+    limit = pq.normal_exponent_limit(Setting(holds="entropy", level=1.0))
     assert limit == pytest.approx(0.5, abs=1e-9)
-    local = [growth.local_exponent("entropy", 1.0, n) for n in (1e6, 1e9, 1e12)]
+    local = [local_exponent("entropy", 1.0, n) for n in (1e6, 1e9, 1e12)]
     assert local[0] > local[1] > local[2] > limit
 
 
 def test_exponent_of_correlated_scores_tends_to_its_limit():
     """Of exact ones at the largest d_k that there is."""
     for correlation in (0.0, 0.1, 0.5):
-        limit = limits.score_exponent_limit(Setting(correlation=correlation))
+        limit = pq.score_exponent_limit(Setting(correlation=correlation))
         at = Setting(from_d_k=2**19, d_k=2**20, correlation=correlation)
-        assert exact_exponent(at) == pytest.approx(limit, abs=1e-3)
+        assert pq.score_exponent(at) == pytest.approx(limit, abs=1e-3)
 
 
 @pytest.mark.parametrize("n_keys", [2, 16])
 def test_no_row_is_beyond_the_proven_bound(n_keys):
     """Of rows and unit vectors that are drawn; the range of a vector bounds it."""
     rng = np.random.default_rng(3)
-    most = limits.spectral_bound(Setting(n_keys=n_keys))
+    most = pq.spectral_bound(Setting(n_keys=n_keys))
     assert most == pytest.approx(0.5)
     p = special.softmax(4.0 * rng.standard_normal((500, n_keys)), axis=1)
     u = rng.standard_normal((500, n_keys))
@@ -337,9 +338,9 @@ def test_no_row_is_beyond_the_proven_bound(n_keys):
 def test_jacobian_without_a_divisor_tends_to_nothing():
     """In the mean and in the median, whatever it is at d_k = 64."""
     for summary in ("mean", "median"):
-        assert limits.jacobian_limit(Setting(n_keys=128), summary) == 0.0
+        assert pq.jacobian_limit(Setting(n_keys=128), summary) == 0.0
     with pytest.raises(ValueError, match="summary"):
-        limits.jacobian_limit(Setting(n_keys=128), "mode")
+        pq.jacobian_limit(Setting(n_keys=128), "mode")
 
 
 def test_leading_order_is_the_formula():
@@ -347,9 +348,9 @@ def test_leading_order_is_the_formula():
     for gap, scale in ((4.0, 1.0), (8.0, 256.0)):
         at = Setting(std=1.0, gap=gap, scale=scale, number_format="e4m3")
         formula = stats.norm.cdf(gap + 1.03 - 6.93 - math.log(scale))
-        assert low_precision.leading_order(at) == pytest.approx(formula, rel=0.02)
-        ratio = low_precision.behind_sink(at) / low_precision.leading_order(at)
-        assert low_precision.over_leading_order(at) == pytest.approx(ratio)
+        assert pq.leading_order(at) == pytest.approx(formula, rel=0.02)
+        ratio = pq.behind_sink(at) / pq.leading_order(at)
+        assert pq.over_leading_order(at) == pytest.approx(ratio)
 
 
 def test_underflow_after_division_is_that_of_a_normal_score():
@@ -358,7 +359,7 @@ def test_underflow_after_division_is_that_of_a_normal_score():
     """
     n = 4096
     at = Setting(n_keys=n, std=1.0, number_format="e4m3")
-    found = low_precision.drawn_normalised(ModelRows(1, "normalised"), at)
+    found = pq.drawn_normalised(ModelRows(1, "normalised"), at)
     expected = stats.norm.cdf(-10.0 * math.log(2.0) + math.log(n) + 0.5)
     assert found.value == pytest.approx(expected, abs=0.01)
     assert found.value > 0.96

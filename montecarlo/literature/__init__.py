@@ -1,1 +1,0 @@
-"""What papers say of attention scaling: statements, models of scores, verdicts."""
