@@ -30,18 +30,18 @@ from montecarlo.theory.row_integrals import REACH, Array
 #: exp(DISCRETE / 2).
 DISCRETE = 20.0
 #: Terms of the sum at first, and at most: they are doubled until two sums agree.
-FIRST_TERMS, MOST_TERMS = 32, 1024
+FIRST_TERMS, MOST_TERMS = 24, 1536
 #: Averaging steps at the end of the sum.
-AVERAGED = 16
+AVERAGED = 12
 #: Steps of the largest score in standard deviations: at first, and at least.
-FIRST_STEP, LEAST_STEP = 0.05, 0.003
+FIRST_STEP, LEAST_STEP = 0.1, 0.003
 #: Where two sums agree so closely, no more terms are added.
 AGREED = 1e-7
 #: Gauss-Legendre points of a piece of the gaps, over which exp(-theta w) turns by at
 #: most TURN, or a Gaussian density changes by three standard deviations.
-PIECE_POINTS, TURN, WIDEST_PIECE = 16, 10.0, 3.0
+PIECE_POINTS, TURN, WIDEST_PIECE = 16, 12.0, 3.0
 #: exp(-VANISHED) is nothing, and so is a probability of NEGLIGIBLE.
-VANISHED, NEGLIGIBLE = 36.0, 1e-13
+VANISHED, NEGLIGIBLE = 26.0, 1e-13
 #: How far exp(-θ exp(-sz)) is turned, in radians, where s is not below it.
 ROTATED = 0.9
 #: Panels of ln s, two an octave, and their Chebyshev points.
@@ -201,16 +201,16 @@ def share_at(std: float, n_keys: int, threshold: float) -> Reference:
             step *= 0.5
 
 
-def _invert(
-    std: float, n_keys: int, others: float, n_terms: int, step: float
-) -> _Sums:
+def _invert(std: float, n_keys: int, others: float, n_terms: int, step: float) -> _Sums:
     """Return P(Σ w <= others) by n terms and steps of the largest score.
 
     The largest score runs along a line beside the real one, z + iβ, where
     exp(-θ exp(-sz)) oscillates less for all θ.
     """
     k = np.arange(n_terms + AVERAGED + 1)
-    theta = (DISCRETE + 2j * math.pi * k) / (2.0 * others)
+    theta: NDArray[np.complex128] = np.empty(k.size, dtype=np.complex128)
+    theta.real, theta.imag = DISCRETE, 2.0 * math.pi * k
+    theta /= 2.0 * others
     first, gaps, widths = _gaps(std, theta, truncated=others > 1.0)
     ends = round(REACH / step)
     z = step * np.arange(-ends, ends + 1)
@@ -363,7 +363,9 @@ def quantile_of_queries(
 
         def share(threshold: float) -> Reference:
             found = [share_at(float(std), n_keys, threshold) for std in stds]
-            value = math.fsum(w * one.value for w, one in zip(weights, found, strict=True))
+            value = math.fsum(
+                w * one.value for w, one in zip(weights, found, strict=True)
+            )
             return Reference(value, max(one.error for one in found))
 
         return share
@@ -435,4 +437,3 @@ def solve(
 
 def _weight(logit: float) -> float:
     return 1.0 / (1.0 + math.exp(-logit))
-
