@@ -4,9 +4,14 @@ Nothing here is sampled, and nothing of `attention` but the names of divisors an
 quantities is used: a reference must not share a mistake with what it is compared to.
 
 `expected_row` is for everybody: E p_max, E H, E ‖J‖_F² and more of a row of up to a
-million keys, each with its numerical error.
+million keys, each with its numerical error; `largest_weight_share` and
+`largest_weight_quantile` have the distribution of p_max, saturated rows among it.
 """
 
 from montecarlo.theory.exact_rows import expected_row
+from montecarlo.theory.weight_distribution import (
+    largest_weight_quantile,
+    largest_weight_share,
+)
 
-__all__ = ["expected_row"]
+__all__ = ["expected_row", "largest_weight_quantile", "largest_weight_share"]

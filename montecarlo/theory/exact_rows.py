@@ -13,6 +13,7 @@ docs/exact-values.csv is made of these.
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.polynomial import chebyshev
@@ -104,18 +105,21 @@ def expected_row(  # noqa: PLR0913 - what a row is
     bias = require_number("bias", bias)
     if not isinstance(causal, bool | np.bool):
         raise InputError(f"causal must be True or False, got {show(causal)}")
-    if (std is None) == (d_k is None):
+    rows = scales_of(n_keys, std, d_k, divisor)
+    if not -MOST_BIAS <= bias <= MOST_BIAS:
         raise InputError(
-            f"one of std and d_k must be given, got {show(std)} and {show(d_k)}"
+            f"bias must lie between {-MOST_BIAS:g} and {MOST_BIAS:g}, got {bias!r}"
         )
-    if std is None:
-        if not isinstance(divisor, str):
-            divisor = repr(require_number("divisor", divisor))
-        expect = _of_queries(require_whole("d_k", d_k, 1, MOST_SIZE), n_keys, divisor)
+    if bias and rows.d_k is not None:
+        raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
+
+    def expect(n: float) -> Expectations:
+        if rows.d_k is not None:
+            return expect_gaussian_length(rows.d_k, n, rows.scale)
         if bias:
-            raise InputError(f"bias must be 0 where d_k is given, got {bias!r}")
-    else:
-        expect = _of_scores(require_number("std", std), bias)
+            return expect_biased_row(rows.scale, bias, n)
+        return expect_gaussian_row(rows.scale, n)
+
     found = expect(float(n_keys))
     if causal:
         # a row of one key: Z is its exponential, whose mean logarithm is the bias
@@ -126,26 +130,47 @@ def expected_row(  # noqa: PLR0913 - what a row is
     return dict(zip(names, (Reference(*pair) for pair in pairs), strict=True))
 
 
-def _of_scores(std: float, bias: float) -> Callable[[float], Expectations]:
-    """Return the expectations as a function of n, for scores of their own."""
-    if not LEAST_STD <= std <= MOST_STD:
-        raise InputError(
-            f"std must lie between {LEAST_STD:g} and {MOST_STD:g}, got {std!r}"
-        )
-    if not -MOST_BIAS <= bias <= MOST_BIAS:
-        raise InputError(
-            f"bias must lie between {-MOST_BIAS:g} and {MOST_BIAS:g}, got {bias!r}"
-        )
-    if bias:
-        return lambda n: expect_biased_row(float(std), float(bias), n)
-    return lambda n: expect_gaussian_row(float(std), n)
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of Gaussian scores: of one standard deviation, or of normal queries.
+
+    Attributes
+    ----------
+    scale : float
+        Standard deviation of a score; with ``d_k`` that over |q|.
+    d_k : int or None
+    """
+
+    scale: float
+    d_k: int | None
 
 
-def _of_queries(d_k: int, n_keys: int, divisor: str) -> Callable[[float], Expectations]:
-    """Return the expectations as a function of n, for normal queries and keys."""
-    point = parse_point("gaussian", "gaussian", d_k, n_keys)
+def scales_of(
+    n_keys: int, std: float | None, d_k: int | None, divisor: str | float
+) -> Rows:
+    """Return the rows that were asked for by ``std``, or by ``d_k`` and ``divisor``.
+
+    Raises
+    ------
+    InputError
+        As for `expected_row`.
+    """
+    if (std is None) == (d_k is None):
+        raise InputError(
+            f"one of std and d_k must be given, got {show(std)} and {show(d_k)}"
+        )
+    if std is not None:
+        std = require_number("std", std)
+        if not LEAST_STD <= std <= MOST_STD:
+            raise InputError(
+                f"std must lie between {LEAST_STD:g} and {MOST_STD:g}, got {std!r}"
+            )
+        return Rows(float(std), None)
+    d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
+    if not isinstance(divisor, str):
+        divisor = repr(require_number("divisor", divisor))
     name = name_divisor(divisor)
-    number = divisor_value(name, point)
+    number = divisor_value(name, parse_point("gaussian", "gaussian", d_k, n_keys))
     if number is None:
         raise InputError(f"divisor must be one divisor, got {name!r}")
     if not LEAST_STD <= (spread := math.sqrt(d_k) / number) <= MOST_STD:
@@ -153,7 +178,7 @@ def _of_queries(d_k: int, n_keys: int, divisor: str) -> Callable[[float], Expect
             f"sqrt(d_k) over the divisor must lie between {LEAST_STD:g} and "
             f"{MOST_STD:g}, got {spread:g} for {name!r}"
         )
-    return lambda n: expect_gaussian_length(d_k, n, 1.0 / number)
+    return Rows(1.0 / number, d_k)
 
 
 #: Order of the last axis: those of a row but for the largest weight, and the weight of

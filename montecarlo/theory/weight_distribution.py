@@ -1,0 +1,438 @@
+"""The exact distribution of the largest weight of a row of Gaussian scores.
+
+In: number of keys, the standard deviation of the scores of a row or d_k and a divisor,
+and a weight t.  Out: P(p_max >= t), the share of saturated rows for t = 0.9, and
+quantiles of p_max, each with its numerical error.
+
+>>> from montecarlo.theory import largest_weight_share
+>>> round(largest_weight_share(0.9, 128, d_k=64, divisor="none").value, 6)
+0.39481
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+from scipy.special import erfc, ndtr
+
+from montecarlo.errors import InputError
+from montecarlo.names import require_number, require_whole
+from montecarlo.theory.exact_rows import MOST_KEYS, scales_of
+from montecarlo.theory.references import Reference
+from montecarlo.theory.row_integrals import REACH, Array, legendre
+
+#: Abate and Whitt's Euler sum: it is off by exp(-DISCRETE), and by rounding times
+#: exp(DISCRETE / 2).
+DISCRETE = 20.0
+#: Terms of the sum at first, and at most: they are doubled until two sums agree.
+FIRST_TERMS, MOST_TERMS = 24, 1536
+#: Averaging steps at the end of the sum.
+AVERAGED = 12
+#: Steps of the largest score in standard deviations: at first, and at least.
+FIRST_STEP, LEAST_STEP = 0.1, 0.003
+#: Where two sums agree so closely, no more terms are added.
+AGREED = 1e-7
+#: Gauss-Legendre points of a piece of the gaps, over which exp(-theta w) turns by at
+#: most TURN, or a Gaussian density changes by three standard deviations.
+PIECE_POINTS, TURN, WIDEST_PIECE = 16, 12.0, 3.0
+#: exp(-VANISHED) is nothing, and so is a probability of NEGLIGIBLE.
+VANISHED, NEGLIGIBLE = 26.0, 1e-13
+#: How far exp(-θ exp(-sz)) is turned, in radians, where s is not below it.
+ROTATED = 0.9
+#: Panels of ln s, two an octave, and their Chebyshev points.
+PER_OCTAVE, POINTS = 2, 14
+#: |q| is within this of sqrt(d_k) but for a probability of 1e-13.
+CHI_REACH = 5.5
+LENGTHS, FEWER_LENGTHS = 48, 36
+#: Roots are found to this part of the weight.
+ROOT = 1e-9
+MOST_ITERATIONS = 100
+#: Steps of ln(t/(1 - t)) at most.
+WIDEST_STEP = 2.0
+#: Lengths of the query, and of a check; from d_k = SHORT on they do.
+LAGUERRE, FEWER_LAGUERRE, SHORT = 12, 9, 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """Euler sums with all terms, and with fewer terms or steps."""
+
+    value: float
+    fewer_terms: float
+    fewer_steps: float
+
+
+def largest_weight_share(
+    threshold: float,
+    n_keys: int,
+    *,
+    std: float | None = None,
+    d_k: int | None = None,
+    divisor: str | float = "sqrt",
+) -> Reference:
+    """Return the share of attention rows whose largest weight reaches a threshold.
+
+    Parameters
+    ----------
+    threshold : float
+        t, between 0 and 1; 0.9 is what pages call saturated.
+    n_keys : int
+        Scores of the row, 2 to 2**20.
+    std, d_k, divisor
+        As for `expected_row`: independent N(0, std²) scores, or those of a standard
+        normal query with standard normal keys, averaged over the length of the query.
+
+    Returns
+    -------
+    Reference
+        P(p_max >= t), and how far numerics may have moved it (1e-7 or less, but for
+        rows of very few keys at thresholds below 1/2).
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range, or not one of ``std`` and ``d_k`` is given.
+
+    Notes
+    -----
+    With z the largest score in standard deviations s, and w = exp(-gap) of the others::
+
+        P(p_max >= t) = P(Σ w <= (1 - t)/t)
+        E exp(-θ Σ w) = n ∫ φ(z) ψ(θ, z)^(n-1) dz
+        ψ(θ, z)       = ∫ over gaps y > 0 of φ(z - y/s) exp(-θ exp(-y)) dy/s
+
+    The transform over θ is inverted by the Euler sum of Abate and Whitt, ORSA Journal
+    on Computing 7 (1995) 36.  Nothing is approximated for large n or d_k.
+
+    Examples
+    --------
+    >>> round(largest_weight_share(0.5, 2, std=1.0).value, 6)
+    1.0
+    """
+    threshold = _require_weight("threshold", threshold)
+    n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
+    rows = scales_of(n_keys, std, d_k, divisor)
+    if rows.d_k is None:
+        return share_at(rows.scale, n_keys, threshold)
+    return share_of_queries(rows.d_k, n_keys, rows.scale, threshold)
+
+
+def largest_weight_quantile(
+    probability: float,
+    n_keys: int,
+    *,
+    std: float | None = None,
+    d_k: int | None = None,
+    divisor: str | float = "sqrt",
+) -> Reference:
+    """Return a quantile of the largest weight of an attention row.
+
+    Parameters
+    ----------
+    probability : float
+        Between 0 and 1; 0.5 for the median.
+    n_keys, std, d_k, divisor
+        As for `largest_weight_share`.
+
+    Returns
+    -------
+    Reference
+        The weight t with P(p_max < t) = probability, by root finding.  Its error is
+        that of the share over the density of p_max.
+
+    Raises
+    ------
+    InputError
+        As for `largest_weight_share`.
+
+    Examples
+    --------
+    >>> round(largest_weight_quantile(0.5, 128, d_k=64).value, 4)
+    0.0604
+    """
+    probability = _require_weight("probability", probability)
+    n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
+    rows = scales_of(n_keys, std, d_k, divisor)
+    if rows.d_k is None:
+        return solve(probability, n_keys, lambda t: share_at(rows.scale, n_keys, t))
+    return quantile_of_queries(rows.d_k, n_keys, rows.scale, probability)
+
+
+def _require_weight(name: str, given: float) -> float:
+    number = require_number(name, given)
+    if not 0.0 < number < 1.0:
+        raise InputError(f"{name} must lie between 0 and 1, got {number!r}")
+    return number
+
+
+def share_at(std: float, n_keys: int, threshold: float) -> Reference:
+    """Return P(p_max >= t) for one standard deviation of the scores.
+
+    Terms and steps are doubled until neither changes the sum by more than `AGREED`.
+    """
+    if threshold * n_keys <= 1.0:
+        return Reference(1.0, 0.0)
+    # the largest weight is below exp(largest - mean)/n: the mean of exponentials is
+    # not below the exponential of the mean
+    bound = n_keys * float(ndtr(-math.log(threshold * n_keys) / std))
+    if bound < NEGLIGIBLE:
+        return Reference(0.0, bound)
+    if n_keys == 2:  # p >= t where the scores are far enough apart
+        apart = math.log(threshold / (1.0 - threshold)) / (math.sqrt(2.0) * std)
+        return Reference(min(1.0, 2.0 * float(ndtr(-apart))), NEGLIGIBLE)
+    terms, step = FIRST_TERMS, FIRST_STEP
+    while True:
+        sums = _invert(std, n_keys, (1.0 - threshold) / threshold, terms, step)
+        by_terms = abs(sums.value - sums.fewer_terms)
+        by_steps = abs(sums.value - sums.fewer_steps)
+        more_terms = not by_terms < AGREED and terms < MOST_TERMS
+        more_steps = not by_steps < AGREED and step > LEAST_STEP
+        if not (more_terms or more_steps):
+            error = by_terms + by_steps + 2.0 * math.exp(-DISCRETE)
+            return Reference(min(max(sums.value, 0.0), 1.0), error)
+        if more_terms:
+            terms *= 2
+        if more_steps:
+            step *= 0.5
+
+
+def _invert(std: float, n_keys: int, others: float, n_terms: int, step: float) -> _Sums:
+    """Return P(Σ w <= others) by n terms and steps of the largest score.
+
+    The largest score runs along a line beside the real one, z + iβ, where
+    exp(-θ exp(-sz)) oscillates less for all θ.
+    """
+    k = np.arange(n_terms + AVERAGED + 1)
+    theta: NDArray[np.complex128] = np.empty(k.size, dtype=np.complex128)
+    theta.real, theta.imag = DISCRETE, 2.0 * math.pi * k
+    theta /= 2.0 * others
+    first, gaps, widths = _gaps(std, theta, truncated=others > 1.0)
+    ends = round(REACH / step)
+    z = step * np.arange(-ends, ends + 1)
+    below = np.log1p(-np.minimum(ndtr(-z), 1.0 - 1e-16))
+    there = np.log(n_keys) - 0.5 * z * z + (n_keys - 1.0) * below
+    z = z[there > math.log(NEGLIGIBLE * 1e-4)]
+    # where gaps end at 0, ψ would grow along a line that is far beside
+    farthest = 1.0 / math.sqrt(2.0 * math.log(n_keys)) if others > 1.0 else 1.0
+    beside = 1j * min(ROTATED / std, farthest)
+    density = np.exp(-0.5 * (z[:, np.newaxis] - gaps / std) ** 2)
+    lost = -np.expm1(-theta * np.exp(-gaps)[:, np.newaxis])
+    lost *= (widths * np.exp(beside * gaps / std))[:, np.newaxis]
+    # not a BLAS product: its last bit would depend on the number of threads
+    complement = np.einsum("zy,yk->zk", density, lost)
+    normal = np.exp(-0.5 * beside * beside - beside * z) / math.sqrt(2.0 * math.pi)
+    complement *= (normal / std)[:, np.newaxis]
+    # smaller gaps lose all
+    complement += 0.5 * erfc((z + beside - first / std) / math.sqrt(2.0))[:, np.newaxis]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = np.exp((n_keys - 1.0) * np.log1p(-complement))
+    rows[~np.isfinite(rows)] = 0.0  # ψ = 0
+    rows *= (n_keys * normal * np.exp(-0.5 * z * z))[:, np.newaxis]
+    scale = math.exp(DISCRETE / 2.0) / others
+    fine, coarse = (
+        _partial_sums(rows[::stride].sum(axis=0) * (step * stride) / theta, scale)
+        for stride in (1, 2)
+    )
+    fewer = n_terms - n_terms // 4
+    return _Sums(
+        _average(fine, n_terms), _average(fine, fewer), _average(coarse, n_terms)
+    )
+
+
+def _gaps(
+    std: float, theta: NDArray[np.complex128], *, truncated: bool
+) -> tuple[float, Array, Array]:
+    """Return the smallest gap at which exp(-θ w) is not nothing, nodes and widths.
+
+    Pieces are short where exp(-θ exp(-y)) oscillates, and where φ(z - y/s) changes.
+    From weights of 1/2 on, one score alone can lead, so that gaps need no end: without
+    it the distribution of their sum has no corner at 1.
+    """
+    first, fastest = math.log(theta[0].real / VANISHED), abs(theta[-1])
+    if truncated:
+        first = max(first, 0.0)
+    last = min(math.log(fastest) + VANISHED, max(first, 0.0) + 4.0 * REACH * std)
+    edges = [first]
+    while edges[-1] < last:
+        turning = TURN / (fastest * math.exp(-edges[-1]))
+        edges.append(edges[-1] + min(turning, WIDEST_PIECE * min(std, 1.0)))
+    nodes, weights = legendre(PIECE_POINTS)
+    starts, lengths = np.array(edges[:-1]), np.diff(edges)
+    gaps = starts[:, np.newaxis] + lengths[:, np.newaxis] * nodes
+    widths = lengths[:, np.newaxis] * weights
+    return first, gaps.ravel(), widths.ravel()
+
+
+def _partial_sums(transform: NDArray[np.complex128], scale: float) -> Array:
+    """Return the partial sums of the alternating series."""
+    terms = transform.real * (-1.0) ** np.arange(transform.size)
+    terms[0] *= 0.5
+    sums: Array = scale * np.cumsum(terms)
+    return sums
+
+
+def _average(sums: Array, n_terms: int) -> float:
+    """Average the partial sums from n terms on by binomial weights."""
+    weights = [math.comb(AVERAGED, j) / 2.0**AVERAGED for j in range(AVERAGED + 1)]
+    return math.fsum(np.multiply(sums[n_terms : n_terms + AVERAGED + 1], weights))
+
+
+@lru_cache(maxsize=4096)
+def share_of_queries(
+    d_k: int, n_keys: int, scale: float, threshold: float
+) -> Reference:
+    """Return P(p_max >= t), averaged over the length of a standard normal query.
+
+    Parameters
+    ----------
+    d_k, n_keys : int
+    scale : float
+        Standard deviation of a divided score over |q|.
+    threshold : float
+    """
+    if threshold * n_keys <= 1.0:
+        return Reference(1.0, 0.0)
+    fine, errors = _over_lengths(d_k, n_keys, scale, threshold, LENGTHS)
+    coarse, _ = _over_lengths(d_k, n_keys, scale, threshold, FEWER_LENGTHS)
+    return Reference(min(max(fine, 0.0), 1.0), errors + abs(fine - coarse))
+
+
+def _over_lengths(
+    d_k: int, n_keys: int, scale: float, threshold: float, n_points: int
+) -> tuple[float, float]:
+    """Average the panels of ln s over |q| ~ chi_d, and their errors."""
+    centre = math.sqrt(d_k)
+    low = max(1e-9, centre - CHI_REACH) * scale
+    high = (centre + CHI_REACH) * scale
+    nodes, weights = legendre(n_points)
+    share = errors = mass = 0.0
+    for index in range(_panel_of(low), _panel_of(high) + 1):
+        start, stop = (2.0 ** ((index + i) / PER_OCTAVE) for i in (0, 1))
+        s = max(start, low) + (min(stop, high) - max(start, low)) * nodes
+        length = s / scale
+        log_density = (d_k - 1) * np.log(length / centre) - 0.5 * (length**2 - d_k)
+        weight = (min(stop, high) - max(start, low)) * weights * np.exp(log_density)
+        mass += float(weight.sum())
+        panel = _panel(index, n_keys, threshold)
+        if panel is not None:
+            x = 2.0 * PER_OCTAVE * np.log2(s / start) - 1.0
+            share += float(chebyshev.chebval(x, panel[0]) @ weight)
+            errors += panel[1] * float(weight.sum())
+    return share / mass, errors / mass
+
+
+def _panel_of(std: float) -> int:
+    return math.floor(PER_OCTAVE * math.log2(std))
+
+
+@lru_cache(maxsize=4096)
+def _panel(index: int, n_keys: int, threshold: float) -> tuple[Array, float] | None:
+    """Interpolate the share over a panel of ln s; None where it is nothing.
+
+    The error is that of the values, and of the last two coefficients.
+    """
+    x = chebyshev.chebpts1(POINTS)
+    stds = 2.0 ** ((index + 0.5 * (x + 1.0)) / PER_OCTAVE)
+    found = [share_at(float(std), n_keys, threshold) for std in stds]
+    if not any(one.value for one in found):
+        return None
+    basis = chebyshev.chebvander(x, POINTS - 1) * (2.0 / POINTS)
+    basis[:, 0] *= 0.5
+    coefficients = basis.T @ np.array([one.value for one in found])
+    missing = float(np.abs(coefficients[-2:]).sum())
+    return coefficients, max(one.error for one in found) + missing
+
+
+@lru_cache(maxsize=4096)
+def quantile_of_queries(
+    d_k: int, n_keys: int, scale: float, probability: float
+) -> Reference:
+    """Return a quantile of p_max, over standard normal queries of all lengths.
+
+    Few lengths do, those of Gauss and Laguerre for |q|²/2, but for very short queries.
+    """
+
+    def over(n_points: int) -> Callable[[float], Reference]:
+        halves, weights = laguerre(n_points, 0.5 * d_k - 1.0)
+        stds = scale * np.sqrt(2.0 * halves)
+
+        def share(threshold: float) -> Reference:
+            found = [share_at(float(std), n_keys, threshold) for std in stds]
+            value = math.fsum(
+                w * one.value for w, one in zip(weights, found, strict=True)
+            )
+            return Reference(value, max(one.error for one in found))
+
+        return share
+
+    typical = solve(
+        probability, n_keys, lambda t: share_at(scale * math.sqrt(d_k), n_keys, t)
+    )
+    if d_k >= SHORT:
+        found = solve(probability, n_keys, over(LAGUERRE), typical.value)
+        fewer = over(FEWER_LAGUERRE)(found.value).value
+        off = abs(fewer - (1.0 - probability))
+        if off < 10.0 * AGREED:
+            return Reference(found.value, found.error + off * found.value)
+    return solve(
+        probability,
+        n_keys,
+        lambda t: share_of_queries(d_k, n_keys, scale, t),
+        typical.value,
+    )
+
+
+@lru_cache(maxsize=256)
+def laguerre(n_points: int, alpha: float) -> tuple[Array, Array]:
+    """Return nodes and weights for the gamma distribution of shape alpha + 1.
+
+    Golub and Welsch, Mathematics of Computation 23 (1969) 221: eigenvalues of the
+    Jacobi matrix, and the first entries of its eigenvectors, squared.
+    """
+    k = np.arange(n_points)
+    off = np.sqrt(k[1:] * (k[1:] + alpha))
+    matrix = np.diag(2.0 * k + 1.0 + alpha) + np.diag(off, 1) + np.diag(off, -1)
+    nodes, vectors = np.linalg.eigh(matrix)
+    return nodes, vectors[0] ** 2
+
+
+def solve(
+    probability: float,
+    n_keys: int,
+    share: Callable[[float], Reference],
+    start: float | None = None,
+) -> Reference:
+    """Find the weight that a row stays below with a probability.
+
+    Secants in ln(t/(1 - t)), kept within the ends that are known; below 1/n no row is.
+    """
+    wanted = 1.0 - probability
+    low, high = -math.log(n_keys - 1.0), math.inf
+    here = low + 1.0 if start is None else math.log(start / (1.0 - start))
+    before, rest_before, slope = low, probability, -1.0
+    for _ in range(MOST_ITERATIONS):
+        found = share(_weight(here))
+        rest = found.value - wanted
+        slope = (rest - rest_before) / (here - before) if here != before else slope
+        if abs(rest) <= max(3.0 * found.error, 1e-9):
+            break
+        low, high = (here, high) if rest > 0.0 else (low, here)
+        before, rest_before = here, rest
+        step = here - rest / slope if slope < 0.0 else math.inf
+        if not low < step < high or step > here + WIDEST_STEP:
+            step = 0.5 * (low + high) if high < math.inf else here + WIDEST_STEP
+        if abs(step - here) <= ROOT:
+            break
+        here = step
+    weight = _weight(here)
+    # d ln(t/(1-t)) = dt/(t(1-t))
+    error = (found.error + abs(rest)) / max(-slope, 1e-300)
+    return Reference(weight, (min(error, 1.0) + ROOT) * weight * (1.0 - weight))
+
+
+def _weight(logit: float) -> float:
+    return 1.0 / (1.0 + math.exp(-logit))

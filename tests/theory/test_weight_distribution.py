@@ -1,0 +1,113 @@
+"""The distribution of the largest weight against closed forms, quadrature and draws."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from montecarlo.errors import InputError
+from montecarlo.theory import (
+    expected_row,
+    largest_weight_quantile,
+    largest_weight_share,
+)
+
+#: (d_k, n): P(p_max >= 0.9) without a divisor, found before by two other programs.
+PRINTED = {(64, 128): 0.394810, (128, 128): 0.544940, (64, 16384): 0.205545}
+
+
+@pytest.mark.parametrize(("sizes", "share"), PRINTED.items())
+def test_saturated_shares_are_those_found_before(sizes, share):
+    """Undivided scores of a normal query."""
+    d_k, n_keys = sizes
+    found = largest_weight_share(0.9, n_keys, d_k=d_k, divisor="none")
+    assert found.value == pytest.approx(share, abs=1e-6)
+    assert found.error < 1e-6
+
+
+@pytest.mark.parametrize("std", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("threshold", [0.51, 0.6, 0.9])
+def test_two_keys(std, threshold):
+    """The larger of two weights is a logistic function of a normal difference."""
+    logit = special.logit(threshold)
+    exact = 2 * stats.norm.sf(logit, scale=math.sqrt(2) * std)
+    found = largest_weight_share(threshold, 2, std=std)
+    assert found.value == pytest.approx(exact, abs=1e-12)
+
+
+def three_keys(std, threshold):
+    """P(p_max >= t) for three keys: over the largest score, and one of the others."""
+    others = (1 - threshold) / threshold
+
+    def inner(x, z):
+        left = others - math.exp(std * (x - z))
+        if left <= 0:
+            return 0.0
+        below = min(z, z + math.log(left) / std)
+        return 3 * stats.norm._pdf(z) * stats.norm._pdf(x) * special.ndtr(below)
+
+    value, _ = integrate.dblquad(inner, -8, 8, -9, lambda z: z, epsabs=1e-7)
+    return value
+
+
+@pytest.mark.parametrize(("std", "threshold"), [(1.0, 0.4), (1.0, 0.7), (4.0, 0.6)])
+def test_three_keys(std, threshold):
+    """Against a double integral over scores; both sides of 1/2."""
+    found = largest_weight_share(threshold, 3, std=std)
+    assert found.value == pytest.approx(three_keys(std, threshold), abs=3e-6)
+
+
+@pytest.mark.parametrize(("std", "n_keys"), [(2.0, 128), (8.0, 1024)])
+def test_mean_of_the_largest_weight(std, n_keys):
+    """E p_max is the integral of P(p_max >= t): another quadrature has E p_max.
+
+    In pieces, as the share has corners at 1/2 and 1/3.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(24)
+    ends = [-math.log(n_keys - 1), -2.0, -math.log(2), 0.0, 4.0, 16.0]
+    mean = 1 / n_keys
+    for low, high in itertools.pairwise(ends):
+        t = special.expit(low + (high - low) * (nodes + 1) / 2)
+        shares = [largest_weight_share(float(x), n_keys, std=std).value for x in t]
+        mean += math.fsum(weights * (high - low) / 2 * t * (1 - t) * shares)
+    exact = expected_row(n_keys, std=std)["weight_max"].value
+    assert mean == pytest.approx(exact, abs=2e-7)
+
+
+@pytest.mark.parametrize(
+    ("std", "n_keys", "threshold"),
+    [(0.3, 10, 0.15), (0.125, 512, 0.003), (1.0, 128, 0.06), (8.0, 64, 0.45)],
+)
+def test_drawn_rows(std, n_keys, threshold):
+    """Within six standard errors of 40,000 rows: a false alarm in 5e8."""
+    rng = np.random.default_rng(7)
+    scores = std * rng.standard_normal((40_000, n_keys))
+    largest = special.softmax(scores, axis=1).max(axis=1)
+    share = largest_weight_share(threshold, n_keys, std=std).value
+    error = math.sqrt(share * (1 - share) / len(largest))
+    assert abs((largest >= threshold).mean() - share) < 6 * error
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+def test_quantile_inverts_the_share(probability):
+    """Of rows of one standard deviation, and of queries of all lengths."""
+    for rows in ({"std": 1.0}, {"d_k": 64, "divisor": "sqrt"}):
+        weight = largest_weight_quantile(probability, 128, **rows)
+        share = largest_weight_share(weight.value, 128, **rows)
+        assert share.value == pytest.approx(1 - probability, abs=1e-6)
+        assert weight.error < 1e-6 * weight.value + 1e-9
+
+
+def test_no_row_has_less_than_its_part():
+    """The largest of n weights is 1/n or more; near it, when scores hardly differ."""
+    assert largest_weight_share(1 / 8, 8, std=1.0).value == 1.0
+    assert largest_weight_share(0.9, 8, std=1e-3).value == 0.0
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0, -0.1, math.nan])
+def test_what_is_no_weight_is_refused(threshold):
+    """A threshold lies between 0 and 1."""
+    with pytest.raises(InputError, match="threshold must"):
+        largest_weight_share(threshold, 8, std=1.0)
