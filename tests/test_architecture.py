@@ -57,7 +57,9 @@ OPTIONAL = {
         "montecarlo.study.certificates.make_certificate",
     ),
     ("study.local_workers", "limit_blas", "numpy"),
-    ("model.capture", "capture", "montecarlo.model.torch_calls.recording"),
+    ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
+    ("model.files", "safetensors_file", "ml_dtypes"),
+    ("model.files", "safetensors_file", "safetensors"),
     (
         "model.torch_calls",
         "_wrapped_interface",

@@ -77,7 +77,7 @@ WORK = (
     ("montecarlo.cli.replay", "tail_task"),
     ("montecarlo.calibration.pipeline", "make_executor"),
     ("montecarlo.training.recording", "make_executor"),
-    ("montecarlo.report.observed.command", "observe_model"),
+    ("montecarlo.report.observation", "observe_model"),
 )
 
 

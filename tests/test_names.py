@@ -12,7 +12,6 @@ from montecarlo.names import (
     parse_seed,
     parse_whole,
 )
-from montecarlo.report.observed.command import parse_rtol
 from montecarlo.sampling.dependence import parse_dependence
 from montecarlo.sampling.distributions import parse_distribution
 from montecarlo.sampling.initialisations import parse_initialisation
@@ -27,7 +26,6 @@ WHOLE = {
 }
 DECIMAL = {
     "decimal": lambda typed: parse_decimal("absolute-error", typed),
-    "rtol": lambda typed: parse_rtol(f"0.{typed}"),
     "distribution": lambda typed: parse_distribution(f"gaussian(std={typed})").std,
     "dependence": lambda typed: parse_dependence(f"pairs(0.{typed})").rho,
     "initialisation": lambda typed: parse_initialisation(INITIALISATION.format(typed)),

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from pandas import DataFrame
 
-from montecarlo.model.heads import tidy_applied
-from montecarlo.model.telling import JudgedScales
+from montecarlo.model.answers import ScaleAnswer
+from montecarlo.model.scales import scales_table
 from montecarlo.report.figures.drawing.palette import INK, MUTED, VERMILLION, Dash
 from montecarlo.report.figures.drawing.panels import (
     legend_above,
@@ -30,9 +30,9 @@ MOST_LAYERS = 12
 MOST_MARKS, APART = 6, 0.15
 
 
-def draw_scales(judged: JudgedScales, folder: Path) -> None:
+def draw_scales(told: ScaleAnswer, folder: Path) -> None:
     """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
-    scales = tidy_applied(judged.applied).assign(expected=judged.expected.value)
+    scales = scales_table(told.scales).assign(expected=told.expected.value)
     svg = render_svg(APPLIED_SCALES, scales, DataFrame())
     if svg is not None:
         write_text(
@@ -46,7 +46,7 @@ def build_scales(scales: DataFrame, _: DataFrame) -> Figure | None:
     Parameters
     ----------
     scales : DataFrame
-        As of `montecarlo.model.heads.tidy_applied`, with the divisor ``expected``.
+        As of `montecarlo.model.scales.scales_table`, with the divisor ``expected``.
     """
     if scales.empty:
         return None
