@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from montecarlo.model.head_quantities import PARTS
 from montecarlo.model.observing import ALL
+from montecarlo.model.quantities import PARTS
 
 DOCS = Path(__file__).parent
 NAMES = {

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct, inspect
 
 from montecarlo.claims.record import ObservationRun, ReportRun, Timing
-from montecarlo.model.heads import COLUMNS as APPLIED_COLUMNS
 from montecarlo.model.observing import COLUMNS as OBSERVED_COLUMNS
+from montecarlo.model.scales import COLUMNS as APPLIED_COLUMNS
 from montecarlo.model.steps import COLUMNS as STEP_COLUMNS
 from montecarlo.report.content.record import ReportRecord
 from montecarlo.study.columns import CurveLine, MeasurementLine

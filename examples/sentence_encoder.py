@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from safetensors.numpy import load_file
 from scipy.special import erf, softmax
 from tokenizers import Tokenizer
 
 from montecarlo.cli.observe import main as observe
-from montecarlo.model.safetensors_files import read_header, tensor_of
 
 LAYERS, HEADS, D_K, WIDTH, WORDS, PLACES = 6, 12, 32, 384, 30522, 512
 #: Tokens of a passage, the two that mark its ends among them.
@@ -58,11 +58,11 @@ def model_folder() -> Path:
 
 def read_weights(folder: Path) -> Weights:
     """Read the weights, and make sure that they have the published shapes."""
-    path = folder / "model.safetensors"
+    tensors = load_file(folder / "model.safetensors")
     weights = {
-        name: tensor_of(path, name, entry).take(())
-        for name, entry in read_header(path).items()
-        if entry.dtype == "F32"
+        name: tensor.astype(np.float64)
+        for name, tensor in tensors.items()
+        if tensor.dtype == np.float32
     }
     for name, shape in (
         ("embeddings.word_embeddings.weight", (WORDS, WIDTH)),

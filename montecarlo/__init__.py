@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from montecarlo.claims.own_claims import judge
     from montecarlo.model import capture, observe
     from montecarlo.model.checking import assert_attention_scale, compare
-    from montecarlo.model.heads import applied_scale
+    from montecarlo.model.scales import applied_scale
     from montecarlo.report.figures.sweep import figure
     from montecarlo.sampling.distributions import distribution
     from montecarlo.study.measurement import grid, measure
@@ -61,7 +61,7 @@ __all__ = [
 
 #: Where each name of the library is from.
 _LIBRARY = {
-    "applied_scale": "montecarlo.model.heads",
+    "applied_scale": "montecarlo.model.scales",
     "assert_attention_scale": "montecarlo.model.checking",
     "capture": "montecarlo.model",
     "compare": "montecarlo.model.checking",

@@ -52,7 +52,9 @@ DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "ur
 LATE = {
     ("study.executors", "make_executor", "montecarlo.study.cluster"),
     ("study.workers", "limit_blas", "numpy"),
-    ("model.capture", "capture", "montecarlo.model.torch_calls.recording"),
+    ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
+    ("model.files", "safetensors_file", "ml_dtypes"),
+    ("model.files", "safetensors_file", "safetensors"),
     (
         "model.torch_calls",
         "_wrapped_interface",
@@ -209,7 +211,7 @@ def namespaces(modules: Modules) -> Iterator[str]:
     for module in modules.values():
         for item in imports_of(module):
             if item.target.split(".")[0] == "argparse" and not module.name.startswith(
-                ("cli", "report.observed")
+                "cli"
             ):
                 yield f"{module.name}:{item.line} imports argparse"
 

@@ -72,7 +72,7 @@ WORK = (
     ("montecarlo.study.measurement", "ThreadPoolExecutor"),
     ("montecarlo.cli.replay", "sample"),
     ("montecarlo.cli.replay", "tail_task"),
-    ("montecarlo.report.observed.command", "observe_model"),
+    ("montecarlo.report.observation", "observe_model"),
 )
 
 

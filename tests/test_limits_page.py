@@ -5,22 +5,21 @@ from pathlib import Path
 import pytest
 
 from montecarlo import small_files
-from montecarlo.model import arrays, numpy_files, safetensors_files
+from montecarlo.model import arrays, files
 from montecarlo.report.content import record
 from montecarlo.study import columns, folder
 
 PAGE = Path(__file__).parents[1] / "docs" / "limits.md"
 LIMITS = [
-    ("bytes of a header", numpy_files.MOST_HEADER),
+    ("bytes of a header", files.MOST_HEADER),
     ("axes, and the length of each", arrays.MOST_AXES, arrays.MOST_LENGTH),
-    ("| members", numpy_files.MOST_MEMBERS),
-    ("bytes of their list", numpy_files.MOST_LISTED),
-    ("an array's bytes, in those of the archive", numpy_files.MOST_RATIO),
-    ("which many bytes are always unpacked", numpy_files.ALWAYS_UNPACKED),
-    ("bytes of the header", safetensors_files.MOST_HEADER),
-    ("| arrays", safetensors_files.MOST_TENSORS),
-    ("characters of a name", safetensors_files.MOST_NAME),
-    ("digits of a number in a name", safetensors_files.MOST_DIGITS),
+    ("| members", files.MOST_MEMBERS),
+    ("bytes of their list", files.MOST_LISTED),
+    ("an array's bytes, in those of the archive", files.MOST_RATIO),
+    ("which many bytes are always unpacked", files.ALWAYS_UNPACKED),
+    ("bytes of the header", files.MOST_JSON),
+    ("| arrays", files.MOST_TENSORS),
+    ("digits of a number in a name", files.MOST_DIGITS),
     ("| configuration, claims of one's own", small_files.MOST_WRITTEN),
     ("parts of a key", small_files.MOST_PARTS),
     ("| `run.json`", folder.MOST_RUN),

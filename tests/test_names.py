@@ -12,7 +12,6 @@ from montecarlo.names import (
     parse_seed,
     parse_whole,
 )
-from montecarlo.report.observed.command import parse_rtol
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import parse_distribution
 from tests.rights import as_nobody
@@ -26,7 +25,6 @@ WHOLE = {
 }
 DECIMAL = {
     "decimal": lambda typed: parse_decimal("absolute-error", typed),
-    "rtol": lambda typed: parse_rtol(f"0.{typed}"),
     "distribution": lambda typed: parse_distribution(f"gaussian(std={typed})").std,
     "dependence": lambda typed: parse_dependence(f"pairs(0.{typed})").rho,
     "initialisation": lambda typed: parse_initialisation(INITIALISATION.format(typed)),

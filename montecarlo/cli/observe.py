@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from montecarlo.cli.exits import DONE, FAILING, NOT_REACHED, importing, run
 from montecarlo.cli.options import FIRST, NAMES, OTHER, SAMPLING, Parser, option
 
-#: As `montecarlo.model.telling` has it, which help does not wait for.
+#: As `montecarlo.model.answers` has it, which help does not wait for.
 RTOL = "0.01"
 
 
@@ -96,13 +96,13 @@ def build_parser() -> argparse.ArgumentParser:
 def work(arguments: argparse.Namespace, typed: Sequence[str]) -> int:
     """Observe the files, and write what was found."""
     with importing("observe"):
-        from montecarlo.model.telling import NO, UNTOLD
-        from montecarlo.report.observed.command import observe_files
+        from montecarlo.model.answers import NO, UNTOLD
+        from montecarlo.report.observation import ObserveOptions, observe_files
 
-    told = observe_files(arguments, typed)
-    if told.failing or told.answer == NO:
+    failing, answer = observe_files(ObserveOptions(**vars(arguments)), typed)
+    if failing or answer == NO:
         return FAILING
-    return NOT_REACHED if told.answer == UNTOLD else DONE
+    return NOT_REACHED if answer == UNTOLD else DONE
 
 
 def main(argv: Sequence[str] | None = None) -> int:

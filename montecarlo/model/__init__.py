@@ -4,8 +4,7 @@ Arrays, files or a running model in; per head, the divisor with its interval, an
 assumption of the texts fails.  Input that cannot be used is refused by an `InputError`.
 """
 
-from montecarlo.model.capture import capture
-from montecarlo.model.captured import Captured
+from montecarlo.model.captured import Captured, capture
 from montecarlo.model.observing import observe
 
 __all__ = ["Captured", "capture", "observe"]

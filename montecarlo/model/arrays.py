@@ -1,28 +1,28 @@
-"""Arrays of queries and keys: in memory or in a file, read one block at a time.
+"""Arrays of a model: queries, keys and what softmax made of them, by named axes.
 
-In: where an array lies.  Out: blocks as float64.  A file is memory-mapped anew for each
-block, so that what stays in memory is one block, however large the file.
+In: arrays in memory, or readers of files, and the names of their axes.  Out: a `Model`,
+which reads one sequence of one head at a time, as float64.
 """
 
 import math
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 
-#: What axes may be called: what comes first is named first.
+#: Names of axes, in the order in which an array has them if nobody names them.
 AXES = ("sequence", "layer", "head", "token", "d")
 #: Other words for them.
 ALSO = {"batch": "sequence"}
 #: Axes that arrays mostly have, by their number: what is proposed.
-USUAL = {
+COMMON_AXES = {
     2: ("token", "d"),
     3: ("head", "token", "d"),
     4: ("sequence", "head", "token", "d"),
@@ -31,16 +31,21 @@ USUAL = {
 #: Axes that every array has to have; attention weights have keys in place of entries.
 NEEDED = ("token", "d")
 KEY = "key"
-Index = tuple[int | slice, ...]
-ALL_TOKENS = slice(None)
-#: Number formats by name; bfloat16 is read as the upper half of a float32.
-FORMATS = {"float16": "f2", "bfloat16": "u2", "float32": "f4", "float64": "f8"}
-#: Axes of a file's array at most, and the length of each: beyond, a number of bytes has
-#: no end, nor has the message that shows it.
+#: What a model is read from: queries, keys, attention weights, values, outputs.
+NAMES = ("q", "k", "weights", "v", "outputs")
+#: What tells the scale that was applied: either all of the one or all of the other.
+EVIDENCE = {"weights": ("weights",), "outputs": ("v", "outputs")}
+#: Axes of a file's array at most, and the length of each.
 MOST_AXES, MOST_LENGTH = 8, 2**48
 #: Numbers of one sequence of a head at most, which are read at once; sequences; and
 #: heads in all layers: beyond, what is kept of each does not fit into memory.
 MOST_NUMBERS, MOST_SEQUENCES, MOST_HEADS = 2**24, 2**18, 2**17
+#: Weights that are read at once.
+MOST_READ = 2**20
+#: Numbers beyond this have squares that float64 cannot hold with others beside them.
+LARGEST = 1e100
+Index = tuple[int | slice, ...]
+ALL_TOKENS = slice(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +59,11 @@ class Tensor:
     shape : tuple of int
     take : callable
         Index -> the block as float64, which belongs to the caller.
-    n_bytes : int
-        What it takes in its file; 0 in memory.
     """
 
     name: str
     shape: tuple[int, ...]
     take: Callable[[Index], Array]
-    n_bytes: int = 0
 
 
 def wrap_array(name: str, array: ArrayLike) -> Tensor:
@@ -69,77 +71,36 @@ def wrap_array(name: str, array: ArrayLike) -> Tensor:
     if np.ma.is_masked(array):
         raise InputError(f"{name} must have no masked entries, got some")
     values = np.asarray(array)
-    if values.dtype.kind != "f" and values.dtype.name != "bfloat16":
+    kind = values.dtype
+    if kind.kind != "f" and not kind.name.startswith(("bfloat16", "float8")):
         raise InputError(
-            f"{name} must hold floating-point numbers, got entries of type "
-            f"{values.dtype.name}"
+            f"{name} must hold floating-point numbers, got entries of type {kind.name}"
         )
     return Tensor(name, values.shape, lambda i: np.array(values[i], dtype=np.float64))
 
 
-def require_shape(name: str, shape: Sequence[object]) -> None:
-    """Make sure that what a file gives as a shape is one."""
-    counts = all(type(n) is int and 0 <= n <= MOST_LENGTH for n in shape)
+def require_shape(name: str, shape: Sequence[int]) -> None:
+    """Refuse a shape that no array of a file has."""
+    counts = all(0 <= n <= MOST_LENGTH for n in shape)
     if not counts or len(shape) > MOST_AXES:
         raise InputError(
             f"{name} must have a shape of counts, at most {MOST_AXES}, each at most "
-            f"2^48, got {reprlib.repr(shape)}"
+            f"2^48, got {reprlib.repr(tuple(shape))}"
         )
 
 
-def map_array(  # noqa: PLR0913 - where an array lies, and how
-    name: str,
-    path: Path,
-    offset: int,
-    shape: tuple[int, ...],
-    number_format: str,
-    *,
-    byte_order: str = "<",
-    fortran: bool = False,
-) -> Tensor:
-    """Describe an array of a file.
-
-    Parameters
-    ----------
-    name : str
-    path : Path
-    offset : int
-        Bytes before it.
-    shape : tuple of int
-    number_format : str
-        A key of `FORMATS`.
-    byte_order : {"<", ">", "="}
-    fortran : bool
-        Whether the first axis runs fastest.
-    """
-    kind = np.dtype(byte_order + FORMATS[number_format])
-    needed = kind.itemsize * math.prod(shape)
-    have = path.stat().st_size - offset
-    if have < needed:
-        raise InputError(
-            f"{name} must have {needed} bytes for its shape {shape}, got {have}: "
-            "the file is cut off"
-        )
-
-    def take(index: Index) -> Array:
-        order: Any = "F" if fortran else "C"
-        mapped = np.memmap(path, kind, "r", offset, shape, order)
-        block = np.asarray(mapped[index])
-        if number_format == "bfloat16":
-            block = (block.astype(np.uint32) << np.uint32(16)).view(np.float32)
-        return np.array(block, dtype=np.float64)
-
-    return Tensor(name, shape, take, needed)
+#: Numbers in the names of tensors -> Tensor.
+Tensors = Mapping[tuple[int, ...], Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """All queries, or all keys, of one source: tensors, their axes, and their names'.
+class ArraySet:
+    """All queries of one source, or all its keys, weights, values or outputs.
 
     Attributes
     ----------
     name : str
-        ``q``, ``k``, or what softmax made of them: ``weights``, ``v``, ``outputs``.
+        One of `NAMES`.
     axes : tuple of str
         Those of each tensor.
     in_name : tuple of str
@@ -151,27 +112,34 @@ class Side:
     name: str
     axes: tuple[str, ...]
     in_name: tuple[str, ...]
-    tensors: Mapping[tuple[int, ...], Tensor]
+    tensors: Tensors
 
     def labels(self, axis: str) -> tuple[int, ...]:
         """Return what counts along an axis; one 0 where there is no such axis."""
         if axis in self.in_name:
             place = self.in_name.index(axis)
             return tuple(sorted({key[place] for key in self.tensors}))
-        return tuple(range(self.size(axis)))
+        if axis not in self.axes:
+            return (0,)
+        first = next(iter(self.tensors.values()))
+        return tuple(range(first.shape[self.axes.index(axis)]))
 
     def size(self, axis: str) -> int:
         """Return the length of an axis; 1 where there is no such axis."""
-        if axis in self.in_name:
-            return len(self.labels(axis))
-        if axis not in self.axes:
-            return 1
-        return next(iter(self.tensors.values())).shape[self.axes.index(axis)]
+        return len(self.labels(axis))
 
-    def tokens(self, place: Mapping[str, int]) -> int:
-        """Return the number of tokens of a sequence of a head."""
-        tensor = self.tensors[tuple(place[axis] for axis in self.in_name)]
-        return tensor.shape[self.axes.index("token")]
+    def at(self, place: Mapping[str, int]) -> Tensor:
+        """Return the tensor that holds a place."""
+        return self.tensors[tuple(place[axis] for axis in self.in_name)]
+
+    def length(self, axis: str, place: Mapping[str, int]) -> int:
+        """Return the length of a tensor's own axis: sequences differ in tokens."""
+        return self.at(place).shape[self.axes.index(axis)]
+
+    def longest(self, axis: str) -> int:
+        """Return the length of a tensor's own axis in the longest one."""
+        place = self.axes.index(axis)
+        return max(tensor.shape[place] for tensor in self.tensors.values())
 
     def read(self, place: Mapping[str, int], tokens: slice = ALL_TOKENS) -> Array:
         """Read one sequence of one head, or some of its tokens.
@@ -182,31 +150,30 @@ class Side:
         -------
         ndarray, shape (n_tokens, d_k), for weights (n_tokens, n_keys)
         """
-        tensor = self.tensors[tuple(place[axis] for axis in self.in_name)]
+        tensor = self.at(place)
         along: dict[str, int | slice] = {**place, "token": tokens}
-        index = tuple(along.get(a, ALL_TOKENS) for a in self.axes)
-        block = tensor.take(index)
+        block = tensor.take(tuple(along.get(a, ALL_TOKENS) for a in self.axes))
         last = KEY if KEY in self.axes else "d"
         if self.axes.index("token") > self.axes.index(last):
             block = np.ascontiguousarray(block.T)
         if not np.isfinite(block).all():
             token, entry = np.argwhere(~np.isfinite(block))[0]
             where = ", ".join(f"{axis} {number}" for axis, number in place.items())
+            number = range(self.length("token", place))[tokens][token]
             raise InputError(
-                f"{tensor.name} must be finite, got {block[token, entry]} at "
-                f"{where}, token {range(self.tokens(place))[tokens][token]}, "
-                f"{last} {entry}"
+                f"{tensor.name} must be finite, got {block[token, entry]} at {where}, "
+                f"token {number}, {last} {entry}"
             )
         return block
 
 
-def make_side(
+def make_array_set(
     name: str,
-    tensors: Mapping[tuple[int, ...], Tensor],
+    tensors: Tensors,
     axes: Sequence[str],
     in_name: Sequence[str] = (),
-) -> Side:
-    """Give names to the axes of queries or keys."""
+) -> ArraySet:
+    """Give names to the axes of tensors, and refuse those that do not fit them."""
     first = next(iter(tensors.values()))
     for tensor in tensors.values():
         if len(tensor.shape) != len(axes):
@@ -214,53 +181,53 @@ def make_side(
                 f"{tensor.name} must have the axes {','.join(axes)}, got shape "
                 f"{tensor.shape}: name its axes{_propose(tensor.shape)}"
             )
-        for axis, size in zip(axes, tensor.shape, strict=True):
+        for axis, size, expected in zip(axes, tensor.shape, first.shape, strict=True):
             if size == 0:
                 raise InputError(
                     f"{tensor.name} must have something along each axis, got shape "
                     f"{tensor.shape}: its axis {axis!r} is empty"
                 )
             varies = axis in {"token", KEY} and "sequence" in in_name
-            if size != first.shape[axes.index(axis)] and not varies:
+            if size != expected and not varies:
                 raise InputError(
                     f"{tensor.name} must have the shape of {first.name}, "
                     f"{first.shape}, got {tensor.shape}: they differ along {axis!r}"
                 )
-    side = Side(name, tuple(axes), tuple(in_name), tensors)
-    _require_sizes(side)
-    expected = math.prod(side.size(axis) for axis in in_name)
+    made = ArraySet(name, tuple(axes), tuple(in_name), tensors)
+    _require_sizes(made)
+    expected = math.prod(made.size(axis) for axis in in_name)
     if len(tensors) != expected:
         counted = " and ".join(in_name)
         raise InputError(
             f"{name} must have an array for every {counted}, got {len(tensors)} of "
             f"{expected}"
         )
-    return side
+    return made
 
 
-def _require_sizes(side: Side) -> None:
+def _require_sizes(made: ArraySet) -> None:
     """Refuse what would not fit into memory, by shapes alone."""
-    sizes = {axis: side.size(axis) for axis in ("sequence", "layer", "head")}
+    shape = next(iter(made.tensors.values())).shape
+    sizes = dict(zip(made.axes, shape, strict=True))
+    sizes |= {axis: made.size(axis) for axis in made.in_name}
+    heads = sizes.get("layer", 1) * sizes.get("head", 1)
     limits = [
-        ("sequences", sizes["sequence"], MOST_SEQUENCES),
-        ("heads in all layers", sizes["layer"] * sizes["head"], MOST_HEADS),
+        ("sequences", sizes.get("sequence", 1), MOST_SEQUENCES),
+        ("heads in all layers", heads, MOST_HEADS),
     ]
-    if KEY not in side.axes:  # of these, some rows are read at once
-        for tensor in side.tensors.values():
-            count = math.prod(tensor.shape[side.axes.index(axis)] for axis in NEEDED)
-            if count > MOST_NUMBERS:
-                limits.append(("numbers of a sequence of a head", count, MOST_NUMBERS))
-                break
+    if KEY not in made.axes:  # of these, some rows are read at once
+        numbers = made.longest("token") * sizes["d"]
+        limits.append(("numbers of a sequence of a head", numbers, MOST_NUMBERS))
     for what, count, most in limits:
         if count > most:
             raise InputError(
-                f"{side.name} must have at most {most} {what}, got {count}"
+                f"{made.name} must have at most {most} {what}, got {count}"
             )
 
 
 def _propose(shape: Sequence[int]) -> str:
     """Say which axes an array of such a shape mostly has."""
-    axes = USUAL.get(len(shape))
+    axes = COMMON_AXES.get(len(shape))
     if axes is None:
         return " with --axes"
     if "head" in axes:
@@ -270,34 +237,374 @@ def _propose(shape: Sequence[int]) -> str:
     return f", perhaps --axes {','.join(axes)}"
 
 
-def require_more_tokens(side: Side) -> None:
+def _require_more_tokens(queries: ArraySet) -> None:
     """Ask about axes that nobody named, if there are more heads than tokens."""
-    if not {"head", "token"} <= set(side.axes):
+    if not {"head", "token"} <= set(queries.axes):
         return
-    shape = next(iter(side.tensors.values())).shape
-    heads, tokens = (shape[side.axes.index(axis)] for axis in ("head", "token"))
+    shape = next(iter(queries.tensors.values())).shape
+    heads, tokens = (shape[queries.axes.index(axis)] for axis in ("head", "token"))
     if heads <= tokens or tokens < 2:  # a single one is refused for itself
         return
     other = {"head": "token", "token": "head"}
-    swapped = ",".join(other.get(axis, axis) for axis in side.axes)
+    swapped = ",".join(other.get(axis, axis) for axis in queries.axes)
     raise InputError(
-        f"{side.name} has {heads} heads of {tokens} tokens, shape {shape}: if these "
-        f"are swapped, type --axes {swapped}; if not, --axes {','.join(side.axes)}"
+        f"{queries.name} has {heads} heads of {tokens} tokens, shape {shape}: if these "
+        f"are swapped, type --axes {swapped}; if not, --axes {','.join(queries.axes)}"
     )
 
 
 def check_axes(axes: Sequence[str]) -> tuple[str, ...]:
     """Return names of axes, other words for them replaced."""
-    known = ", ".join(AXES)
     if isinstance(axes, str):
         raise InputError(f"axes must be a sequence of names, got the text {axes!r}")
     axes = [ALSO.get(axis, axis) for axis in axes]
     for axis in axes:
-        if axis not in AXES or list(axes).count(axis) > 1:
+        if axis not in AXES or axes.count(axis) > 1:
             raise InputError(
-                f"axes must be different ones among {known}; got {','.join(axes)!r}"
+                f"axes must be different ones among {', '.join(AXES)}; got "
+                f"{','.join(axes)!r}"
             )
     for axis in NEEDED:
         if axis not in axes:
             raise InputError(f"axes must have {axis!r}, got {','.join(axes)!r}")
     return tuple(axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Arrays of some sequences: ``q``, ``k``, and evidence of the scale, if any.
+
+    ``unread`` are names of arrays that are there and of no use, or not asked for.
+    """
+
+    arrays: Mapping[str, ArraySet]
+    unread: tuple[str, ...] = ()
+
+    def key_heads(self) -> dict[int, int]:
+        """Map heads of queries to those of the keys that they meet."""
+        heads, shared = (self.arrays[name].labels("head") for name in "qk")
+        return {h: shared[i * len(shared) // len(heads)] for i, h in enumerate(heads)}
+
+
+def make_source(
+    tensors: Mapping[str, Tensors],
+    axes: Sequence[str] | None,
+    in_name: Sequence[str] = (),
+    left: Sequence[str] = (),
+) -> Source:
+    """Name the axes of what was found; of what tells nothing alone, nothing is made.
+
+    Where nobody named them they are all of `AXES` that names do not count.
+    """
+    rest = [axis for axis in AXES if axis not in in_name]
+    axes_here = check_axes(rest if axes is None else axes)
+    told = [
+        name
+        for needed in EVIDENCE.values()
+        if all(tensors.get(name) for name in needed)
+        for name in needed
+    ]
+    arrays = {}
+    for name in ("q", "k", *told):
+        own = [axis for axis in axes_here if axis != "d"] + [KEY]
+        named = own if name == "weights" else axes_here
+        arrays[name] = make_array_set(name, tensors[name], named, in_name)
+    if axes is None:
+        _require_more_tokens(arrays["q"])
+    return Source(arrays, (*(name for name in tensors if name not in arrays), *left))
+
+
+class Head(NamedTuple):
+    """One head: its layer and its number, as the files count them."""
+
+    layer: int
+    head: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of attention of one sequence of a head.
+
+    Attributes
+    ----------
+    queries : ndarray, shape (n_rows, d_k)
+    keys : ndarray, shape (n_keys, d_k)
+    scores : ndarray, shape (n_rows, n_keys)
+        Products of queries and keys, as they were captured.
+    places : ndarray of int, shape (n_rows,)
+        Of the queries, counted as keys are; where there are fewer queries than keys,
+        they are the last ones.
+    shift : int
+        Keys that there are more than queries.
+    made : mapping
+        Evidence of the scale, by its names in `NAMES`.
+    """
+
+    queries: Array
+    keys: Array
+    scores: Array
+    places: NDArray[np.intp]
+    shift: int
+    made: Mapping[str, Array]
+
+    @property
+    def weights(self) -> Array:
+        """Attention weights, shape (n_rows, n_keys)."""
+        return self.made["weights"]
+
+    @property
+    def values(self) -> Array:
+        """Values, shape (n_keys, d_v)."""
+        return self.made["v"]
+
+    @property
+    def outputs(self) -> Array:
+        """Means of the values by the weights, shape (n_rows, d_v)."""
+        return self.made["outputs"]
+
+    @cached_property
+    def offsets(self) -> NDArray[np.intp]:
+        """Place of each key less that of the query, shape (n_rows, n_keys)."""
+        found: NDArray[np.intp] = np.arange(self.scores.shape[1]) - self.places[:, None]
+        return found
+
+    def some(self, chosen: slice | NDArray[np.bool_]) -> "Rows":
+        """Return some of the rows."""
+        made = {n: a if n == "v" else a[chosen] for n, a in self.made.items()}
+        return replace(
+            self,
+            queries=self.queries[chosen],
+            scores=self.scores[chosen],
+            places=self.places[chosen],
+            made=made,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Queries and keys of all sequences of a model.
+
+    Attributes
+    ----------
+    d_k : int
+    layers : tuple of int
+        As the files count them.
+    head_labels, key_heads : tuple of int
+        Of each layer, as the files count them; several heads of queries may share one
+        of keys.
+    sequences : tuple of (Source, int)
+        Where each sequence stands.
+    causal : bool
+        Whether a query sees only keys up to its own position.
+    """
+
+    d_k: int
+    layers: tuple[int, ...]
+    head_labels: tuple[int, ...]
+    key_heads: tuple[int, ...]
+    sequences: tuple[tuple[Source, int], ...]
+    causal: bool
+
+    def heads(self) -> list[Head]:
+        """Return all heads, layer by layer."""
+        return [Head(layer, h) for layer in self.layers for h in self.head_labels]
+
+    def read(self, head: Head, sequence: int) -> tuple[Array, Array]:
+        """Read queries and keys of one sequence of a head, shape (n_tokens, d_k)."""
+        arrays, place, key_place = self._find(head, sequence)
+        return arrays["q"].read(place), arrays["k"].read(key_place)
+
+    def read_rows(self, head: Head, sequence: int, n_rows: int) -> Rows:
+        """Read at most so many rows of a sequence, with all of their keys.
+
+        They stand at even distances, and the last one is among them.
+        """
+        arrays, place, key_place = self._find(head, sequence)
+        n_tokens = arrays["q"].length("token", place)
+        step = -(-n_tokens // n_rows)
+        chosen = slice((n_tokens - 1) % step, None, step)
+        keys = arrays["k"].read(key_place)
+        queries = arrays["q"].read(place, chosen)
+        made = {
+            name: found.read(key_place) if name == "v" else found.read(place, chosen)
+            for name, found in arrays.items()
+            if name not in {"q", "k"}
+        }
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores: Array = queries @ keys.T
+        for name, values in {"scores of q and k": scores, **made}.items():
+            if not (np.abs(values) < LARGEST).all():
+                raise InputError(
+                    f"{name} must be smaller than {LARGEST:g}, got larger ones"
+                )
+        shift = len(keys) - n_tokens
+        places = np.arange(n_tokens)[chosen] + shift
+        return Rows(queries, keys, scores, places, shift, made)
+
+    def column_sums(self, head: Head, sequence: int) -> Array:
+        """Return what the weights of each key add up to, shape (n_keys,).
+
+        They are read some rows at a time.
+        """
+        arrays, place, _ = self._find(head, sequence)
+        rows = max(MOST_READ // self.most_tokens, 1)
+        total: Array = sum(
+            (
+                arrays["weights"].read(place, slice(start, start + rows)).sum(axis=0)
+                for start in range(0, arrays["q"].length("token", place), rows)
+            ),
+            np.zeros(1),
+        )
+        return total
+
+    def _find(
+        self, head: Head, sequence: int
+    ) -> tuple[Mapping[str, ArraySet], dict[str, int], dict[str, int]]:
+        """Return where queries of a sequence of a head stand, and where their keys."""
+        source, number = self.sequences[sequence]
+        shared = len(self.head_labels) // len(self.key_heads)
+        key_head = self.key_heads[self.head_labels.index(head.head) // shared]
+        place = {"sequence": number, "layer": head.layer, "head": head.head}
+        return source.arrays, place, {**place, "head": key_head}
+
+    @property
+    def source(self) -> str | None:
+        """What tells the applied scale, a key of `EVIDENCE`; None if nothing does."""
+        given = self.sequences[0][0].arrays
+        for name, needed in EVIDENCE.items():
+            if all(one in given for one in needed):
+                return name
+        return None
+
+    @property
+    def unread(self) -> list[str]:
+        """Names of arrays that files hold and that were not read, each once."""
+        names = (name for source, _ in self.sequences for name in source.unread)
+        return list(dict.fromkeys(names))
+
+    @property
+    def most_tokens(self) -> int:
+        """Keys of the longest sequence."""
+        return max(source.arrays["k"].longest("token") for source, _ in self.sequences)
+
+
+def open_arrays(  # noqa: PLR0913 - five arrays, and how they lie
+    queries: ArrayLike,
+    keys: ArrayLike,
+    axes: Sequence[str] | None = None,
+    *,
+    weights: ArrayLike | None = None,
+    v: ArrayLike | None = None,
+    outputs: ArrayLike | None = None,
+    causal: bool = False,
+) -> Model:
+    """Make a model of arrays in hand.
+
+    Their axes are by default all of `AXES`; attention weights have the keys last, in
+    place of ``d``.
+    """
+    given = zip(NAMES, (queries, keys, weights, v, outputs), strict=True)
+    tensors: dict[str, Tensors] = {
+        name: {(): wrap_array(name, array)}
+        for name, array in given
+        if array is not None
+    }
+    return make_model([make_source(tensors, axes)], causal=causal)
+
+
+def make_model(sources: Sequence[Source], *, causal: bool) -> Model:
+    """Join sources to a model.
+
+    Raises
+    ------
+    InputError
+        If arrays of a source, or sources, do not fit each other.
+    """
+    first = sources[0].arrays
+    for source in sources:
+        if source.arrays.keys() != first.keys():
+            got, wanted = (
+                ", ".join(name for name in one if name not in {"q", "k"}) or "nothing"
+                for one in (source.arrays, first)
+            )
+            raise InputError(
+                f"files must hold the same beside q and k, got {got} after {wanted}"
+            )
+        _require_fit(source, causal=causal)
+        for name in ("q", "k"):
+            for axis in ("layer", "head", "d"):
+                if source.arrays[name].labels(axis) != first[name].labels(axis):
+                    raise InputError(
+                        f"{name} must have the same {axis!r} in every file, got "
+                        f"{source.arrays[name].size(axis)} after "
+                        f"{first[name].size(axis)}"
+                    )
+    return Model(
+        d_k=first["q"].size("d"),
+        layers=first["q"].labels("layer"),
+        head_labels=first["q"].labels("head"),
+        key_heads=first["k"].labels("head"),
+        sequences=tuple(
+            (s, n) for s in sources for n in s.arrays["q"].labels("sequence")
+        ),
+        causal=causal,
+    )
+
+
+def _require_agreement(one: ArraySet, other: ArraySet, axes: Sequence[str]) -> None:
+    for axis in axes:
+        if one.labels(axis) != other.labels(axis):
+            raise InputError(
+                f"{one.name} and {other.name} must agree along the axis {axis!r}, got "
+                f"{one.size(axis)} and {other.size(axis)}"
+            )
+
+
+def _require_fit(source: Source, *, causal: bool) -> None:
+    """Make sure that the arrays of a source fit each other."""
+    arrays = source.arrays
+    q, k = arrays["q"], arrays["k"]
+    _require_agreement(q, k, ("sequence", "layer", "d"))
+    heads, key_heads = q.size("head"), k.size("head")
+    if key_heads > heads or heads % key_heads:
+        raise InputError(
+            f"k must have as many along the axis 'head' as q, {heads}, or a part that "
+            f"divides it, got {key_heads}"
+        )
+    for name in arrays.keys() - {"q", "k"}:
+        owner = k if name == "v" else q
+        _require_agreement(owner, arrays[name], ("sequence", "layer", "head"))
+    met = source.key_heads()
+    for numbers in q.tensors:
+        place = dict(zip(q.in_name, numbers, strict=True))
+        key_place = place | ({"head": met[place["head"]]} if "head" in place else {})
+        tokens, n_keys = q.length("token", place), k.length("token", key_place)
+        for name, count in (("q", tokens), ("k", n_keys)):
+            if count < 2:
+                raise InputError(
+                    f"{name} must have at least 2 along the axis 'token', got {count}"
+                )
+        if causal and tokens != n_keys:
+            raise InputError(
+                "q and k must agree along the axis 'token' where attention is causal, "
+                f"got {tokens} and {n_keys}"
+            )
+        for name, axis, length, owner_name in (
+            ("weights", "token", tokens, "queries"),
+            ("weights", KEY, n_keys, "keys"),
+            ("v", "token", n_keys, "keys"),
+            ("outputs", "token", tokens, "queries"),
+        ):
+            where = key_place if name == "v" else place
+            if name in arrays and arrays[name].length(axis, where) != length:
+                raise InputError(
+                    f"{arrays[name].at(where).name} must have {length} along the axis "
+                    f"{axis!r}, as the {owner_name}, got "
+                    f"{arrays[name].length(axis, where)}"
+                )
+    if "outputs" in arrays and arrays["v"].size("d") != arrays["outputs"].size("d"):
+        raise InputError(
+            f"v and outputs must agree along the axis 'd', got {arrays['v'].size('d')} "
+            f"and {arrays['outputs'].size('d')}: outputs are those of each head, "
+            "before they are joined"
+        )

@@ -1,6 +1,14 @@
-"""What was recorded of a model that ran: calls of attention, as a model to observe."""
+"""What a model hands to attention, recorded while it runs.
 
-from collections.abc import Mapping, Sequence
+It records calls of ``torch.nn.functional.scaled_dot_product_attention``, and of the
+attention functions that transformers (from version 5 on) hands out to its models:
+queries and keys as they are multiplied, after rotary embeddings, with heads of keys
+still grouped; attention weights where the function gives them back, else values and
+outputs; and the scale, mask and cap that were passed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,15 +18,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.arrays import KEY, make_side, wrap_array
-from montecarlo.model.heads import apply_model, tidy_applied
-from montecarlo.model.model import Model, Source, make_model
+from montecarlo.model.arrays import Model, make_model, make_source, wrap_array
+from montecarlo.model.scales import find_scales, scales_table
 
 #: Rows of a sequence, and sequences, that are kept unless more are asked for.
 ROWS, SEQUENCES = 64, 16
 #: Axes of a recorded array, of one sequence of one layer.
-AXES = {"weights": ("head", "token", KEY)}
-OTHER_AXES = ("head", "token", "d")
+AXES = ("head", "token", "d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +65,19 @@ class Captured:
         """Begin another pass of the model: layers are counted anew."""
         self._is_open = False
 
-    def add(self, call: Call) -> None:
+    def add(
+        self, arrays: dict[str, NDArray[Any]], passed: Mapping[str, object]
+    ) -> None:
         """Keep a call, as the next layer of this pass.
 
         One with a single query is left out: its row has nothing beside it.
         """
-        if call.arrays["q"].shape[2] < 2:
+        if arrays["q"].shape[2] < 2:
             return
         if not self._is_open:
             self._passes.append([])
             self._is_open = True
-        self._passes[-1].append(call)
+        self._passes[-1].append(Call(arrays, passed))
 
     def room(self) -> int:
         """Return how many sequences there is room for in this pass."""
@@ -121,18 +129,13 @@ class Captured:
                         found.setdefault(name, {})[key] = wrap_array(place, one)
             start += len(calls[0].arrays["q"])
         _require_alike(found)
-        sides = {
-            name: make_side(
-                name, tensors, AXES.get(name, OTHER_AXES), ("sequence", "layer")
-            )
-            for name, tensors in found.items()
-        }
-        source = Source(sides.pop("q"), sides.pop("k"), sides)
-        return make_model([source], causal=False)
+        return make_model(
+            [make_source(found, AXES, ("sequence", "layer"))], causal=False
+        )
 
     def applied_scale(self, layers: Sequence[int] | None = None) -> pd.DataFrame:
         """Tell the scale that the model applies: `montecarlo.applied_scale`."""
-        return tidy_applied(apply_model(self.model(layers)))
+        return scales_table(find_scales(self.model(layers)))
 
     def save(self, path: str | Path, layers: Sequence[int] | None = None) -> None:
         """Write an npz file that ``python -m montecarlo observe`` reads.
@@ -175,3 +178,51 @@ def _require_alike(found: dict[str, dict[tuple[int, ...], Any]]) -> None:
             for (name, heads, d_k), layers in sizes.items()
         )
         raise InputError(f"layers must have the same heads, got {told}: name layers")
+
+
+@contextmanager
+def capture(
+    model: object | None = None,
+    *,
+    rows: int | None = ROWS,
+    sequences: int = SEQUENCES,
+) -> Iterator[Captured]:
+    """Record what is handed to attention while the block runs.
+
+    Parameters
+    ----------
+    model : torch.nn.Module, optional
+        Each call of it is a pass over further sequences; without it, all calls of
+        attention are layers of one pass.
+    rows : int or None
+        Queries of each sequence that are kept, the last ones; None for all.
+    sequences : int
+        That are kept at most.
+
+    Yields
+    ------
+    Captured
+
+    Notes
+    -----
+    What a model multiplies and puts through softmax by itself is not seen, nor what
+    runs compiled, nor the fast path of ``torch.nn.MultiheadAttention`` in evaluation
+    without gradients.  transformers is seen if it was imported before.
+
+    Raises
+    ------
+    InputError
+        If an option is not usable, or torch is not there.
+    """
+    for name, value in (("rows", rows), ("sequences", sequences)):
+        wrong = not isinstance(value, int) or value < (2 if name == "rows" else 1)
+        if wrong and not (name == "rows" and value is None):
+            least = 2 if name == "rows" else 1
+            raise InputError(
+                f"{name} must be a whole number of at least {least}, got {value!r}"
+            )
+    from montecarlo.model.torch_calls import recording
+
+    captured = Captured(rows, sequences)
+    with recording(captured, model):
+        yield captured

@@ -13,12 +13,19 @@ from numpy.typing import ArrayLike
 
 from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
-from montecarlo.model.heads import apply_head, apply_model
-from montecarlo.model.model import Head, Model
-from montecarlo.model.opening import open_arrays, open_files
-from montecarlo.model.telling import RTOL, YES, judge_applied, require_rtol
-from montecarlo.model.usual import EXPECTED, expected_divisor
-from montecarlo.model.words import say_answer, say_findings
+from montecarlo.model.answers import (
+    RTOL,
+    YES,
+    answer_scales,
+    require_rtol,
+    say_answer,
+    say_findings,
+)
+from montecarlo.model.arrays import NAMES, Head, Model, open_arrays
+from montecarlo.model.divisors import EXPECTED, expected_divisor
+from montecarlo.model.files import open_files
+from montecarlo.model.scales import find_scale, find_scales
+from montecarlo.model.steps import entropy_of
 
 #: Quantities in the order in which a model makes them, each from those before.
 STAGES = ("q", "k", "scale", "score_variance", "weights", "entropy", "outputs")
@@ -42,18 +49,14 @@ def _open(source: Source, scratch: Path, axes: Sequence[str] | None = None) -> M
     if isinstance(source, str | Path):
         return open_files([Path(source)], scratch, axes=axes)
     if isinstance(source, Mapping):
-        known = ("q", "k", "weights", "v", "outputs")
-        if unknown := [name for name in source if name not in known]:
+        if unknown := [name for name in source if name not in NAMES]:
             raise InputError(
-                f"arrays must be among {', '.join(known)}, got {unknown[0]!r}"
+                f"arrays must be among {', '.join(NAMES)}, got {unknown[0]!r}"
             )
-        if not {"q", "k"} <= source.keys():
+        q, k, weights, v, outputs = (source.get(name) for name in NAMES)
+        if q is None or k is None:
             raise InputError(f"arrays must hold q and k, got {', '.join(source)}")
-        made = (source.get(name) for name in ("weights", "v", "outputs"))
-        weights, v, outputs = made
-        return open_arrays(
-            source["q"], source["k"], axes, weights=weights, v=v, outputs=outputs
-        )
+        return open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs)
     if axes is not None:
         raise InputError(f"axes must stand with arrays or a file, got {axes!r}")
     return source.model()
@@ -91,13 +94,11 @@ def assert_attention_scale(
     require_rtol(rtol)
     with TemporaryDirectory() as scratch:
         model = _open(captured, Path(scratch), axes)
-        applied = apply_model(model)
-    expected = expected_divisor(expect, applied.d_k, applied.n_heads)
-    judged = judge_applied(applied, expected, rtol)
-    if judged.answer != YES:
-        lines = say_findings(judged.findings, expected, applied.n_heads)
-        answer = say_answer(applied, judged.answer, expected)
-        raise AssertionError("\n  ".join([answer, *lines]))
+        scales = find_scales(model)
+    expected = expected_divisor(expect, scales.d_k, scales.n_heads)
+    told = answer_scales(scales, expected, rtol)
+    if told.answer != YES:
+        raise AssertionError("\n  ".join([say_answer(told), *say_findings(told)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,11 +201,11 @@ def _compare(ours: Model, theirs: Model, head: Head) -> list[tuple[object, ...]]
         variances = [float((r.queries @ r.keys.T).var()) for r in (mine, other)]
         found.setdefault("score_variance", []).append(_ratio(*variances))
         if "weights" in shared:
-            entropies = [_entropy(one) for one in pairs["weights"]]
+            entropies = [float(entropy_of(one).mean()) for one in pairs["weights"]]
             found.setdefault("entropy", []).append(_ratio(*entropies))
     if ours.source and theirs.source:
         scales = [
-            apply_head(model, head, source).scale
+            find_scale(model, head, source).scale
             for model, source in ((ours, ours.source), (theirs, theirs.source))
         ]
         found["scale"] = [_ratio(*scales)]
@@ -227,9 +228,3 @@ def _ratio(port: float, reference: float) -> tuple[float, float, float]:
         return port, reference, math.inf
     away = port - reference
     return port, reference, away / abs(reference) if reference else away
-
-
-def _entropy(weights: Array) -> float:
-    """Return the mean entropy of rows of weights, in nats."""
-    logs = np.log(np.where(weights > 0.0, weights, 1.0))
-    return float(-(weights * logs).sum(axis=1).mean())

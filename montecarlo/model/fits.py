@@ -8,13 +8,15 @@ scales of their own.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from montecarlo.attention.number_formats import FLOAT8, NUMBER_FORMATS, NumberFormat
 from montecarlo.attention.softmax import Array
 from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.intervals import Interval
@@ -44,6 +46,8 @@ BEND = 3.0
 #: Scores that differ by less than this part of their size are the same: sums of
 #: products were rounded.
 LEAST_SPREAD = 1e-6
+#: Formats of eight bits, and those of a number's fraction.
+BITS8 = (("e5m2", 3), ("e4m3", 4))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,18 @@ class Numbers:
         return float((self.weights * first * second).sum())
 
 
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A fit, what it was made from, and what makes the columns that its form may lack.
+
+    The columns are without what the form's further columns explain.
+    """
+
+    fit: Fit
+    numbers: Numbers
+    bends: Callable[[], Sequence[Array]]
+
+
 def describe_fit(  # noqa: PLR0913 - what each way of fitting knows alone
     form: str,
     scale: float,
@@ -230,14 +246,21 @@ def rounding_error(numbers: Numbers, *, of_scores: bool) -> float:
     return numbers.unit * error / square if square else math.inf
 
 
-def choose(fits: Iterable[Fit]) -> Fit:
+def believe(fits: Iterable[Fitted]) -> Fit:
+    """Return the fit that is believed, of those of all forms, the simplest first."""
+    found = list(fits)
+    chosen = _choose([one.fit for one in found])
+    (made,) = (one for one in found if one.fit.form == chosen.form)
+    return examine(chosen, made.numbers, made.bends())
+
+
+def _choose(found: Sequence[Fit]) -> Fit:
     """Return the first fit that no later one beats clearly.
 
     Its interval holds the scales of simple forms that leave hardly more, where so much
     is left that rounding of the scores has to be called upon: any of them may be the
     model's.
     """
-    found = list(fits)
     first = found[0]
     for one in found[1:]:
         if is_better(one, first):
@@ -362,3 +385,33 @@ def error_of(
         return math.inf, 1.0
     error = float(np.sqrt(np.square(influence).sum() * (n_rows - 1) / n_rows))
     return error, float(total**2 / np.square(squares).sum())
+
+
+def format_of(arrays: Sequence[Array]) -> NumberFormat:
+    """Return the narrowest number format that holds all of some numbers.
+
+    What an array is kept in says less: weights of a bfloat16 model are often stored as
+    float32.
+    """
+    narrow = [
+        *(NumberFormat(name, bits, FLOAT8[name], 0.0, None) for name, bits in BITS8),
+        *sorted(NUMBER_FORMATS.values(), key=lambda one: one.bits),
+    ]
+    for one in narrow[:-1]:
+        if all(np.array_equal(one.round(array), array) for array in arrays):
+            return one
+    return narrow[-1]
+
+
+@lru_cache
+def spacing_of(number_format: NumberFormat) -> float:
+    """Return the least positive number of a format: distances below are no smaller."""
+    power = 1074
+    while not number_format.round(np.array([2.0**-power]))[0]:
+        power -= 1
+    return float(2.0**-power)
+
+
+def unit_of(number_format: NumberFormat) -> float:
+    """Return what rounding moves a number by at most, as a part of it."""
+    return float(2.0**-number_format.bits)

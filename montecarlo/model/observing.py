@@ -1,4 +1,6 @@
-"""A model observed: every head's quantities, and its diagnosis.
+"""A model observed: every head's quantities, what its divisor does, and what fails.
+
+Borders are those of the claims; what is said of a head rests on that head alone.
 
 >>> import numpy as np
 >>> from montecarlo.model import observe
@@ -7,7 +9,8 @@
 ['layer', 'head', 'quantity', 'value']
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,19 +19,23 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import parse_divisor
+from montecarlo.claims.verdicts import Verdict, decide
+from montecarlo.claims.yardsticks import BALANCED, BALANCED_WEIGHT, NEAR_UNIFORM
 from montecarlo.errors import InputError
 from montecarlo.estimation.estimates import POINTWISE
-from montecarlo.model.diagnosis import Diagnosis, diagnose
-from montecarlo.model.head_quantities import (
+from montecarlo.estimation.intervals import Interval
+from montecarlo.model.arrays import Head, Model, open_arrays
+from montecarlo.model.quantities import (
+    FACTORS,
+    FEWEST,
+    SHARE,
     HeadEstimate,
     Stacks,
     estimate,
     quantities,
     row_sums,
+    sum_head,
 )
-from montecarlo.model.head_sums import sum_head
-from montecarlo.model.model import Head, Model
-from montecarlo.model.opening import open_arrays
 
 COLUMNS = (
     "layer",
@@ -44,16 +51,64 @@ COLUMNS = (
 SMALLEST, LARGEST = 1e-20, 1e20
 #: What stands for layer and head where a row is the mean over all heads.
 ALL = "all"
+#: What the divisor does, from the most concentrated rows on; ``peaked`` lies between
+#: balanced and one-hot.
+STATES = ("saturated", "peaked", "balanced", "flat")
+#: A factor of the variance that is so far from 1 is off, as in the claims.
+TOLERANCE = 0.05
+#: What a factor is counted as at least: its logarithm says how far off it is.
+LEAST = 1e-9
 Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class HeadView:
-    """One head: its quantities by name, and what they say."""
+class Assumption:
+    """An assumption of the texts on one head.
+
+    Attributes
+    ----------
+    name : str
+        One of `FACTORS`.
+    factor : HeadEstimate
+        What it alone would multiply the variance of a score by.
+    verdict : Verdict
+        Of the assumption: supported if the factor is 1 up to the tolerance.
+    """
+
+    name: str
+    factor: HeadEstimate
+    verdict: Verdict
+
+    @property
+    def size(self) -> float:
+        """How far off the factor is, up and down alike."""
+        return abs(math.log(max(self.factor.value, LEAST)))
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedHead:
+    """One head.
+
+    Attributes
+    ----------
+    head : Head
+    found : dict
+        Quantities by name.
+    state : str
+        One of `STATES`: what the model's divisor does.
+    assumptions : tuple of Assumption
+        Of the texts, the one farthest off first.
+    """
 
     head: Head
     found: dict[str, HeadEstimate]
-    diagnosis: Diagnosis
+    state: str
+    assumptions: tuple[Assumption, ...]
+
+    @property
+    def failing(self) -> tuple[Assumption, ...]:
+        """Assumptions that fail; with too few sequences, on the tokens at hand."""
+        return tuple(f for f in self.assumptions if f.verdict is Verdict.REFUTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +122,7 @@ class Observation:
         The model's.
     seed : int
         Of the keys drawn from other sequences.
-    heads : tuple of HeadView
+    heads : tuple of ObservedHead
     overall : dict
         Quantities averaged over heads.
     """
@@ -75,7 +130,7 @@ class Observation:
     model: Model
     divisor: float
     seed: int
-    heads: tuple[HeadView, ...]
+    heads: tuple[ObservedHead, ...]
     overall: dict[str, HeadEstimate]
 
     @property
@@ -177,7 +232,10 @@ def observe_model(
                 for name, stack in found.items():
                     total[name] = total.get(name, 0.0) + stack
                 estimates = {name: estimate(stack) for name, stack in found.items()}
-                views.append(HeadView(head, estimates, diagnose(estimates)))
+                checked = check_assumptions(estimates)
+                views.append(
+                    ObservedHead(head, estimates, state_of(estimates), checked)
+                )
             progress(done)
     if not views:
         sides = [name for name, some in zip("qk", varied, strict=True) if not some]
@@ -192,6 +250,35 @@ def observe_model(
         tuple(views),
         {name: estimate(stack / len(views)) for name, stack in total.items()},
     )
+
+
+def check_assumptions(found: Mapping[str, HeadEstimate]) -> tuple[Assumption, ...]:
+    """Judge the assumptions of the texts on a head, the one farthest off first."""
+    checked = []
+    for name in FACTORS:
+        factor = found.get(f"factor_{name}")
+        if factor is None or math.isnan(factor.value):
+            continue
+        interval = factor.interval(POINTWISE)
+        if factor.n_groups < FEWEST:
+            interval = Interval(factor.value, factor.value)
+        region = (1.0 - TOLERANCE, 1.0 + TOLERANCE)
+        checked.append(Assumption(name, factor, decide(interval, region)))
+    checked.sort(key=lambda one: -one.size)
+    return tuple(checked)
+
+
+def state_of(found: Mapping[str, HeadEstimate]) -> str:
+    """Say what the divisor makes of a head's rows, by the borders of the claims."""
+    share, largest = found[SHARE].value, found["weight_max"].value
+    # a median of at least 0.9: at least half of the rows
+    if found["saturated_rows"].value >= 0.5:
+        return "saturated"
+    if share >= NEAR_UNIFORM:
+        return "flat"
+    if share >= BALANCED and largest <= BALANCED_WEIGHT:
+        return "balanced"
+    return "peaked"
 
 
 def _vary(model: Model, head: Head) -> NDArray[np.bool_]:

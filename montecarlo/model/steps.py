@@ -5,18 +5,21 @@ scale, the variance within rows, the entropy and the scale itself out.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from scipy.special import softmax
 from scipy.stats import kendalltau
 
 from montecarlo.attention.softmax import Array
-from montecarlo.model.heads import Applied
-from montecarlo.model.model import Head, Model
-from montecarlo.model.rows import read_rows
+from montecarlo.errors import InputError
+from montecarlo.model.arrays import Head, Model, Rows
+from montecarlo.model.scales import ModelScales, read_some_rows
 
 #: A scaled score beyond this is what practice takes measures against, such as capping
 #: scores or normalising queries and keys.
@@ -28,6 +31,8 @@ FROZEN = 0.05
 TREND, FACTOR, FEWEST_STEPS = 0.8, 2.0, 3
 #: What a head may be, over steps or at the last one.
 WARNINGS = ("growing", "hot", "frozen")
+#: Masks of which what is hidden is read from the zeros of weights.
+PARTIAL = ("window", "keys", "causal_keys", "other")
 COLUMNS = (
     "step",
     "file",
@@ -39,6 +44,9 @@ COLUMNS = (
     "entropy",
     "entropy_share",
 )
+_NUMBER = re.compile(r"(\d{1,18})(?=\D*$)")
+#: Of the columns, of a head and step.
+Line = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,47 +65,84 @@ class Steps:
     warnings: Mapping[str, tuple[Head, ...]]
 
 
+def order_files(files: Sequence[Path]) -> list[tuple[int, Path]]:
+    """Return files with their steps: the last number in their names, or their place.
+
+    A shell puts step-1000 before step-200.
+    """
+    if len(files) < FEWEST_STEPS:
+        raise InputError(
+            f"--steps must have a file for each of at least {FEWEST_STEPS} steps, got "
+            f"{len(files)}"
+        )
+    found = [_NUMBER.search(path.stem) for path in files]
+    numbers = [int(match[1]) for match in found if match is not None]
+    if len(set(numbers)) < len(files):
+        return list(enumerate(files))
+    return sorted(zip(numbers, files, strict=True))
+
+
 def describe_step(
-    step: int, name: str, model: Model, applied: Applied, divisor: float
-) -> list[tuple[object, ...]]:
+    step: int, name: str, model: Model, scales: ModelScales, divisor: float
+) -> list[Line]:
     """Return the lines of a step, one per head.
 
     Scores are multiplied by the scale that a head was found to apply; where none was
     told they are divided by ``divisor``.
     """
-    scales = {one.head: one.scale for one in applied.heads}
-    masks = {one.head: one.mask for one in applied.heads}
-    lines: list[tuple[object, ...]] = []
+    told = {one.head: (one.scale, one.mask.mask) for one in scales.heads}
+    lines: list[Line] = []
     for head in model.heads():
-        scale = scales.get(head, np.nan)
-        used = scale if np.isfinite(scale) else 1.0 / divisor
+        scale, mask = told.get(head, (math.nan, ""))
+        used = scale if math.isfinite(scale) else 1.0 / divisor
         largest, variances, entropies, shares = 0.0, [], [], []
-        for scores, weights in read_rows(model, head, masks.get(head, "")):
+        for scores, given in _visible_rows(model, head, mask):
             seen = np.isfinite(scores)
             scaled = np.where(seen, used * np.where(seen, scores, 0.0), 0.0)
             largest = max(largest, float(np.abs(scaled).max()))
-            p = _softmax(scaled, seen) if weights is None else weights
+            shown = np.where(seen, scaled, -np.inf)
+            weights = softmax(shown, axis=1) if given is None else given
             count = seen.sum(axis=1)
             several = count > 1
             means = scaled.sum(axis=1) / np.maximum(count, 1)
             away = np.where(seen, scaled - means[:, None], 0.0)
             variances.append((away**2).sum(axis=1)[several] / (count[several] - 1))
-            entropies.append(_entropy(p)[several])
+            entropies.append(entropy_of(weights)[several])
             shares.append(entropies[-1] / np.log(count[several]))
-        lines.append(
-            (
-                step,
-                name,
-                head.layer,
-                head.head,
-                scale,
-                largest,
-                _mean(variances),
-                _mean(entropies),
-                _mean(shares),
-            )
-        )
+        means_of = (_mean(parts) for parts in (variances, entropies, shares))
+        lines.append((step, name, *head, scale, largest, *means_of))
     return lines
+
+
+def _visible_rows(
+    model: Model, head: Head, mask: str
+) -> Iterator[tuple[Array, Array | None]]:
+    """Yield scores of rows, those of keys that a mask hides -inf, and their weights.
+
+    Rows without a weight are left out.
+    """
+    for rows in read_some_rows(model, head):
+        scores, weights = _hide(rows, mask, causal=model.causal), None
+        if "weights" in rows.made:
+            kept = rows.weights.any(axis=1)
+            scores, weights = scores[kept], rows.weights[kept]
+        if len(scores):
+            yield scores, weights
+
+
+def _hide(rows: Rows, mask: str, *, causal: bool) -> Array:
+    """Return scores, those of keys that a mask hides -inf."""
+    later, has_weights = rows.offsets > 0, "weights" in rows.made
+    is_causal = causal or mask == "causal"
+    if has_weights and not mask:  # nothing was told, and zeros may be small
+        is_causal = is_causal or not rows.weights[later].any()
+    if is_causal:
+        return np.where(later, -np.inf, rows.scores)
+    if mask == "causal_start":
+        return np.where(rows.offsets > -rows.shift, -np.inf, rows.scores)
+    if has_weights and mask in PARTIAL:
+        return np.where(rows.weights > 0.0, rows.scores, -np.inf)
+    return rows.scores
 
 
 def _mean(parts: Sequence[Array]) -> float:
@@ -106,27 +151,19 @@ def _mean(parts: Sequence[Array]) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
-def _softmax(scaled: Array, seen: NDArray[np.bool_]) -> Array:
-    shown = np.where(seen, scaled, -np.inf)
-    e = np.exp(shown - shown.max(axis=1, keepdims=True))
-    found: Array = e / e.sum(axis=1, keepdims=True)
+def entropy_of(weights: Array) -> Array:
+    """Return the entropy of rows of weights, in nats."""
+    logs = np.log(np.where(weights > 0.0, weights, 1.0))
+    found: Array = -(weights * logs).sum(axis=1)
     return found
 
 
-def _entropy(p: Array) -> Array:
-    """Return each row's entropy in nats."""
-    logs = np.log(np.where(p > 0.0, p, 1.0))
-    found: Array = -(p * logs).sum(axis=1)
-    return found
-
-
-def judge_steps(lines: Sequence[tuple[object, ...]]) -> Steps:
+def judge_steps(lines: Sequence[Line]) -> Steps:
     """Say of which heads practice would be warned."""
     frame = pd.DataFrame.from_records(list(lines), columns=list(COLUMNS))
     found: dict[str, list[Head]] = {name: [] for name in WARNINGS}
-    numbers = frame[["layer", "head"]].drop_duplicates().to_numpy()
-    for head in sorted(Head(int(layer), int(number)) for layer, number in numbers):
-        one = frame[frame["layer"].eq(head.layer) & frame["head"].eq(head.head)]
+    for numbers, one in frame.groupby(["layer", "head"]):
+        head = Head(*cast("tuple[int, int]", numbers))
         if is_growing(one["step"].to_numpy(), one["score_max"].to_numpy()):
             found["growing"].append(head)
         last = one.iloc[-1]

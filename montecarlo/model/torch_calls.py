@@ -3,13 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
-from montecarlo.model.captured import Call, Captured
 
 try:
     import torch
@@ -21,8 +20,23 @@ except ImportError as error:  # an extra
     ) from error
 
 
+class Kept(Protocol):
+    """What calls are kept in: `montecarlo.model.captured.Captured`."""
+
+    rows: int | None
+
+    def begin(self) -> None:
+        """Begin another pass of the model."""
+
+    def room(self) -> int:
+        """Return how many sequences there is room for."""
+
+    def add(self, arrays: dict[str, NDArray[Any]], passed: dict[str, object]) -> None:
+        """Keep a call."""
+
+
 @contextmanager
-def recording(captured: Captured, model: object | None) -> Iterator[None]:
+def recording(captured: Kept, model: object | None) -> Iterator[None]:
     """Record what runs inside."""
     if model is not None and not isinstance(model, torch.nn.Module):
         raise InputError(f"model must be a torch.nn.Module, got {type(model).__name__}")
@@ -40,7 +54,7 @@ def recording(captured: Captured, model: object | None) -> Iterator[None]:
 class _Recorder(TorchFunctionMode):  # type: ignore[misc]
     """Sees every function of torch that is called, and records the one."""
 
-    def __init__(self, captured: Captured) -> None:
+    def __init__(self, captured: Kept) -> None:
         super().__init__()
         self.captured = captured
         self.is_inside = False  # of a call that is recorded as a whole
@@ -92,7 +106,7 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]
             if name in {"q", "weights", "outputs"} and rows is not None:
                 kept = kept[:, :, -rows:]
             arrays[name] = _to_numpy(kept)
-        self.captured.add(Call(arrays, passed))
+        self.captured.add(arrays, passed)
 
 
 def _with_heads(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,23 +1,13 @@
 """Heads whose scale is known, computed as models do: every step in a number format."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.model.rows import OutputBlock, WeightBlock
+from montecarlo.model.arrays import Rows
 
 TOKENS, D_K = 48, 64
 SEQUENCES = 2
-
-
-@dataclass(frozen=True)
-class Made:
-    """Rows of a head, with weights and with outputs."""
-
-    weights: list
-    outputs: list
 
 
 def rotate(x):
@@ -33,7 +23,7 @@ def rotate(x):
 
 
 def attend(rng, number_format, *, tokens, d_k, scale, added):
-    """Attend over one sequence; returns scores as captured, weights, values, outputs.
+    """Attend over one sequence; returns its rows.
 
     What is added to a plain head is given by name: ``bias`` (i, j -> logit), ``cap``,
     ``sink`` (a logit), ``seen`` (i, j -> bool), ``change`` (entries -> entries, after
@@ -58,7 +48,8 @@ def attend(rng, number_format, *, tokens, d_k, scale, added):
         logits = np.concatenate([logits, np.full((tokens, 1), added["sink"])], axis=1)
     e = np.exp(logits - logits.max(axis=1, keepdims=True))
     p = nearest(e / e.sum(axis=1, keepdims=True))[:, :tokens]
-    return q @ k.T, p, v, nearest(p @ v)
+    made = {"weights": p, "v": v, "outputs": nearest(p @ v)}
+    return Rows(q, k, q @ k.T, np.arange(tokens), 0, made)
 
 
 @pytest.fixture
@@ -68,15 +59,10 @@ def make_head():
     def make(  # noqa: PLR0917
         rng, number_format, scale, tokens=TOKENS, d_k=D_K, sequences=SEQUENCES, **added
     ):
-        weights, outputs = [], []
-        for _ in range(sequences):
-            scores, p, v, o = attend(
-                rng, number_format, tokens=tokens, d_k=d_k, scale=scale, added=added
-            )
-            places = np.arange(tokens)
-            weights.append(WeightBlock(scores, places, p))
-            outputs.append(OutputBlock(scores, places, v, o))
-        return Made(weights, outputs)
+        return [
+            attend(rng, number_format, tokens=tokens, d_k=d_k, scale=scale, added=added)
+            for _ in range(sequences)
+        ]
 
     return make
 

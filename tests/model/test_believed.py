@@ -7,14 +7,19 @@ import pytest
 
 from montecarlo import assert_attention_scale
 from montecarlo.attention.number_formats import ROUNDINGS
-from montecarlo.model.from_weights import fit_weights
-from montecarlo.model.heads import OUTCOMES, applied_scale, apply_model
-from montecarlo.model.hidden import find_hidden
-from montecarlo.model.opening import open_arrays
-from montecarlo.model.telling import NO, UNTOLD, YES, answer_all, find
-from montecarlo.model.usual import expected_divisor
-from montecarlo.model.words import OUTCOMES as SAID
-from montecarlo.model.words import REASONS, say_findings
+from montecarlo.model.answers import (
+    NO,
+    REASONS,
+    UNTOLD,
+    YES,
+    answer_scales,
+    say_findings,
+)
+from montecarlo.model.answers import OUTCOMES as SAID
+from montecarlo.model.arrays import open_arrays
+from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.scales import OUTCOMES, applied_scale, find_scales
+from montecarlo.model.weight_fits import find_mask, fit_weights
 
 AXES = ("sequence", "token", "d")
 TOKENS = 64
@@ -55,12 +60,12 @@ def apply(arrays, source="weights"):
     """Tell the scales of heads from weights, or from values and outputs."""
     names = ("weights",) if source == "weights" else ("v", "outputs")
     made = {name: arrays[name] for name in names}
-    return apply_model(open_arrays(arrays["q"], arrays["k"], AXES, **made))
+    return find_scales(open_arrays(arrays["q"], arrays["k"], AXES, **made))
 
 
 def answer(found):
     """Answer whether the root divides."""
-    return answer_all(found, expected_divisor("sqrt", found.d_k, 1))
+    return answer_scales(found, expected_divisor("sqrt", found.d_k, 1)).answer
 
 
 def outcomes_of_another_head(source, d_k, sequences, n_seeds):
@@ -107,11 +112,11 @@ def test_the_sign_of_a_slope_counts_where_zeros_are_judged(make_head):
     made = make_head(
         np.random.default_rng(16), "float16", 0.125, bias=lambda i, j: -abs(i - j)
     )
-    assert any((block.weights == 0.0).any() for block in made.weights)
-    fit = fit_weights(made.weights)
+    assert any((block.weights == 0.0).any() for block in made)
+    fit = fit_weights(made)
     assert fit.form == "distance"
     assert fit.parameter == pytest.approx(-1.0, abs=0.01)
-    assert find_hidden(made.weights, fit).mask == "none"
+    assert find_mask(made, fit).mask == "none"
 
 
 KEYS = np.random.default_rng(17).normal(size=TOKENS)
@@ -180,7 +185,7 @@ def test_softmax_over_queries_is_named(number_format, causal):
     expected = expected_divisor("sqrt", 64, 1)
     assert found.heads[0].outcome == "over_queries"
     assert answer(found) == NO
-    (line,) = say_findings(find(found, expected), expected, 1)
+    (line,) = say_findings(answer_scales(found, expected))
     assert "softmax runs over the queries" in line
     biased = apply(attend(1, number_format, bias=KEYS, causal=causal)).heads[0]
     assert (biased.outcome, biased.form) == ("scale", "key")
@@ -254,7 +259,7 @@ def test_a_size_that_is_not_the_model_s_is_named():
     arrays["q"] = arrays["q"] * 1e-30
     found = apply(arrays)
     expected = expected_divisor("sqrt", 64, 1)
-    (line,) = say_findings(find(found, expected), expected, 1)
+    (line,) = say_findings(answer_scales(found, expected))
     assert "scores of q and k differ by" in line
     assert "another size than the model's?" in line
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from montecarlo.attention.number_formats import NUMBER_FORMATS
-from montecarlo.model.heads import apply_model
-from montecarlo.model.opening import open_arrays
-from montecarlo.model.telling import NO, UNTOLD, YES, answer_all, find
-from montecarlo.model.usual import expected_divisor
+from montecarlo.model.answers import NO, UNTOLD, YES, answer_scales
+from montecarlo.model.arrays import open_arrays
+from montecarlo.model.divisors import expected_divisor
+from montecarlo.model.scales import find_scales
 
 SEQUENCES, LAYERS, HEADS, TOKENS, D_K = 2, 2, 8, 40, 32
 ROOT = D_K**0.5
@@ -46,7 +46,7 @@ def applied(divisor, number_format, source):
     """Tell what a model applies, from weights or from outputs."""
     q, k, v, p, o = attend(divisor, number_format)
     given = {"weights": p} if source == "weights" else {"v": v, "outputs": o}
-    return apply_model(open_arrays(q, k, **given))
+    return find_scales(open_arrays(q, k, **given))
 
 
 @pytest.mark.parametrize("source", ["weights", "outputs"])
@@ -57,7 +57,7 @@ def test_each_is_found_and_named(bug, number_format, source):
     divisor, meant, name, hint = BUGS[bug]
     found = applied(divisor, number_format, source)
     expected = expected_divisor(meant, D_K, HEADS)
-    assert answer_all(found, expected) == NO
+    assert answer_scales(found, expected).answer == NO
     assert len(found.heads) == LAYERS * HEADS
     for head in found.heads:
         if np.isinf(divisor):
@@ -68,8 +68,10 @@ def test_each_is_found_and_named(bug, number_format, source):
         away = abs(head.scale - 1.0 / divisor)
         assert away < 6.5 * head.fit.std_error + 2.0**-23 / divisor
         if name is not None:
-            assert name in [usual.name for usual in head.usual]
-    hints = {hint for one in find(found, expected) for hint in one.hints}
+            assert name in [usual.name for usual in head.known]
+    hints = {
+        hint for one in answer_scales(found, expected).findings for hint in one.hints
+    }
     assert hints == ({hint} if hint else set())
 
 
@@ -79,22 +81,22 @@ def test_a_sound_model_passes(number_format, source):
     """Divided by the root, all heads are one finding, and the answer is yes."""
     found = applied(ROOT, number_format, source)
     expected = expected_divisor("sqrt", D_K, HEADS)
-    assert answer_all(found, expected) == YES
-    assert answer_all(found, expected_divisor(str(ROOT), D_K, HEADS)) == YES
-    assert answer_all(found, expected_divisor("linear", D_K, HEADS)) == NO
-    (one,) = find(found, expected)
+    assert answer_scales(found, expected).answer == YES
+    assert answer_scales(found, expected_divisor(str(ROOT), D_K, HEADS)).answer == YES
+    assert answer_scales(found, expected_divisor("linear", D_K, HEADS)).answer == NO
+    (one,) = answer_scales(found, expected).findings
     assert one.places == [([0, 1], list(range(HEADS)))]
-    assert one.first.mask == "causal"
+    assert one.first.mask.mask == "causal"
 
 
 def test_a_part_of_the_heads_is_told_apart():
     """One wrong layer is enough for a no, and it is named first."""
     q, k, _, p, _ = attend(ROOT, "float32")
     p[:, 1] = attend(float(D_K), "float32")[3][:, 1]
-    found = apply_model(open_arrays(q, k, weights=p))
+    found = find_scales(open_arrays(q, k, weights=p))
     expected = expected_divisor("sqrt", D_K, HEADS)
-    assert answer_all(found, expected) == NO
-    wrong, right = find(found, expected)
+    assert answer_scales(found, expected).answer == NO
+    wrong, right = answer_scales(found, expected).findings
     assert (wrong.answer, right.answer) == (NO, YES)
     assert wrong.places == [([1], list(range(HEADS)))]
     assert wrong.hints == ("twice",)
@@ -104,13 +106,13 @@ def test_an_error_of_seven_percent_needs_a_tolerance_below_it():
     """What counts as the same is said by whoever asks."""
     found = applied(1.07 * ROOT, "bfloat16", "weights")
     expected = expected_divisor("sqrt", D_K, HEADS)
-    assert answer_all(found, expected, 0.01) == NO
-    assert answer_all(found, expected, 0.1) == YES
+    assert answer_scales(found, expected, 0.01).answer == NO
+    assert answer_scales(found, expected, 0.1).answer == YES
 
 
 def test_without_evidence_nothing_is_told():
     """Queries and keys alone have no heads of which anything is said."""
     q, k, *_ = attend(ROOT, "float32")
-    found = apply_model(open_arrays(q, k))
+    found = find_scales(open_arrays(q, k))
     assert found.heads == ()
-    assert answer_all(found, expected_divisor("sqrt", D_K, HEADS)) == UNTOLD
+    assert answer_scales(found, expected_divisor("sqrt", D_K, HEADS)).answer == UNTOLD

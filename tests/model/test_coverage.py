@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from montecarlo.model.from_outputs import fit_outputs
-from montecarlo.model.from_weights import fit_weights
+from montecarlo.model.output_fits import fit_outputs
+from montecarlo.model.weight_fits import fit_weights
 
 #: Heads of each number format.
 HEADS = 1000
@@ -23,10 +23,7 @@ def test_intervals_hold_the_scale(make_head, number_format, source):
     for seed in range(HEADS):
         rng = np.random.default_rng((21, seed))
         made = make_head(rng, number_format, SCALE, TOKENS, D_K, 1)
-        if source == "weights":
-            fit = fit_weights(made.weights)
-        else:
-            fit = fit_outputs(made.outputs)[0]
+        fit = fit_weights(made) if source == "weights" else fit_outputs(made)[0]
         low, high = fit.interval
         held += low <= SCALE <= high
     print(f"{source}, {number_format}: {held / HEADS:.4f}")  # noqa: T201

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.model.diagnosis import diagnose, state_of
-from montecarlo.model.head_quantities import HeadEstimate
-from montecarlo.model.observing import observe_model
-from montecarlo.model.opening import open_arrays
+from montecarlo.model.arrays import open_arrays
+from montecarlo.model.observing import check_assumptions, observe_model, state_of
+from montecarlo.model.quantities import HeadEstimate
 
 D_K, SEQUENCES, TOKENS = 32, 48, 64
 #: What a fault alone adds to the variance of q·k, as a part of it.
@@ -55,13 +54,13 @@ def diagnosed(faults, seed=1):
 def test_planted_faults_are_named(faults):
     """What is planted fails, nothing else does, and each part has its size."""
     view = diagnosed(faults)
-    failing = {fault.name for fault in view.diagnosis.failing}
+    failing = {fault.name for fault in view.failing}
     # keys like the query at its own place make pairs of a sequence more alike, by
     # 1/TOKENS of what they do there
     assert failing - {"sequence"} == set(faults)
     if "correlation" not in faults:
         assert "sequence" not in failing
-    for fault in view.diagnosis.faults:
+    for fault in view.assumptions:
         planted = 1.0 + SIZE * (fault.name in faults)
         if fault.name == "sequence":
             continue
@@ -77,7 +76,7 @@ def test_the_worst_fault_comes_first(larger):
     q, k = sampled(("entries", "mean_k"))
     q, k = (3.0 * q, k) if larger == "entries" else (q, k + 1.0)
     model = open_arrays(q, k, axes=("sequence", "token", "d"))
-    faults = observe_model(model, ROOT_D).heads[0].diagnosis.faults
+    faults = observe_model(model, ROOT_D).heads[0].assumptions
     assert faults[0].name == larger
     assert faults[0].size > faults[1].size > faults[-1].size
 
@@ -85,8 +84,8 @@ def test_the_worst_fault_comes_first(larger):
 def test_clean_data_are_clean():
     """Without a fault no assumption fails, and the divisor leaves rows balanced."""
     view = diagnosed(())
-    assert {f.verdict for f in view.diagnosis.faults} == {Verdict.SUPPORTED}
-    assert view.diagnosis.state == "balanced"
+    assert {f.verdict for f in view.assumptions} == {Verdict.SUPPORTED}
+    assert view.state == "balanced"
     low, high = view.found["scaled_row_variance"].interval(RATE)
     assert low < 1.0 < high
 
@@ -132,7 +131,7 @@ def test_state_follows_the_spread(scale, state):
     """More spread makes rows of weights from flat to saturated."""
     q, k = sampled(())
     model = open_arrays(q * scale, k, axes=("sequence", "token", "d"))
-    assert observe_model(model, ROOT_D).heads[0].diagnosis.state == state
+    assert observe_model(model, ROOT_D).heads[0].state == state
 
 
 def test_saturated_is_half_of_the_rows():
@@ -155,10 +154,10 @@ def test_unknown_errors_decide_nothing():
     unknown = HeadEstimate(1.0, math.nan, math.nan, 6)
     found = {"factor_correlation": unknown, "effective_share": unknown}
     found |= {"weight_max": unknown, "saturated_rows": unknown}
-    (fault,) = diagnose(found).faults
+    (fault,) = check_assumptions(found)
     assert fault.verdict is Verdict.UNDECIDED
     found["factor_correlation"] = unknown._replace(n_groups=4)
-    (fault,) = diagnose(found).faults
+    (fault,) = check_assumptions(found)
     assert fault.verdict is Verdict.SUPPORTED
 
 
@@ -167,5 +166,5 @@ def test_one_sequence_says_nothing_of_sequences():
     q, k = sampled(("correlation",))
     model = open_arrays(q[:1], k[:1], axes=("sequence", "token", "d"))
     (view,) = observe_model(model, ROOT_D).heads
-    assert "sequence" not in {fault.name for fault in view.diagnosis.faults}
-    assert "sequence" in {fault.name for fault in diagnosed(()).diagnosis.faults}
+    assert "sequence" not in {fault.name for fault in view.assumptions}
+    assert "sequence" in {fault.name for fault in diagnosed(()).assumptions}

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from montecarlo.model.from_outputs import fit_outputs
-from montecarlo.model.from_weights import fit_weights
-from montecarlo.model.hidden import find_hidden
+from montecarlo.model.output_fits import fit_outputs
+from montecarlo.model.weight_fits import find_mask, fit_weights
 
 SCALE = 1.0 / 8.0
 FORMATS = ("float64", "float32", "bfloat16", "float16")
@@ -59,7 +58,7 @@ def require_scale(fit, number_format, scale=SCALE):
 def test_weights_tell_scale_and_form(make_head, number_format, case):
     """Every additive part is named, and the scale beside it is right or refused."""
     made = make_head(np.random.default_rng(3), number_format, SCALE, **ADDED[case])
-    fit = fit_weights(made.weights)
+    fit = fit_weights(made)
     assert fit.form == FORMS.get(case, case)
     if case == "row":
         assert fit.holds
@@ -72,7 +71,7 @@ def test_weights_tell_scale_and_form(make_head, number_format, case):
 def test_outputs_tell_scale_and_form(make_head, number_format, case):
     """The mask is found, too; a sink takes weight that only outputs can miss."""
     made = make_head(np.random.default_rng(4), number_format, SCALE, **ADDED[case])
-    fit, mask = fit_outputs(made.outputs)
+    fit, mask = fit_outputs(made)
     assert fit.form == BY_OUTPUTS[case]
     assert mask == ("causal" if "seen" in ADDED[case] else "none")
     require_scale(fit, number_format)
@@ -82,7 +81,7 @@ def test_outputs_tell_scale_and_form(make_head, number_format, case):
 def test_outputs_refuse_what_they_cannot_tell(make_head, case):
     """No scale is told where a bias or a scale of each row is in the scores."""
     made = make_head(np.random.default_rng(5), "float32", SCALE, **ADDED[case])
-    fit, _ = fit_outputs(made.outputs)
+    fit, _ = fit_outputs(made)
     assert not fit.holds
 
 
@@ -90,17 +89,17 @@ def test_outputs_refuse_what_they_cannot_tell(make_head, case):
 def test_rotation_after_the_capture_is_refused(make_head, turn, number_format):
     """Rotary embeddings that the captured entries lack leave no scale that fits."""
     made = make_head(np.random.default_rng(6), number_format, SCALE, change=turn)
-    assert not fit_weights(made.weights).holds
-    assert not fit_outputs(made.outputs)[0].holds
+    assert not fit_weights(made).holds
+    assert not fit_outputs(made)[0].holds
 
 
 def test_a_form_that_is_not_there_is_not_found(make_head, monkeypatch):
     """Were forms chosen however little they explain, a plain head would have one."""
     made = make_head(np.random.default_rng(8), "bfloat16", SCALE)
-    assert fit_weights(made.weights).form == "plain"
+    assert fit_weights(made).form == "plain"
     monkeypatch.setattr("montecarlo.model.fits.CLEARLY", 1.1)
     monkeypatch.setattr("montecarlo.model.fits.BEYOND_CHANCE", -np.inf)
-    assert fit_weights(made.weights).form != "plain"
+    assert fit_weights(made).form != "plain"
 
 
 @pytest.mark.parametrize("scale", [8.0, 1.0, 1.0 / 64.0, -0.125])
@@ -108,7 +107,7 @@ def test_scales_of_any_size(make_head, scale):
     """From saturated rows to nearly uniform ones, and with a wrong sign."""
     rng, size = np.random.default_rng(9), 0.4 if scale == 8.0 else 1.0
     made = make_head(rng, "float32", scale, size=size)
-    for fit in (fit_weights(made.weights), fit_outputs(made.outputs)[0]):
+    for fit in (fit_weights(made), fit_outputs(made)[0]):
         assert abs(fit.scale - scale) < MOST_Z * fit.std_error
         assert abs(fit.scale / scale - 1.0) < 1e-5
 
@@ -119,11 +118,11 @@ def test_two_weights_of_a_row_tell_the_same(make_head, number_format):
     made = make_head(np.random.default_rng(10), number_format, SCALE)
     ratios = [
         (np.log(p[j]) - np.log(p[j - 1])) / (s[j] - s[j - 1])
-        for block in made.weights
+        for block in made
         for s, p in zip(block.scores, block.weights, strict=True)
         for j in range(1, len(s))
     ]
-    fit = fit_weights(made.weights)
+    fit = fit_weights(made)
     # a median of 4512 ratios, each with an error of a few roundings
     assert np.median(ratios) == pytest.approx(fit.scale, rel=MOST_OFF[number_format])
 
@@ -131,10 +130,10 @@ def test_two_weights_of_a_row_tell_the_same(make_head, number_format):
 def test_rows_without_information(make_head):
     """One-hot rows, and scores that are all the same, tell nothing."""
     made = make_head(np.random.default_rng(11), "float16", 500.0)
-    assert fit_weights(made.weights) is None
+    assert fit_weights(made) is None
     flat = make_head(np.random.default_rng(11), "float32", 1.0, size=0.0)
-    assert fit_weights(flat.weights) is None
-    assert fit_outputs(flat.outputs) is None
+    assert fit_weights(flat) is None
+    assert fit_outputs(flat) is None
 
 
 MASKS = {
@@ -153,8 +152,8 @@ def test_masks_are_named(make_head, number_format, name):
     """Zeros that scores do not make are a mask, and the scale is right beside it."""
     seen, window = MASKS[name]
     made = make_head(np.random.default_rng(12), number_format, SCALE, seen=seen)
-    fit = fit_weights(made.weights)
-    hidden = find_hidden(made.weights, fit)
+    fit = fit_weights(made)
+    hidden = find_mask(made, fit)
     assert (hidden.mask, hidden.window) == (name, window)
     assert hidden.sums == "one"
     require_scale(fit, number_format)
@@ -163,9 +162,9 @@ def test_masks_are_named(make_head, number_format, name):
 def test_underflow_is_no_mask(make_head):
     """Weights that float16 cannot hold are 0, and nothing hides their keys."""
     made = make_head(np.random.default_rng(13), "float16", 1.0)
-    assert any((block.weights == 0.0).any() for block in made.weights)
-    fit = fit_weights(made.weights)
-    assert find_hidden(made.weights, fit).mask == "none"
+    assert any((block.weights == 0.0).any() for block in made)
+    fit = fit_weights(made)
+    assert find_mask(made, fit).mask == "none"
     require_scale(fit, "float16", 1.0)
 
 
@@ -173,12 +172,12 @@ def test_underflow_is_no_mask(make_head):
 def test_rows_that_lack_weight_are_seen(make_head, number_format):
     """A sink takes weight from every row; dropout from some, and adds to others."""
     made = make_head(np.random.default_rng(14), number_format, SCALE, sink=2.0)
-    hidden = find_hidden(made.weights, fit_weights(made.weights))
+    hidden = find_mask(made, fit_weights(made))
     assert hidden.sums == "less"
-    expected = np.mean([block.weights.sum(axis=1).mean() for block in made.weights])
+    expected = np.mean([block.weights.sum(axis=1).mean() for block in made])
     assert hidden.row_sum == pytest.approx(expected)
     kept = np.random.default_rng(15).random((2, 48, 48)) > 0.1
-    for block, keep in zip(made.weights, kept, strict=True):
+    for block, keep in zip(made, kept, strict=True):
         block.weights[:] = block.weights * keep / block.weights.sum(1)[:, None] / 0.9
-    dropped = find_hidden(made.weights, fit_weights(made.weights))
+    dropped = find_mask(made, fit_weights(made))
     assert (dropped.sums, dropped.mask) == ("other", "other")

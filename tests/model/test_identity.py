@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from montecarlo.model import observe
-from montecarlo.model.head_quantities import PARTS
-from montecarlo.model.head_sums import MOST_ROWS, group_of
+from montecarlo.model.files import open_files
 from montecarlo.model.observing import ALL, observe_model, tidy
-from montecarlo.model.opening import open_files
+from montecarlo.model.quantities import MOST_ROWS, PARTS, group_of
 
 AXES = ("sequence", "layer", "head", "token", "d")
 SHAPE = (6, 2, 3, 20, 5)
@@ -229,6 +228,6 @@ def test_long_sequences_are_cut_into_blocks(monkeypatch):
     """Blocks of rows change nothing but rounding; rows of softmax are drawn once."""
     q, k = arrays(5, (2, 1, 1, MOST_ROWS + 40, 3))
     whole = observe(q, k)["value"]
-    monkeypatch.setattr("montecarlo.model.head_sums.BLOCK", 1000)
+    monkeypatch.setattr("montecarlo.model.quantities.BLOCK", 1000)
     parts = observe(q, k)["value"]
     assert np.allclose(whole, parts, rtol=1e-10, atol=1e-12, equal_nan=True)

@@ -8,8 +8,8 @@ import pytest
 
 from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
-from montecarlo.model.heads import COLUMNS, applied_scale, apply_model
-from montecarlo.model.opening import open_files
+from montecarlo.model.files import open_files
+from montecarlo.model.scales import COLUMNS, applied_scale, find_scales
 
 SHAPE = (6, 2, 4, 24, 8)
 DIVISOR = 8.0**0.5
@@ -115,7 +115,7 @@ def test_files(tmp_path, kind, names):
     given = arrays()
     paths = write(tmp_path, kind, some(given, "q", "k", *names))
     (tmp_path / "scratch").mkdir()
-    found = apply_model(open_files(paths, tmp_path / "scratch"))
+    found = find_scales(open_files(paths, tmp_path / "scratch"))
     expected = applied_scale(given["q"], given["k"], **some(given, *names))
     assert [one.scale for one in found.heads] == list(expected["implied_scale"])
 

@@ -8,8 +8,8 @@ import pytest
 
 from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
-from montecarlo.model.heads import apply_model
-from montecarlo.model.opening import open_arrays
+from montecarlo.model.arrays import open_arrays
+from montecarlo.model.scales import find_scales
 from montecarlo.model.steps import (
     COLUMNS,
     FACTOR,
@@ -20,8 +20,8 @@ from montecarlo.model.steps import (
     describe_step,
     is_growing,
     judge_steps,
+    order_files,
 )
-from montecarlo.report.observed.stepping import order_files
 
 SHAPE = (6, 2, 3, 24, 16)
 SIZES = (1.0, 1.5, 3.0, 9.0, 40.0)
@@ -50,7 +50,7 @@ def lines_of(sizes, **how):
     lines = []
     for step, size in enumerate(sizes):
         model, *_ = model_of(size, **how)
-        lines += describe_step(step, f"{step}.npz", model, apply_model(model), 4.0)
+        lines += describe_step(step, f"{step}.npz", model, find_scales(model), 4.0)
     return lines
 
 
@@ -73,7 +73,7 @@ def test_heads_that_stay_are_not():
     lines = []
     for step in range(5):
         model, *_ = model_of(1.0, seed=step)
-        lines += describe_step(step, "a.npz", model, apply_model(model), 4.0)
+        lines += describe_step(step, "a.npz", model, find_scales(model), 4.0)
     assert judge_steps(lines).warnings == {"growing": (), "hot": (), "frozen": ()}
 
 
@@ -81,7 +81,7 @@ def test_heads_that_stay_are_not():
 def test_numbers_are_the_textbook_s(causal):
     """The second way: each row by itself, from the weights that were given."""
     model, q, k, p = model_of(3.0, causal=causal)
-    lines = describe_step(7, "a.npz", model, apply_model(model), 1.0)
+    lines = describe_step(7, "a.npz", model, find_scales(model), 1.0)
     line = dict(zip(COLUMNS, lines[5], strict=True))
     assert (line["step"], line["layer"], line["head"]) == (7, 1, 2)
     largest, variances, entropies, shares = [], [], [], []

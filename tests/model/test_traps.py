@@ -6,11 +6,11 @@ import pytest
 from montecarlo import assert_attention_scale, compare
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.cli import observe
-from montecarlo.model.heads import applied_scale, apply_model
-from montecarlo.model.opening import open_arrays
+from montecarlo.model.answers import RTOL
+from montecarlo.model.arrays import open_arrays
+from montecarlo.model.divisors import divisors_within
+from montecarlo.model.scales import applied_scale, find_scales
 from montecarlo.model.steps import describe_step, judge_steps
-from montecarlo.model.telling import RTOL
-from montecarlo.model.usual import divisors_within
 
 AXES = ("sequence", "token", "d")
 nearest = NUMBER_FORMATS["bfloat16"].round
@@ -132,7 +132,7 @@ def test_a_port_with_other_weights_is_not_the_same():
 def lines(q, k, **made):
     """Return the lines of a step."""
     model = open_arrays(q, k, AXES, **made)
-    return describe_step(1, "a.npz", model, apply_model(model), 4.0)
+    return describe_step(1, "a.npz", model, find_scales(model), 4.0)
 
 
 def test_a_frozen_head_is_seen_whatever_its_format():

@@ -11,10 +11,10 @@ import pytest
 
 from montecarlo.claims.record import ObservationRun, Timing
 from montecarlo.cli.observe import main
+from montecarlo.report import observation
 from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales
-from montecarlo.report.observed import command
-from montecarlo.report.observed.record import RECORD, ROW, SCALES, TABLE
+from montecarlo.report.observation import RECORD, SCALES, TABLE
 from montecarlo.study.folder import STAGING, read_run
 from montecarlo.study.validating import validate
 
@@ -242,7 +242,7 @@ def test_command_writes_a_folder_of_results(planted, tmp_path, capsys):
         record["files"][0]["sha256"] == hashlib.sha256(planted.read_bytes()).hexdigest()
     )
     assert record["command"] == "python -m montecarlo observe planted.npz --seed 1"
-    assert set(record["sha256"]) == {TABLE, RECORD, SCALES, ROW, FIGURE}
+    assert set(record["sha256"]) == {TABLE, RECORD, SCALES, FIGURE}
     assert record == read_run(outputs[1])
     assert not (outputs[0] / STAGING).exists()
     columns = pd.read_csv(outputs[0] / TABLE).columns
@@ -326,7 +326,7 @@ def test_failure_leaves_the_old_report(files, tmp_path, capsys, monkeypatch):
     def fail(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(command, "write_observation", fail)
+    monkeypatch.setattr(observation, "write_observation", fail)
     assert run(files, "--output", output) == 3
     assert "no space left" in capsys.readouterr().err
     assert read_run(output) == before

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from pandas import DataFrame
 
-from montecarlo.model.heads import tidy_applied
-from montecarlo.model.telling import JudgedScales
+from montecarlo.model.answers import ScaleAnswer
+from montecarlo.model.scales import scales_table
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.files import on_light_ground, render_svg
 from montecarlo.report.figures.palette import INK, MUTED, VERMILLION
@@ -24,9 +24,9 @@ MOST_LAYERS = 12
 MOST_MARKS, APART = 6, 0.15
 
 
-def draw_scales(judged: JudgedScales, folder: Path) -> None:
+def draw_scales(told: ScaleAnswer, folder: Path) -> None:
     """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
-    scales = tidy_applied(judged.applied).assign(expected=judged.expected.value)
+    scales = scales_table(told.scales).assign(expected=told.expected.value)
     svg = render_svg(APPLIED_SCALES, scales, DataFrame())
     if svg is not None:
         write_text(
@@ -40,7 +40,7 @@ def build_scales(scales: DataFrame, _: DataFrame) -> Figure | None:
     Parameters
     ----------
     scales : DataFrame
-        As of `montecarlo.model.heads.tidy_applied`, with the divisor ``expected``.
+        As of `montecarlo.model.scales.scales_table`, with the divisor ``expected``.
     """
     if scales.empty:
         return None

@@ -1,6 +1,6 @@
-"""Divisors that scores have in models, right or wrong, and what a wrong one hints at.
+"""Divisors of scores: those that models have, the one expected, hints of a wrong one.
 
-One table; a new one is one entry.
+A known divisor is one entry of a table.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,17 @@ NEAR = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Usual:
+class KnownDivisor:
     """A divisor: factor · d_k**power · h**head_power, h the number of heads.
 
     Attributes
     ----------
     name : str
-    symbol : str
-        LaTeX.
     text : str
-        Plain.
+        What it is called in a sentence.
     """
 
     name: str
-    symbol: str
     text: str
     factor: float = 1.0
     power: float = 0.0
@@ -47,16 +44,16 @@ class Usual:
         return float(self.factor * d_k**self.power * n_heads**self.head_power)
 
 
-USUAL = (
-    Usual("none", "1", "1"),
-    Usual("sqrt", r"\sqrt{d_k}", "sqrt(d_k)", power=0.5),
-    Usual("2sqrt", r"2\sqrt{d_k}", "2 sqrt(d_k)", 2.0, 0.5),
-    Usual("linear", "d_k", "d_k", power=1.0),
-    Usual("inverse_sqrt", r"1/\sqrt{d_k}", "1/sqrt(d_k)", power=-0.5),
-    Usual("fourth_root", r"\sqrt[4]{d_k}", "d_k^(1/4)", power=0.25),
-    Usual("sqrt_width", r"\sqrt{h\,d_k}", "sqrt(h d_k)", power=0.5, head_power=0.5),
-    Usual("width", r"h\,d_k", "h d_k", power=1.0, head_power=1.0),
-    Usual("sqrt_heads", r"\sqrt{h}", "sqrt(h)", head_power=0.5),
+KNOWN = (
+    KnownDivisor("none", "1"),
+    KnownDivisor("sqrt", "sqrt(d_k)", power=0.5),
+    KnownDivisor("2sqrt", "2 sqrt(d_k)", 2.0, 0.5),
+    KnownDivisor("linear", "d_k", power=1.0),
+    KnownDivisor("inverse_sqrt", "1/sqrt(d_k)", power=-0.5),
+    KnownDivisor("fourth_root", "d_k^(1/4)", power=0.25),
+    KnownDivisor("sqrt_width", "sqrt(h d_k)", power=0.5, head_power=0.5),
+    KnownDivisor("width", "h d_k", power=1.0, head_power=1.0),
+    KnownDivisor("sqrt_heads", "sqrt(h)", head_power=0.5),
 )
 
 
@@ -70,21 +67,21 @@ class Expected:
     @property
     def text(self) -> str:
         """What it is called in a sentence."""
-        named = {one.name: one.text for one in USUAL}
+        named = {one.name: one.text for one in KNOWN}
         if self.typed in named:
             return f"{named[self.typed]} = {self.value:.4g}"
         return f"{self.value:.6g}"
 
 
 def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
-    """Return the divisor that is expected: a name of `USUAL`, a number or a formula.
+    """Return the divisor that is expected: a name of `KNOWN`, a number or a formula.
 
     Raises
     ------
     InputError
         If it is neither, or no divisor.
     """
-    names = {one.name: one for one in USUAL}
+    names = {one.name: one for one in KNOWN}
     if str(typed) in names:
         return Expected(str(typed), names[str(typed)].value(d_k, n_heads))
     try:
@@ -106,14 +103,14 @@ def expected_divisor(typed: str | float, d_k: int, n_heads: int) -> Expected:
 
 def divisors_within(
     low: float, high: float, d_k: int, n_heads: int
-) -> tuple[Usual, ...]:
-    """Return the usual divisors between two borders.
+) -> tuple[KnownDivisor, ...]:
+    """Return the known divisors between two borders.
 
     Where d_k or the number of heads is 1, what differs by powers of it is the same.
     """
     return tuple(
         one
-        for one in USUAL
+        for one in KNOWN
         if low <= one.value(d_k, n_heads) <= high
         and not (n_heads == 1 and one.head_power)
         and not (d_k == 1 and one.power)

@@ -15,17 +15,19 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from montecarlo.attention.softmax import Array
+from montecarlo.model.arrays import Rows
 from montecarlo.model.fits import (
     FEWEST_LEFT,
     FEWEST_NUMBERS,
     LEAST_SPREAD,
     Fit,
+    Fitted,
     Numbers,
-    choose,
+    believe,
     describe_fit,
-    examine,
+    format_of,
+    unit_of,
 )
-from montecarlo.model.rows import OutputBlock, format_of, unit_of
 
 #: Scales that are tried before the best is refined, over the spread of the scores; and
 #: the rows that they are tried on.
@@ -37,7 +39,7 @@ CAPS = (1.0, 4.0, 16.0)
 MOST_LOG = 300.0
 #: Evaluations of a search at most.
 MOST_STEPS = 60
-MASKS: dict[str, Callable[[OutputBlock], NDArray[np.bool_]]] = {
+MASKS: dict[str, Callable[[Rows], NDArray[np.bool_]]] = {
     "none": lambda block: np.ones(block.scores.shape, bool),
     "causal": lambda block: block.offsets <= 0,
     "causal_start": lambda block: block.offsets <= -block.shift,
@@ -46,16 +48,16 @@ MASKS: dict[str, Callable[[OutputBlock], NDArray[np.bool_]]] = {
 Terms = tuple[Array, list[Array]]
 
 
-def _plain(parameters: Array, block: OutputBlock) -> Terms:
+def _plain(parameters: Array, block: Rows) -> Terms:
     return parameters[0] * block.scores, [block.scores]
 
 
-def _distance(parameters: Array, block: OutputBlock) -> Terms:
+def _distance(parameters: Array, block: Rows) -> Terms:
     away = np.abs(block.offsets).astype(float)
     return parameters[0] * block.scores + parameters[1] * away, [block.scores, away]
 
 
-def _cap(parameters: Array, block: OutputBlock) -> Terms:
+def _cap(parameters: Array, block: Rows) -> Terms:
     """λ s, capped; the second parameter is the logarithm of c / λ."""
     t = math.exp(float(np.clip(parameters[1], -MOST_LOG, MOST_LOG)))
     bent = np.tanh(block.scores / t)
@@ -63,7 +65,7 @@ def _cap(parameters: Array, block: OutputBlock) -> Terms:
     return parameters[0] * t * bent, [t * bent, parameters[0] * by_t]
 
 
-FORMS: dict[str, Callable[[Array, OutputBlock], Terms]] = {
+FORMS: dict[str, Callable[[Array, Rows], Terms]] = {
     "plain": _plain,
     "distance": _distance,
     "cap": _cap,
@@ -91,7 +93,7 @@ class Made:
     moved: Callable[[Array], Array]
 
 
-def make_outputs(form: str, parameters: Array, block: OutputBlock, mask: str) -> Made:
+def make_outputs(form: str, parameters: Array, block: Rows, mask: str) -> Made:
     """Return what softmax makes of a block's scores.
 
     Returns
@@ -131,7 +133,7 @@ class Task:
 
     Attributes
     ----------
-    blocks : sequence of OutputBlock
+    blocks : sequence of Rows
     mask : str
         A key of `MASKS`.
     spread : float
@@ -140,7 +142,7 @@ class Task:
         What rounding moves an output by, as a part of it.
     """
 
-    blocks: Sequence[OutputBlock]
+    blocks: Sequence[Rows]
     mask: str
     spread: float
     unit: float
@@ -162,7 +164,7 @@ class Task:
         return np.concatenate(parts)
 
 
-def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
+def fit_outputs(blocks: Sequence[Rows]) -> tuple[Fit, str] | None:
     """Fit the applied scale to outputs.
 
     Returns
@@ -188,25 +190,8 @@ def fit_outputs(blocks: Sequence[OutputBlock]) -> tuple[Fit, str] | None:
     best = min(plain, key=lambda mask: plain[mask].fit.left)
     if plain[best].fit.holds:
         tasks = [task for task in tasks if task.mask == best]
-    chosen = [_choose(task, plain[task.mask]) for task in tasks]
+    chosen = [(believe(_fits(one, plain[one.mask])), one.mask) for one in tasks]
     return min(chosen, key=lambda one: one[0].left)
-
-
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """A fit, what it was made from, and what a form may lack, as columns."""
-
-    fit: Fit
-    numbers: Numbers
-    bends: list[Array]
-
-
-def _choose(task: Task, plain: Fitted) -> tuple[Fit, str]:
-    """Return the fit that is believed under a mask, and the mask."""
-    found = {one.fit.form: one for one in _fits(task, plain)}
-    chosen = choose([one.fit for one in found.values()])
-    one = found[chosen.form]
-    return examine(chosen, one.numbers, one.bends), task.mask
 
 
 def _fits(task: Task, plain: Fitted) -> Iterator[Fitted]:
@@ -216,6 +201,11 @@ def _fits(task: Task, plain: Fitted) -> Iterator[Fitted]:
         return
     for form in list(FORMS)[1:]:
         yield _fit(task, form, plain.fit.scale if plain.fit.holds else None)
+
+
+def _even_rows(block: Rows, n_rows: int) -> Rows:
+    """Return rows at even distances, so many at most."""
+    return block.some(slice(None, None, -(-len(block.places) // n_rows)))
 
 
 def _starts(form: str, scale: float, spread: float) -> list[Array]:
@@ -232,7 +222,7 @@ def _starts(form: str, scale: float, spread: float) -> list[Array]:
 def _fit(task: Task, form: str, scale: float | None = None) -> Fitted:
     """Fit a form; if a scale is given, begin there."""
     n_rows = TRIAL_ROWS // len(task.blocks) + 1
-    trial = replace(task, blocks=[block.part(n_rows) for block in task.blocks])
+    trial = replace(task, blocks=[_even_rows(block, n_rows) for block in task.blocks])
     scales = [one / task.spread for one in TRIED] if scale is None else [scale]
     starts = [start for one in scales for start in _starts(form, one, task.spread)]
     solution = least_squares(
@@ -305,10 +295,10 @@ def _describe(task: Task, form: str, parameters: Array) -> Fitted:
         spread=task.spread,
         parameter=parameter,
     )
-    return Fitted(fit, numbers, [without(bend) for bend in bends])
+    return Fitted(fit, numbers, lambda: [without(bend) for bend in bends])
 
 
-def _size_of_changes(squares: Array, made: Made, block: OutputBlock) -> Array:
+def _size_of_changes(squares: Array, made: Made, block: Rows) -> Array:
     """Return what independent changes of scores move each output by.
 
     ``squares`` are those of the changes, times those of the weights.  The derivative of

@@ -1,7 +1,7 @@
-"""Every head of a model: the scale that it applies, and what else is in its scores.
+"""The scale that each head applies to its scores, and what else is in them.
 
 >>> import numpy as np
->>> from montecarlo.model.heads import applied_scale
+>>> from montecarlo.model.scales import applied_scale
 >>> rng = np.random.default_rng(1)
 >>> q, k = rng.normal(size=(2, 16, 8))
 >>> weights = np.exp(q @ k.T / 4)
@@ -12,31 +12,32 @@
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
+from montecarlo.attention.softmax import Array
 from montecarlo.errors import InputError
 from montecarlo.estimation.intervals import Interval
-from montecarlo.model.fits import Fit
-from montecarlo.model.from_outputs import fit_outputs
-from montecarlo.model.from_weights import fit_weights
-from montecarlo.model.hidden import are_one, find_hidden
-from montecarlo.model.model import Head, Model
-from montecarlo.model.opening import open_arrays
-from montecarlo.model.rows import (
-    column_sums,
-    format_of,
-    is_dead,
-    read_outputs,
-    read_weights,
-    unit_of,
-)
-from montecarlo.model.usual import USUAL, Usual, divisors_within
+from montecarlo.model.arrays import Head, Model, Rows, open_arrays
+from montecarlo.model.divisors import KNOWN, KnownDivisor, divisors_within
+from montecarlo.model.fits import Fit, format_of, unit_of
+from montecarlo.model.output_fits import fit_outputs
+from montecarlo.model.weight_fits import Mask, are_one, find_mask, fit_weights
 
+#: Pairs of a head that a fit takes, sequences, and rows of each at most; rows in all at
+#: least, where there are so many.
+MOST_PAIRS, MOST_SEQUENCES, MOST_ROWS, FEWEST_ROWS = 2**17, 32, 64, 16
+#: Outputs cost a search, and each row has many.
+MOST_PAIRS_OF_OUTPUTS = 2**15
+#: Rows that may be even for the others to count: beyond, the head is.
+MOST_EVEN = 0.5
+#: Weights that are added up over queries, about.
+MOST_SUMMED = 2**22
 #: How a head may come out.
 OUTCOMES = (
     "scale",  # its scale is told
@@ -82,8 +83,8 @@ Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedHead:
-    """What a head applies to its scores.
+class HeadScale:
+    """What a head multiplies its scores by, and what else becomes of them.
 
     Attributes
     ----------
@@ -94,17 +95,14 @@ class AppliedHead:
         One of `OUTCOMES`.
     fit : Fit or None
         None where the rows hold no information.
-    mask : str
-        See `montecarlo.model.hidden.Hidden`; empty where it is not known.
-    window : int
-    row_sum : float
-        NaN where it is not known.
-    sums : str
+    mask : Mask
     unit : float
         What rounding moves a number by, as a part of it.
-    usual : tuple of Usual
-        Usual divisors in the interval, which is widened by one rounding of the scale;
+    known : tuple of KnownDivisor
+        Known divisors in the interval, which is widened by one rounding of the scale;
         if none is, the nearest.
+    is_known : bool
+        Whether one is in the interval.
     ratio : float
         The divisor over the first of these; NaN without.
     left_out : int
@@ -115,12 +113,10 @@ class AppliedHead:
     source: str
     outcome: str
     fit: Fit | None
-    mask: str
-    window: int
-    row_sum: float
-    sums: str
+    mask: Mask
     unit: float
-    usual: tuple[Usual, ...] = ()
+    known: tuple[KnownDivisor, ...] = ()
+    is_known: bool = False
     ratio: float = math.nan
     left_out: int = 0
 
@@ -164,7 +160,7 @@ class AppliedHead:
 
     @property
     def named(self) -> Interval:
-        """The same, widened by roundings: a usual divisor within may be the model's.
+        """The same, widened by roundings: a known divisor within may be the model's.
 
         A model's own constant is rounded, too.
         """
@@ -174,19 +170,19 @@ class AppliedHead:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """What the heads of a model apply.
+class ModelScales:
+    """The scales that the heads of a model apply.
 
     Attributes
     ----------
     d_k, n_heads : int
-    heads : tuple of AppliedHead
+    heads : tuple of HeadScale
         Empty where neither weights nor outputs were given.
     """
 
     d_k: int
     n_heads: int
-    heads: tuple[AppliedHead, ...]
+    heads: tuple[HeadScale, ...]
 
 
 def applied_scale(  # noqa: PLR0913 - five arrays, and how they lie
@@ -226,58 +222,131 @@ def applied_scale(  # noqa: PLR0913 - five arrays, and how they lie
     model = open_arrays(q, k, axes, weights=weights, v=v, outputs=outputs)
     if model.source is None:
         raise InputError("weights, or v and outputs, must be given, got neither")
-    return tidy_applied(apply_model(model))
+    return scales_table(find_scales(model))
 
 
-def apply_model(model: Model, progress: Progress = lambda done: None) -> Applied:
-    """Tell the applied scale of every head; ``progress`` is told how many are done."""
+def find_scales(model: Model, progress: Progress = lambda done: None) -> ModelScales:
+    """Find the scale of every head; ``progress`` is told how many are done."""
     found = []
     if model.source is not None:
         with threadpool_limits(limits=1, user_api="blas"):
             for done, head in enumerate(model.heads(), start=1):
-                found.append(apply_head(model, head, model.source))
+                found.append(find_scale(model, head, model.source))
                 progress(done)
-    return Applied(model.d_k, len(model.head_labels), tuple(found))
+    return ModelScales(model.d_k, len(model.head_labels), tuple(found))
 
 
-def apply_head(model: Model, head: Head, source: str) -> AppliedHead:
-    """Tell the applied scale of one head."""
-    mask, window, row_sum, sums, left_out = "", 0, math.nan, "", 0
+def find_scale(model: Model, head: Head, source: str) -> HeadScale:
+    """Find the scale that one head applies; ``source`` is a key of `EVIDENCE`."""
+    mask, left_out, unit = Mask(), 0, 0.0
     fit: Fit | None = None
-    unit = 0.0
     if source == "weights":
-        weighted, left_out = read_weights(model, head)
-        if weighted:
-            unit = unit_of(format_of([block.weights for block in weighted]))
-            fit = fit_weights(weighted)
+        rows, left_out = read_weights(model, head)
+        if rows:
+            unit = unit_of(format_of([one.weights for one in rows]))
+            fit = fit_weights(rows)
         if fit is not None:
-            hidden = find_hidden(weighted, fit)
-            mask, window = hidden.mask, hidden.window
-            row_sum, sums = hidden.row_sum, hidden.sums
+            mask = find_mask(rows, fit)
     else:
-        blocks = read_outputs(model, head)
-        unit = unit_of(format_of([block.outputs for block in blocks]))
-        made = fit_outputs(blocks)
-        fit, mask = (None, "") if made is None else made
+        rows = list(read_some_rows(model, head, MOST_PAIRS_OF_OUTPUTS))
+        unit = unit_of(format_of([one.outputs for one in rows]))
+        fit, name = fit_outputs(rows) or (None, "")
+        mask = Mask(name)
     outcome = _outcome(fit, unit, model.d_k)
-    if outcome == "no_information" and is_dead(model, head):
+    if outcome == "no_information" and _is_dead(model, head):
         outcome = "dead"
     has_key_bias = outcome == "scale" and fit is not None and fit.form == "key"
     if (
         has_key_bias
-        and sums in {"less", "other"}
-        and are_one(column_sums(model, head), unit)
+        and mask.sums in {"less", "other"}
+        and are_one(_column_sums(model, head), unit)
     ):
         outcome = "over_queries"
-    applied = AppliedHead(
-        head, source, outcome, fit, mask, window, row_sum, sums, unit, left_out=left_out
-    )
+    found = HeadScale(head, source, outcome, fit, mask, unit, left_out=left_out)
     if outcome != "scale":
-        return applied
+        return found
     size = model.d_k, len(model.head_labels)
-    usual = _usual(applied, *size)
-    ratio = 1.0 / (applied.scale * usual[0].value(*size)) if usual else math.nan
-    return replace(applied, usual=usual, ratio=ratio)
+    known = within = divisors_within(*found.named, *size)
+    if not within and found.scale > 0.0:
+        wanted = -math.log(found.scale)
+        known = (min(KNOWN, key=lambda one: abs(math.log(one.value(*size)) - wanted)),)
+    ratio = 1.0 / (found.scale * known[0].value(*size)) if known else math.nan
+    return replace(found, known=known, is_known=bool(within), ratio=ratio)
+
+
+def read_some_rows(model: Model, head: Head, most: int = MOST_PAIRS) -> Iterator[Rows]:
+    """Read rows at even distances, from sequences at even distances."""
+    n = len(model.sequences)
+    chosen = range(0, n, -(-n // MOST_SEQUENCES))
+    room = most // (len(chosen) * model.most_tokens)
+    n_rows = min(max(room, -(-FEWEST_ROWS // len(chosen))), MOST_ROWS)
+    for sequence in chosen:
+        yield model.read_rows(head, sequence, n_rows)
+
+
+def read_weights(model: Model, head: Head) -> tuple[list[Rows], int]:
+    """Read rows of a head with their attention weights.
+
+    Returns
+    -------
+    list of Rows, int
+        Without rows of padding, of which so many are left out: those that are all 0;
+        and, where they are few, those whose weights are the same although scores are
+        not, as where all keys were hidden by a large number.
+    """
+    found = list(read_some_rows(model, head))
+    for one in found:
+        if (one.weights < 0.0).any():
+            raise InputError(
+                f"weights must be at least 0, got {one.weights.min():g} in layer "
+                f"{head.layer}, head {head.head}"
+            )
+    unit = unit_of(format_of([one.weights for one in found]))
+    filled = [np.any(one.weights > 0.0, axis=1, keepdims=False) for one in found]
+    even = [_are_even(one, unit) for one in found]
+    n_rows = sum(map(len, even))
+    if sum(int(one.sum()) for one in even) <= MOST_EVEN * n_rows:
+        filled = [some & ~same for some, same in zip(filled, even, strict=True)]
+    kept = [one.some(f) for one, f in zip(found, filled, strict=True) if f.any()]
+    return kept, n_rows - sum(int(one.sum()) for one in filled)
+
+
+def _are_even(block: Rows, unit: float) -> NDArray[np.bool_]:
+    """Tell which rows have the same weight for keys whose scores differ."""
+    seen = block.weights > 0.0
+    count = seen.sum(axis=1)
+    least = np.where(seen, block.weights, np.inf).min(axis=1)
+    most = block.weights.max(axis=1)
+    differ = np.ptp(block.scores, axis=1) > 0.0
+    found: NDArray[np.bool_] = (
+        (count > 1) & differ & (most - least <= 2.0 * max(unit, 2.0**-48) * most)
+    )
+    return found
+
+
+def _is_dead(model: Model, head: Head) -> bool:
+    """Tell whether queries, keys or something made of them are 0 in all rows."""
+    lives: dict[str, bool] = {}
+    for found in read_some_rows(model, head):
+        arrays = {"q": found.queries, "k": found.keys, **found.made}
+        for name, array in arrays.items():
+            lives[name] = lives.get(name, False) or bool(array.any())
+    return not all(lives.values())
+
+
+def _column_sums(model: Model, head: Head) -> Array:
+    """Return what the weights of each key add up to over all queries.
+
+    Of a few sequences, as many as there is room for; one at least.
+    """
+    sums, room = [], MOST_SUMMED
+    for sequence in range(len(model.sequences)):
+        one = model.column_sums(head, sequence)
+        sums.append(one)
+        room -= len(one) ** 2
+        if room <= 0:
+            break
+    return np.concatenate(sums)
 
 
 def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
@@ -306,23 +375,13 @@ def _outcome(fit: Fit | None, unit: float, d_k: int) -> str:
     return "by_row" if fit.form == "row" else "scale"
 
 
-def _usual(applied: AppliedHead, d_k: int, n_heads: int) -> tuple[Usual, ...]:
-    within = divisors_within(*applied.named, d_k, n_heads)
-    if within or applied.scale <= 0.0:
-        return within
-    divisor = math.log(1.0 / applied.scale)
-    return (
-        min(USUAL, key=lambda one: abs(math.log(one.value(d_k, n_heads)) - divisor)),
-    )
-
-
-def tidy_applied(applied: Applied) -> pd.DataFrame:
+def scales_table(scales: ModelScales) -> pd.DataFrame:
     """Return one row per head, with the columns `COLUMNS`."""
-    rows = [describe(one) for one in applied.heads]
+    rows = [describe(one) for one in scales.heads]
     return pd.DataFrame.from_records(rows, columns=list(COLUMNS))
 
 
-def describe(one: AppliedHead) -> dict[str, object]:
+def describe(one: HeadScale) -> dict[str, object]:
     """Return what is said of a head, by the columns `COLUMNS`."""
     low, high = one.interval
     told = one.outcome == "scale"
@@ -334,13 +393,13 @@ def describe(one: AppliedHead) -> dict[str, object]:
         "ci_low": low,
         "ci_high": high,
         "implied_divisor": 1.0 / one.scale if told else math.nan,
-        "nearest": ", ".join(usual.text for usual in one.usual),
+        "nearest": ", ".join(known.text for known in one.known),
         "ratio": one.ratio,
         "source": one.source,
         "form": one.form,
         "parameter": one.fit.parameter if one.fit and one.form else math.nan,
-        "mask": one.mask,
-        "row_sum": one.row_sum,
+        "mask": one.mask.mask,
+        "row_sum": one.mask.row_sum,
         "rows_left_out": one.left_out,
         "left": one.fit.left if one.fit is not None else math.nan,
     }

@@ -1,0 +1,348 @@
+"""Do the heads divide by what is expected?  The answer, what was found, and its words.
+
+Heads that are alike are one finding.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from montecarlo.attention.divisors import DIVISORS, parse_divisor
+from montecarlo.errors import InputError
+from montecarlo.model.divisors import EXPECTED, Expected, hints_at
+from montecarlo.model.scales import HeadScale, ModelScales
+
+#: To "does it divide by what I think?", and how it is said.
+YES, NO, UNTOLD = "yes", "no", "cannot_be_told"
+ANSWERS = {YES: "yes", NO: "no", UNTOLD: "cannot be told"}
+#: How far a divisor may be from the one expected, as a part of it.
+RTOL = 0.01
+#: Heads whose divisors are so near to each other are told together.
+ALIKE = 0.005
+#: Findings that the terminal lists.
+MOST_FINDINGS = 12
+HINTS = {
+    "sign": "is a sign wrong?",
+    "missing": "is the scale missing, or applied before q and k were captured?",
+    "twice": "is the scale applied twice?",
+    "multiplied": "multiplied where it should be divided?",
+    "width": "the width of the model where that of a head belongs?",
+    "heads": "the number of heads where their width belongs?",
+}
+#: What is said where no scale is told.
+OUTCOMES = {
+    "uniform": "every key that is not hidden counts the same: the scale is 0",
+    "by_row": "no single scale: rows have scales of their own (one that grows with the "
+    "number of keys, several temperatures, or queries that are normalised after the "
+    "capture?)",
+    "over_queries": "softmax runs over the queries: weights of a key add up to 1, "
+    "those of a query do not",
+    "dead": "dead: queries, keys, or what is made of them are all 0",
+    "no_fit": "no scale fits: the weights are not of these queries and keys (another "
+    "sequence or head, or before rotary embeddings), or something unknown is added",
+}
+#: And where there is too little to tell one.
+REASONS = {
+    "few": "nothing can be told: too few weights that differ",
+    "coarse": "nothing can be told: rounded to 8 bits, too coarse",
+    "peaked": "nothing can be told: scores are so large that their rounding may hide "
+    "the scale",
+}
+#: Scores within a row mostly differ by more than the one and less than the other.
+LEAST_SPREAD, MOST_SPREAD = 1e-6, 1e6
+FORMS = {
+    "plain": "",
+    "distance": "a bias of {parameter:.4g} per position of distance (linear, as ALiBi)",
+    "cap": "scaled scores capped at {parameter:.4g} by tanh",
+    "sink": "a sink outside these keys takes part of the weight",
+    "offset": "a bias by the distance of key and query",
+    "key": "a bias of each key",
+    "pair": "a bias of each pair of positions",
+    "row": "",
+}
+MASKS = {
+    "": "",
+    "none": "",
+    "causal": "causal mask",
+    "causal_start": "causal mask whose first query sees the first key alone, although "
+    "there are more keys than queries",
+    "window": "causal mask with a window of {window} keys",
+    "keys": "hidden keys",
+    "causal_keys": "causal mask and hidden keys",
+    "other": "zeros that are no common mask",
+}
+SUMS = {
+    "less": "weights of a row add up to {row_sum:.3g} on average: a sink outside these "
+    "keys, keys cut off, or a factor?",
+    "other": "weights of a row add up to {row_sum:.3g} on average: dropout, or "
+    "softmax over the queries?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is said of heads that are alike.
+
+    Attributes
+    ----------
+    heads : tuple of HeadScale
+    answer : str
+        `YES`, `NO` or `UNTOLD`.
+    hints : tuple of str
+        What a wrong divisor looks like, see `montecarlo.model.divisors.hints_at`.
+    """
+
+    heads: tuple[HeadScale, ...]
+    answer: str
+    hints: tuple[str, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is in their scores beside a scale, and no weight is lost."""
+        return self.first.form == "plain" and self.first.mask.sums in {"", "one"}
+
+    @property
+    def first(self) -> HeadScale:
+        """One of them, for what they have in common."""
+        return self.heads[0]
+
+    @property
+    def divisor(self) -> float:
+        """Mean of what they divide by; NaN where it is not told."""
+        if self.first.outcome != "scale":
+            return math.nan
+        return math.fsum(1.0 / one.scale for one in self.heads) / len(self.heads)
+
+    @property
+    def half_width(self) -> float:
+        """How far the ends of their intervals lie from the mean at most."""
+        ends = [end for one in self.heads for end in one.divisors]
+        return max(abs(end - self.divisor) for end in ends)
+
+    @property
+    def ratio(self) -> float:
+        """Divisor over the nearest known one; NaN where none is told."""
+        return math.fsum(one.ratio for one in self.heads) / len(self.heads)
+
+    @property
+    def places(self) -> list[tuple[list[int], list[int]]]:
+        """Layers with the heads they have in common, in their order."""
+        by_layer: dict[int, list[int]] = {}
+        for one in self.heads:
+            by_layer.setdefault(one.head.layer, []).append(one.head.head)
+        grouped: dict[tuple[int, ...], list[int]] = {}
+        for layer, heads in by_layer.items():
+            grouped.setdefault(tuple(heads), []).append(layer)
+        return [(layers, list(heads)) for heads, layers in grouped.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleAnswer:
+    """The scales that heads apply, beside the divisor that is expected.
+
+    Attributes
+    ----------
+    scales : ModelScales
+    expected : Expected
+    rtol : float
+        How far a divisor may be from it, as a part of it.
+    answer : str
+        `YES`, `NO` or `UNTOLD`: one head that divides by something else is enough for
+        a no; dead heads, which divide by nothing, are not asked.
+    findings : tuple of Finding
+        What was not expected first, what is plain last.
+    """
+
+    scales: ModelScales
+    expected: Expected
+    rtol: float
+    answer: str
+    findings: tuple[Finding, ...]
+
+
+def answer_scales(
+    scales: ModelScales, expected: Expected, rtol: float = RTOL
+) -> ScaleAnswer:
+    """Answer whether all heads divide by what is expected."""
+    answers = set()
+    groups: dict[tuple[object, ...], list[HeadScale]] = {}
+    for one in scales.heads:
+        answer = answer_head(one, expected, rtol)
+        if one.outcome != "dead":
+            answers.add(answer)
+        names = tuple(known.name for known in one.known)
+        mask = (one.mask.mask, one.mask.window, one.mask.sums)
+        alike_in = (answer, one.outcome, one.reason, names, one.form, *mask)
+        groups.setdefault(alike_in, []).append(one)
+    findings = []
+    for kind, heads in groups.items():
+        answer = str(kind[0])
+        for alike in _split(heads):
+            hints: tuple[str, ...] = ()
+            if answer == NO and alike[0].outcome == "scale":
+                size = scales.d_k, scales.n_heads
+                hints = hints_at(1.0 / alike[0].scale, expected.value, *size)
+            findings.append(Finding(tuple(alike), answer, hints))
+    order = (NO, UNTOLD, YES)
+    findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
+    overall = NO if NO in answers else YES if answers == {YES} else UNTOLD
+    return ScaleAnswer(scales, expected, rtol, overall, tuple(findings))
+
+
+def answer_head(one: HeadScale, expected: Expected, rtol: float = RTOL) -> str:
+    """Say whether a head divides by what is expected."""
+    if one.outcome in {"uniform", "by_row", "over_queries"}:
+        return NO
+    if one.outcome != "scale":
+        return UNTOLD
+    low, high = one.divisors
+    least, most = expected.value * (1.0 - rtol), expected.value * (1.0 + rtol)
+    if least <= low and high <= most:
+        return YES
+    return NO if high < least or low > most else UNTOLD
+
+
+def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:
+    """Return heads of one kind by their divisor, as far as it is told."""
+    if heads[0].outcome != "scale":
+        return [list(heads)]
+    groups: list[list[HeadScale]] = []
+    for one in sorted(heads, key=lambda head: 1.0 / head.scale):
+        near = groups and abs(groups[-1][0].scale / one.scale - 1.0) <= ALIKE
+        if near:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return [sorted(group, key=lambda one: one.head) for group in groups]
+
+
+def require_rtol(rtol: float) -> float:
+    """Return how far a divisor may be off, as a part of it."""
+    if not 0.0 < rtol < 1.0:
+        raise InputError(f"rtol must be a number between 0 and 1, got {rtol!r}")
+    return rtol
+
+
+def implied_divisor(scales: ModelScales) -> str:
+    """Return what to call the model's own divisor: a name of `DIVISORS`, or a number.
+
+    The median head's; `EXPECTED` where none is told, or none that can be one.
+    """
+    told = sorted(
+        (one for one in scales.heads if one.outcome == "scale" and one.scale > 0.0),
+        key=lambda one: one.scale,
+    )
+    if not told:
+        return EXPECTED
+    middle = told[len(told) // 2]
+    named = [one.name for one in middle.known if one.name in DIVISORS]
+    low, high = middle.named
+    for name in named:
+        if low <= DIVISORS[name].value(scales.d_k) <= high:
+            return name
+    implied = f"{1.0 / middle.scale:.6g}"
+    try:
+        parse_divisor(implied).value(scales.d_k)
+    except InputError:  # queries or keys of another size than the model's
+        return EXPECTED
+    return implied
+
+
+def say_answer(told: ScaleAnswer) -> str:
+    """Answer in a line whether scores are divided by what is expected."""
+    question = f"scores divided by {told.expected.text}?"
+    if not told.scales.heads:
+        return f"{question} cannot be told from queries and keys alone"
+    return f"{question} {ANSWERS[told.answer]}"
+
+
+def say_without_evidence(size: float) -> str:
+    """Say what queries and keys alone tell, by the size of scores over sqrt(d_k)."""
+    if 1.0 / 1.5 < size < 1.5:
+        told = "scores are about as large as entries of variance 1 would make them"
+    else:
+        ratio, word = (size, "larger") if size > 1.0 else (1.0 / size, "smaller")
+        told = (
+            f"scores are {ratio:.3g} times {word} than entries of variance 1 would "
+            f"make them: a scale applied before the capture, or {word} entries"
+        )
+    return f"{told}; give weights, or v and outputs"
+
+
+def say_findings(told: ScaleAnswer) -> Iterator[str]:
+    """Say what was found, a line for heads that are alike."""
+    for one in told.findings[:MOST_FINDINGS]:
+        places = say_places(one, told.scales.n_heads)
+        yield f"{places}: {say_finding(one, told.expected)}"
+    if len(told.findings) > MOST_FINDINGS:
+        yield f"and {len(told.findings) - MOST_FINDINGS} more, in the table"
+
+
+def say_places(found: Finding, n_heads: int) -> str:
+    """Say of which heads a finding is."""
+    parts = []
+    for layers, heads in found.places:
+        layer = f"layer{'s' * (len(layers) > 1)} {say_numbers(layers)}"
+        if len(heads) == n_heads:
+            parts.append(f"{layer}, all heads" if n_heads > 1 else layer)
+        else:
+            parts.append(f"{layer}, head{'s' * (len(heads) > 1)} {say_numbers(heads)}")
+    return "; ".join(parts)
+
+
+def say_numbers(numbers: Sequence[int]) -> str:
+    """Write ascending numbers, three neighbours or more as ranges."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(
+        f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(map(str, run))
+        for run in runs
+    )
+
+
+def say_finding(found: Finding, expected: Expected) -> str:
+    """Say what is found of heads that are alike."""
+    one = found.first
+    if one.outcome != "scale":
+        return REASONS.get(one.reason) or OUTCOMES[one.outcome]
+    divisor, half = found.divisor, found.half_width
+    if abs(divisor) >= 1.0:
+        told = f"scores are divided by {say_number(divisor, half)}"
+    else:
+        scale = 1.0 / divisor
+        told = f"scores are multiplied by {say_number(scale, half * scale**2)}"
+    if one.is_known:
+        told += "".join(
+            f" = {known.text if abs(divisor) >= 1.0 else known.inverse}"
+            for known in one.known
+        )
+    elif one.known:
+        told += f", {found.ratio:.3g} times {one.known[0].text}"
+    parameter = one.fit.parameter if one.fit is not None else 0.0
+    more = [
+        FORMS[one.form].format(parameter=parameter),
+        MASKS[one.mask.mask].format(window=one.mask.window),
+        SUMS.get(one.mask.sums, "").format(row_sum=one.mask.row_sum),
+    ]
+    spread = one.fit.spread if one.fit is not None else 1.0
+    if not LEAST_SPREAD < spread < MOST_SPREAD:
+        more.append(
+            f"scores of q and k differ by {spread:.3g} within a row: another size than "
+            "the model's?"
+        )
+    if found.answer == NO:
+        hints = " ".join(HINTS[hint] for hint in found.hints)
+        more.append(f"{expected.text} was expected{': ' * bool(hints)}{hints}")
+    return "; ".join([told, *filter(None, more)])
+
+
+def say_number(value: float, half: float) -> str:
+    """Write a number with as many digits as what it may be off by allows."""
+    if half < 1e-6 * abs(value):
+        return f"{value:.6g}"
+    digits = max(0, -int(f"{half:e}".partition("e")[2]))
+    return f"{value:.{digits}f} ± {half:.{digits}f}"

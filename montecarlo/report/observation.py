@@ -1,0 +1,422 @@
+"""What ``python -m montecarlo observe`` does: a folder of results, and lines."""
+
+import json
+import math
+import shlex
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from montecarlo.errors import InputError, reading
+from montecarlo.estimation.estimates import POINTWISE
+from montecarlo.model.answers import (
+    RTOL,
+    Finding,
+    ScaleAnswer,
+    answer_scales,
+    implied_divisor,
+    require_rtol,
+    say_answer,
+    say_findings,
+    say_without_evidence,
+)
+from montecarlo.model.arrays import Head, Model
+from montecarlo.model.divisors import EXPECTED, expected_divisor
+from montecarlo.model.files import open_files
+from montecarlo.model.observing import (
+    LEAST,
+    STATES,
+    Observation,
+    ObservedHead,
+    divisor_value,
+    observe_model,
+    tidy,
+)
+from montecarlo.model.quantities import FEWEST, MOST_ROWS, SPECTRAL_ROWS
+from montecarlo.model.scales import describe, find_scales, scales_table
+from montecarlo.model.steps import (
+    FACTOR,
+    FROZEN,
+    HOT,
+    TREND,
+    WARNINGS,
+    Line,
+    Steps,
+    describe_step,
+    judge_steps,
+    order_files,
+)
+from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_seed
+from montecarlo.printing import print_lines, printable
+from montecarlo.report.figures.applied_scale import draw_scales
+from montecarlo.report.terminal import make_table
+from montecarlo.study.fingerprint import made_with
+from montecarlo.study.folder import file_hash, write_json
+from montecarlo.study.progress import open_bar, open_console
+from montecarlo.study.publishing import publishing
+
+TABLE, RECORD = "observation.csv", "observation.json"
+#: Where weights or outputs were given, and where several steps of training were.
+SCALES, STEPS = "applied-scale.csv", "steps.csv"
+#: Heads that the terminal lists, and failing assumptions in the line of each.
+MOST_LINES, MOST_CAUSES = 12, 3
+#: Quantities in the line of a head.
+SHOWN = (
+    "score_variance",
+    "score_row_variance",
+    "scaled_row_variance",
+    "unit_divisor",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ObserveOptions:
+    """What was typed; see the help of `observe` for what each option means."""
+
+    files: Sequence[str]
+    output: str
+    seed: str
+    rtol: str
+    expect: str | None = None
+    divisor: str | None = None
+    axes: Sequence[str] | None = None
+    names: str | None = None
+    fail_on: Sequence[str] | None = None
+    causal: bool = False
+    steps: bool = False
+    json: bool = False
+    quiet: bool = False
+
+    def open(self, files: Sequence[Path], scratch: Path) -> Model:
+        """Open files as the options say how they lie."""
+        scratch.mkdir()
+        return open_files(
+            files, scratch, axes=self.axes, names=self.names, causal=self.causal
+        )
+
+
+def observe_files(
+    options: ObserveOptions, typed: Sequence[str]
+) -> tuple[bool, str | None]:
+    """Observe files, write tables, record and figure, and print the answer.
+
+    Returns
+    -------
+    bool, str or None
+        Whether a head is in a state named by ``--fail-on``; and the answer of
+        `montecarlo.model.answers.answer_scales`, if ``--expect`` was typed.
+
+    Raises
+    ------
+    ValueError
+        If an argument, a file or the output folder is not usable.
+    OSError, RuntimeError
+        If the run could not finish; the previous output is as it was.
+    """
+    seed = parse_seed(options.seed)
+    if options.divisor is not None:
+        divisor_value(options.divisor, 1)
+    wanted = options.expect or EXPECTED
+    expected_divisor(wanted, 1, 1)
+    rtol = require_rtol(parse_decimal("rtol", options.rtol))
+    files, quiet = read_files(options.files), options.quiet or options.json
+    ordered = order_files(files) if options.steps else []
+    states = (*STATES, *(WARNINGS if ordered else ()))
+    failing = look_up_all(
+        "fail-on", options.fail_on or (), dict(zip(states, states, strict=True))
+    )
+    output = parse_folder("output", options.output)
+    with publishing(output, typed) as edition:
+        with tempfile.TemporaryDirectory(dir=edition.folder) as folder:
+            scratch, lines = Path(folder), []
+            if ordered:
+                with _bar("earlier steps", len(ordered), quiet=quiet) as progress:
+                    lines = _measure_earlier(options, ordered, scratch, progress)
+            last = [ordered[-1][1]] if ordered else files
+            model = options.open(last, scratch / "last")
+            n_heads = len(model.heads())
+            with _bar("applied scale", n_heads, quiet=quiet) as progress:
+                scales = find_scales(model, progress)
+            expected = expected_divisor(wanted, model.d_k, scales.n_heads)
+            told = answer_scales(scales, expected, rtol)
+            named = options.divisor or implied_divisor(scales)
+            divisor = divisor_value(named, model.d_k)
+            steps = None
+            if ordered:
+                step, path = ordered[-1]
+                lines += describe_step(step, path.name, model, scales, divisor)
+                steps = judge_steps(lines)
+            with _bar("observing", n_heads, quiet=quiet) as progress:
+                observation = observe_model(model, divisor, seed, progress)
+        edition.note_time("observing")
+        write_observation(observation, told, edition.folder, steps)
+        edition.note_time("writing")
+        edition.record = {
+            "kind": "observation",
+            "command": canonical_command(options, files, seed),
+            "files": [
+                {
+                    "name": f.name,
+                    "bytes": f.stat().st_size,
+                    "sha256": file_hash(f),
+                }
+                for f in files
+            ],
+            "divisor": named,
+            "seed": seed,
+            **made_with(),
+        }
+    if options.json:
+        print_lines(json.dumps(_finite(record_scales(told)), indent=2))
+    elif not options.quiet:
+        print_observation(observation, told, steps, edition.written)
+    found = {one.state for one in observation.heads}
+    if steps is not None:
+        found |= {name for name, heads in steps.warnings.items() if heads}
+    return bool(found & set(failing)), told.answer if options.expect else None
+
+
+def read_files(typed: Sequence[str]) -> tuple[Path, ...]:
+    """Return paths of files; none but queries and keys in one array is given twice."""
+    files = tuple(map(Path, typed))
+    for file in files:
+        with reading("file", file):
+            file.stat()
+    # sequences that count twice are no sequences
+    several = [file.resolve() for file in files if file.suffix != ".npy"]
+    if len(set(several)) < len(several):
+        raise InputError(
+            f"files must be different ones, got {', '.join(map(str, files))}"
+        )
+    return files
+
+
+@contextmanager
+def _bar(name: str, total: int, *, quiet: bool) -> Iterator[Callable[[int], object]]:
+    """Show a bar; yields what is told how many are done."""
+    with open_bar(name, quiet=quiet) as update:
+        update(total=total)
+        yield lambda done: update(completed=done)
+
+
+def _measure_earlier(
+    options: ObserveOptions,
+    ordered: Sequence[tuple[int, Path]],
+    scratch: Path,
+    progress: Callable[[int], object],
+) -> list[Line]:
+    """Return the lines of all steps but the last."""
+    lines: list[Line] = []
+    for done, (step, path) in enumerate(ordered[:-1], start=1):
+        model = options.open([path], scratch / f"step-{done}")
+        scales = find_scales(model)
+        named = options.divisor or implied_divisor(scales)
+        divisor = divisor_value(named, model.d_k)
+        lines += describe_step(step, path.name, model, scales, divisor)
+        progress(done)
+    return lines
+
+
+def canonical_command(options: ObserveOptions, files: Sequence[Path], seed: int) -> str:
+    """Return what to type to observe the same again."""
+    names = [path.name for path in files]
+    alike = len(set(names)) < len(names)
+    words = ["python -m montecarlo observe"]
+    words += [shlex.quote(str(path) if alike else path.name) for path in files]
+    for name, value in (
+        ("axes", options.axes and ",".join(options.axes)),
+        ("names", options.names),
+        ("causal", options.causal),
+        ("steps", options.steps),
+        ("expect", options.expect),
+        ("rtol", None if options.rtol == str(RTOL) else options.rtol),
+        ("divisor", options.divisor),
+        ("seed", seed),
+    ):
+        if value is True:
+            words.append(f"--{name}")
+        elif value is not None and value is not False:
+            words.append(f"--{name} {shlex.quote(str(value))}")
+    return " ".join(words)
+
+
+def write_observation(
+    observation: Observation, told: ScaleAnswer, folder: Path, steps: Steps | None
+) -> None:
+    """Write tables, record and figure into an existing folder."""
+    tables = {TABLE: tidy(observation)}
+    if told.scales.heads:
+        tables[SCALES] = scales_table(told.scales)
+        draw_scales(told, folder)
+    if steps is not None:
+        tables[STEPS] = steps.frame
+    for name, table in tables.items():
+        table.to_csv(folder / name, index=False, lineterminator="\n")
+    record = record_observation(observation) | {"applied": record_scales(told)}
+    warnings = steps and {
+        "warnings": steps.warnings,
+        "hot": HOT,
+        "frozen": FROZEN,
+        "trend": TREND,
+        "factor": FACTOR,
+    }
+    write_json(folder / RECORD, _finite(record | {"steps": warnings}))
+
+
+def _finite(value: Any) -> Any:  # noqa: ANN401 - any data
+    """Return data for JSON, which has no infinity and no NaN: null."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    is_number = not isinstance(value, float) or math.isfinite(value)
+    return value if is_number else None
+
+
+def record_observation(observation: Observation) -> dict[str, Any]:
+    """Return what an observation says, as data."""
+    model = observation.model
+    heads = [
+        {
+            "layer": one.head.layer,
+            "head": one.head.head,
+            "state": one.state,
+            "assumptions": [
+                {
+                    "name": each.name,
+                    "verdict": str(each.verdict),
+                    "factor": each.factor.value,
+                    "low": each.factor.interval(POINTWISE).low,
+                    "high": each.factor.interval(POINTWISE).high,
+                }
+                for each in one.assumptions
+            ],
+        }
+        for one in observation.heads
+    ]
+    return {
+        "d_k": model.d_k,
+        "layers": model.layers,
+        "heads_per_layer": len(model.head_labels),
+        "key_heads_per_layer": len(model.key_heads),
+        "n_sequences": observation.n_sequences,
+        "intervals": observation.n_sequences >= FEWEST,
+        "most_keys": model.most_tokens,
+        "most_rows": MOST_ROWS,
+        "spectral_rows": SPECTRAL_ROWS,
+        "causal": model.causal,
+        "divisor": observation.divisor,
+        "seed": observation.seed,
+        "heads": heads,
+        "dead": observation.dead,
+    }
+
+
+def record_scales(told: ScaleAnswer) -> dict[str, Any]:
+    """Return what is said of the applied scale, as data: heads, and what is alike."""
+    heads = told.scales.heads
+    return {
+        "expected": told.expected.typed,
+        "expected_divisor": told.expected.value,
+        "source": heads[0].source if heads else None,
+        "rtol": told.rtol,
+        "answer": told.answer,
+        "heads": [describe(one) for one in heads],
+        "findings": [_record_finding(one) for one in told.findings],
+    }
+
+
+def _record_finding(found: Finding) -> dict[str, Any]:
+    first = found.first
+    known = [one.name for one in first.known]
+    return {
+        "places": found.places,
+        "outcome": first.outcome,
+        "answer": found.answer,
+        "divisor": found.divisor,
+        "half_width": found.half_width,
+        "within": known if first.is_known else [],
+        "nearest": known,
+        "ratio": found.ratio,
+        "hints": found.hints,
+        "form": first.form,
+        "parameter": describe(first)["parameter"],
+        "mask": first.mask.mask,
+        "window": first.mask.window,
+        "sums": first.mask.sums,
+        "row_sum": first.mask.row_sum,
+    }
+
+
+def print_observation(
+    observation: Observation,
+    told: ScaleAnswer,
+    steps: Steps | None,
+    written: Sequence[Path],
+) -> None:
+    """Print the applied scale, the heads farthest off, and the paths written.
+
+    First the arrays, if any, that are in files and were not read.
+    """
+    model = observation.model
+    if model.unread:
+        more = ", ..." if len(model.unread) > MOST_LINES else ""
+        print_lines(
+            f"not read: {', '.join(model.unread[:MOST_LINES])}{more} (--names tells "
+            "what arrays are: of attention weights, or of values and outputs together)"
+        )
+    print_lines(say_answer(told))
+    if told.scales.heads:
+        for found in say_findings(told):
+            print_lines(f"  {found}")
+    else:
+        size = math.sqrt(observation.overall["score_variance"].value / model.d_k)
+        print_lines(f"  {say_without_evidence(size)}")
+    for name, heads in steps.warnings.items() if steps else ():
+        if heads:
+            print_lines(f"over training, {name} (layer, head): {_list(heads)}")
+    if observation.dead:
+        print_lines(
+            "left out, since queries or keys are the same for every token (layer, "
+            f"head): {_list(observation.dead)}"
+        )
+    console = open_console(sys.stdout, highlight=False)
+    headings = ("layer", "head", "Var(q.k)", "within rows", "divided", "right divisor")
+    more_headings = ("state", "what fails, and the factor it alone makes")
+    rows = map(_row, sorted(observation.heads, key=_closeness)[:MOST_LINES])
+    console.print(make_table((*headings, *more_headings), rows, right=len(headings)))
+    counts = Counter(one.state for one in observation.heads)
+    states = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state])
+    console.print(
+        printable(
+            f"{len(observation.heads)} heads, d_k = {model.d_k}, "
+            f"divisor {observation.divisor:.4g}: {states}"
+        )
+    )
+    if observation.n_sequences < FEWEST:
+        console.print("fewer than 5 sequences: these tokens are described, no more")
+    for path in written:
+        print_lines(path)
+
+
+def _closeness(one: ObservedHead) -> float:
+    """Sort heads by how far the divisor is off, those farthest off first."""
+    return -abs(math.log(max(one.found["scaled_row_variance"].value, LEAST)))
+
+
+def _row(one: ObservedHead) -> tuple[str, ...]:
+    causes = ", ".join(
+        f"{each.name} {each.factor.value:.3g}" for each in one.failing[:MOST_CAUSES]
+    )
+    numbers = (f"{one.found[name].value:.4g}" for name in SHOWN)
+    return (*map(str, one.head), *numbers, one.state, causes or "-")
+
+
+def _list(heads: Iterable[Head]) -> str:
+    named = [f"({head.layer}, {head.head})" for head in heads]
+    return " ".join(named[:MOST_LINES]) + " ..." * (len(named) > MOST_LINES)

@@ -1,0 +1,169 @@
+"""Arrays in hand: their axes, what fits what, and the line that refuses the rest."""
+
+import ml_dtypes  # noqa: F401 - types that NumPy lacks
+import numpy as np
+import pytest
+
+from montecarlo.errors import InputError
+from montecarlo.model import observe
+from montecarlo.model.scales import applied_scale
+
+SHAPE = (3, 2, 4, 6, 5)
+Q, K = np.random.default_rng(1).normal(size=(2, *SHAPE))
+WEIGHTS = np.random.default_rng(2).random((*SHAPE[:4], SHAPE[3]))
+LEFT = np.arange(SHAPE[-1]) < 2
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn"])
+def test_narrow_formats_in_hand(kind):
+    """Types that NumPy lacks are computed with in float64."""
+    q, k = Q.astype(kind), K.astype(kind)
+    assert observe(q, k).equals(observe(q.astype(float), k.astype(float)))
+
+
+def test_half_precision_in_hand():
+    """float16 and float32 arrays are computed with in float64."""
+    q, k = Q.astype(np.float16), K.astype(np.float16)
+    same = observe(q.astype(np.float64), k.astype(np.float64))
+    assert observe(q, k).equals(same)
+    assert observe(q.astype(np.float32), k).equals(same)
+
+
+def spoiled(array, value):
+    """Return an array with one entry put wrong."""
+    array = array.copy()
+    array[2, 1, 3, 4, 0] = value
+    return array
+
+
+BAD_ARRAYS = [
+    (spoiled(Q, np.nan), K, "q must be finite, got nan at sequence 2, layer 1, head 3"),
+    (Q, spoiled(K, -np.inf), "head 3, token 4, d 0"),
+    (Q * 1e80, K, "fourth powers"),
+    (Q, K[..., :4], "agree along the axis 'd', got 5 and 4"),
+    (Q, K[:, :1], "agree along the axis 'layer', got 2 and 1"),
+    (Q[:2], K, "agree along the axis 'sequence', got 2 and 3"),
+    (Q, K[:, :, :3], "axis 'head' as q, 4, or a part that divides it, got 3"),
+    (Q[:, :, :2], K, "along the axis 'head'"),
+    (Q[:, :, :, :1], K, "q must have at least 2 along the axis 'token'"),
+    (Q, K[:, :, :, :1], "k must have at least 2 along the axis 'token'"),
+    (Q * 0 + 1.5, K, "q must vary from token to token, got zero var"),
+    (Q, K * 0.0, "k must vary from token to token"),
+    (Q, K * 0.0 + 0.1, "k must vary from token to token"),
+    (Q * LEFT, K * ~LEFT, "scores that vary, got the same for every"),
+    (Q[:, :0], K[:, :0], "its axis 'layer' is empty"),
+    (Q[:, :, :, :0], K, "its axis 'token' is empty"),
+    (Q[0], K[0], "must have the axes sequence,layer,head,token,d, got"),
+    (Q.astype(int), K, "q must hold floating-point numbers, got"),
+    (Q, K * 1j, "k must hold floating-point numbers"),
+    (Q.astype(object), K, "q must hold floating-point numbers"),
+    (np.array(["a"]), K, "q must hold floating-point numbers"),
+    (np.ma.masked_greater(Q, 3.0), K, "q must have no masked entries"),
+]
+
+
+@pytest.mark.parametrize(("q", "k", "message"), BAD_ARRAYS, ids=range(len(BAD_ARRAYS)))
+def test_bad_queries_and_keys_are_refused(q, k, message):
+    """One line names the array, the axis, and what was expected."""
+    with pytest.raises(InputError, match=r"^[^\n]+$") as error:
+        observe(q, k)
+    assert message in str(error.value)
+
+
+BAD_EVIDENCE = [
+    ({}, "must be given, got neither"),
+    ({"v": K}, "must be given, got neither"),
+    ({"weights": spoiled(WEIGHTS, -0.5)}, "at least 0, got -0.5 in layer 1, head 3"),
+    ({"weights": spoiled(WEIGHTS, 1e200)}, "weights must be smaller than 1e[+]100"),
+    (
+        {"weights": spoiled(WEIGHTS, np.nan)},
+        "weights must be finite, got nan at sequence 2, layer 1, head 3, token 4",
+    ),
+    ({"weights": WEIGHTS[..., :-1]}, "must have 6 along the axis 'key', as the keys"),
+    ({"weights": WEIGHTS[..., :-1, :]}, "must have 6 along the axis 'token'"),
+    ({"weights": WEIGHTS[:, :1]}, "agree along the axis 'layer'"),
+    ({"weights": WEIGHTS[0]}, "must have the axes"),
+    ({"weights": np.ones(SHAPE, int)}, "floating-point numbers"),
+    (
+        {"v": K, "outputs": Q[..., :-1]},
+        "agree along the axis 'd', got 5 and 4: outputs are those of each head",
+    ),
+    (
+        {"v": K[..., :-1, :], "outputs": Q},
+        "must have 6 along the axis 'token', as the keys",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), BAD_EVIDENCE, ids=range(len(BAD_EVIDENCE))
+)
+def test_bad_evidence_is_refused(given, message):
+    """What does not fit queries and keys, or is no weight."""
+    with pytest.raises(InputError, match=message):
+        applied_scale(Q, K, **given)
+
+
+def test_causal_needs_as_many_keys():
+    """A causal mask has no meaning where queries and keys differ in number."""
+    with pytest.raises(InputError, match="axis 'token' where attention is causal"):
+        observe(Q, K[:, :, :, :4], causal=True)
+    assert len(observe(Q, K[:, :, :, :4]))
+
+
+BAD_OPTIONS = [
+    *({"axes": axes} for axes in ("sequence,token,d", ("sequence", "token"))),
+    {"axes": ("token", "token", "head", "layer", "d")},
+    {"axes": ("word", "layer", "head", "token", "d")},
+    {"axes": ("batch", "sequence", "token", "d")},
+    *({"divisor": one} for one in ("root", 0.0, -1.0, "nan", "inf", 1e30, 1e-200)),
+    *({"seed": one} for one in (-1, 1.5)),
+]
+
+
+@pytest.mark.parametrize("options", BAD_OPTIONS, ids=str)
+def test_bad_options_are_refused(options):
+    """By the option's name, and what is needed."""
+    (name,) = options
+    needed = {
+        "axes": "be|have",
+        "divisor": "be|have",
+        "seed": "be a whole number of at lea",
+    }
+    with pytest.raises(InputError, match=f"^{name} must ({needed[name]})"):
+        observe(Q, K, **options)
+
+
+@pytest.mark.parametrize(
+    ("shape", "proposed"),
+    [
+        ((40, 8), "token,d"),
+        ((4, 40, 8), "head,token,d"),
+        ((40, 4, 8), "token,head,d"),
+        ((2, 4, 40, 8), "sequence,head,token,d"),
+        ((2, 40, 4, 8), "sequence,token,head,d"),
+    ],
+)
+def test_axes_are_proposed(shape, proposed):
+    """By the number of axes; models have more tokens than heads."""
+    q = np.random.default_rng(1).normal(size=shape)
+    with pytest.raises(InputError, match=f"perhaps --axes {proposed}"):
+        observe(q, q + 1.0)
+    assert len(observe(q, -q, axes=proposed.split(",")))
+
+
+def test_a_batch_is_sequences():
+    """By the word that libraries have for it."""
+    q, k = Q[:, 0], K[:, 0]
+    frame = observe(q, k, axes=("batch", "head", "token", "d"))
+    assert frame.equals(observe(q, k, axes=("sequence", "head", "token", "d")))
+
+
+def test_swapped_heads_and_tokens_are_asked_about():
+    """More heads than tokens: only if somebody says so."""
+    q = np.random.default_rng(1).normal(size=(2, 1, 30, 4, 8))
+    told = "if these are swapped, type --axes sequence,layer,token,head,d"
+    with pytest.raises(InputError, match=told):
+        observe(q, -q)
+    frame = observe(q, -q, axes=("sequence", "layer", "head", "token", "d"))
+    assert frame["head"].nunique() == 31  # and their mean
