@@ -208,12 +208,10 @@ def late_imports(modules: Modules) -> Iterator[str]:
 
 def namespaces(modules: Modules) -> Iterator[str]:
     """Only cli/ knows argparse: what is below gets arguments with types."""
-    for module in modules.values():
-        for item in imports_of(module):
-            if item.target.split(".")[0] == "argparse" and not module.name.startswith(
-                "cli"
-            ):
-                yield f"{module.name}:{item.line} imports argparse"
+    for item in imports_of(modules):
+        known = item.target.split(".")[0] == "argparse"
+        if known and not item.module.startswith("cli."):
+            yield str(item)
 
 
 RULES: dict[str, Callable[[Modules], Iterator[str]]] = {
