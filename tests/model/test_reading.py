@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from montecarlo.cli.observe import main
-from montecarlo.errors import InputError
 from montecarlo.model.files import open_files
 from montecarlo.model.scales import COLUMNS, applied_scale, find_scales
 
@@ -120,101 +119,6 @@ def test_files(tmp_path, kind, names):
     assert [one.scale for one in found.heads] == list(expected["implied_scale"])
 
 
-def test_arrays_of_an_archive_by_name(tmp_path):
-    """Names as other programs give them."""
-    given = arrays()
-    np.savez(
-        tmp_path / "other.npz", query=given["q"], key=given["k"], probs=given["weights"]
-    )
-    (tmp_path / "scratch").mkdir()
-    model = open_files(
-        [tmp_path / "other.npz"],
-        tmp_path / "scratch",
-        names="query, key, weights=probs",
-    )
-    assert model.source == "weights"
-    assert model.unread == []
-
-
-def test_arrays_that_are_not_read_are_told(tmp_path):
-    """One of another name, and values without the outputs they are to be seen in."""
-    given = arrays()
-    for number in (1, 2):
-        held = {**some(given, "q", "k", "v"), "probs": given["weights"]}
-        np.savez(tmp_path / f"{number}.npz", **held)
-    (tmp_path / "scratch").mkdir()
-    model = open_files(sorted(tmp_path.glob("*.npz")), tmp_path / "scratch")
-    assert (model.source, sorted(model.unread)) == (None, ["probs", "v"])
-
-
-@pytest.mark.parametrize(
-    ("names", "message"),
-    [
-        ("query", "must name q and k"),
-        ("query,key,probs", "must be those of q and of k, and then weights=NAME"),
-        ("query,key,p=probs", "must be those of q and of k, and then weights=NAME"),
-        ("query,key,weights=", "must be those of q and of k, and then weights=NAME"),
-        ("q=a,q=b", "must be those of q and of k"),
-        ("query,key,weights=probs", "must hold an array query"),
-    ],
-)
-def test_bad_names_are_refused(tmp_path, names, message):
-    """What is no list of names, or names nothing."""
-    np.savez(tmp_path / "all.npz", **arrays())
-    (tmp_path / "scratch").mkdir()
-    with pytest.raises(InputError, match=message):
-        open_files([tmp_path / "all.npz"], tmp_path / "scratch", names=names)
-
-
-def bad_arrays():
-    """Yield what is wrong, arrays, and the message."""
-    given = arrays()
-    q, k = given["q"], given["k"]
-    yield {"q": q, "k": k}, "must be given, got neither"
-    yield {"q": q, "k": k, "v": given["v"]}, "must be given, got neither"
-    negative = given["weights"].copy()
-    negative[1, 0, 2, 3, 4] = -0.5
-    yield {"q": q, "k": k, "weights": negative}, "at least 0, got -0.5 in layer 0"
-    missing = given["weights"].copy()
-    missing[0, 1, 2, 3, 4] = np.nan
-    told = "weights must be finite, got nan at sequence 0, layer 1, head 2, token 3"
-    yield {"q": q, "k": k, "weights": missing}, told
-    yield {"q": q, "k": k, "weights": given["weights"][..., :-1]}, "must have 24 along"
-    yield {"q": q, "k": k, "weights": given["weights"][..., :-1, :]}, "must have 24 alo"
-    yield (
-        {"q": q, "k": k, "weights": given["weights"][:, :1]},
-        "agree along the axis 'layer'",
-    )
-    yield {"q": q, "k": k, "weights": given["weights"][0]}, "must have the axes"
-    yield {"q": q, "k": k, "weights": np.ones(SHAPE, int)}, "floating-point numbers"
-    yield (
-        {"q": q, "k": k, "v": given["v"], "outputs": given["outputs"][..., :-1]},
-        "agree along the axis 'd', got 8 and 7: outputs are those of each head",
-    )
-    yield (
-        {"q": q, "k": k, "v": given["v"][..., :-1, :], "outputs": given["outputs"]},
-        "must have 24 along the axis 'token', as the keys",
-    )
-
-
-@pytest.mark.parametrize(("given", "message"), list(bad_arrays()))
-def test_bad_arrays_are_refused(given, message):
-    """What does not fit queries and keys, or is no weight."""
-    with pytest.raises(InputError, match=message):
-        applied_scale(**given)
-
-
-@pytest.mark.parametrize("count", [1, 5])
-def test_other_numbers_of_npy_files_are_refused(tmp_path, count):
-    """Two, three or four."""
-    paths = []
-    for number in range(count):
-        np.save(tmp_path / f"{number}.npy", arrays()["q"])
-        paths.append(tmp_path / f"{number}.npy")
-    with pytest.raises(InputError, match=f"must be two, .* got {count}"):
-        open_files(paths, tmp_path)
-
-
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     """An archive with weights, one with outputs, and one with neither."""
@@ -278,3 +182,23 @@ def test_bad_options_are_refused(tmp_path, capsys, written, options, message):
     output = ["--output", str(tmp_path / "out")]
     assert main([str(written / "weights.npz"), *options, *output]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-30])
+def test_a_head_that_says_nothing_does_not_end_the_run(tmp_path, capsys, size):
+    """A zeroed head is left out and listed; a tiny one blames no divisor."""
+    given = some(arrays(), "q", "k", "weights")
+    given["q"] = given["q"].astype(float)
+    where = (slice(None), 1, 0) if size == 0.0 else ...
+    given["q"][where] *= size
+    np.savez(tmp_path / "qk.npz", **given)
+    options = ["--output", str(tmp_path / "out"), "--expect", "sqrt"]
+    status = main([str(tmp_path / "qk.npz"), *options])
+    told = capsys.readouterr().out
+    if size == 0.0:
+        assert status == 0
+        assert "for every token (layer, head): (1, 0)" in told
+        assert "layer 1, head 0: dead" in told
+    else:
+        assert status == 1
+        assert "another size than the model's?" in told

@@ -167,6 +167,16 @@ def test_a_mask_that_was_found_counts_over_training():
     assert found[5] < 10.0
 
 
+def test_a_mask_that_is_aligned_at_the_start_counts_over_training():
+    """Of more keys than queries: a later key is not the largest score."""
+    q, k, _ = draw((4, 32, 16))
+    q, seen = q[:, :16], np.tri(16, 32, dtype=bool)
+    k[:, 10:] *= 50.0 * (np.arange(10, 32) > 15)[:, None] + 1.0
+    s = q @ np.swapaxes(k, -1, -2) / 4
+    found = lines(q, k, weights=softmax(np.where(seen, s, -np.inf)))[0]
+    assert found[5] == pytest.approx(np.abs(s[:, seen]).max(), rel=1e-6)
+
+
 def test_a_value_is_named_once():
     """Of one head, or one entry, powers of it are no names of their own."""
     names = [one.name for one in divisors_within(3.99, 4.01, 16, 1)]
