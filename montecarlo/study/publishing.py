@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from montecarlo.errors import InputError, writing
+from montecarlo.small_files import read_small
 from montecarlo.study.folder import (
     JOURNAL,
     RUN_FILE,
@@ -247,7 +248,7 @@ def _commit(output: Path) -> list[Path]:
 def _read(run_file: Path) -> dict[str, Any]:
     """Return what a run.json says; nothing where it cannot be read."""
     try:
-        return dict(json.loads(run_file.read_bytes()))
+        return dict(json.loads(read_small(RUN_FILE, run_file)))
     except (OSError, ValueError, TypeError, RecursionError):
         return {}
 
