@@ -98,7 +98,7 @@ def test_another_command_is_refused(run, interrupted, monkeypatch, flags, words)
     """
     before = contents(interrupted)
     if not flags:
-        monkeypatch.setattr("montecarlo.claims.recording.code_digest", lambda: "other")
+        monkeypatch.setattr("montecarlo.claims.running.code_digest", lambda: "other")
     status, complaint = run(*flags)
     assert status == 3
     assert words in complaint
