@@ -113,7 +113,7 @@ class LanguageLine:
     Attributes
     ----------
     arm : str
-        A key of `montecarlo.training.arms.ARMS`.
+        A key of `montecarlo.records.training.ARMS`.
     d_k : int
     rate : float
         Of learning.
