@@ -25,8 +25,8 @@ readme: report ## Make the README's figure and verdict table again
 	python docs/make_readme.py output
 
 records: ## Make the records and tables of long runs again (hours)
-	for name in calibration training language_model sensitivity z_counts papers \
-	    exact_values coverage stopping; do python -m studies.$$name || exit; done
+	for name in calibration training sensitivity z_counts papers exact_values coverage \
+	    stopping language_model; do python -m studies.$$name || exit; done
 
 baselines: ## Draw the pictures that figures are compared with anew
 	MONTECARLO_WRITE_BASELINES=1 python -m pytest tests/report/figures/test_baselines.py

@@ -108,11 +108,6 @@ def parse_seed(typed: str) -> int:
     return parse_within("seed", typed, 0, MOST_SEED)
 
 
-def parse_jobs(typed: str | None) -> int | None:
-    """Return a typed number of workers; None if none was given."""
-    return None if typed is None else parse_within("jobs", typed, 1, MOST_JOBS)
-
-
 def parse_decimal(name: str, typed: str) -> float:
     """Return a typed finite number, in the digits 0 to 9: 0.01 or 1e-2."""
     number = float(typed) if _DECIMAL.fullmatch(typed) else math.nan

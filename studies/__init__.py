@@ -1,1 +1,1 @@
-"""What is measured now and then: coverage, speed, growth, which errors are seen."""
+"""Programs that make the records that ship, and what is measured now and then."""

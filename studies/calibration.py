@@ -371,7 +371,7 @@ def contrast_ends(weights: Array, parts: Sequence[Part]) -> tuple[Array, Array]:
 
     Notes
     -----
-    As `montecarlo.estimation.slopes` does it for one: half-widths add in squares, on
+    As `montecarlo.estimation.estimates` does it for one: half-widths add in squares, on
     each side by itself.
     """
     value = down = up = np.zeros_like(parts[0][0])

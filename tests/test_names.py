@@ -8,7 +8,6 @@ from montecarlo.errors import InputError
 from montecarlo.names import (
     parse_decimal,
     parse_folder,
-    parse_jobs,
     parse_seed,
     parse_whole,
 )
@@ -20,7 +19,6 @@ INITIALISATION = "init(kind=he_normal,norm=layer,shape=full,width={})"
 WHOLE = {
     "whole": lambda typed: parse_whole("d-k", typed),
     "seed": parse_seed,
-    "jobs": parse_jobs,
     "replicates": lambda typed: parse_indices("replicates", f"0:{typed}").stop,
 }
 DECIMAL = {

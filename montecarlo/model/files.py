@@ -475,7 +475,16 @@ def safetensors_tensor(tensors: Any, name: str, path: Path) -> Tensor:  # noqa: 
             f"{label} must hold {', '.join(TYPES)}, got {part.get_dtype()}"
         )
     require_shape(label, shape)
-    return Tensor(label, shape, lambda index: np.array(part[index], dtype=np.float64))
+
+    def read(index: Index) -> Array:
+        # the library takes no slice that reaches beyond the end
+        inside = tuple(
+            slice(*one.indices(size)) if isinstance(one, slice) else one
+            for one, size in zip(index, shape, strict=False)
+        )
+        return np.array(part[inside], dtype=np.float64)
+
+    return Tensor(label, shape, read)
 
 
 def _number(axis: str, digits: str) -> int:

@@ -106,7 +106,10 @@ def read_run(folder: Path) -> dict[str, Any]:
     run = _read_sealed(path, "results", f"a folder with a readable {RUN_FILE}", folder)
     for name, expected in run["sha256"].items():
         try:
-            unchanged = is_inside(name) and file_hash(folder / name) == expected
+            file = folder / name  # a pipe would be waited for
+            unchanged = (
+                is_inside(name) and file.is_file() and file_hash(file) == expected
+            )
         except (OSError, ValueError):  # ValueError: a name that no file can have
             unchanged = False
         if not unchanged:

@@ -88,14 +88,19 @@ class Journal:
         ((number,),) = self._execute("SELECT count(*) FROM batch")
         return int(number)
 
-    def take_up(self, recipe: Mapping[str, object]) -> None:
+    def take_up(self, recipe: Mapping[str, object], *, finished: bool = False) -> None:
         """Go on with what an interrupted run left, if its recipe was this one.
 
-        ``recipe``: what the bytes of batches, and which there are, depend on.
+        ``recipe``: what the bytes of batches, and which there are, depend on;
+        ``finished``: whether that run's results are in place, so that nothing is lost.
         """
         ours = {name: json.dumps(value) for name, value in recipe.items()}
         kept = dict(self._execute("SELECT name, value FROM recipe"))
-        if kept != ours and self.n_batches():
+        if kept == ours:
+            return
+        if finished:
+            self._execute("DELETE FROM batch")
+        if self.n_batches():
             names = sorted({name for name, _ in kept.items() ^ ours.items()})
             raise JournalError(
                 f"journal {str(self.path)!r} of an interrupted run must be of this "
@@ -159,9 +164,10 @@ def open_journal(folder: Path, *, fresh: bool = False) -> Journal:
     """
     path = folder / JOURNAL
     if fresh:
-        with suppress(DamagedError):
-            _connect(path).close()  # not while another run has it
-        _delete(path)
+        try:
+            Journal(path, _connect(path)).close(done=True)  # not while another has it
+        except DamagedError:
+            _delete(path)
     return Journal(path, _connect(path))
 
 

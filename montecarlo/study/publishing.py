@@ -24,6 +24,7 @@ from montecarlo.errors import InputError, writing
 from montecarlo.small_files import read_small
 from montecarlo.study.folder import (
     JOURNAL,
+    MOST_RUN,
     RUN_FILE,
     STAGING,
     TIMING_FILE,
@@ -116,10 +117,10 @@ def publishing(
         journal, done = open_journal(output, fresh=fresh), False
         staging = output / STAGING
         try:
-            if is_finished(output):
+            if finished := is_finished(output):
                 _commit(output)
             if recipe is not None:
-                journal.take_up(recipe)
+                journal.take_up(recipe, finished=finished)
             shutil.rmtree(staging, ignore_errors=True)
             staging.mkdir()
             edition = Edition(staging, journal, {"command": list(typed)})
@@ -176,9 +177,11 @@ def _claiming(output: Path) -> Iterator[None]:
 def _require_ours(output: Path) -> None:
     """Refuse a folder that is not ours, or whose files were changed since."""
     names = {entry.name for entry in output.iterdir()}
-    for name in names & {STAGING, JOURNAL, RUN_FILE}:
-        if (output / name).is_symlink():
-            raise _refusal(output / name)
+    for name in names & {JOURNAL, RUN_FILE}:
+        _require_free(output, name)
+    staging = output / STAGING
+    if staging.is_symlink() or (staging.exists() and not staging.is_dir()):
+        raise _refusal(staging)
     run = _read(output / RUN_FILE)
     if not (names <= KEEP_FILES or names & {STAGING, JOURNAL}) and (
         run.get("program") != "montecarlo"
@@ -214,7 +217,7 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
         _require_free(output, name, earlier[name])
     for name, path in staged.items():
         ours: tuple[str | None, ...] = (earlier.get(name), file_hash(path))
-        if name == TIMING_FILE and previous:  # whose hash is not written down
+        if name == TIMING_FILE and previous.get("program") == "montecarlo":  # whose hash is not written down
             ours = ()
         _require_free(output, name, *ours)
     return staged, gone
@@ -248,7 +251,7 @@ def _commit(output: Path) -> list[Path]:
 def _read(run_file: Path) -> dict[str, Any]:
     """Return what a run.json says; nothing where it cannot be read."""
     try:
-        return dict(json.loads(read_small(RUN_FILE, run_file)))
+        return dict(json.loads(read_small(RUN_FILE, run_file, MOST_RUN)))
     except (OSError, ValueError, TypeError, RecursionError):
         return {}
 

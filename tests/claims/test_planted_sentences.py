@@ -11,7 +11,7 @@ half" of what is 9 % (true, if little; so is "more than a tenth", which is taken
 it is heard: between one tenth and two), and "for every distribution" where two have too
 few moments: a check of these alone is never said, and among others they are not judged,
 which is why findings speak of the cases judged.  A range that was seen at its ends
-alone is the matter of `tests/study/test_own_ranges.py`.
+alone is the matter of `tests/claims/test_own_ranges.py`.
 """
 
 import math

@@ -20,7 +20,7 @@ from safetensors.numpy import save_file
 from montecarlo.cli.observe import main
 from montecarlo.errors import InputError
 from montecarlo.model import observe
-from montecarlo.model.files import open_files
+from montecarlo.model.files import open_files, safetensors_file, safetensors_tensor
 from montecarlo.model.observing import observe_model, tidy
 
 SHAPE = (3, 2, 4, 6, 5)
@@ -616,3 +616,11 @@ def test_special_files_are_not_opened(tmp_path, monkeypatch, capsys, kind, suffi
     assert main([*files, "--output", str(tmp_path / "out")]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "file must be a regular one" in line
+
+
+def test_safetensors_are_read_to_their_end(tmp_path):
+    """A slice that reaches beyond an array ends with it, as in NumPy."""
+    (path,) = write_safetensors(tmp_path, {"q": Q})
+    tensor = safetensors_tensor(safetensors_file(path), "q", path)
+    for index in ((slice(0, 2**20),), (0, slice(1, 2**20)), (slice(None), 0)):
+        np.testing.assert_array_equal(tensor.take(index), Q[index])

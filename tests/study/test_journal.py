@@ -214,3 +214,13 @@ def test_batches_are_small(output):
     with closing(sqlite3.connect(output / JOURNAL)) as connection:
         ((stored,),) = connection.execute("SELECT sum(length(content)) FROM batch")
     assert stored < memory / 10
+
+
+def test_batches_of_a_finished_run_are_in_nobodys_way(output):
+    """Its results are in place: another command drops what is left of it."""
+    other = {**RECIPE, "seed": 2}
+    with closing(open_journal(output)) as journal:
+        with pytest.raises(JournalError, match="differs in seed"):
+            journal.take_up(other)
+        journal.take_up(other, finished=True)
+        assert journal.n_batches() == 0

@@ -384,7 +384,10 @@ def test_absolute_errors_are_reached(capsys):
     found = json.loads(capsys.readouterr().out)
     assert 0.001 < found["std_error"] <= 0.002
     assert main([*wanted, "--relative-error", "0.1"]) == 2
-    assert "--relative-error must stand without --absolute-error" in capsys.readouterr().err
+    assert (
+        "--relative-error must stand without --absolute-error"
+        in capsys.readouterr().err
+    )
 
 
 def test_digits_are_those_of_the_error(capsys):

@@ -358,3 +358,35 @@ def test_a_file_that_came_while_moving_is_kept(monkeypatch, output):
     late.unlink()
     publish(output, recipe=RECIPE)
     assert written(output) == NEW
+
+
+def test_a_record_may_be_long(output):
+    """One of half a megabyte takes the place of a short one, and gives it up again."""
+    long = {f"{number:0100}.csv": "1" for number in range(2500)}
+    publish(output, long)
+    assert (output / RUN_FILE).stat().st_size > 2**18
+    assert written(output) == long
+    publish(output)
+    assert written(output) == NEW
+
+
+def test_results_with_a_pipe_are_refused(output):
+    """Not waited for."""
+    (output / "a.csv").unlink()
+    os.mkfifo(output / "a.csv")
+    with pytest.raises(ResultsError, match=r"a\.csv"):
+        read_run(output)
+
+
+@pytest.mark.parametrize("name", [RUN_FILE, JOURNAL])
+@pytest.mark.parametrize("beside", [JOURNAL, STAGING])
+def test_folders_in_the_place_of_our_files_are_refused(tmp_path, name, beside):
+    """What is in them is not deleted, whatever else is there."""
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mine").write_text("kept", encoding="utf-8")
+    if beside == STAGING:
+        (tmp_path / beside).mkdir()
+    elif name != beside:
+        (tmp_path / beside).touch()
+    refuses(tmp_path, name)
+    assert (tmp_path / name / "mine").read_text(encoding="utf-8") == "kept"

@@ -158,7 +158,8 @@ def view_literature(outcome: PapersOutcome) -> tuple[QuestionView, ...]:
             if one.question == question.id:
                 numbers[bool(one.paper)] += 1
                 views.append(_view(numbers[bool(one.paper)], one, found[one.id]))
-        said = zip([one.text for one in question.answer], answers, strict=False)
+        # all of them, whichever is said: each has its passage
+        said = [(one.text, next(answers)) for one in question.answer]
         questions.append(
             QuestionView(
                 id=question.id,
