@@ -217,8 +217,8 @@ def _plan(output: Path) -> tuple[dict[str, Path], list[str]]:
         _require_free(output, name, earlier[name])
     for name, path in staged.items():
         ours: tuple[str | None, ...] = (earlier.get(name), file_hash(path))
-        if name == TIMING_FILE and previous.get("program") == "montecarlo":  # whose hash is not written down
-            ours = ()
+        if name == TIMING_FILE and previous.get("program") == "montecarlo":
+            ours = ()  # its hash is not written down
         _require_free(output, name, *ours)
     return staged, gone
 
