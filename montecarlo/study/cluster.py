@@ -20,7 +20,7 @@ from distributed.utils import LoopRunner
 
 from montecarlo.errors import UnfinishedError
 from montecarlo.study.fingerprint import Fingerprint, fingerprint
-from montecarlo.study.workers import Workers, block_signals, limit_blas
+from montecarlo.study.workers import Workers, block_signals, limit_blas, postponing
 
 T = TypeVar("T")
 LOOPBACK = "127.0.0.1"
@@ -108,7 +108,12 @@ def start_local(jobs: int) -> Workers:
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
-    with block_signals(signal.SIGINT), dask.config.set(ROUTES):
+    # half of a cluster cannot be ended; blocked, its processes would keep SIGTERM so
+    with (
+        block_signals(signal.SIGINT),
+        postponing(signal.SIGTERM),
+        dask.config.set(ROUTES),
+    ):
         try:
             cluster = LocalCluster(
                 n_workers=jobs,
@@ -119,11 +124,17 @@ def start_local(jobs: int) -> Workers:
                 silence_logs=logging.CRITICAL,
                 security=Security.temporary(),
             )
-            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, RuntimeError) as error:  # what Dask makes of a first one
             raise UnfinishedError(
                 f"executor dask must have room to start its workers, got: {error}; "
                 "fewer --jobs need less"
+            ) from error
+        try:
+            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+        except OSError as error:
+            cluster.close(FAREWELL)
+            raise UnfinishedError(
+                f"executor dask must have a scheduler that answers, got: {error}"
             ) from error
 
     def close() -> None:

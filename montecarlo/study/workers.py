@@ -18,8 +18,8 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import resource_tracker
-from threading import Thread
-from types import TracebackType
+from threading import Thread, current_thread, main_thread
+from types import FrameType, TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from threadpoolctl import threadpool_limits
@@ -194,3 +194,20 @@ def block_signals(*numbers: signal.Signals) -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def postponing(number: signal.Signals) -> Iterator[None]:
+    """Postpone what a signal does in this process, if it is handled in it."""
+    handler = signal.getsignal(number)
+    if not callable(handler) or current_thread() is not main_thread():
+        yield
+        return
+    came: list[FrameType | None] = []
+    signal.signal(number, lambda _, frame: came.append(frame))
+    try:
+        yield
+    finally:
+        signal.signal(number, handler)
+        if came:
+            handler(number, came[0])

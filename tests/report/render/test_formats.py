@@ -52,7 +52,8 @@ def test_pages_are_the_same_whoever_makes_them(report, tmp_path, workers):
 @pytest.mark.slow
 def test_formats_are_the_same_whoever_makes_them(report, tmp_path):
     """Posts too, in each language, by real processes."""
-    arguments = report.results, ["de", "zh"]
+    # two whose figures have no commas: those are drawn once
+    arguments = report.results, ["ja", "zh"]
     here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         folder.mkdir()
