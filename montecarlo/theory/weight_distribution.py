@@ -89,8 +89,9 @@ def largest_weight_share(
     Returns
     -------
     Reference
-        P(p_max >= t), and how far numerics may have moved it (1e-7 or less, but for
-        rows of very few keys at thresholds below 1/2).
+        P(p_max >= t), and an estimate of how far numerics have moved it: from what
+        fewer terms, steps and lengths give, which agree to `AGREED` unless the most
+        terms were reached.
 
     Raises
     ------
