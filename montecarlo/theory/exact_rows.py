@@ -23,7 +23,7 @@ from montecarlo.errors import InputError, show
 from montecarlo.names import MOST_SIZE, require_number, require_whole
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.theory.references import MOST_STD, Reference, divisor_value
-from montecarlo.theory.row_expectations import expect_gaussian_length
+from montecarlo.theory.row_expectations import expect_gaussian_length, interpolate
 from montecarlo.theory.row_integrals import (
     ROUNDING,
     ROW_NAMES,
@@ -319,9 +319,7 @@ def _sum_panel(
     x = chebyshev.chebpts1(n_points)
     width = math.log(high / low)
     at_nodes = [expect(low * math.exp(0.5 * (one + 1.0) * width)) for one in x]
-    basis = chebyshev.chebvander(x, n_points - 1) * (2.0 / n_points)
-    basis[:, 0] *= 0.5
-    coefficients = basis.T @ np.stack([one.values for one in at_nodes])
+    coefficients = interpolate(np.stack([one.values for one in at_nodes]))
     lengths = np.arange(low + 1, high + 1, dtype=np.float64)
     places = 2.0 * np.log(lengths / low) / width - 1.0
     sums = np.array([chebyshev.chebval(places, one).sum() for one in np.eye(n_points)])

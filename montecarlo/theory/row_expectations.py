@@ -119,25 +119,48 @@ def _average(
     d_k: int, n_keys: float, scale: float, n_points: int
 ) -> tuple[Array, Array]:
     """Average the panels over |q|; also the average of their errors."""
-    centre = math.sqrt(d_k)
-    low = max(0.0, centre - CHI_REACH) * scale
-    high = (centre + CHI_REACH) * scale
-    nodes, weights = legendre(n_points)
+    low = max(0.0, math.sqrt(d_k) - CHI_REACH) * scale
+    high = (math.sqrt(d_k) + CHI_REACH) * scale
     total, errors, mass = np.zeros(6), np.zeros(6), 0.0
     for index in range(_panel_of(low), _panel_of(high) + 1):
         start, stop = edges(index)
-        start, stop = max(start, low), min(stop, high)
-        s = start + (stop - start) * nodes
-        length = s / scale
-        # The density of chi_d over its value at the mode, or near it for d = 1.
-        log_density = (d_k - 1) * np.log(length / centre) - 0.5 * (length**2 - d_k)
-        weight = (stop - start) * weights * np.exp(log_density)
+        piece = max(start, low), min(stop, high)
+        s, weight = weigh_lengths(d_k, scale, piece, n_points)
         panel = make_panel(index, n_keys)
         x = _coordinate(s, index)
         total += chebyshev.chebval(x, panel.coefficients) @ weight
         errors += panel.errors * weight.sum()
         mass += weight.sum()
     return total / mass, errors / mass
+
+
+def weigh_lengths(
+    d_k: int, scale: float, piece: tuple[float, float], n_points: int
+) -> tuple[Array, Array]:
+    """Return Gauss-Legendre nodes between two standard deviations, and their weights.
+
+    The weights hold the density of |q| ~ chi_d over its value at the mode, or near it
+    for d = 1.
+    """
+    centre, (start, stop) = math.sqrt(d_k), piece
+    nodes, weights = legendre(n_points)
+    s = start + (stop - start) * nodes
+    length = s / scale
+    log_density = (d_k - 1) * np.log(length / centre) - 0.5 * (length**2 - d_k)
+    return s, (stop - start) * weights * np.exp(log_density)
+
+
+def interpolate(values: Array) -> Array:
+    """Return Chebyshev coefficients of what has these values at `chebpts1`.
+
+    ``values`` has the points along its first axis, and so have the coefficients.
+    """
+    n_points = len(values)
+    x = chebyshev.chebpts1(n_points)
+    basis = chebyshev.chebvander(x, n_points - 1) * (2.0 / n_points)
+    basis[:, 0] *= 0.5
+    coefficients: Array = basis.T @ values
+    return coefficients
 
 
 def edges(index: int) -> tuple[float, float]:
@@ -190,10 +213,7 @@ def make_panel(index: int, n_keys: float) -> Panel:
     at_nodes = join_largest(
         integrate_row(row, n_keys), integrate_largest(largest, n_keys)
     )
-    x = np.polynomial.chebyshev.chebpts1(POINTS)
-    basis = chebyshev.chebvander(x, POINTS - 1) * (2.0 / POINTS)
-    basis[:, 0] *= 0.5
-    coefficients = basis.T @ at_nodes.values
+    coefficients = interpolate(at_nodes.values)
     missing = np.abs(coefficients[-2:]).sum(axis=0)
     return Panel(coefficients, at_nodes.errors.max(axis=0) + missing)
 

@@ -23,6 +23,7 @@ from montecarlo.errors import InputError
 from montecarlo.names import require_number, require_whole
 from montecarlo.theory.exact_rows import MOST_KEYS, scales_of
 from montecarlo.theory.references import Reference
+from montecarlo.theory.row_expectations import interpolate, weigh_lengths
 from montecarlo.theory.row_integrals import REACH, Array, legendre
 
 #: Abate and Whitt's Euler sum: it is off by exp(-DISCRETE), and by rounding times
@@ -306,17 +307,13 @@ def _over_lengths(
     d_k: int, n_keys: int, scale: float, threshold: float, n_points: int
 ) -> tuple[float, float]:
     """Average the panels of ln s over |q| ~ chi_d, and their errors."""
-    centre = math.sqrt(d_k)
-    low = max(1e-9, centre - CHI_REACH) * scale
-    high = (centre + CHI_REACH) * scale
-    nodes, weights = legendre(n_points)
+    low = max(1e-9, math.sqrt(d_k) - CHI_REACH) * scale
+    high = (math.sqrt(d_k) + CHI_REACH) * scale
     share = errors = mass = 0.0
     for index in range(_panel_of(low), _panel_of(high) + 1):
         start, stop = (2.0 ** ((index + i) / PER_OCTAVE) for i in (0, 1))
-        s = max(start, low) + (min(stop, high) - max(start, low)) * nodes
-        length = s / scale
-        log_density = (d_k - 1) * np.log(length / centre) - 0.5 * (length**2 - d_k)
-        weight = (min(stop, high) - max(start, low)) * weights * np.exp(log_density)
+        piece = max(start, low), min(stop, high)
+        s, weight = weigh_lengths(d_k, scale, piece, n_points)
         mass += float(weight.sum())
         panel = _panel(index, n_keys, threshold)
         if panel is not None:
@@ -341,9 +338,7 @@ def _panel(index: int, n_keys: int, threshold: float) -> tuple[Array, float] | N
     found = [share_at(float(std), n_keys, threshold) for std in stds]
     if not any(one.value for one in found):
         return None
-    basis = chebyshev.chebvander(x, POINTS - 1) * (2.0 / POINTS)
-    basis[:, 0] *= 0.5
-    coefficients = basis.T @ np.array([one.value for one in found])
+    coefficients = interpolate(np.array([one.value for one in found]))
     missing = float(np.abs(coefficients[-2:]).sum())
     return coefficients, max(one.error for one in found) + missing
 
