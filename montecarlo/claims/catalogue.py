@@ -371,14 +371,20 @@ def validate_sentence(
         _validate_value(
             value, sentence, interpretations, f"{where}, field value.{name}"
         )
-    words = sentence.text
-    for text in [words] if isinstance(words, str) else words.values():
+    for text in _texts(sentence.text, sentence.short):
         found = set(_PLACEHOLDER.findall(text))
         if not own and not found <= set(sentence.value):
             raise CatalogueError(
                 f"{where}: must have a number for each placeholder, got "
                 f"{sorted(found)} and {sorted(sentence.value)}"
             )
+
+
+def _texts(*words: Words | None) -> Iterator[str]:
+    """Yield words in each language that they are in."""
+    for one in words:
+        if one is not None:
+            yield from [one] if isinstance(one, str) else one.values()
 
 
 def _validate_value(
@@ -483,8 +489,12 @@ def parse_catalogue(data: dict[str, Any], name: str, *, own: bool = False) -> Ca
         raise CatalogueError(f"{name}: there must be a claim ([[claim]]), got none")
     for words, place in catalogue.words():
         validate_words(words, f"{name}: {place}", own=own)
+    by_id = {claim.id: claim for claim in claims}
     for claim in claims:
         _validate_claim(claim, texts, f"{name}: claim {claim.id!r}", own=own)
+        if claim.same is not None:
+            with name_place(f"{name}: claim {claim.id!r}", "same"):
+                look_up("claim", claim.same, by_id)
     for passage in passages:
         place = f"{name}: passage {passage.id!r}"
         validate_sentence(passage.sentence, {}, place, own=own)

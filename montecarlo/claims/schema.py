@@ -78,6 +78,8 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     text : Words
         With ``%(name)s`` where a number stands.
+    short : Words or None
+        The same in at most 25 words, for a line of a table; None: ``text`` it is.
     interpretations : dict
         Verdicts that interpretations of its claim must have.
     check : tuple of Check
@@ -91,6 +93,7 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     text: Words
+    short: Words | None = None
     interpretations: dict[Name, Verdict] = {}
     check: tuple[Check, ...] = ()
     value: dict[str, Value] = {}
@@ -227,7 +230,8 @@ class Source(Struct, frozen=True, forbid_unknown_fields=True):
     admits: tuple[Name, ...] = ()
 
 
-Topic = Literal["premise", "variance", "weights", "gradients", "arithmetic", "practice"]
+#: What a claim is about: each is a question that the report answers.
+Topic = Literal["variance", "weights", "gradients", "arithmetic", "training", "record"]
 
 
 class Claim(Struct, frozen=True, forbid_unknown_fields=True):
@@ -239,6 +243,11 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     topic : str
     statement : Words
         What is claimed.
+    same : str or None
+        Id of the claim that it restates: one line of the report says both, where they
+        came out alike.
+    together : Words or None
+        What is claimed by a claim and all that restate it.
     source : tuple of Source
         None: asked by readers, no text says it.
     finding : tuple of Sentence
@@ -261,6 +270,8 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     id: Name
     topic: Topic
     statement: Words
+    same: Name | None = None
+    together: Words | None = None
     source: tuple[Source, ...] = ()
     finding: tuple[Sentence, ...] = ()
     interpretation: tuple[Interpretation, ...] = ()
@@ -390,8 +401,12 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         for claim in self.claim:
             place = f"claim {claim.id}"
             yield claim.statement, place
+            if claim.together is not None:
+                yield claim.together, place
             for sentence, name in claim.sentences():
                 yield sentence.text, f"{place}, {name}"
+                if sentence.short is not None:
+                    yield sentence.short, f"{place}, {name}"
             for interpretation in claim.interpretation:
                 if interpretation.label is not None:
                     yield (

@@ -83,6 +83,9 @@ class ReportOptions(StudyOptions):
         f"outcomes that make `report` exit 1: verdicts such as refuted, or {SELF_CHECK}"
         "; none (default)",
     )
+    verbose: bool = option_field(
+        OTHER, "print the files written, and each claim's verdict", default=False
+    )
     version: bool = option_field(OTHER, "print the version, and stop", default=False)
 
 

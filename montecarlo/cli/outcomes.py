@@ -7,7 +7,9 @@ from pathlib import Path
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.names import look_up_all
-from montecarlo.printing import print_lines, printable
+from montecarlo.printing import print_lines
+from montecarlo.report.content.findings import Findings
+from montecarlo.report.render.contents import canonical_command
 from montecarlo.report.terminal import make_table
 from montecarlo.study.progress import open_console
 
@@ -33,10 +35,21 @@ def outcomes_of(record: ClaimsRecord) -> set[str]:
     return found | ({SELF_CHECK} if record.failed_self_checks() else set())
 
 
-def print_outcome(record: ClaimsRecord, written: Sequence[Path]) -> None:
+def print_outcome(results: Findings, written: Sequence[Path]) -> None:
+    """Print what to open, how many claims came out how, and how to make it again."""
+    first = next((path for path in written if path.name == "index.html"), written[0])
+    print_lines(f"open {first} (files written: {len(written)})")
+    counts = ", ".join(f"{n} {verdict}" for verdict, n in results.counts)
+    print_lines(f"claims: {counts}")
+    if refuted := results.record.failed_self_checks():
+        print_lines(f"self-checks refuted: {', '.join(refuted)}")
+    print_lines(f"again: {canonical_command(results.run)}")
+
+
+def print_details(record: ClaimsRecord, written: Sequence[Path]) -> None:
     """Print the paths written, and below them the claims with their verdicts."""
-    for path in sorted(written, key=lambda path: path.name == "index.html"):
-        print_lines(path)  # last what to open
+    for path in written:
+        print_lines(path)
     rows = []
     for claim in record.claims:
         several = [f"{one.id}: {one.verdict}" for one in claim.interpretations]
@@ -45,5 +58,3 @@ def print_outcome(record: ClaimsRecord, written: Sequence[Path]) -> None:
         )
     console = open_console(sys.stdout)
     console.print(make_table(("claim", "verdict", "interpretations"), rows))
-    if refuted := record.failed_self_checks():
-        console.print(printable(f"self-checks refuted: {', '.join(refuted)}"))

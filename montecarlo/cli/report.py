@@ -40,7 +40,12 @@ def work(options: ReportOptions, typed: Sequence[str], command: str = "report") 
         return DONE
     with importing(command):
         from montecarlo.cli.listing import print_list
-        from montecarlo.cli.outcomes import outcomes_of, print_outcome, read_fail_on
+        from montecarlo.cli.outcomes import (
+            outcomes_of,
+            print_details,
+            print_outcome,
+            read_fail_on,
+        )
         from montecarlo.cli.studies import write_or_render
         from montecarlo.report.running import report_maker
 
@@ -50,12 +55,14 @@ def work(options: ReportOptions, typed: Sequence[str], command: str = "report") 
     fail_on = read_fail_on(options.fail_on or ())
     make = report_maker(options.format, options.flavour, options.front_matter)
     whole = options.format is None
-    record, written = write_or_render(
+    results, written = write_or_render(
         options, parser, typed, make, only=options.only, whole=whole
     )
+    if options.verbose:
+        print_details(results.record, written)
     if not options.quiet:
-        print_outcome(record, written)
-    return FAILING if fail_on & outcomes_of(record) else DONE
+        print_outcome(results, written)
+    return FAILING if fail_on & outcomes_of(results.record) else DONE
 
 
 def main(argv: Sequence[str] | None = None, command: str = "report") -> int:

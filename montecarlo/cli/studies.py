@@ -14,12 +14,12 @@ import msgspec
 from msgspec import Meta, Struct
 
 from montecarlo.claims.catalogue import read_catalogue
-from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, require_replicates
 from montecarlo.cli.command_line import StudyOptions
 from montecarlo.cli.options import Parser, require_defaults
 from montecarlo.errors import InputError
 from montecarlo.names import MOST_JOBS, MOST_SEED, look_up, parse_folder
+from montecarlo.report.content.findings import Findings
 from montecarlo.report.rerendering import render_again
 from montecarlo.report.running import Make, Target, choose_languages, write_report
 from montecarlo.small_files import parse_toml, read_small
@@ -66,12 +66,12 @@ def write_or_render(  # noqa: PLR0913 - for two commands
     only: Sequence[str] | None = None,
     whole: bool = True,
     with_data: bool = True,
-) -> tuple[ClaimsRecord, Sequence[Path]]:
+) -> tuple[Findings, Sequence[Path]]:
     """Sample and write what options ask for, or render earlier results again.
 
     ``make`` writes the report; ``only`` are the claims that were asked for, where not
     all are; ``whole`` and ``with_data`` tell whether all of a report is written, and
-    whether earlier results stand beside it.  Returns how all came out, and the files.
+    whether earlier results stand beside it.  Returns the results and the files.
     """
     if options.source is not None:
         require_defaults(options, parser, OF_SAMPLING, "--from")
@@ -80,10 +80,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         if not whole or only or languages:
             _require_other_folder(options.source, output)
         target = Target(output, languages, typed, only=only or ())
-        results, written = render_again(
-            options.source, target, make, with_data=with_data
-        )
-        return results.record, written
+        return render_again(options.source, target, make, with_data=with_data)
     settings: dict[str, Any] = {
         name: value for name in FLAGS if (value := getattr(options, name)) is not None
     }
@@ -112,8 +109,7 @@ def write_or_render(  # noqa: PLR0913 - for two commands
         only=tuple(dict.fromkeys(configuration.only)),
     )
     require_replicates(study)
-    results, written = write_report(study, target, make=make)
-    return results.record, written
+    return write_report(study, target, make=make)
 
 
 def _require_other_folder(source: Path, output: Path) -> None:

@@ -159,6 +159,34 @@ class Findings:
         said = (_say(outcome, sentence.text) for outcome, sentence in pairs)
         return next((one for one in said if one is not None), None)
 
+    def in_short(self, claim: ClaimOutcome) -> Said | None:
+        """Return the same in a few words, where the catalogue has them."""
+        pairs = zip(claim.findings, self.words_of(claim).finding, strict=True)
+        said = (_say(outcome, one.short or one.text) for outcome, one in pairs)
+        return next((one for one in said if one is not None), None)
+
+    def lines(self, topic: str) -> list[tuple[ClaimOutcome, ...]]:
+        """Return the claims of a topic, one that others restate together with them.
+
+        They stand alone where they did not all come out alike.
+        """
+        claims = self.by_topic(topic)
+        groups: dict[str, list[ClaimOutcome]] = {}
+        for claim in claims:
+            groups.setdefault(self.words_of(claim).same or claim.id, []).append(claim)
+        found = []
+        for name, group in groups.items():
+            alike = len({one.verdict for one in group}) == 1
+            whole = alike and any(one.id == name for one in group)
+            found += [tuple(group)] if whole else [(one,) for one in group]
+        return sorted(found, key=lambda line: claims.index(line[0]))
+
+    def lead(self, line: Sequence[ClaimOutcome]) -> ClaimOutcome:
+        """Return the claim of a line that the others of it restate."""
+        return next(
+            one for one in line if self.words_of(one).same is None or len(line) == 1
+        )
+
     def right(self, claim: ClaimOutcome) -> tuple[Said, Said] | None:
         """Return what would be right, and a line to redo by hand, if a claim fails."""
         words = self.words_of(claim).right

@@ -86,7 +86,7 @@ AUDIT = FigureSpec(
     "audit",
     build_audit,
     "variances that initialisations give",
-    section="premise",
+    section="variance",
     caption=message(
         "Variance of the entries of $Q$ (rings) and of the scores divided by "
         r"$\sqrt{d_k}$ (squares) after each initialisation, on a logarithmic axis, "

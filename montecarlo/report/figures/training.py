@@ -225,7 +225,7 @@ TRAINING_LOSS = FigureSpec(
     "training-loss",
     build_losses,
     "loss by step, for each divisor",
-    section="practice",
+    section="training",
     caption=message(
         "The loss $L$ of a batch by step $t$, at the rate chosen for each arm, for "
         r"several $d_k$: median over seeds, and the range from the $10\,\%%$ to the "
@@ -244,7 +244,7 @@ TRAINING_RATES = FigureSpec(
     "training-rates",
     build_rates,
     "steps until learned, by learning rate",
-    section="practice",
+    section="training",
     caption=message(
         "Median steps $T$ until the loss is low for good, by the learning rate "
         r"$\eta$, with pointwise $95\,\%%$ intervals, one column for each $d_k$. "
@@ -264,7 +264,7 @@ TRAINING_STARTS = FigureSpec(
     "training-starts",
     build_starts,
     "steps until learned, by the first gradient",
-    section="practice",
+    section="training",
     caption=message(
         "Median steps $T$ until the loss is low for good, at the rate chosen for each "
         r"arm, by the norm of the first gradient $\lVert g_0\rVert$, with pointwise "

@@ -45,6 +45,10 @@ _CLOSED = re.compile(
 #: A formula whose text is its LaTeX: one letter, or a number without a decimal sign.
 _TOLD = re.compile(r"\s*(?:[A-Za-z]|\d+)\s*")
 
+#: A formula that is a number: it needs no setting.
+_NUMBER = re.compile(r"(?P<digits>\d[\d.,{}\u00a0]*)(?P<percent>(?:\\,)?\\%)?")
+_BRACES = str.maketrans("", "", "{}")
+
 #: A width with more digits than anyone can see.
 _LONG_SPACE = re.compile(r'"(0\.\d{3})\d+em"')
 
@@ -127,7 +131,13 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
             return piece["dollar"] or piece["tag"]
         if "<" in piece["formula"]:
             raise InputError(rf"a formula must write < as \lt in {str(text)!r}")
-        return math_ml(rewrite(html.unescape(piece["formula"])))
+        latex = rewrite(html.unescape(piece["formula"]))
+        number = _NUMBER.fullmatch(latex)
+        if number is not None:  # in the font of the numbers that were measured
+            percent = number["percent"] or ""
+            kept = percent.replace(r"\,", "\N{NO-BREAK SPACE}").replace("\\", "")
+            return number["digits"].translate(_BRACES) + kept
+        return math_ml(latex)
 
     found = _PIECES.sub(replace, escape(text))
     # browsers break a line after a formula whatever follows, even a word joiner

@@ -229,6 +229,43 @@ class NumberFormat:
         power = _power(layout.exponent)
         return escape(brackets).format(joined, power) + f"{self._before_percent}%"
 
+    def brief(
+        self, value: float, error: float | None, row: str = "", *, percent: bool = False
+    ) -> Markup:
+        """Write a number for prose: at most three digits, and those that are sure.
+
+        Parameters
+        ----------
+        value, error : float
+            The error says which digits are: its own first one is the last.
+        row : str
+            The row of the table it comes from.
+        percent : bool
+            Whether to write a share in per cent.
+        """
+        shown = exact(value).scaleb(2) if percent else exact(value)
+        size = abs(float(shown))
+        whole = float(value).is_integer() and not error
+        # the layout has two digits of an error: ten times it leaves the first
+        coarse = 10.0 ** (math.floor(math.log10(size)) - 1) if size else 0.0
+        known = 10.0 * (error or 0.0) * (100.0 if percent else 1.0)
+        layout = lay_out(float(shown), None if whole else max(coarse, known))
+        if layout.rounds_to_zero(float(shown)):
+            layout = lay_out(float(shown), size)
+        decimals = layout.decimals
+        if not error:  # no more than it needs
+            decimals = min(decimals, lay_out(float(shown)).decimals)
+        mantissa = self.text(shown.scaleb(-layout.exponent), decimals)
+        parts = (
+            _attributes(value, row, layout.exponent),
+            mantissa,
+            _power(layout.exponent),
+        )
+        if percent:
+            pattern = Markup("<data{} data-percent>{}</data>{}{}%")
+            return pattern.format(*parts, self._before_percent)
+        return Markup("<data{}>{}</data>{}").format(*parts)
+
     @property
     def _before_percent(self) -> str:
         return "" if self.locale.language in CLOSE_PERCENT else KEPT

@@ -136,10 +136,9 @@ class Contents:
         own = findings.own
         pages = (True,) if own else (True, False)
         of_figures = [place_figures(own=own, on_report=page) for page in pages]
-        of_tables = [EVIDENCE_TABLES] if own else [REPORT_TABLES, EVIDENCE_TABLES]
         return Numbers(
             _count(of_figures, self.figures, sections),
-            _count(of_tables, tables, sections),
+            _count([TABLES], tables, sections),
         )
 
     @property
@@ -169,14 +168,13 @@ class Contents:
 
 #: Sections in their order, each with what stands there.
 Order = Mapping[str, tuple[str, ...]]
-REPORT_TABLES: Order = {"weights": ("divisors",)}
-EVIDENCE_TABLES: Order = {
-    "premise": ("audit", "models"),
-    "variance": ("variance",),
-    "weights": ("saturation", "largest-score", "weights"),
+TABLES: Order = {
+    "variance": ("audit", "variance"),
+    "weights": ("saturation", "largest-score", "weights", "divisors"),
     "gradients": ("gradients", "saturated"),
     "arithmetic": ("tails",),
-    "practice": ("training", "language", "published", "records"),
+    "training": ("training", "language", "published"),
+    "record": ("models", "records"),
     "method": ("self-checks", "sensitivity", "report-card", "power"),
 }
 

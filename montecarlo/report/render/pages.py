@@ -49,12 +49,12 @@ from montecarlo.report.language.catalogues import (
 from montecarlo.report.language.formulas import math_ml, prose
 from montecarlo.report.language.own_words import OwnWords, set_own_words, show_words
 from montecarlo.report.language.symbols import check_formula, check_symbol
-from montecarlo.report.render.contents import Contents, Figure, place_figures
+from montecarlo.report.render.contents import TABLES, Contents, Figure, place_figures
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
 #: Pages that have a script.
-_SCRIPTED = ("report", "evidence")
+_SCRIPTED = ("report",)
 #: End tags that HTML lets the next cell or row imply: tables have thousands of them.
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 #: The one place where the policy of the pages is written: no request, and of styles
@@ -83,6 +83,11 @@ def render(
         needs; there is no script then, and no link to the evidence.
     """
     return _render(template, contents, language, quotable=quotable)
+
+
+def report_template(contents: Contents) -> str:
+    """Return what the report is made of: that of own claims holds their evidence."""
+    return "own" if contents.findings.own else "report"
 
 
 def render_erratum(
@@ -161,6 +166,7 @@ def environment() -> Environment:
         "parse_initialisation": parse_initialisation,
         "place_figures": place_figures,
         "sayers_of": sayers_of,
+        "tables_of": lambda topic: TABLES.get(topic, ()),
         "view_literature": view_literature,
     }
     return made
@@ -220,6 +226,7 @@ def functions_for(
         "_": say,
         "translated": translated,
         "said": lambda said: set_said(language, said, own),
+        "briefly": lambda said: set_said(language, said, own, brief=True),
         "plain_words": partial(_plain_words, language, own),
         "other_language": partial(_other_language, language, own),
         "plain": plain,
@@ -234,8 +241,19 @@ def functions_for(
     }
 
 
-def set_said(language: Language, said: Said, own: str | None = None) -> Markup:
+def set_said(
+    language: Language, said: Said, own: str | None = None, *, brief: bool = False
+) -> Markup:
     """Set a sentence that holds, with its numbers in the language's format.
+
+    Parameters
+    ----------
+    language : Language
+    said : Said
+    own : str, optional
+        The language of a user's own words where they do not say.
+    brief : bool
+        Whether numbers have at most three digits, and no error beside them.
 
     Returns
     -------
@@ -249,7 +267,9 @@ def set_said(language: Language, said: Said, own: str | None = None) -> Markup:
         if placeholder[0] == "%%":  # a user's words come out as they were typed
             return "%%" if isinstance(words, OwnWords) else "%"
         number = said.numbers.get(placeholder[1])
-        return placeholder[0] if number is None else set_number(language, number)
+        if number is None:
+            return placeholder[0]
+        return (set_brief if brief else set_number)(language, number)
 
     if isinstance(words, OwnWords):
         text = set_own_words(*words.in_language(language.code))
@@ -269,6 +289,14 @@ def set_number(language: Language, number: NumberOutcome) -> Markup:
         return language.numbers.number(number.value, abs(number.value) / 10.0)
     write = language.numbers.percent if number.percent else language.numbers.with_error
     return write(number.value, number.std_error, row)
+
+
+def set_brief(language: Language, number: NumberOutcome) -> Markup:
+    """Set a number of a sentence for reading: no error, three digits at most."""
+    row = number.row if number.std_error is not None else ""
+    return language.numbers.brief(
+        number.value, number.std_error, row, percent=number.percent
+    )
 
 
 def _plain_words(language: Language, own: str | None, words: Words) -> str:
