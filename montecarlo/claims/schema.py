@@ -403,16 +403,18 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
             yield claim.statement, place
             if claim.together is not None:
                 yield claim.together, place
+            if claim.tested:
+                yield claim.tested, f"{place}, tested"
             for sentence, name in claim.sentences():
                 yield sentence.text, f"{place}, {name}"
                 if sentence.short is not None:
                     yield sentence.short, f"{place}, {name}"
             for interpretation in claim.interpretation:
+                here = f"{place}, interpretation {interpretation.id}"
                 if interpretation.label is not None:
-                    yield (
-                        interpretation.label,
-                        f"{place}, interpretation {interpretation.id}",
-                    )
+                    yield interpretation.label, here
+                if interpretation.tested and not interpretation.beyond:
+                    yield interpretation.tested, here
         for passage in self.passage:
             yield passage.sentence.text, f"passage {passage.id}"
         for self_check in self.self_check:
