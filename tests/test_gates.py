@@ -108,7 +108,7 @@ def test_file_of_practice_alone_does_not_pass(tmp_path, capsys):
     """Claims that need training are not judged by this command."""
     path = tmp_path / "claim.toml"
     path.write_text(
-        '[[claim]]\nid = "mine"\ntopic = "practice"\nkind = "practice"\n'
+        '[[claim]]\nid = "mine"\ntopic = "training"\nkind = "practice"\n'
         'statement = "It trains."\nfinding = [{ text = "Not measured." }]\n'
     )
     assert judge([str(path), "--jobs", "1"]) == 4

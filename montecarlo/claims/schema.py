@@ -309,6 +309,26 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         if self.concedes is not None:
             yield self.concedes, "concedes"
 
+    def words(self) -> Iterator[tuple[Words, str]]:
+        """Yield every text that pages show of it, with the place where it stands."""
+        place = f"claim {self.id}"
+        found: list[tuple[Words | None, str]] = [
+            (self.statement, place),
+            (self.together, place),
+            (self.tested, f"{place}, tested"),
+        ]
+        for sentence, name in self.sentences():
+            found += [
+                (words, f"{place}, {name}") for words in (sentence.text, sentence.short)
+            ]
+        for one in self.interpretation:
+            tested = "" if one.beyond else one.tested
+            found += [
+                (words, f"{place}, interpretation {one.id}")
+                for words in (one.label, tested)
+            ]
+        yield from ((words, where) for words, where in found if words)
+
     def checks(self) -> Iterator[Check]:
         """Yield every check of its interpretations and of the sentences about it."""
         for interpretation in self.interpretation:
@@ -399,22 +419,7 @@ class Catalogue(Struct, frozen=True, forbid_unknown_fields=True):
         for text in self.text:
             yield text.name, f"text {text.key}"
         for claim in self.claim:
-            place = f"claim {claim.id}"
-            yield claim.statement, place
-            if claim.together is not None:
-                yield claim.together, place
-            if claim.tested:
-                yield claim.tested, f"{place}, tested"
-            for sentence, name in claim.sentences():
-                yield sentence.text, f"{place}, {name}"
-                if sentence.short is not None:
-                    yield sentence.short, f"{place}, {name}"
-            for interpretation in claim.interpretation:
-                here = f"{place}, interpretation {interpretation.id}"
-                if interpretation.label is not None:
-                    yield interpretation.label, here
-                if interpretation.tested and not interpretation.beyond:
-                    yield interpretation.tested, here
+            yield from claim.words()
         for passage in self.passage:
             yield passage.sentence.text, f"passage {passage.id}"
         for self_check in self.self_check:

@@ -79,9 +79,8 @@ def make_report(  # noqa: PLR0913, PLR0917 - what, in which words, where and as 
 
 def html_files(contents: Contents) -> Iterator[File]:
     """Yield report, evidence and papers in each language, the errata, and the index."""
-    report = pages.report_template(contents)
     for code in contents.languages:
-        yield f"{code}.html", partial(pages.render, report), code
+        yield f"{code}.html", partial(pages.render, "report"), code
         if not contents.findings.own:  # one page holds all of a user's claims
             yield f"evidence-{code}.html", partial(pages.render, "evidence"), code
         if contents.findings.record.literature is not None:

@@ -229,7 +229,7 @@ def claims(**check):
         "low": 0.001,
         **check,
     }
-    one = {"id": "slow", "topic": "practice", "statement": "It takes longer."}
+    one = {"id": "slow", "topic": "training", "statement": "It takes longer."}
     return {"claim": [one | {"interpretation": [{"id": "longer", "check": [asked]}]}]}
 
 

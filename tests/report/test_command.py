@@ -683,7 +683,7 @@ ONLY = GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]").replace("[4]",
     [
         (["linear-variance"], "variance"),
         (["unscaled-gradient-vanishes", "unscaled-one-hot"], "weights"),
-        (["gradient-sets-update"], "practice"),  # on record: nothing is sampled
+        (["gradient-sets-update"], "training"),  # on record: nothing is sampled
     ],
 )
 def test_only_some_claims(run, config, tmp_path, claims, topic):
@@ -698,7 +698,7 @@ def test_only_some_claims(run, config, tmp_path, claims, topic):
     assert record["only"] == claims
     names = list(record["replicates"])
     assert {name.endswith("pairs") for name in names} <= {topic == "variance"}
-    assert bool(names) == (topic != "practice")
+    assert bool(names) == (topic != "training")
     judged = json.loads((output / "claims.json").read_bytes())["claims"]
     assert [claim["id"] for claim in judged] == claims
     page = (output / "en.html").read_text(encoding="utf-8")

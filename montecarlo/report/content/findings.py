@@ -174,7 +174,7 @@ class Findings:
         groups: dict[str, list[ClaimOutcome]] = {}
         for claim in claims:
             groups.setdefault(self.words_of(claim).same or claim.id, []).append(claim)
-        found = []
+        found: list[tuple[ClaimOutcome, ...]] = []
         for name, group in groups.items():
             alike = len({one.verdict for one in group}) == 1
             whole = alike and any(one.id == name for one in group)

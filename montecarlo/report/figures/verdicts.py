@@ -111,7 +111,7 @@ TEXTS = FigureSpec(
     "texts",
     build_texts,
     "verdicts by text",
-    section="answer",
+    section="record",
     on_report=True,
     caption=message(
         "Which text makes which claim, and how it fared: one line for each text, one "

@@ -136,7 +136,8 @@ def prose(text: str, rewrite: Callable[[str], str] = str) -> Markup:
         if number is not None:  # in the font of the numbers that were measured
             percent = number["percent"] or ""
             kept = percent.replace(r"\,", "\N{NO-BREAK SPACE}").replace("\\", "")
-            return number["digits"].translate(_BRACES) + kept
+            digits = number["digits"].translate(_BRACES)
+            return f"<span class=label>{digits}{kept}</span>"
         return math_ml(latex)
 
     found = _PIECES.sub(replace, escape(text))

@@ -24,11 +24,7 @@ from montecarlo.names import look_up
 from montecarlo.report.content.texts import Erratum
 from montecarlo.report.language.catalogues import SOURCE, Language
 from montecarlo.report.render.contents import KRAMDOWN, Contents
-from montecarlo.report.render.pages import (
-    render,
-    render_erratum,
-    report_template,
-)
+from montecarlo.report.render.pages import render, render_erratum
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
 _SKIPPED = "form, head, .languages, .script-only, .skip, .unseen:not(caption)"
@@ -370,8 +366,7 @@ def _quote(text: str) -> str:
 
 def render_markdown_post(contents: Contents, language: Language) -> str:
     """Return the report of a language as a post."""
-    page = render(report_template(contents), contents, language, quotable=True)
-    tree = read_html(page)
+    tree = read_html(render("report", contents, language, quotable=True))
     heading = tree.find("h1")
     if heading is not None:
         heading.extract()

@@ -85,11 +85,6 @@ def render(
     return _render(template, contents, language, quotable=quotable)
 
 
-def report_template(contents: Contents) -> str:
-    """Return what the report is made of: that of own claims holds their evidence."""
-    return "own" if contents.findings.own else "report"
-
-
 def render_erratum(
     contents: Contents, language: Language, erratum: Erratum, *, quotable: bool = False
 ) -> str:
@@ -105,6 +100,8 @@ def _render(
     quotable: bool,
     **values: object,
 ) -> str:
+    if template == "report" and contents.findings.own:
+        template = "own"  # a user's claims have one page, with their evidence
     scripted = template in _SCRIPTED and not quotable
     style, script = stylesheet(), read_template("report.js") if scripted else ""
     own = contents.findings.catalogue.language

@@ -65,7 +65,7 @@ CASE = CaseOutcome(
 REFUSED = [
     (AT, "id", "other"),
     (AT, "kind", "shape"),
-    (AT, "topic", "practice"),
+    (AT, "topic", "training"),
     ((*AT, "sources", 0), "admits", ["other"]),
     (AT, "texts", {}),
     (AT, "interpretations", []),

@@ -222,7 +222,7 @@ def test_own_words_are_no_message():
 
 # --- What is refused ----------------------------------------------------------------
 
-CLAIM = '[[claim]]\nid = "a"\ntopic = "practice"\nkind = "practice"\n'
+CLAIM = '[[claim]]\nid = "a"\ntopic = "training"\nkind = "practice"\n'
 
 
 @pytest.mark.parametrize(

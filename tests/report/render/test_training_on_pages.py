@@ -86,5 +86,5 @@ def test_equal_to_the_bit_is_said_where_it_was_measured(report, exact):
     claims = report.claims
     claims["training"]["theorem"]["exact"] = exact
     page = report.render(report.with_claims(claims), "en", evidence=True)
-    said = "to the bit" in "".join(page.by_id["practice"].itertext())
+    said = "to the bit" in "".join(page.by_id["training"].itertext())
     assert said == bool(exact)
