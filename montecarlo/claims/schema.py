@@ -327,7 +327,9 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
                 (words, f"{place}, interpretation {one.id}")
                 for words in (one.label, tested)
             ]
-        yield from ((words, where) for words, where in found if words)
+        for words, where in found:
+            if words is not None and words != "":
+                yield words, where
 
     def checks(self) -> Iterator[Check]:
         """Yield every check of its interpretations and of the sentences about it."""

@@ -277,7 +277,7 @@ def test_formulas_are_written_as_the_text_writes_them(report, key, written, kram
         report,
         erratum(claims, key=key),
         language,
-        finding=(Sentence("It is $0.5$ of $d_k$."),),
+        finding=(Sentence("It is $0.5\\,d_k$."),),
         right=Right("- $d_k$ is * so.", "$1 + 1 = 2$"),
     )
     found = erratum_markdown(key, read_html(text))

@@ -67,7 +67,7 @@ def test_without_a_record_nothing_is_said(report):
     page = report.render(
         report.with_claims(report.claims | {"training": None}), "en", evidence=True
     )
-    assert not {"training", "table-training", "table-published"} & set(page.by_id)
+    assert not {"table-training", "table-published"} & set(page.by_id)
 
 
 def test_a_median_beyond_the_budget_is_a_bound(report):
