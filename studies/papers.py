@@ -45,7 +45,7 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.estimation.estimates import POINTWISE, Estimate
 from montecarlo.sampling.streams import ModelRows
-from montecarlo.study.columns import CurveLine
+from montecarlo.study.curves import CurveLine
 from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
 from studies.paper_quantities import MEASURES, critical_std, std_that_holds
 from studies.program import parse
