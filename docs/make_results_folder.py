@@ -17,7 +17,8 @@ from montecarlo.model.observing import COLUMNS as OBSERVED_COLUMNS
 from montecarlo.model.scales import COLUMNS as APPLIED_COLUMNS
 from montecarlo.model.steps import COLUMNS as STEP_COLUMNS
 from montecarlo.report.content.record import ReportRecord
-from montecarlo.study.columns import CurveLine, MeasurementLine
+from montecarlo.study.columns import MeasurementLine
+from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import SCHEMA
 
 PAGE, SCHEMA_FILE = "results-folder.md", "results-folder.schema.json"
@@ -25,7 +26,7 @@ PAGE, SCHEMA_FILE = "results-folder.md", "results-folder.schema.json"
 FILES: dict[str, tuple[type[Struct], ...]] = {
     "run.json": (ReportRun, ObservationRun),
     "measurements.csv": (MeasurementLine,),
-    "curves.csv": (CurveLine,),
+    "curves/*.csv": tuple(dict.fromkeys(CURVE_FILES.values())),
     "claims.json": (ReportRecord,),
     "timing.json": (Timing,),
 }

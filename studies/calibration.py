@@ -31,7 +31,7 @@ from montecarlo.estimation.estimates import (
     log_log_slope,
     ratio_of_ends,
 )
-from montecarlo.estimation.intervals import mean_ends, t_quantile
+from montecarlo.estimation.intervals import mean_ends
 from montecarlo.estimation.summaries import QUANTILE_RATIO, RowKey, has_interval
 from montecarlo.records.calibration import (
     ALLOWED,
@@ -66,7 +66,7 @@ from studies.banks import (
     row_keys,
 )
 from studies.judged_studies import judge_studies, tally
-from studies.program import ROOT, parse
+from studies.program import ROOT, parse, run_program
 
 #: Distances of what is claimed from the truth, in tolerances.
 DISTANCES = (0.0, 0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.2, 1.3, 1.5, 2.0, 3.0)
@@ -81,11 +81,6 @@ FIRST_D_K = 16
 #: one-sided error rate of their intervals.
 PROBES_FILE, PROBED, PROBED_RATE = "probes.csv", 16, 0.01
 NUMBERS = ("value", "low", "high")
-#: Standard errors by which a probe may differ.  Processors round differently, which may
-#: put a row of 2048 into the next bin; what changes an interval by less changes no
-#: count of misses that could be told.  Then the same as a part of the number, where an
-#: interval has no width.
-SAME, ROUNDING = 0.1, 1e-3
 
 #: Value and both ends of the interval of each sample, of one bank.
 Part = tuple[Array, Array, Array]
@@ -221,8 +216,8 @@ def count_misses(
         for number, rate in enumerate(RATES):
             low, high = ends(rate)
             counts[:, number] += (low > row.truth).sum(), (high < row.truth).sum()
-    low, high = counts.tolist()
-    return tuple(low), tuple(high)
+    above, below = counts.tolist()
+    return tuple(above), tuple(below)
 
 
 def count_covered(
@@ -457,33 +452,6 @@ def probe(seed: int, points: Iterable[DesignPoint]) -> pd.DataFrame:
     return table.astype({"n_keys": "Int64"})
 
 
-def find_changes(then: pd.DataFrame, now: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the probes that come out otherwise now, by the columns that name them.
-
-    Rows that only one table has are none of these.
-    """
-    both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
-    found = []
-    for one in both.to_dict("records"):
-        width = one["high_then"] - one["low_then"]
-        error = width / (2.0 * t_quantile(PROBED_RATE, PROBED))
-        pairs = [(one[f"{name}_then"], one[f"{name}_now"]) for name in NUMBERS]
-        if not all(_is_same(*pair, error) for pair in pairs):
-            names = {str(name): one[name] for name in RowName._fields}
-            # JSON has no missing number
-            found.append({k: v for k, v in names.items() if not pd.isna(v)})
-    return found
-
-
-def _is_same(then: float, now: float, error: float) -> bool:
-    """Tell whether two numbers differ by rounding at most; no number is itself."""
-    if math.isnan(then) or math.isnan(now):
-        return math.isnan(then) and math.isnan(now)
-    if 0.0 < error < math.inf:
-        return abs(then - now) <= SAME * error
-    return math.isclose(then, now, rel_tol=ROUNDING, abs_tol=1e-12)
-
-
 # --- The card -------------------------------------------------------------------------
 
 
@@ -624,4 +592,4 @@ def _lines(folder: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("calibration", main))

@@ -26,7 +26,7 @@ from montecarlo.study.cluster import ready, run_checked
 from montecarlo.study.executors import make_executor
 from montecarlo.study.journal import Journal, JournaledStore, open_journal
 from montecarlo.study.tasks import finish
-from studies.program import markdown, parse
+from studies.program import markdown, parse, run_program
 
 #: Replicates that a point of the standard report may get.
 MOST = 512
@@ -150,14 +150,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(markdown(lines))
     scheduler, command, together = rates(options.tasks)
     head = ("empty tasks", "CPU per task, ms", "tasks a second", "cores they feed")
-    lines = [head]
+    rows = [head]
     for name, seconds in (("scheduler", scheduler), ("command", command)):
         cores = f"{BATCH_SECONDS / seconds:.0f}"
-        lines.append((name, f"{1e3 * seconds:.2f}", f"{1 / seconds:.0f}", cores))
-    lines.append((f"both and {WORKERS} workers, here", "", f"{together:.0f}", ""))
-    print(f"\n{markdown(lines)}")
+        rows.append((name, f"{1e3 * seconds:.2f}", f"{1 / seconds:.0f}", cores))
+    rows.append((f"both and {WORKERS} workers, here", "", f"{together:.0f}", ""))
+    print(f"\n{markdown(rows)}")
     return 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("cluster", main))

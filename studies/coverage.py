@@ -20,7 +20,7 @@ from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.tasks import finish
-from studies.program import HERE, parse, write_table
+from studies.program import HERE, parse, run_program, write_table
 
 TABLE = HERE / "coverage.csv"
 RUNS = 2000
@@ -128,4 +128,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("coverage", main))

@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from montecarlo.theory import expected_row
-from studies.program import ROOT, parse, write_table
+from studies.program import ROOT, parse, run_program, write_table
 
 TABLE = ROOT / "docs" / "exact-values.csv"
 KEYS = (2, 16, 128, 1024, 4096, 16384, 131072, 1048576)
@@ -46,4 +46,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("exact_values", main))

@@ -14,7 +14,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.batches import Batch
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.replicates import sample
-from studies.program import ROOT, markdown, parse
+from studies.program import ROOT, markdown, parse, run_program
 from studies.speed import median_seconds_of
 
 PAGE = ROOT / "docs" / "cost.md"
@@ -120,4 +120,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("growth", main))

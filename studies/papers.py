@@ -45,10 +45,10 @@ from montecarlo.claims.schema import (
 )
 from montecarlo.estimation.estimates import POINTWISE, Estimate
 from montecarlo.sampling.streams import ModelRows
-from montecarlo.study.columns import CurveLine
+from montecarlo.study.curves import CurveLine
 from montecarlo.theory.row_integrals import ROW_NAMES, gaussian_profile, integrate_row
 from studies.paper_quantities import MEASURES, critical_std, std_that_holds
-from studies.program import parse
+from studies.program import parse, run_program
 
 #: What the record is made with.
 SEED, ERROR_RATE = 1, 0.01
@@ -307,4 +307,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("papers", main))

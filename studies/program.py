@@ -4,8 +4,10 @@ import argparse
 import csv
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo import records
+from montecarlo.cli.exits import EXPECTED, INPUT_ERROR
+from montecarlo.errors import InputError
 from montecarlo.study.fingerprint import fingerprint
 
 HERE = Path(__file__).parent
@@ -31,6 +35,8 @@ HELP = {
     "tasks": "empty tasks to send",
     "work": "folder that keeps finished parts; the same command goes on from there",
 }
+#: What is said of an end that says nothing itself.
+TOLD = {KeyboardInterrupt: "interrupted", MemoryError: "out of memory"}
 
 
 def parse(
@@ -65,6 +71,44 @@ def parse(
     if getattr(options, "jobs", 1) < 1:
         parser.error(f"jobs must be at least 1, got {options.jobs}")
     return options
+
+
+def run_program(name: str, main: Callable[[], int]) -> int:
+    """Run a program; returns its status.
+
+    What is expected to end one, an error of the project or an interruption, is told in
+    one line, with the status that a command has for it; anything else is a bug.
+
+    Parameters
+    ----------
+    name : str
+        Of its module.
+    main : callable
+        The program: returns the status.
+    """
+    try:
+        return main()
+    except tuple(EXPECTED) as error:
+        told = " ".join(str(error).split()) or TOLD.get(type(error), "")
+        print(f"python -m studies.{name}: {told}", file=sys.stderr)
+        return next(EXPECTED[kind] for kind in EXPECTED if isinstance(error, kind))
+
+
+def require_extra(name: str, extra: str, *modules: str) -> None:
+    """End a program where modules that it imports are not installed, in one line.
+
+    Raises
+    ------
+    SystemExit
+        With the status of an input error.
+    """
+    if lacking := [module for module in modules if find_spec(module) is None]:
+        print(
+            f"python -m studies.{name}: needs {' and '.join(lacking)}: python -m pip "
+            f"install '.[{extra}]'",
+            file=sys.stderr,
+        )
+        raise SystemExit(INPUT_ERROR)
 
 
 def write_table(path: Path, lines: Sequence[Mapping[str, object]]) -> None:
@@ -102,7 +146,7 @@ def keep(
 
     Raises
     ------
-    ValueError
+    InputError
         If a file is not as it was written.
     """
     if work is None:
@@ -114,7 +158,7 @@ def keep(
     arrays = make()
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, **dict[str, Any](arrays))
     part.replace(path)
     return arrays
 
@@ -125,9 +169,9 @@ def _read(path: Path) -> Arrays:
             damaged = kept.zip.testzip()  # no member is read to its end below
             arrays = dict(kept)
     except Exception as why:  # a changed byte may be anything
-        raise ValueError(f"{path} must be as it was written, got: {why}") from why
+        raise InputError(f"{path} must be as it was written, got: {why}") from why
     if damaged:
-        raise ValueError(f"{path} must be as it was written, got another {damaged}")
+        raise InputError(f"{path} must be as it was written, got another {damaged}")
     return arrays
 
 

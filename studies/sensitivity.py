@@ -46,7 +46,7 @@ from montecarlo.report.content.record import read_claims
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import PRESETS
-from studies.program import parse
+from studies.program import parse, run_program
 
 PRESET, SEED, SECOND_SEED = "standard", 1, 2
 TOLERANCES, SLOPES, ONE_HOT = (2.0, 0.5), (3.0,), (0.85, 0.95)
@@ -259,4 +259,4 @@ def sensitivity(first: Folder, second: Folder) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("sensitivity", main))

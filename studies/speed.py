@@ -13,10 +13,12 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.special
 import scipy.stats
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
@@ -39,7 +41,7 @@ from montecarlo.sampling.blocks import SCORES_AT_ONCE, stack
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
-from studies.program import HERE, parse, write_table
+from studies.program import HERE, parse, run_program, write_table
 
 try:
     import torch
@@ -125,7 +127,10 @@ def _torch(seed: int, d_k: int, pairs: int) -> Estimates:
     return _variance((q * k).sum(1), torch)
 
 
-def _variance(scores, library) -> Estimates:  # noqa: ANN001 - of NumPy or PyTorch
+def _variance(
+    scores: Any,  # noqa: ANN401 - an array of NumPy's or PyTorch's
+    library: Any,  # noqa: ANN401 - which of them
+) -> Estimates:
     error = library.square(scores - scores.mean()).std() / math.sqrt(len(scores))
     return {"variance": (float(scores.var()), float(error))}
 
@@ -188,7 +193,8 @@ def _of_blocks(
 
 def _ten_lines(rng: np.random.Generator, n: int, kind: type) -> dict[str, Array]:
     q, k = (rng.standard_normal((size, D_K), dtype=kind) for size in (QUERIES, n))
-    s, found = q @ k.T, {}
+    s = q @ k.T
+    found: dict[str, Array] = {}
     for divisor, rule in DIVISORS.items():
         p = scipy.special.softmax(s / kind(rule.value(D_K)), axis=1)
         p2 = (p**2).sum(1)
@@ -199,7 +205,8 @@ def _ten_lines(rng: np.random.Generator, n: int, kind: type) -> dict[str, Array]
 
 def _explicit(rng: np.random.Generator, n: int, kind: type) -> dict[str, Array]:
     q, k = (rng.standard_normal((size, D_K), dtype=kind) for size in (EXPLICIT, n))
-    s, found = q @ k.T, {}
+    s = q @ k.T
+    found: dict[str, Array] = {}
     for divisor, rule in DIVISORS.items():
         rows = scipy.special.softmax(s / kind(rule.value(D_K)), axis=1)
         norm = [np.linalg.norm(np.diag(p) - np.outer(p, p)) for p in rows]
@@ -241,7 +248,7 @@ def floor(n_keys: int, replicates: int, *, whole: bool) -> Callable[[int], None]
     return run
 
 
-def _reduce_further(e: Array, z: Array, v: Array, k: Array) -> None:
+def _reduce_further(e: Array, z: Array, v: NDArray[np.float32], k: Array) -> None:
     """Reduce what the quantities beyond the row family need, under one divisor."""
     n_keys = e.shape[1]
     w = v - (np.vecdot(e, v) / z)[:, np.newaxis]
@@ -422,7 +429,7 @@ def floor_lines(n_keys: int, replicates: int) -> Iterator[Line]:
         yield dict(zip(COLUMNS, line, strict=True))
 
 
-def _line(task: tuple[object, ...], one, other) -> Line:  # noqa: ANN001
+def _line(task: tuple[object, ...], one: Timed, other: Timed) -> Line:
     times = ratios(one, other)
     middle = statistics.geometric_mean(times)
     spread = max(one.spread, other.spread)
@@ -461,4 +468,4 @@ def _shown(value: object) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("speed", main))

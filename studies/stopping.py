@@ -30,7 +30,7 @@ from montecarlo.estimation.summaries import Summaries
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.tasks import finish
-from studies.program import HERE, parse, write_table
+from studies.program import HERE, parse, run_program, write_table
 
 TABLE = HERE / "stopping.csv"
 
@@ -137,4 +137,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("stopping", main))

@@ -45,7 +45,7 @@ from montecarlo.sampling.streams import named_stream
 from montecarlo.study.executors import available_cores, make_executor
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.workers import limit_blas
-from studies.program import ROOT, Arrays, keep, parse
+from studies.program import ROOT, Arrays, keep, parse, run_program
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -512,4 +512,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("training", main))

@@ -41,7 +41,7 @@ from montecarlo.names import look_up
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import PRESETS, Grid
-from studies.program import HERE, parse
+from studies.program import HERE, parse, run_program
 
 TABLE = HERE / "z_counts.csv"
 #: The preset whose counts are kept.
@@ -130,10 +130,10 @@ def lines(scores: pd.DataFrame, counts: Counts) -> Iterator[dict[str, object]]:
             "kind": kind,
             "name": name or "all",
             "seeds": len(tables),
-            "scores": _short(np.mean([len(t) for t in tables])),
-            "points": _short(np.mean([len(size) for size in sizes])),
+            "scores": _short(float(np.mean([len(t) for t in tables]))),
+            "points": _short(float(np.mean([len(size) for size in sizes]))),
             **_quantiles("rms", rms),
-            "rms_low": _short(ends[:, 0].mean()),
+            "rms_low": _short(float(ends[:, 0].mean())),
             "rms_high": _short(ends[:, 1].mean()),
             **{f"outside_{rate}": _short(rates[rate]) for rate in RATES},
             "outside": _short(rates[each]),
@@ -181,4 +181,4 @@ def write(scores: pd.DataFrame, preset: str) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("z_counts", main))

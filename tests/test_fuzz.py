@@ -25,6 +25,7 @@ import pytest
 from montecarlo.cli import exits, figures, judge, measure, observe, report
 from montecarlo.report import making, rerendering
 from montecarlo.report.render import contents
+from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import file_hash, seal
 
 pytestmark = [
@@ -293,7 +294,8 @@ def results(tmp_path_factory):
 def edited(rng, results, folder):
     """Edit a copy of a results folder; hashes are mostly made anew, as by a forger."""
     shutil.copytree(results, folder)
-    names = ("run.json", "claims.json", "claims.json", "measurements.csv", "curves.csv")
+    names = ("run.json", "claims.json", "claims.json", "measurements.csv")
+    names += (rng.choice(list(CURVE_FILES)),)
     name = rng.choice(names)
     path = folder / name
     if name.endswith(".csv"):

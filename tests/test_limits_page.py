@@ -24,7 +24,7 @@ LIMITS = [
     ("parts of a key", small_files.MOST_PARTS),
     ("| `run.json`", folder.MOST_RUN),
     ("| `claims.json`", record.MOST_CLAIMS),
-    ("| `measurements.csv`, `curves.csv`", columns.MOST_TABLE),
+    ("| `measurements.csv`, `curves/*.csv`", columns.MOST_TABLE),
 ]
 
 

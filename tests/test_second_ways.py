@@ -410,8 +410,11 @@ def pair_value(point, quantity, number, kept):
 # --- Number formats, one number at a time ---------------------------------------------
 
 #: Digits, exponent of the least normal number, exponent of what is too large.
-FORMATS = {"float16": (11, -14, 16), "bfloat16": (8, -126, 128)}
-FORMATS["float32"] = (24, -126, 128)
+FORMATS = {
+    "float16": (11, -14, 16),
+    "bfloat16": (8, -126, 128),
+    "float32": (24, -126, 128),
+}
 
 
 def nearest(x, number_format):

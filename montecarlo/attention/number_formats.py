@@ -95,29 +95,25 @@ def _short(kept: int, least: int, most: int) -> Callable[[Array], Array]:
     return rounded
 
 
+def _emulated(
+    name: str, bits: int, least: int, most: int, native: type[np.floating] | None = None
+) -> NumberFormat:
+    """Make a short format; parameters as of `_short`."""
+    largest = (1.0 - 2.0**-bits) * 2.0**most
+    rounding = _short(bits, least, most)
+    return NumberFormat(name, bits, rounding, float(np.log(largest)), native)
+
+
+_LARGEST = {
+    one: float(np.log(float(np.finfo(one).max))) for one in (np.float32, np.float64)
+}
 NUMBER_FORMATS = {
     number_format.name: number_format
     for number_format in (
-        NumberFormat(
-            "float16", 11, _short(11, -14, 16), float(np.log(65504.0)), np.float16
-        ),
-        NumberFormat(
-            "bfloat16",
-            8,
-            _short(8, -126, 128),
-            float(np.log(255.0) + 120.0 * np.log(2.0)),
-            None,
-        ),
-        NumberFormat(
-            "float32",
-            24,
-            _single,
-            float(np.log(float(np.finfo(np.float32).max))),
-            np.float32,
-        ),
-        NumberFormat(
-            "float64", 53, _same, float(np.log(np.finfo(np.float64).max)), np.float64
-        ),
+        _emulated("float16", 11, -14, 16, np.float16),
+        _emulated("bfloat16", 8, -126, 128),
+        NumberFormat("float32", 24, _single, _LARGEST[np.float32], np.float32),
+        NumberFormat("float64", 53, _same, _LARGEST[np.float64], np.float64),
     )
 }
 

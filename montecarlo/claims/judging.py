@@ -51,7 +51,7 @@ from montecarlo.claims.verdicts import (
     replicates_needed,
 )
 from montecarlo.estimation.intervals import Interval
-from montecarlo.study.columns import CurveLine
+from montecarlo.study.curves import CurveLine
 
 
 def finite(value: float) -> float | None:

@@ -27,7 +27,7 @@ from montecarlo.claims.schema import (
     Topic,
 )
 from montecarlo.claims.verdicts import Verdict
-from montecarlo.study.columns import CurveLine
+from montecarlo.study.curves import CurveLine
 from montecarlo.study.validating import about
 
 PAPERS, RECORD = "papers.toml", "papers.json"

@@ -9,7 +9,8 @@ from montecarlo.claims.outcomes import Judgement
 from montecarlo.claims.schema import ModelSize, RecordEntry
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.claims.z_scores import ZScores
-from montecarlo.study.columns import CURVES, MEASUREMENTS, Finite
+from montecarlo.study.columns import MEASUREMENTS, Finite
+from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import RUN_FILE, SCHEMA, ResultsError, read_run
 from montecarlo.study.presets import Grid
 from montecarlo.study.validating import about, validate
@@ -38,7 +39,7 @@ class ClaimsRecord(Judgement, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 #: What a report's numbers and verdicts are read from.
-DATA_FILES = (MEASUREMENTS, CURVES, CLAIMS_FILE)
+DATA_FILES = (MEASUREMENTS, *CURVE_FILES, CLAIMS_FILE)
 
 Hash = Annotated[str, about("", pattern=r"^[0-9a-f]{64}\Z")]
 Program = Annotated[Literal["montecarlo"], about("who wrote the folder")]

@@ -32,6 +32,8 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint
+from montecarlo.study.columns import MEASUREMENTS, write_table
+from montecarlo.study.curves import tabulate_curves, write_curves
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json
 from montecarlo.study.presets import Advance, Grid
@@ -41,7 +43,6 @@ from montecarlo.study.table import (
     example_curves,
     row_distribution_curves,
     tabulate,
-    tabulate_curves,
 )
 from montecarlo.study.tails import tail_rows
 from montecarlo.study.tasks import finish
@@ -321,11 +322,8 @@ def write_results(results: StudyResults, folder: Path) -> dict[str, Any]:
     dict
         Seed, grid, configuration, versions and replicates; nothing of how it ran.
     """
-    for name, table in (
-        ("measurements.csv", results.measurements),
-        ("curves.csv", results.curves),
-    ):
-        table.to_csv(folder / name, index=False, lineterminator="\n")
+    write_table(results.measurements, folder / MEASUREMENTS)
+    write_curves(results.curves, folder)
     write_json(folder / CLAIMS_FILE, msgspec.to_builtins(results.claims))
     study = results.study
     return {

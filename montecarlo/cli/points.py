@@ -21,7 +21,7 @@ from montecarlo.estimation.summaries import RowKey
 from montecarlo.names import PROJECT, parse_folder
 from montecarlo.records.calibration import read_card
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
-from montecarlo.study.columns import MEASUREMENTS, validate_table
+from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.measurement import (
@@ -148,7 +148,7 @@ def answer_row(options: MeasureOptions) -> Answer:
     started = time.perf_counter()
     folder = options.source or parse_folder("from", "output")
     run = read_report_run(folder)
-    validate_table(folder / MEASUREMENTS)
+    validate_table(folder, MEASUREMENTS, MeasurementLine)
     table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)
     rows = table[table["row_id"] == options.row]
     if rows.empty:

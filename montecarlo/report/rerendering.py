@@ -16,6 +16,7 @@ from montecarlo.report.content.record import require_fits
 from montecarlo.report.language.catalogues import require_languages
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.running import Make, Target, choose_languages
+from montecarlo.study.curves import FOLDER
 from montecarlo.study.executors import PROCESSES, make_executor
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.publishing import publishing
@@ -64,6 +65,7 @@ def render_again(
     held = {name: (source / name).read_bytes() for name in files}
     with publishing(target.output, target.typed) as edition:
         for name, content in held.items():
+            (edition.folder / name).parent.mkdir(exist_ok=True)
             (edition.folder / name).write_bytes(content)
         edition.record = {**record, "languages": list(languages)}
         findings = read_results(edition.folder, judged, edition.record)
@@ -76,6 +78,7 @@ def render_again(
         if not with_data:
             for name in held:
                 (edition.folder / name).unlink()
+            (edition.folder / FOLDER).rmdir()
         edition.note_time("rendering")
     return findings, edition.written
 

@@ -131,8 +131,8 @@ def name_of(initialisation: Initialisation | None) -> str:
 
 
 def parse_initialisation(name: str) -> Initialisation | None:
-    """Return the initialisation that a name stands for, None for the empty name."""
-    if not name:
+    """Return the initialisation that a name stands for, None for ``none`` or empty."""
+    if name in {"", "none"}:
         return None
     match = _INITIALISATION.fullmatch(name.replace(" ", ""))
     if match is None or not 1 <= int(match[4]) <= 2**20:

@@ -6,13 +6,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 from msgspec import Struct
 
 from montecarlo.small_files import read_small
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.validating import about, validate
 
-MEASUREMENTS, CURVES = "measurements.csv", "curves.csv"
+MEASUREMENTS = "measurements.csv"
+#: What stands before q and k where nothing does.
+NOTHING = "none"
 #: Bytes of a table at most; that of the full preset has 8 million.
 MOST_TABLE = 2**26
 #: The largest number that there is: JSON and tables have no infinity but in intervals.
@@ -31,9 +34,7 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
     distribution_q: Annotated[str, about("distribution of the entries of Q")]
     distribution_k: Annotated[str, about("distribution of the entries of K")]
     dependence: Annotated[str, about("how K is drawn given Q; `none`: independently")]
-    initialisation: Annotated[
-        str | None, about("what stands before q and k; empty: nothing")
-    ]
+    initialisation: Annotated[str, about("what stands before q and k; `none`: nothing")]
     d_k: Annotated[int, about("length of a query or key", ge=1, le=2**24)]
     n_queries: Annotated[int, about("queries of one replicate", ge=1, le=2**24)]
     n_keys: Annotated[
@@ -81,54 +82,10 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
-class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A line of curves.csv: one point of a curve."""
-
-    distribution_q: Annotated[
-        str | None, about("as in measurements.csv; empty: none")
-    ] = None
-    distribution_k: Annotated[str | None, about("likewise")] = None
-    dependence: Annotated[str | None, about("likewise")] = None
-    initialisation: Annotated[str | None, about("likewise")] = None
-    d_k: Annotated[Size | None, about("likewise")] = None
-    n_keys: Annotated[Size | None, about("likewise")] = None
-    divisor: Annotated[str | None, about("likewise")] = None
-    optimiser: Annotated[
-        str | None, about("of training: `sgd` or `adam`; empty: no training")
-    ] = None
-    arm: Annotated[
-        str | None, about("of training: what is compared, a divisor and how W_Q starts")
-    ] = None
-    curve: Annotated[str, about("what is drawn")]
-    claim: Annotated[str | None, about("of which claim; empty: of none")] = None
-    interpretation: Annotated[str | None, about("of which interpretation")] = None
-    outcome: Annotated[
-        str | None,
-        about(
-            "which outcome's share; of miss rates, what is counted; of training, which "
-            "quantile, or `low` and `high` of an interval; of papers, what is held, or "
-            "which law"
-        ),
-    ] = None
-    n_replicates: Annotated[
-        Count | None,
-        about("replicates that each judgement counted had; of training, seeds"),
-    ] = None
-    x: Annotated[Finite, about("where the point lies", "the curve's")]
-    estimate: Annotated[Finite | None, about("its height", "the curve's")] = None
-    std_error: Annotated[
-        Error | None,
-        about("the standard error of its height; empty where there is none"),
-    ] = None
-
-
-LINES: dict[str, type[Struct]] = {MEASUREMENTS: MeasurementLine, CURVES: CurveLine}
-
-
-def validate_table(path: Path) -> list[dict[str, str | None]]:
-    """Make sure that each line of a table has its type.
-
-    Its file's name is a key of `LINES`.
+def validate_table(
+    folder: Path, name: str, kind: type[Struct]
+) -> list[dict[str, str | None]]:
+    """Make sure that each line of a table of a folder has its type.
 
     Returns
     -------
@@ -140,21 +97,20 @@ def validate_table(path: Path) -> list[dict[str, str | None]]:
     ResultsError
         One line: the table, the line of the file, requirement, what came.
     """
-    kind = LINES[path.name]
     lines = []
     try:
-        text = read_small(path.name, path, MOST_TABLE).decode()
-        for number, line in _lines(text, kind.__struct_fields__, path.name):
-            validate(line, kind, f"{path.name}, line {number},", typed=False)
+        text = read_small(name, folder / name, MOST_TABLE).decode()
+        for number, line in _lines(text, kind.__struct_fields__, name):
+            validate(line, kind, f"{name}, line {number},", typed=False)
             if any((value or "").lower() in NOT_NUMBERS for value in line.values()):
                 raise ResultsError(
-                    f"{path.name}, line {number}, must leave empty what is no number"
+                    f"{name}, line {number}, must leave empty what is no number"
                 )
             if kind is MeasurementLine:
-                _require_interval(line, f"{path.name}, line {number},")
+                _require_interval(line, f"{name}, line {number},")
             lines.append(line)
     except (csv.Error, UnicodeDecodeError) as error:
-        raise ResultsError(f"{path.name} must be a table, got none: {error}") from None
+        raise ResultsError(f"{name} must be a table, got none: {error}") from None
     return lines
 
 
@@ -190,3 +146,22 @@ def _lines(
                 f"{len(row)}"
             )
         yield number, {c: v or None for c, v in zip(columns, row, strict=True)}
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table; where nothing stands before q and k it says ``none``.
+
+    A column that is empty at first would have its type guessed twice by who reads it.
+    """
+    if "initialisation" in table:
+        table = table.replace({"initialisation": {"": NOTHING}})
+    table.to_csv(path, index=False, lineterminator="\n")
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """Read a table that `write_table` wrote; what is empty, or nothing, is missing."""
+    table = pd.read_csv(path, keep_default_na=False, na_values=[""])
+    if "initialisation" in table:
+        there = table["initialisation"].ne(NOTHING)
+        table["initialisation"] = table["initialisation"].where(there)
+    return table

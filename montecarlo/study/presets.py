@@ -31,17 +31,8 @@ Dimension = Annotated[int, Meta(ge=1, le=2**20)]
 Keys = Annotated[int, Meta(ge=2, le=2**20)]
 #: Replicates of a point, whatever the grid.
 MOST_REPLICATES = 2**20
-#: Further distributions of a grid that names none: those that findings of the catalogue
-#: count, in words and numbers.
-FURTHER = (
-    "uniform",
-    "laplace",
-    "rademacher",
-    "logistic",
-    "student_t10",
-    "student_t5",
-    "student_t3",
-)
+#: Further distributions of a grid that names none.
+FURTHER = tuple(name for name in DISTRIBUTIONS if name != "gaussian")
 Count = Annotated[int, Meta(ge=2, le=MOST_REPLICATES)]
 
 

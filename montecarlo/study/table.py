@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pandas as pd
-from msgspec.structs import astuple
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.softmax import (
@@ -20,7 +19,8 @@ from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.study.columns import CurveLine, MeasurementLine
+from montecarlo.study.columns import MeasurementLine
+from montecarlo.study.curves import CurveLine
 from montecarlo.theory.references import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
@@ -40,7 +40,6 @@ IDENTITY = (
     "summary",
 )
 COLUMNS = MeasurementLine.__struct_fields__
-CURVE_COLUMNS = CurveLine.__struct_fields__
 #: Name of the curves of the exact distribution, with their d_k and scaled scores:
 #: beyond these it can hardly be told from the normal one.
 SCORE_DISTRIBUTION = "score_distribution"
@@ -142,7 +141,7 @@ def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
     estimate: float,
     std_error: float | None = None,
 ) -> CurveLine:
-    """Return a line of curves.csv about a design point."""
+    """Return a point of a curve about a design point."""
     distribution_q, distribution_k, dependence, initialisation = point.names
     return CurveLine(
         distribution_q=distribution_q,
@@ -157,17 +156,6 @@ def curve_line(  # noqa: PLR0913, PLR0917 - a line has so many columns
         estimate=estimate,
         std_error=std_error,
     )
-
-
-def tabulate_curves(lines: Iterable[CurveLine]) -> pd.DataFrame:
-    """Build the table of curves, with the columns `CURVE_COLUMNS`."""
-    table = pd.DataFrame.from_records(
-        [astuple(line) for line in lines], columns=list(CURVE_COLUMNS)
-    )
-    numbers = dict.fromkeys(("x", "estimate", "std_error"), "float64")
-    whole = dict.fromkeys(("d_k", "n_keys", "n_replicates"), "Int64")
-    names = [c for c in CURVE_COLUMNS if c not in {**numbers, **whole}]
-    return table.astype({**numbers, **whole}).fillna(dict.fromkeys(names, ""))
 
 
 def curves_by_rank(summaries: Iterable[Summaries]) -> Iterator[CurveLine]:

@@ -13,6 +13,7 @@ import scipy.special
 import montecarlo.report.running as report_command
 from montecarlo import judge
 from montecarlo.claims.checks import Domain, Limiting, Relation
+from montecarlo.claims.record import DATA_FILES
 from montecarlo.claims.schema import Quantifier, Topic
 from montecarlo.cli import own_claims
 from montecarlo.cli.judge import main
@@ -190,7 +191,7 @@ def test_report_is_that_of_the_report_command(finished):
     """
     assert set(contents(finished)) == {
         *("index.html", "de.html", "es.html", "claims.toml", "run.json"),
-        *("measurements.csv", "curves.csv", "claims.json"),
+        *DATA_FILES,
         "figures/cases.svg",
     }
     record = read_run(finished)

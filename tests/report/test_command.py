@@ -23,6 +23,7 @@ from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
 from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.claims.record import DATA_FILES
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.cli import studies
 from montecarlo.cli.listing import KINDS
@@ -731,7 +732,7 @@ def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, mor
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(report_command, "make_report", lambda *_: None)
     assert run(*arguments, "--output", "second", "--jobs", 1, "--quiet")[0] == 0
-    for name in ("measurements.csv", "curves.csv", "claims.json"):
+    for name in DATA_FILES:
         first, second = (tmp_path / folder / name for folder in ("first", "second"))
         assert first.read_bytes() == second.read_bytes()
 

@@ -1,6 +1,7 @@
 """The calibration record is made as the report judges, and says what of it is stale."""
 
 import json
+import math
 from functools import cache
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.stats
 
 from montecarlo.claims.catalogue import read_catalogue
+from montecarlo.estimation.intervals import t_quantile
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.records.calibration import (
     FAMILIES,
@@ -38,12 +40,10 @@ from studies.calibration import (
     PROBED_RATE,
     PROBES_FILE,
     RELATIONS,
-    SAME,
     Power,
     Rates,
     RowName,
     count_misses,
-    find_changes,
     main,
     make_series_row,
     measure_rates,
@@ -52,12 +52,44 @@ from studies.calibration import (
     write_card,
 )
 
+#: Standard errors by which a probe may differ.  Processors round differently, which may
+#: put a row of 2048 into the next bin; what changes an interval by less changes no
+#: count of misses that could be told.  Then the same as a part of the number, where an
+#: interval has no width.
+SAME, ROUNDING = 0.1, 1e-3
 SIZE, SEED, N = 192, 5, 24
 D_K = (16, 64, 256)
 KEYS = {
     None: RowKey("none", "score_variance", "value"),
     32: RowKey("sqrt", "gradient_query", "mean"),
 }
+
+
+def find_changes(then, now):
+    """The probes that come out otherwise now, by the columns that name them.
+
+    Rows that only one table has are none of these.
+    """
+    both = then.merge(now, on=list(RowName._fields), suffixes=("_then", "_now"))
+    found = []
+    for one in both.to_dict("records"):
+        width = one["high_then"] - one["low_then"]
+        error = width / (2.0 * t_quantile(PROBED_RATE, PROBED))
+        pairs = [(one[f"{name}_then"], one[f"{name}_now"]) for name in NUMBERS]
+        if not all(is_same(*pair, error) for pair in pairs):
+            names = {str(name): one[name] for name in RowName._fields}
+            # JSON has no missing number
+            found.append({k: v for k, v in names.items() if not pd.isna(v)})
+    return found
+
+
+def is_same(then, now, error):
+    """Whether two numbers differ by rounding at most; no number is itself."""
+    if math.isnan(then) or math.isnan(now):
+        return math.isnan(then) and math.isnan(now)
+    if 0.0 < error < math.inf:
+        return abs(then - now) <= SAME * error
+    return math.isclose(then, now, rel_tol=ROUNDING, abs_tol=1e-12)
 
 
 @cache

@@ -1,13 +1,25 @@
 """What programs share: options, tables, and parts that are made once."""
 
+import json
+import re
 from contextlib import suppress
 from importlib import import_module
 
 import numpy as np
 import pytest
 
+from montecarlo.errors import InputError, UnfinishedError
+from montecarlo.records import calibration, training
 from studies import program
-from studies.program import HERE, keep, markdown, parse, write_table
+from studies.program import (
+    HERE,
+    keep,
+    markdown,
+    parse,
+    require_extra,
+    run_program,
+    write_table,
+)
 
 ARRAYS = {"numbers": np.arange(12.0), "others": np.arange(12.0)}
 
@@ -91,3 +103,61 @@ def test_every_program_can_be_imported(path):
     if path.stem == "language_model":
         pytest.importorskip("jax")
     import_module(f"studies.{path.stem}")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "told"),
+    [
+        (InputError("jobs must be\n1, got 2"), 2, "jobs must be 1, got 2"),
+        (UnfinishedError("the disk is full"), 3, "the disk is full"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_expected_ends_are_one_line(error, status, told, capsys):
+    """With the status that a command has for them; a bug keeps its traceback."""
+
+    def end():
+        raise error
+
+    assert run_program("x", end) == status
+    assert capsys.readouterr().err == f"python -m studies.x: {told}\n"
+    assert run_program("x", lambda: 1) == 1
+    with pytest.raises(ZeroDivisionError):
+        run_program("x", lambda: 1 // 0)
+
+
+def test_a_library_that_is_not_there_is_named(capsys):
+    """With what to type to install it; with all of them there nothing is said."""
+    require_extra("x", "training", "numpy")
+    with pytest.raises(SystemExit) as ended:
+        require_extra("x", "training", "numpy", "no_such_library")
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == (
+        "python -m studies.x: needs no_such_library: python -m pip install "
+        "'.[training]'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [path.stem for path in sorted(HERE.glob("*.py")) if "def main" in path.read_text()],
+)
+def test_every_program_ends_by_its_name(name):
+    """Its last line runs it by the one function, under the name of its module."""
+    *_, last = (HERE / f"{name}.py").read_text(encoding="utf-8").splitlines()
+    assert last == f'    raise SystemExit(run_program("{name}", main))'
+
+
+def test_records_name_programs_that_are_there():
+    """What a record says it was made with is a module here."""
+    folders = (calibration.FOLDER, training.FOLDER)
+    said = [
+        json.loads(path.read_bytes()).get("command", "")
+        for folder in folders
+        for path in folder.glob("*.json")
+    ]
+    assert len(said) >= 3
+    for command in filter(None, said):
+        module = re.match(r"python -m studies\.(\w+)", command)
+        assert module is not None, command
+        assert (HERE / f"{module[1]}.py").exists()

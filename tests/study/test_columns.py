@@ -2,32 +2,38 @@
 
 import pytest
 
-from montecarlo.study.columns import CURVES, MEASUREMENTS, validate_table
+from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
+from montecarlo.study.curves import CURVE_FILES
 from montecarlo.study.folder import ResultsError
-from montecarlo.study.table import COLUMNS, CURVE_COLUMNS
 
-CURVE = "gaussian,gaussian,none,,4,8,none,,,weight_by_rank,,,,,1.0,0.5,0.1"
+WEIGHTS, GROWTH = "curves/weight_by_rank.csv", "curves/scale_growth.csv"
+LINES = {MEASUREMENTS: MeasurementLine, **CURVE_FILES}
+WEIGHT = "gaussian,gaussian,none,none,4,8,none,1,0.5,0.1"
 ROW = (
-    "gaussian,gaussian,none,,4,256,,none,float64,shifted,score_variance,value,"
+    "gaussian,gaussian,none,none,4,256,,none,float64,shifted,score_variance,value,"
     "1.0,0.1,-inf,inf,8,,,r0123456789a"
 )
 
 
 def table(tmp_path, name, line):
     """Write a table of one line."""
-    columns = COLUMNS if name == MEASUREMENTS else CURVE_COLUMNS
-    path = tmp_path / name
-    path.write_text(f"{','.join(columns)}\n{line}\n", encoding="utf-8")
-    return path
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    text = f"{','.join(LINES[name].__struct_fields__)}\n{line}\n"
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path, name, LINES[name]
 
 
 def test_lines_are_read(tmp_path):
     """A right line is returned as text, empty fields as None."""
-    (line,) = validate_table(table(tmp_path, MEASUREMENTS, ROW))
-    assert (line["d_k"], line["initialisation"], line["ci_low"]) == ("4", None, "-inf")
-    assert len(validate_table(table(tmp_path, CURVES, CURVE))) == 1
+    (line,) = validate_table(*table(tmp_path, MEASUREMENTS, ROW))
+    assert (line["d_k"], line["initialisation"], line["ci_low"]) == (
+        "4",
+        "none",
+        "-inf",
+    )
+    assert len(validate_table(*table(tmp_path, WEIGHTS, WEIGHT))) == 1
     bound = ROW.replace("1.0,0.1,-inf,inf", ",,0.0,1e-60")
-    (line,) = validate_table(table(tmp_path, MEASUREMENTS, bound))
+    (line,) = validate_table(*table(tmp_path, MEASUREMENTS, bound))
     assert (line["estimate"], line["ci_high"]) == (None, "1e-60")
 
 
@@ -44,24 +50,24 @@ def test_lines_are_read(tmp_path):
         (MEASUREMENTS, "r0123456789a", "row", "at row_id, got 'row'"),
         (MEASUREMENTS, ",value", "", "must have 20 fields, got 19"),
         (MEASUREMENTS, ",value", ',"value', "must be a table, got none"),
-        (CURVES, "1.0,0.5", "inf,0.5", "at x, got 'inf'"),
-        (CURVES, "1.0,0.5", ",0.5", "at x, got None"),
+        (WEIGHTS, "1,0.5", "0,0.5", "at rank, got '0'"),
+        (WEIGHTS, "1,0.5", "1,", "at mean_weight, got None"),
     ],
 )
 def test_other_lines_are_refused(tmp_path, name, old, new, message):
     """One line names the table, the line, the column, what is required and came."""
-    line = ROW if name == MEASUREMENTS else CURVE
+    line = ROW if name == MEASUREMENTS else WEIGHT
     with pytest.raises(ResultsError, match=message) as error:
-        validate_table(table(tmp_path, name, line.replace(old, new, 1)))
+        validate_table(*table(tmp_path, name, line.replace(old, new, 1)))
     assert name in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_tables_have_lines_and_columns(tmp_path):
     """A table of nothing is one, if all rests on records; a missing column is named."""
-    path = tmp_path / CURVES
-    path.write_text(",".join(CURVE_COLUMNS), encoding="utf-8")
-    validate_table(path)
-    path.write_text(",".join(CURVE_COLUMNS[:-1]), encoding="utf-8")
-    with pytest.raises(ResultsError, match="got 'none' for 'std_error'"):
-        validate_table(path)
+    folder, name, kind = table(tmp_path, GROWTH, "")
+    (folder / name).write_text("kept,n_keys,factor", encoding="utf-8")
+    assert validate_table(folder, name, kind) == []
+    (folder / name).write_text("kept,n_keys", encoding="utf-8")
+    with pytest.raises(ResultsError, match="got 'none' for 'factor'"):
+        validate_table(folder, name, kind)

@@ -14,6 +14,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.curves import tabulate_curves
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.table import (
     COLUMNS,
@@ -30,7 +31,6 @@ from montecarlo.study.table import (
     identity,
     row_id,
     tabulate,
-    tabulate_curves,
 )
 from montecarlo.theory.references import Reference
 

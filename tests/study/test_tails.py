@@ -31,7 +31,8 @@ def test_rows_name_what_they_are():
     assert {row["quantity"] for row in rows} == {OVERFLOW}
     assert {row["softmax"] for row in rows} == {"naive"}
     assert {row["divisor"] for row in rows} == {"none"}
-    assert [row["n_replicates"] for row in rows] == [4, 4, 4, 2, 2, 2]
+    blocks = [4] * len(FORMATS) + [2] * len(FORMATS)
+    assert [row["n_replicates"] for row in rows] == blocks
     assert len({row["row_id"] for row in rows}) == len(rows)
 
 

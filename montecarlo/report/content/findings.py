@@ -35,7 +35,13 @@ from montecarlo.claims.schema import Catalogue, Claim
 from montecarlo.claims.verdicts import Verdict
 from montecarlo.report.content.record import ReportRecord, read_claims, require_rows
 from montecarlo.report.language.symbols import check_formula
-from montecarlo.study.columns import CURVES, MEASUREMENTS, validate_table
+from montecarlo.study.columns import (
+    MEASUREMENTS,
+    MeasurementLine,
+    read_table,
+    validate_table,
+)
+from montecarlo.study.curves import CURVE_FILES, read_curves
 
 #: Verdicts in the order in which a page counts them.
 VERDICTS = (
@@ -268,18 +274,12 @@ def read_results(
     """
     run = read_report_run(folder) if run is None else run
     record = read_claims(folder)
-    validate_table(folder / CURVES)
-    require_rows(validate_table(folder / MEASUREMENTS), record)
-    measurements, curves = (_read_table(folder / n) for n in (MEASUREMENTS, CURVES))
+    for name, kind in CURVE_FILES.items():
+        validate_table(folder, name, kind)
+    require_rows(validate_table(folder, MEASUREMENTS, MeasurementLine), record)
+    measurements = read_table(folder / MEASUREMENTS)
+    curves = read_curves(folder)
     return Findings(measurements, curves, record, run, catalogue or read_catalogue())
-
-
-def _read_table(path: Path) -> pd.DataFrame:
-    """Read a table whose empty fields are missing numbers, and whose words are words.
-
-    All at once: in pieces, a column that is empty at first has its type guessed twice.
-    """
-    return pd.read_csv(path, keep_default_na=False, na_values=[""], low_memory=False)
 
 
 def _say(outcome: SentenceOutcome | None, text: Words) -> Said | None:

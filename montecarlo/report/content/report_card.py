@@ -22,8 +22,7 @@ from montecarlo.records.calibration import (
     studies_recipe,
 )
 from montecarlo.report.language.symbols import row_symbol
-from montecarlo.study.columns import CurveLine
-from montecarlo.study.table import tabulate_curves
+from montecarlo.study.curves import CurveLine, tabulate_curves
 
 #: Distances, in tolerances, at which the table shows how a claim comes out.
 SHOWN_DISTANCES = (0.0, 0.5, 0.9, 1.0, 1.1, 2.0)
@@ -96,7 +95,7 @@ class CardView:
 
 
 def card_curves(view: CardView, card: Card) -> pd.DataFrame:
-    """Return the curves of the card's figure, with the columns of curves.csv."""
+    """Return the curves of the card's figure, with the columns of `CURVE_COLUMNS`."""
     return tabulate_curves([*_rate_curves(view), *_power_curves(card.power)])
 
 

@@ -21,7 +21,7 @@ from scipy.stats import binomtest
 from montecarlo.estimation.estimates import POINTWISE, median_estimate
 from montecarlo.records.training import ARM, ARMS, RATES, SETTING, Record, Runs
 from montecarlo.report.content.published import Published, read_published
-from montecarlo.study.columns import CurveLine
+from montecarlo.study.curves import CurveLine
 
 #: The curves of its figures; of the first two, `outcome` says which quantile it is, or
 #: which end of an interval.
@@ -324,7 +324,7 @@ def _finite(value: float) -> float | None:
 
 
 def training_curves(view: TrainingView, record: Record) -> Iterator[CurveLine]:
-    """Yield the curves of the figures of training, as lines of curves.csv."""
+    """Yield the curves of the figures of training."""
     yield CurveLine(curve=BUDGET_CURVE, x=float(view.steps), estimate=view.learned)
     yield from _loss_curves(record.losses)
     for setting, runs in record.judged.groupby(SETTING):

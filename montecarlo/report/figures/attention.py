@@ -59,8 +59,8 @@ def example_weights(curves: DataFrame) -> Iterator[tuple[str, int, Weights]]:
             weights = mine["estimate"].to_numpy(dtype=np.float64)
             if len(weights) % n_keys:
                 raise ResultsError(
-                    f"curves.csv must hold example rows of {n_keys} weights each, got "
-                    f"{len(weights)} under the divisor {divisor}"
+                    f"curves/{EXAMPLE}.csv must hold example rows of {n_keys} weights "
+                    f"each, got {len(weights)} under the divisor {divisor}"
                 )
             yield divisor, int(mine["d_k"].iloc[0]), weights.reshape(-1, n_keys)
 

@@ -447,7 +447,7 @@ DASHES: tuple[Dash, ...] = ((0, (2, 1.5)), "-")
 
 
 def card_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the error rates of curves.csv that are drawn: of independent entries."""
+    """Return the error rates that are drawn: of independent entries."""
     rates = curves["curve"].isin((RATE_CURVE, EXTRAPOLATED_CURVE))
     return curves[rates & curves["dependence"].eq("none")]
 

@@ -119,8 +119,12 @@ PANEL_KEYS = (8, 32, 128, 512)
 MOST_PANELS = 4
 
 
+def _plot_divisors(axes: Axes, table: DataFrame) -> Axes:
+    return draw.plot_series(axes, table, "divisor", DIVISOR_LOOKS)
+
+
 def _build_by_keys(
-    drawn: DataFrame, plot: Callable[[Axes, DataFrame], Axes], y: str
+    drawn: DataFrame, y: str, plot: Callable[[Axes, DataFrame], Axes] = _plot_divisors
 ) -> Figure | None:
     """Build one panel over d_k for each n; None without any."""
     counts = key_counts(with_interval(drawn), PANEL_KEYS, MOST_PANELS)
@@ -140,7 +144,7 @@ def effective_key_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
 def build_effective_keys(measurements: DataFrame, curves: DataFrame) -> Figure | None:
     """Build the part of the keys that a row attends to, one panel per n."""
     rows = effective_key_rows(measurements, curves)
-    return _build_by_keys(rows, plot_effective_keys, r"$\mathrm{E}\,e^H/\,n$")
+    return _build_by_keys(rows, r"$\mathrm{E}\,e^H/\,n$", plot_effective_keys)
 
 
 def plot_effective_keys(axes: Axes, table: DataFrame) -> Axes:
@@ -201,7 +205,7 @@ def build_weight_max(measurements: DataFrame, curves: DataFrame) -> Figure | Non
     rows = weight_max_rows(measurements, curves)
     if not rows["summary"].eq("median").any():
         return None
-    return _build_by_keys(rows, _plot_weight_max, r"$Q_{0.5}\,(p_{\max})$")
+    return _build_by_keys(rows, r"$Q_{0.5}\,(p_{\max})$", _plot_weight_max)
 
 
 def _plot_weight_max(axes: Axes, table: DataFrame) -> Axes:

@@ -414,7 +414,7 @@ def test_gradient_ratio_draws_paired_rows(results):
 
 
 def curve_of(name: str, outcome: str, points: dict[float, float]) -> pd.DataFrame:
-    """Rows of curves.csv of one curve."""
+    """Points of one curve."""
     line = {"curve": name, "claim": "a", "interpretation": "b", "outcome": outcome}
     return pd.DataFrame(
         [{**line, "x": x, "estimate": share} for x, share in points.items()]

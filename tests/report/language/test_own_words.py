@@ -230,7 +230,7 @@ CLAIM = '[[claim]]\nid = "a"\ntopic = "training"\nkind = "practice"\n'
     [
         (f'language = "xx"\n{CLAIM}statement = "x"', "must be one of en, de, zh"),
         (f'language = 7\n{CLAIM}statement = "x"', "language must be a text"),
-        (CLAIM + 'statement = { fr = "x" }', "claim a, field fr: language must be"),
+        (CLAIM + 'statement = { xx = "x" }', "claim a, field xx: language must be"),
         (CLAIM + "statement = {}", "must be a text"),
         (CLAIM + 'statement = "costs $5"', "a dollar must have a partner"),
         (CLAIM + r"statement = '$\frac{1$'", "not understood"),

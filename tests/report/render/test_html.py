@@ -21,7 +21,7 @@ from tests.report.conftest import EVIDENCE, PAPERS
 #: What a page may weigh: a report, its evidence, any other.
 MOST_BYTES, MOST_EVIDENCE = 700_000, 1_500_000
 PICTURE = "data:image/svg+xml,"
-DATA_FILES = {"measurements.csv", "curves.csv", "claims.json", "run.json", OWN_FILE}
+DATA_FILES = {"measurements.csv", "curves/", "claims.json", "run.json", OWN_FILE}
 #: A page of nothing but what the checks below look for, each thing done wrong.
 FAULTY = """<!DOCTYPE html><html><head><title>x</title></head><body>
 <h1>a</h1><h3>b</h3><a href="#none">c</a><a href="none.html">d</a>
@@ -68,7 +68,7 @@ def bad_links(page, report):
         if file in pages_by_file:
             found = not place or place in report.page(pages_by_file[file]).by_id
         elif file:
-            there = file in DATA_FILES and (report.folder / file).is_file()
+            there = file in DATA_FILES and (report.folder / file).exists()
             found = (there or file in texts) and not place
         else:
             found = place in page.by_id

@@ -173,7 +173,7 @@ def audit_rows(measurements: pd.DataFrame) -> list[AuditRow]:
 
 
 def read_cell(row: Mapping[Hashable, Any]) -> TableCell:
-    """Turn a line of measurements.csv, or of curves.csv, into a cell."""
+    """Turn a line of measurements.csv, or of a curve, into a cell."""
     error, reference = (
         None if pd.isna(value) else value
         for value in (row["std_error"], row.get("reference"))
