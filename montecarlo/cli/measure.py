@@ -52,9 +52,11 @@ def _require_acting(options: MeasureOptions, tail: str) -> None:
 def work(options: MeasureOptions, typed: Sequence[str]) -> int:
     """Measure what was asked for, and print it."""
     with importing("measure"):
-        from montecarlo.cli.points import answer, answer_row, format_answer
-        from montecarlo.cli.replay import replay
+        from montecarlo.cli.points import answer, format_answer
         from montecarlo.estimation.engine import OVERFLOW
+
+        if options.row is not None or options.replicates is not None:
+            from montecarlo.cli.replay import answer_row, replay
 
     _require_acting(options, OVERFLOW)
     if options.replicates is not None:

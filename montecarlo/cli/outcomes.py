@@ -9,7 +9,7 @@ from montecarlo.claims.verdicts import Verdict
 from montecarlo.names import look_up_all
 from montecarlo.printing import print_lines, printable
 from montecarlo.report.terminal import make_table
-from montecarlo.study.progress import open_console
+from montecarlo.study.console import open_console
 
 #: What ``--fail-on`` names that is no verdict: a refuted check of the simulator.
 SELF_CHECK = "self-check"

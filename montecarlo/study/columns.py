@@ -1,6 +1,7 @@
 """The columns of the tables: one type a line, which lines that are read must have."""
 
 import csv
+import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Annotated
 
 from msgspec import Struct
 
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import read_small
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.validating import about, validate
@@ -122,7 +125,43 @@ class CurveLine(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     ] = None
 
 
+#: What identifies a row.
+IDENTITY = (
+    "distribution_q",
+    "distribution_k",
+    "dependence",
+    "initialisation",
+    "d_k",
+    "n_queries",
+    "n_keys",
+    "divisor",
+    "number_format",
+    "softmax",
+    "quantity",
+    "summary",
+)
 LINES: dict[str, type[Struct]] = {MEASUREMENTS: MeasurementLine, CURVES: CurveLine}
+
+
+def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
+    """Return the values of the columns that identify a row, in order."""
+    return (
+        *point.names,
+        point.d_k,
+        point.shape[0],
+        point.n_keys,
+        key.divisor,
+        key.number_format,
+        key.softmax,
+        key.quantity,
+        key.summary,
+    )
+
+
+def row_id(point: DesignPoint, key: RowKey) -> str:
+    """Return the name of a row: a hash of what identifies it."""
+    text = ";".join(str(value) for value in identity(point, key))
+    return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
 
 
 def validate_table(path: Path) -> list[dict[str, str | None]]:

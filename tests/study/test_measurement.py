@@ -23,7 +23,8 @@ from montecarlo.records.calibration import read_card
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study import measurement, progress
 from montecarlo.study.folder import write_run
-from montecarlo.study.measurement import grid, measure
+from montecarlo.study.measurement import measure
+from montecarlo.study.sweep import grid
 from montecarlo.study.table import COLUMNS
 
 #: What the program adds to a record.
@@ -352,7 +353,6 @@ def typed(more):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("saturated --divisor sqrt", "no error is a part of an estimate of 0"),
         ("entropy --relative-error 1e-6", "no more than 1048576 can be had"),
         ("entropy --most 128 --relative-error 1e-4", "--most sets the limit"),
     ],
