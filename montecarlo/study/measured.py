@@ -123,8 +123,8 @@ class Measurement:
         error = self.std_error
         estimate = self._bound() or round_to(self.estimate, error)
         if self.is_all_or_none:
-            found = "none" if self.estimate == 0.0 else "all"
-            estimate = f"{self.estimate:g}: {found} of the rows drawn"
+            which = "none" if self.estimate == 0.0 else "all"
+            estimate = f"{self.estimate:g}: {which} of the rows drawn"
         elif error > 0.0:
             estimate += f" ± {round_to(error, error)}"
         found = [("estimate", estimate), ("95 %", self._interval())]

@@ -48,8 +48,8 @@ COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK)
 #: Characters of a title across a figure.
 TITLE_WIDTH = 80
 SCALES = ("linear", "log")
-#: What can be taken off, with what then stands behind a panel's symbol.
-LESS = {"reference": " less its exact value", "ln n": r"$\,-\,\ln n$"}
+#: What can be taken off, with the label of a y axis.
+LESS = {"": "${}$", "reference": "${}$ less its exact value", "ln n": r"${} - \ln n$"}
 HEIGHTS = ("estimate", "ci_low", "ci_high", "reference")
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
 #: What stands before a value that does not say whose it is.
@@ -118,12 +118,7 @@ def figure(
         look_up("quantity", str(name), QUANTITIES)
     if x is not None and require_text("x", x) not in SIZES:
         raise InputError(f"x must be 'd_k' or 'n_keys', got {show(x)}")
-    if y is not None and require_text("y", y) not in SCALES:
-        raise InputError(f"y must be 'linear' or 'log', got {show(y)}")
-    if minus is not None:
-        frame = _less(frame, require_text("minus", minus))
-    if y == "log":
-        _require_positive(frame)
+    frame = _heights(frame, y, minus)
     x = x or max(SIZES, key=lambda size: frame[size].nunique())
     varied = frame[[name for name in VARIED if name != x]].nunique().gt(1)
     names = list(varied.index[varied])
@@ -144,7 +139,7 @@ def figure(
             title = _title(str(quantity), str(summary))
             one.set_title(fill(title, TITLE_WIDTH // columns), fontsize="small")
             symbol = draw.symbol_of(str(quantity))
-            one.set_ylabel(f"${symbol}$" + (LESS[minus] if minus else ""))
+            one.set_ylabel(LESS[minus or ""].format(symbol))
             one.set_xlabel(LABELS[x])
         keys = list(_keys(frame, looks, named=bool(names)))
         if keys:
@@ -159,9 +154,20 @@ def figure(
     return drawn
 
 
+def _heights(frame: DataFrame, y: str | None, minus: str | None) -> DataFrame:
+    """Return a frame with the heights that are drawn."""
+    if y is not None and require_text("y", y) not in SCALES:
+        raise InputError(f"y must be 'linear' or 'log', got {show(y)}")
+    if minus is not None:
+        frame = _less(frame, require_text("minus", minus))
+    if y == "log":
+        _require_positive(frame)
+    return frame
+
+
 def _less(frame: DataFrame, minus: str) -> DataFrame:
     """Take the exact values, or ln n, off estimates, intervals and exact values."""
-    if minus not in LESS:
+    if minus not in (*LESS,)[1:]:
         raise InputError(f"minus must be 'reference' or 'ln n', got {show(minus)}")
     column = "reference" if minus == "reference" else "n_keys"
     lacking = frame[frame[column].isna()]
