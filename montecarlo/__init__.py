@@ -76,6 +76,11 @@ _LIBRARY = {
 }
 
 
+def __dir__() -> list[str]:
+    """List the library beside what is imported already."""
+    return sorted({*globals(), *__all__, "__version__"})
+
+
 def __getattr__(name: str) -> object:
     """Import what is first asked for now: all of it takes a second."""
     if name == "__version__":

@@ -470,11 +470,16 @@ def test_the_last_line_gives_the_same_digits(capsys):
 
 def test_one_may_stand_for_a_list():
     """A single size, quantity or divisor needs no brackets, and what is named twice is
-    one row; normal is gaussian, and NumPy's numbers are numbers.
+    one row; normal is gaussian, and NumPy's numbers are numbers.  Names of divisors and
+    distributions stand as they were typed first.
     """
+    names = ["distribution_q", "distribution_k", "divisor"]
     one = grid("normal", d_k=4, n_keys=8, quantity="entropy", divisor=2.0, most=64)
     lists = {"d_k": [4], "n_keys": [8], "quantity": ["entropy"], "divisor": ["2"]}
-    assert one.equals(grid("gaussian", **lists, most=64))
+    other = grid("gaussian", **lists, most=64)
+    assert one[names].values.tolist() == [["normal", "normal", 2.0]]
+    assert other[names].values.tolist() == [["gaussian", "gaussian", "2"]]
+    assert one.drop(columns=names).equals(other.drop(columns=names))
     twice = {"quantity": ["entropy", "entropy"], "divisor": ["sqrt", "d_k^0.5"]}
     one = grid(d_k=np.array([4, 8]), n_keys=np.int64(8), **twice, most=64)
     plain = grid(d_k=[4, 8], n_keys=8, quantity="entropy", divisor="sqrt", most=64)
