@@ -558,3 +558,30 @@ def test_a_bar_has_nothing_to_show_of_nothing(monkeypatch):
     assert seen == sorted(seen)
     assert seen[0] == 0.0
     assert seen[-1] == 1.0
+
+
+def test_a_share_of_no_row_is_an_answer(capsys):
+    """Its bound is that of replicates that agree in all their rows: (1 - p)^N = 0.025,
+    solved here; every one of them may hold one key that decides for all its rows.
+    """
+    assert main(typed("saturated --divisor sqrt --json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["estimate"], told["ci_low"], told["reached"]) == (0.0, 0.0, True)
+    bound = 1.0 - math.exp(math.log(0.025) / told["n_replicates"])
+    assert told["ci_high"] == pytest.approx(bound, rel=1e-9)
+    assert main(typed("saturated --divisor sqrt --absolute-error 0.002")) == 0
+    text = capsys.readouterr().out
+    assert "0: none of the rows drawn" in text
+    assert "whatever the rows of a replicate have in common" in text
+    assert "counted" not in text
+    (replicates,) = map(int, re.findall(r"replicates +(\d+),", text))
+    assert 1.0 - math.exp(math.log(0.025) / replicates) <= 2.0 * 1.98 * 0.002
+
+
+def test_a_share_of_every_row_has_a_lower_bound():
+    """As one of no row, from the other side."""
+    found = measure(
+        "gaussian", "gaussian", 64, 8, quantity="saturated", divisor=1e-6, most=64
+    )
+    assert (found.estimate, found.ci_high) == (1.0, 1.0)
+    assert found.ci_low == pytest.approx(0.025 ** (1.0 / 64.0), rel=1e-9)
