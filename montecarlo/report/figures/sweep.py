@@ -50,6 +50,8 @@ TITLE_WIDTH = 80
 SCALES = ("linear", "log")
 #: What can be taken off, with the label of a y axis.
 LESS = {"": "${}$", "reference": "${}$ less its exact value", "ln n": r"${} - \ln n$"}
+#: Quantities that are ln n where all keys weigh the same.
+GROWING = ("entropy", "log_partition")
 HEIGHTS = ("estimate", "ci_low", "ci_high", "reference")
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
 #: What stands before a value that does not say whose it is.
@@ -85,7 +87,7 @@ def figure(
         The y axes; by default each by its values.
     minus : {"reference", "ln n"}, optional
         What is taken off estimates and intervals: the exact values, or the logarithm of
-        the number of keys, which entropy and ln Z grow by.
+        the number of keys, which entropy and ln Z would be of equal scores.
 
     Returns
     -------
@@ -95,9 +97,9 @@ def figure(
     Raises
     ------
     InputError
-        If there is nothing to draw, or are too many series for a panel; if an exact
-        value or a number of keys that is to be taken off is lacking, or an estimate on
-        a logarithmic axis is not above 0.
+        If there is nothing to draw, or are too many series for a panel; if exact values
+        are to be taken off and one is lacking, or ln n, of what is no entropy and no
+        ln Z; or if an estimate on a logarithmic axis is not above 0.
 
     Examples
     --------
@@ -169,14 +171,18 @@ def _less(frame: DataFrame, minus: str) -> DataFrame:
     """Take the exact values, or ln n, off estimates, intervals and exact values."""
     if minus not in (*LESS,)[1:]:
         raise InputError(f"minus must be 'reference' or 'ln n', got {show(minus)}")
-    column = "reference" if minus == "reference" else "n_keys"
-    lacking = frame[frame[column].isna()]
-    if not lacking.empty:
-        what = "an exact value" if minus == "reference" else "keys"
+    if minus == "reference":
+        column, what = "reference", "an exact value"
+        fitting = frame[column].notna()
+    else:
+        column, what = "n_keys", f"one of {', '.join(GROWING)}, and no ratio,"
+        ratio = frame["divisor"].map(name_given_divisor).str.contains("/")
+        fitting = frame["quantity"].isin(GROWING) & ~ratio
+    if not fitting.all():
+        one = frame[~fitting].iloc[0]
         raise InputError(
-            f"minus={minus!r} must have {what} in every row, got none for "
-            f"{lacking.iloc[0]['quantity']} with the divisor "
-            f"{lacking.iloc[0]['divisor']}"
+            f"minus={minus!r} must have {what} in every row, got {one['quantity']} "
+            f"with the divisor {one['divisor']}"
         )
     off = frame[column].astype(float)
     if minus == "ln n":
