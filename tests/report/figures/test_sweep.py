@@ -106,13 +106,14 @@ def entropies():
 @pytest.mark.parametrize("minus", ["reference", "ln n"])
 def test_something_is_taken_off(entropies, minus):
     """From estimates, both ends of intervals, and exact values."""
-    off = entropies.reference if minus == "reference" else np.log(entropies.n_keys)
+    keys = entropies.n_keys.astype(float)
+    off = entropies.reference if minus == "reference" else np.log(keys)
     drawing = figure(entropies, minus=minus)
     for quantity, axes in zip(("entropy", "log_partition"), drawing.axes, strict=True):
         rows = entropies[entropies.quantity.eq(quantity)]
         for name in ("estimate", "ci_low", "ci_high"):
             wanted = (rows[name] - off[rows.index]).to_numpy(float)
-            found = np.concatenate([*heights(axes, name)])
+            found = np.concatenate([*heights(axes, name)]).astype(float)
             np.testing.assert_allclose(np.sort(found), np.sort(wanted), atol=1e-12)
         assert ("exact" in axes.get_ylabel()) == (minus == "reference")
 
