@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from montecarlo.model.scales import applied_scale
     from montecarlo.report.figures.sweep import figure
     from montecarlo.sampling.distributions import distribution
-    from montecarlo.study.measurement import grid, measure
+    from montecarlo.study.measurement import measure
+    from montecarlo.study.sweep import grid
     from montecarlo.theory import expected_row
 
 __all__ = [
@@ -68,11 +69,16 @@ _LIBRARY = {
     "distribution": "montecarlo.sampling.distributions",
     "expected_row": "montecarlo.theory",
     "figure": "montecarlo.report.figures.sweep",
-    "grid": "montecarlo.study.measurement",
+    "grid": "montecarlo.study.sweep",
     "judge": "montecarlo.claims.own_claims",
     "measure": "montecarlo.study.measurement",
     "observe": "montecarlo.model",
 }
+
+
+def __dir__() -> list[str]:
+    """List the library beside what is imported already."""
+    return sorted({*globals(), *__all__, "__version__"})
 
 
 def __getattr__(name: str) -> object:

@@ -52,6 +52,17 @@ DRAWING_NAMES = {"default_rng", "RandomState", "SeedSequence", "rvs", "qmc", "ur
 LATE = {
     ("study.executors", "make_executor", "montecarlo.study.cluster"),
     ("study.workers", "limit_blas", "numpy"),
+    *(
+        ("study.progress", "open_bar", target)
+        for target in (
+            "rich.progress.BarColumn",
+            "rich.progress.Progress",
+            "rich.progress.TextColumn",
+            "rich.progress.TimeRemainingColumn",
+            "montecarlo.study.console.open_console",
+        )
+    ),
+    ("theory.score_distribution", "largest_gap", "scipy.optimize.minimize_scalar"),
     ("model.captured", "capture", "montecarlo.model.torch_calls.recording"),
     ("model.files", "safetensors_file", "ml_dtypes"),
     ("model.files", "safetensors_file", "safetensors"),

@@ -16,7 +16,7 @@ from montecarlo.cli.observe import main as observe
 from montecarlo.cli.options import Parser
 from montecarlo.cli.report import main as report
 from montecarlo.printing import printable
-from montecarlo.study.progress import open_console
+from montecarlo.study.console import open_console
 
 #: Two claims, one of them refuted.
 CLAIMS = Path(__file__).parents[1] / "docs" / "own-claim.toml"
@@ -180,7 +180,7 @@ def test_a_reader_that_ends_changes_no_status(lines):
 def test_a_table_whose_reader_ends_is_no_error():
     """Tables are printed by a library, which would end the process."""
     code = (
-        "import sys; from montecarlo.study.progress import open_console\n"
+        "import sys; from montecarlo.study.console import open_console\n"
         "console = open_console(sys.stdout)\n"
         "for _ in range(20000): console.print('a line')\n"
         "sys.exit(7)"

@@ -16,9 +16,9 @@ from montecarlo.report.running import choose_languages
 from montecarlo.report.terminal import make_table
 from montecarlo.sampling.design_points import NORMS, SHAPES, WEIGHT_KINDS
 from montecarlo.sampling.distributions import DISTRIBUTIONS
+from montecarlo.study.console import open_console
 from montecarlo.study.measured import SUMMARIES, plain_words
 from montecarlo.study.presets import PRESETS
-from montecarlo.study.progress import open_console
 
 #: A message to its words in a language.
 Words = Callable[[str], str]

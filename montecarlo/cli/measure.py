@@ -11,6 +11,7 @@ from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, complain, importing, run
 from montecarlo.cli.options import Parser, require_defaults
 from montecarlo.errors import InputError
+from montecarlo.names import look_up
 from montecarlo.printing import print_lines
 
 
@@ -21,7 +22,9 @@ def build_parser() -> Parser:
 
 
 #: Options that act beside ``--row``: all else is said by the report.
-BESIDE_ROW = {"row", "source", "json"}
+BESIDE_ROW = {"row", "source", "json", "format", "lang"}
+#: How an answer may be printed.
+TEXT, JSON, MARKDOWN = "text", "json", "markdown"
 #: Options that act beside ``--replicates``: which point, and its draws.  Overflow
 #: probabilities are of one format and d_k, for Gaussian entries.
 OF_POINT = {"replicates", "number_format", "d_k", "seed", "distribution", "keys"} | {
@@ -49,19 +52,40 @@ def _require_acting(options: MeasureOptions, tail: str) -> None:
         require_defaults(options, parser, ["absolute_error"], "--relative-error")
 
 
+def _require_format(options: MeasureOptions) -> None:
+    """Refuse a format that is none, and languages of what has none."""
+    if options.format is not None:
+        look_up("format", options.format, dict.fromkeys((TEXT, JSON, MARKDOWN)))
+    if options.json and options.format not in (None, JSON):
+        raise InputError(f"--json must stand without --format {options.format}")
+    if options.lang is not None and options.format != MARKDOWN:
+        raise InputError(f"--lang must stand with --format {MARKDOWN}, got none")
+
+
 def work(options: MeasureOptions, typed: Sequence[str]) -> int:
     """Measure what was asked for, and print it."""
     with importing("measure"):
-        from montecarlo.cli.points import answer, answer_row, format_answer
-        from montecarlo.cli.replay import replay
+        from montecarlo.cli.points import answer, format_answer
         from montecarlo.estimation.engine import OVERFLOW
 
+        if options.row is not None or options.replicates is not None:
+            from montecarlo.cli.replay import answer_row, replay
+
+        if options.format == MARKDOWN:
+            from montecarlo.cli.quoting import format_quotation, read_languages
+
     _require_acting(options, OVERFLOW)
+    _require_format(options)
+    languages = read_languages(options.lang) if options.format == MARKDOWN else []
     if options.replicates is not None:
         print_lines(replay(options, options.replicates))
         return DONE
     found = (answer if options.row is None else answer_row)(options)
-    print_lines(format_answer(found, typed, as_json=options.json))
+    if languages:
+        print_lines(format_quotation(found, typed, languages))
+    else:
+        as_json = options.json or options.format == JSON
+        print_lines(format_answer(found, typed, as_json=as_json))
     if found.told:
         complain("measure", found.told, found.status)
     return found.status

@@ -11,7 +11,7 @@ from montecarlo.printing import print_lines
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.render.contents import canonical_command
 from montecarlo.report.terminal import make_table
-from montecarlo.study.progress import open_console
+from montecarlo.study.console import open_console
 
 #: What ``--fail-on`` names that is no verdict: a refuted check of the simulator.
 SELF_CHECK = "self-check"

@@ -7,21 +7,15 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Any, NamedTuple
-
-import pandas as pd
+from typing import NamedTuple
 
 from montecarlo.attention.divisors import name_divisor
-from montecarlo.claims.record import read_report_run
 from montecarlo.cli.command_line import MeasureOptions
 from montecarlo.cli.exits import DONE, INTERRUPTED, NOT_REACHED
-from montecarlo.errors import InputError
-from montecarlo.estimation.engine import OVERFLOW
 from montecarlo.estimation.summaries import RowKey
-from montecarlo.names import PROJECT, parse_folder
-from montecarlo.records.calibration import read_card
+from montecarlo.names import PROJECT
+from montecarlo.records.coverage import counted_coverage
 from montecarlo.sampling.cost import replicate_seconds, require_soon, say_time
-from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.measurement import (
@@ -29,16 +23,9 @@ from montecarlo.study.measurement import (
     Effort,
     PreciseRows,
     ask,
-    measure,
 )
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.progress import progress_bar
-
-#: Columns of a row that hold names, which `measure` calls as the table does.
-NAMES = (
-    *("distribution_q", "distribution_k", "dependence", "initialisation"),
-    *("divisor", "number_format", "softmax", "quantity", "summary"),
-)
 
 
 class Answer(NamedTuple):
@@ -143,35 +130,6 @@ def _why(measured: Measurement) -> str:
     return f"after {measured.n_replicates} replicates, of which few make the variance"
 
 
-def answer_row(options: MeasureOptions) -> Answer:
-    """Measure a row of a report again, with its seed and replicates, and time it."""
-    started = time.perf_counter()
-    folder = options.source or parse_folder("from", "output")
-    run = read_report_run(folder)
-    validate_table(folder, MEASUREMENTS, MeasurementLine)
-    table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)
-    rows = table[table["row_id"] == options.row]
-    if rows.empty:
-        raise InputError(f"row must be in {str(folder)!r}, got {options.row!r}")
-    row = rows.iloc[0]
-    if row["quantity"] == OVERFLOW:
-        raise InputError(
-            f"row must be an estimate from replicates, got {options.row!r}, whose "
-            f"{OVERFLOW} is found by tilting"
-        )
-    replicates = int(row["n_replicates"])
-    names: dict[str, Any] = {name: str(row[name]) for name in NAMES}
-    measured = measure(
-        d_k=int(row["d_k"]),
-        n_keys=int(row["n_keys"]) if str(row["n_keys"]) else None,
-        **names,
-        seed=int(run["seed"]),
-        first=replicates,
-        most=replicates,
-    )
-    return Answer(measured, time.perf_counter() - started)
-
-
 def format_answer(found: Answer, typed: Sequence[str], *, as_json: bool) -> str:
     """Return what was measured as text: one JSON object, or a few lines.
 
@@ -199,19 +157,11 @@ def _counted(measured: Measurement) -> Iterator[str]:
 
     Of other divisors, sizes and distributions, those of the report card.
     """
-    card = read_card()
-    if card is None or math.isnan(measured.ci_low):
+    if math.isnan(measured.ci_low) or measured.is_all_or_none:
         return
-    rates = card.rates
-    rows = rates[
-        rates["judged"]
-        & rates["quantity"].eq(measured.quantity)
-        & rates["summary"].eq(measured.summary)
-    ]
-    if rows.empty:
-        return
-    held = 100.0 * rows["covered"] / rows["draws"]
-    yield (
-        f"such intervals held the truth in {held.min():.1f} to {held.max():.1f} % of "
-        f"draws, in {len(rows)} combinations of the calibration"
-    )
+    if shares := counted_coverage(measured.quantity, measured.summary):
+        least, most = 100.0 * min(shares), 100.0 * max(shares)
+        yield (
+            f"such intervals held the truth in {least:.1f} to {most:.1f} % of draws, "
+            f"in {len(shares)} combinations of the calibration"
+        )

@@ -1,16 +1,20 @@
-"""Sampling again what failed in a report, alone: the same draws, in this process."""
+"""Sampling again a row of a report, or what failed in it: the same draws, alone."""
 
 import time
 from collections.abc import Callable
+from typing import Any
 
+import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.claims.record import read_report_run
 from montecarlo.cli.command_line import MeasureOptions
+from montecarlo.cli.points import Answer
 from montecarlo.errors import InputError
 from montecarlo.estimation.engine import OVERFLOW
-from montecarlo.names import look_up
+from montecarlo.names import look_up, parse_folder
 from montecarlo.sampling.cost import (
     replicate_seconds,
     require_affordable,
@@ -21,9 +25,46 @@ from montecarlo.sampling.cost import (
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.rare_events import estimate_tail
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.columns import MEASUREMENTS, MeasurementLine, validate_table
+from montecarlo.study.measurement import measure
 from montecarlo.study.presets import MOST_REPLICATES
 from montecarlo.study.tails import tail_task
 from montecarlo.study.tasks import Task
+
+#: Columns of a row that hold names, which `measure` calls as the table does.
+NAMES = (
+    *("distribution_q", "distribution_k", "dependence", "initialisation"),
+    *("divisor", "number_format", "softmax", "quantity", "summary"),
+)
+
+
+def answer_row(options: MeasureOptions) -> Answer:
+    """Measure a row of a report again, with its seed and replicates, and time it."""
+    started = time.perf_counter()
+    folder = options.source or parse_folder("from", "output")
+    run = read_report_run(folder)
+    validate_table(folder, MEASUREMENTS, MeasurementLine)
+    table = pd.read_csv(folder / MEASUREMENTS, keep_default_na=False, low_memory=False)
+    rows = table[table["row_id"] == options.row]
+    if rows.empty:
+        raise InputError(f"row must be in {str(folder)!r}, got {options.row!r}")
+    row = rows.iloc[0]
+    if row["quantity"] == OVERFLOW:
+        raise InputError(
+            f"row must be an estimate from replicates, got {options.row!r}, whose "
+            f"{OVERFLOW} is found by tilting"
+        )
+    replicates = int(row["n_replicates"])
+    names: dict[str, Any] = {name: str(row[name]) for name in NAMES}
+    measured = measure(
+        d_k=int(row["d_k"]),
+        n_keys=int(row["n_keys"]) if str(row["n_keys"]) else None,
+        **names,
+        seed=int(run["seed"]),
+        first=replicates,
+        most=replicates,
+    )
+    return Answer(measured, time.perf_counter() - started)
 
 
 def replay(options: MeasureOptions, indices: range) -> str:

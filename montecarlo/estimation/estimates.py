@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.special import betaincinv
-from scipy.stats import binom
+from scipy.special import bdtr, betaincinv
 
 from montecarlo.attention.quantities import ANY, Range, Scale, clip
 from montecarlo.attention.softmax import Array
@@ -189,6 +188,22 @@ def share_estimate(values: Array, n_rows: int) -> Estimate:
     return Estimate(estimate.value, error, estimate.n_replicates, bounds=bounds)
 
 
+def share_of_replicates(share: Estimate) -> Estimate:
+    """Return a share that no row drawn has, or that all have, with a safer interval.
+
+    Notes
+    -----
+    Rows of a replicate share its keys.  Where none of any replicate counts, nothing
+    tells how much they have in common, so each replicate is one trial: whether it has
+    any such row.  That is at least as probable as a row's own share, so that its bound
+    holds for that, whatever the dependence: about 3.7 over the replicates for 95 %.
+    """
+    hits = share.n_replicates if share.value == 1.0 else 0
+    bounds = partial(clopper_pearson, hits, share.n_replicates)
+    error = half_width_error(bounds, max(2, share.n_replicates))
+    return replace(share, std_error=error, skewness=0.0, bounds=bounds)
+
+
 def jackknife(
     values: Array, function: Callable[[Array], Array], scale: Scale | None = None
 ) -> Estimate:
@@ -297,7 +312,8 @@ def median_estimate(values: Array, most: Array | None = None) -> Estimate:
     n = len(values)
 
     def bounds(error_rate: float) -> Interval:
-        below = int(binom.ppf(error_rate, n, 0.5))  # fewest with more than this
+        # fewest heads that as many or fewer come with at least this probability
+        below = int(np.searchsorted(bdtr(np.arange(n), n, 0.5), error_rate))
         if below == 0:
             return Interval(-math.inf, math.inf)
         return Interval(float(lowest[below - 1]), float(highest[n - below]))

@@ -55,9 +55,10 @@ from montecarlo.names import look_up_all, parse_decimal, parse_folder, parse_see
 from montecarlo.printing import print_lines, printable
 from montecarlo.report.figures.applied_scale import draw_scales
 from montecarlo.report.terminal import make_table
+from montecarlo.study.console import open_console
 from montecarlo.study.fingerprint import made_with
 from montecarlo.study.folder import file_hash, write_json
-from montecarlo.study.progress import open_bar, open_console
+from montecarlo.study.progress import open_bar
 from montecarlo.study.publishing import publishing
 
 TABLE, RECORD = "observation.csv", "observation.json"

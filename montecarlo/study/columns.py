@@ -1,17 +1,22 @@
 """The columns of the tables: one type a line, which lines that are read must have."""
 
 import csv
+import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import pandas as pd
 from msgspec import Struct
 
+from montecarlo.estimation.summaries import RowKey
+from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.small_files import read_small
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.validating import about, validate
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MEASUREMENTS = "measurements.csv"
 #: What stands before q and k where nothing does.
@@ -82,6 +87,44 @@ class MeasurementLine(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
+#: What identifies a row.
+IDENTITY = (
+    "distribution_q",
+    "distribution_k",
+    "dependence",
+    "initialisation",
+    "d_k",
+    "n_queries",
+    "n_keys",
+    "divisor",
+    "number_format",
+    "softmax",
+    "quantity",
+    "summary",
+)
+
+
+def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
+    """Return the values of the columns that identify a row, in order."""
+    return (
+        *point.names,
+        point.d_k,
+        point.shape[0],
+        point.n_keys,
+        key.divisor,
+        key.number_format,
+        key.softmax,
+        key.quantity,
+        key.summary,
+    )
+
+
+def row_id(point: DesignPoint, key: RowKey) -> str:
+    """Return the name of a row: a hash of what identifies it."""
+    text = ";".join(str(value) for value in identity(point, key))
+    return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
+
+
 def validate_table(
     folder: Path, name: str, kind: type[Struct]
 ) -> list[dict[str, str | None]]:
@@ -148,7 +191,7 @@ def _lines(
         yield number, {c: v or None for c, v in zip(columns, row, strict=True)}
 
 
-def write_table(table: pd.DataFrame, path: Path) -> None:
+def write_table(table: "pd.DataFrame", path: Path) -> None:
     """Write a table; where nothing stands before q and k it says ``none``.
 
     A column that is empty at first would have its type guessed twice by who reads it.
@@ -158,8 +201,10 @@ def write_table(table: pd.DataFrame, path: Path) -> None:
     table.to_csv(path, index=False, lineterminator="\n")
 
 
-def read_table(path: Path) -> pd.DataFrame:
+def read_table(path: Path) -> "pd.DataFrame":
     """Read a table that `write_table` wrote; what is empty, or nothing, is missing."""
+    import pandas as pd  # noqa: PLC0415 - what reads no table starts without it
+
     table = pd.read_csv(path, keep_default_na=False, na_values=[""])
     if "initialisation" in table:
         there = table["initialisation"].ne(NOTHING)

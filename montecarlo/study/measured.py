@@ -122,7 +122,10 @@ class Measurement:
         """Return names and values: estimate, interval, exact value, replicates."""
         error = self.std_error
         estimate = self._bound() or round_to(self.estimate, error)
-        if error > 0.0:
+        if self.is_all_or_none:
+            which = "none" if self.estimate == 0.0 else "all"
+            estimate = f"{self.estimate:g}: {which} of the rows drawn"
+        elif error > 0.0:
             estimate += f" ± {round_to(error, error)}"
         found = [("estimate", estimate), ("95 %", self._interval())]
         if self.reference is not None:
@@ -132,6 +135,13 @@ class Measurement:
                 exact += f" (z = {(self.estimate - self.reference) / error:+.2f})"
             found.append(("exact", exact))
         return [*found, ("replicates", str(self.n_replicates))]
+
+    @property
+    def is_all_or_none(self) -> bool:
+        """Whether it is a share that no row drawn has, or that all have."""
+        known = QUANTITIES.get(self.quantity)
+        is_share = known is not None and known.indicator and "/" not in self.divisor
+        return is_share and self.estimate in (0.0, 1.0)
 
     def _bound(self) -> str:
         """Say where a quantile beyond what is counted lies; empty for an estimate."""
@@ -159,6 +169,9 @@ class Measurement:
         low, high = (
             round_to(one, self.std_error) for one in (self.ci_low, self.ci_high)
         )
+        if self.is_all_or_none:
+            end = f"at most {high}" if self.estimate == 0.0 else f"at least {low}"
+            return f"{end}, whatever the rows of a replicate have in common"
         return f"[{low}, {high}]"
 
 

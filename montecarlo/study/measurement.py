@@ -1,4 +1,4 @@
-"""Questions of one's own: one row of the table, or a grid of them, to a precision.
+"""Questions of one's own: one row of the table, to a precision.
 
 >>> from montecarlo import measure
 >>> point = measure("gaussian", "gaussian", 4, 8, quantity="entropy", most=128)
@@ -7,16 +7,13 @@
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice, product
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from montecarlo.attention.divisors import (
@@ -30,12 +27,14 @@ from montecarlo.attention.quantities import (
     PAIR_QUANTITIES,
     QUANTITIES,
     ROW_QUANTITIES,
+    SHARE,
     beyond_table,
+    is_indicator,
     quantile_level,
 )
-from montecarlo.errors import MOST_QUOTED, InputError, show
+from montecarlo.errors import InputError, show
 from montecarlo.estimation.engine import LEAST, Budget, Plan, SampleStore, run
-from montecarlo.estimation.estimates import POINTWISE, Estimate
+from montecarlo.estimation.estimates import POINTWISE, Estimate, share_of_replicates
 from montecarlo.estimation.summaries import (
     QUANTILE_RATIO,
     SHARE_ABOVE,
@@ -46,7 +45,6 @@ from montecarlo.estimation.summaries import (
     row_keys,
 )
 from montecarlo.names import (
-    MOST_JOBS,
     MOST_SEED,
     MOST_SIZE,
     look_up,
@@ -61,11 +59,10 @@ from montecarlo.sampling.cost import (
     require_spread,
 )
 from montecarlo.sampling.design_points import DesignPoint, parse_point
+from montecarlo.study.columns import identity, row_id
 from montecarlo.study.executors import make_executor
 from montecarlo.study.measured import Measurement
 from montecarlo.study.presets import MOST_REPLICATES, Advance
-from montecarlo.study.progress import progress_bar
-from montecarlo.study.table import identity, row_id
 from montecarlo.study.tasks import finish
 from montecarlo.theory.references import reference
 
@@ -87,8 +84,6 @@ STUCK = 0.8
 PATIENCE = 2**12
 #: What a row is asked about, and which rows of which points.
 Asked = Mapping[DesignPoint, Sequence[RowKey]]
-#: Points of a grid, and entries of each of its lists, at most.
-MOST_POINTS = 4096
 
 
 def measure(  # noqa: PLR0913 - each column that identifies a row is an option
@@ -128,7 +123,8 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     seed : int
     relative_error : float
         Replicates are doubled until the standard error is at most this part of the
-        estimate, or until it is seen that ``most`` will not do.
+        estimate, of a share of 0 this part of 1, or until it is seen that ``most`` will
+        not do.
     absolute_error : float, optional
         The standard error that is wanted, in the place of a relative one.
     first : int
@@ -159,7 +155,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
         dependence,
         initialisation,
         RowKey(
-            _name_divisor(divisor),
+            name_given_divisor(divisor),
             quantity,
             "" if summary is None else summary,
             number_format,
@@ -168,7 +164,7 @@ def measure(  # noqa: PLR0913 - each column that identifies a row is an option
     )
     effort = Effort(seed, relative_error, absolute_error, first, most)
     rows = PreciseRows(asked, effort)
-    with _at_work(executor, 1) as workers:
+    with at_work(executor, 1) as workers:
         rows.sample(workers)
     (found,) = rows.rows()
     return found
@@ -203,7 +199,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     if n_keys is not None:
         n_keys = require_whole("n_keys", n_keys, 2, MOST_SIZE)
     look_up("quantity", key.quantity, QUANTITIES)
-    key = key._replace(summary=key.summary or _summary_of(key.quantity))
+    key = key._replace(summary=key.summary or usual_summary(key.quantity))
     if n_keys is None and key.quantity not in PAIR_QUANTITIES:
         raise InputError(f"keys must be given for {key.quantity}, a quantity of rows")
     point = parse_point(
@@ -219,154 +215,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     return {point: [key]}
 
 
-def grid(  # noqa: PLR0913 - as `measure`
-    distribution_q: str = "gaussian",
-    distribution_k: str | None = None,
-    *,
-    d_k: int | Sequence[int],
-    n_keys: int | Sequence[int] = (),
-    quantity: str | Sequence[str],
-    divisor: str | float | Sequence[str | float] = "none",
-    summary: str | None = None,
-    dependence: str = "none",
-    initialisation: str = "",
-    seed: int = 1,
-    relative_error: float = RELATIVE_ERROR,
-    absolute_error: float | None = None,
-    first: int = FIRST,
-    most: int | None = None,
-    jobs: int | None = 1,
-    executor: Executor | None = None,
-    progress: bool = False,
-) -> pd.DataFrame:
-    """Estimate quantities over lists of sizes and divisors, from shared samples.
-
-    Each point is sampled once, until every row of it is as precise as asked for.
-
-    Parameters
-    ----------
-    distribution_q, distribution_k : str
-        Distributions of the entries; that of k is by default that of q.
-    d_k, n_keys : int, or sequence of int
-        Rows are estimated at every combination, pairs at every ``d_k``.
-    quantity : str, or sequence of str
-    divisor : str or float, or sequence of these
-        As for `measure`.  What a point does not have is left out, like ratios of
-        quantities of pairs.
-    summary : str, optional
-        ``median`` or ``q99``, for example; by default the mean, or ``value``.
-    dependence, initialisation, seed, relative_error, absolute_error, first, most
-        As for `measure`.
-    jobs : int, optional
-        Processes; one: a thread, None: one process for each core.
-    executor : concurrent.futures.Executor, optional
-        Other workers, in the place of these.
-    progress : bool
-        Whether to show a bar, on a terminal.
-
-    Returns
-    -------
-    DataFrame
-        A line for each point, quantity and divisor; columns as `Measurement`.
-
-    Raises
-    ------
-    InputError
-        If an argument is of another type or out of its range, a name is not known, a
-        quantity has no row at all, or a point is not one.
-    """
-    require_executor(executor)
-    if not isinstance(progress, bool | np.bool):
-        raise InputError(f"progress must be True or False, got {show(progress)}")
-    jobs = None if jobs is None else require_whole("jobs", jobs, 1, MOST_JOBS)
-    if distribution_k is None:
-        distribution_k = distribution_q
-    texts = {
-        "distribution_q": distribution_q,
-        "distribution_k": distribution_k,
-        "dependence": dependence,
-        "initialisation": initialisation,
-        "summary": "" if summary is None else summary,
-    }
-    for name, text in texts.items():
-        require_text(name, text)
-    names = [require_text("quantity", one) for one in _several("quantity", quantity)]
-    if not names:
-        raise InputError("quantity must name at least one, got none")
-    for name in names:
-        look_up("quantity", name, QUANTITIES)
-    summaries = {name: summary or _summary_of(name) for name in names}
-    named = list(dict.fromkeys(map(_name_divisor, _several("divisor", divisor))))
-    singles, ratios = split_pairs(named)
-    sizes = _sizes("d_k", d_k, 1), _sizes("n_keys", n_keys, 2)
-    if (points := len(sizes[0]) * (1 + len(sizes[1]))) > MOST_POINTS:
-        raise InputError(
-            f"d_k and n_keys must make at most {MOST_POINTS} points, got {points}"
-        )
-    asked: dict[DesignPoint, list[RowKey]] = {}
-    for d, n in product(sizes[0], (*sizes[1], None)):
-        names = [one for one in summaries if (one in PAIR_QUANTITIES) == (n is None)]
-        if not names:
-            continue
-        point = parse_point(
-            distribution_q,
-            distribution_k,
-            d,
-            n,
-            dependence,
-            initialisation,
-            formats=any(name in FORMAT_QUANTITIES for name in names),
-            also=tuple(chain(*(beyond_table(x, summaries[x]) for x in names))),
-        )
-        known = set(row_keys(point, singles, ratios))
-        keys = [RowKey(c, name, summaries[name]) for name in names for c in named]
-        asked[point] = [key for key in keys if key in known]
-    found = {key.quantity for keys in asked.values() for key in keys}
-    if missing := [name for name in summaries if name not in found]:
-        raise InputError(
-            f"{missing[0]} must have a row of the summary "
-            f"{show(summaries[missing[0]])} at one of these points, with one of the "
-            f"divisors {', '.join(named)[:MOST_QUOTED]}; quantities of rows need n_keys"
-        )
-    effort = Effort(seed, relative_error, absolute_error, first, most)
-    rows = PreciseRows(asked, effort)
-    with (
-        _at_work(executor, jobs) as workers,
-        progress_bar(len(rows.divisors), quiet=not progress) as advance,
-    ):
-        rows.sample(workers, advance)
-    table = pd.DataFrame(map(asdict, rows.rows()))
-    return table.astype({"n_keys": "Int64"})
-
-
-def _several(name: str, given: object) -> list[object]:
-    """Return a list of what may be one alone; one that is too long is not gone through.
-
-    Raises
-    ------
-    InputError
-        If it is too long, or no list but something else that holds others.
-    """
-    if isinstance(given, Mapping | bytes | bytearray):
-        raise InputError(f"{name} must be one, or a list, got {show(given)}")
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        return [given]
-    if getattr(given, "ndim", 1) == 0:  # an array of NumPy's that is none
-        return [given]
-    if isinstance(given, Sized) and len(given) > MOST_POINTS:
-        raise InputError(f"{name} must name at most {MOST_POINTS}, got {len(given)}")
-    found = list(islice(given, MOST_POINTS + 1))
-    if len(found) > MOST_POINTS:
-        raise InputError(f"{name} must name at most {MOST_POINTS}, got more")
-    return found
-
-
-def _sizes(name: str, given: object, least: int) -> list[int]:
-    """Return whole numbers of any kind as Python's."""
-    return [require_whole(name, one, least, MOST_SIZE) for one in _several(name, given)]
-
-
-def _name_divisor(given: object) -> str:
+def name_given_divisor(given: object) -> str:
     """Return the name of a divisor, or of a ratio of two; a number is one, too."""
     if isinstance(given, str):
         return name_divisor(given)
@@ -374,7 +223,7 @@ def _name_divisor(given: object) -> str:
 
 
 @contextmanager
-def _at_work(executor: Executor | None, jobs: int | None) -> Iterator[Executor]:
+def at_work(executor: Executor | None, jobs: int | None) -> Iterator[Executor]:
     """Yield workers: those of somebody else are theirs to end."""
     if executor is not None:
         yield executor
@@ -386,7 +235,8 @@ def _at_work(executor: Executor | None, jobs: int | None) -> Iterator[Executor]:
             yield workers
 
 
-def _summary_of(quantity: str) -> str:
+def usual_summary(quantity: str) -> str:
+    """Return the summary that is meant where none is named."""
     return "value" if quantity in PAIR_QUANTITIES else "mean"
 
 
@@ -454,7 +304,10 @@ class Effort:
         """Return the largest standard error that is small enough."""
         if self.absolute_error is not None:
             return self.absolute_error
-        return self.relative_error * abs(estimate.value)
+        of = abs(estimate.value)
+        if of == 0.0 and estimate.within == SHARE:
+            of = 1.0  # no error is a part of 0
+        return self.relative_error * of
 
     def needed(self, estimate: Estimate) -> float:
         """Return about how many replicates an estimate needs for the wanted error.
@@ -550,7 +403,7 @@ class PreciseRows:
             summaries = self._summaries(point)
             rough = False
             for key in rows:
-                found = summaries.estimate(key)
+                found = _estimate(summaries, key)
                 self.errors.setdefault((point, key), []).append(found.std_error)
                 needed = self.effort.needed(found)
                 if found.n_replicates < needed <= limit:
@@ -566,7 +419,7 @@ class PreciseRows:
         for point, keys in self.asked.items():
             if self.store.n_replicates(point) >= LEAST:
                 summaries = self._summaries(point)
-                yield from ((point, key, summaries.estimate(key)) for key in keys)
+                yield from ((point, key, _estimate(summaries, key)) for key in keys)
 
     def rows(self) -> list[Measurement]:
         """Return the rows as far as they are sampled; points with too little lack."""
@@ -579,6 +432,19 @@ class PreciseRows:
             needed = self.effort.needed(estimate)
             found.append(0.0 if needed <= estimate.n_replicates else needed)
         return found
+
+
+def _estimate(summaries: Summaries, key: RowKey) -> Estimate:
+    """Estimate a row; a share that was 0 or 1 in every replicate by replicates."""
+    found = summaries.estimate(key)
+    if is_share(key) and found.value in (0.0, 1.0):
+        return share_of_replicates(found)
+    return found
+
+
+def is_share(key: RowKey) -> bool:
+    """Tell whether a row estimates the share of rows that an indicator picks."""
+    return is_indicator(key.quantity) and "/" not in key.divisor
 
 
 def _require_row(point: DesignPoint, key: RowKey) -> None:

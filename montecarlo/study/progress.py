@@ -4,37 +4,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TextIO
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-from montecarlo.printing import printing
 from montecarlo.sampling.cost import replicate_seconds
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.study.presets import Advance
-
-#: Lines of a table that is piped are not cut to a terminal's width.
-PIPED_WIDTH = 160
-
-
-class _Console(Console):
-    """A console whose stream may refuse what it is given, as `printing` has it."""
-
-    def print(self, *objects: Any, **settings: Any) -> None:  # noqa: ANN401 - as rich has it
-        with printing(self.file):  # type: ignore[arg-type]
-            super().print(*objects, **settings)
-
-    def on_broken_pipe(self) -> None:
-        raise  # noqa: PLE0704 - rich calls this where it handles it, and would exit
-
-
-def open_console(stream: TextIO, *, highlight: bool = True) -> Console:
-    """Return a console that takes no text for markup."""
-    width = None if stream.isatty() else PIPED_WIDTH
-    return _Console(
-        file=stream, width=width, markup=False, emoji=False, highlight=highlight
-    )
 
 
 @contextmanager
@@ -49,6 +22,11 @@ def open_bar(task: str, *, quiet: bool) -> Iterator[Callable[..., object]]:
     if quiet or not sys.stderr.isatty():
         yield lambda **_: None
         return
+    # slow to import, and of no use where nothing is shown
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from montecarlo.study.console import open_console
+
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),

@@ -1,6 +1,5 @@
 """The tables: a row per point, divisor, quantity and summary; and curves."""
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import product
@@ -19,26 +18,11 @@ from montecarlo.estimation.estimates import POINTWISE
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
-from montecarlo.study.columns import MeasurementLine
+from montecarlo.study.columns import MeasurementLine, identity, row_id
 from montecarlo.study.curves import CurveLine
 from montecarlo.theory.references import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
-#: What identifies a row.
-IDENTITY = (
-    "distribution_q",
-    "distribution_k",
-    "dependence",
-    "initialisation",
-    "d_k",
-    "n_queries",
-    "n_keys",
-    "divisor",
-    "number_format",
-    "softmax",
-    "quantity",
-    "summary",
-)
 COLUMNS = MeasurementLine.__struct_fields__
 #: Name of the curves of the exact distribution, with their d_k and scaled scores:
 #: beyond these it can hardly be told from the normal one.
@@ -58,27 +42,6 @@ EXAMPLE_QUERIES = 16
 FAR_BELOW = 0.1
 
 Lookup = Callable[[DesignPoint, RowKey], Reference | None]
-
-
-def identity(point: DesignPoint, key: RowKey) -> tuple[str | int | None, ...]:
-    """Return the values of the columns that identify a row, in order."""
-    return (
-        *point.names,
-        point.d_k,
-        point.shape[0],
-        point.n_keys,
-        key.divisor,
-        key.number_format,
-        key.softmax,
-        key.quantity,
-        key.summary,
-    )
-
-
-def row_id(point: DesignPoint, key: RowKey) -> str:
-    """Return the name of a row: a hash of what identifies it."""
-    text = ";".join(str(value) for value in identity(point, key))
-    return "r" + hashlib.sha256(text.encode()).hexdigest()[:11]
 
 
 def tabulate(

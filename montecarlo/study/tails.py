@@ -9,7 +9,7 @@ from montecarlo.estimation.engine import OVERFLOW, raise_failures, tell_failed_t
 from montecarlo.estimation.summaries import RowKey
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.rare_events import Tail, estimate_tail
-from montecarlo.study.table import identity, row_id
+from montecarlo.study.columns import identity, row_id
 from montecarlo.study.tasks import Task, finish
 from montecarlo.theory.score_distribution import log_score_tail
 

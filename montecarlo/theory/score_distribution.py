@@ -10,7 +10,6 @@ import math
 from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, log_ndtr, ndtr
 
 from montecarlo.theory.row_integrals import Array
@@ -78,6 +77,8 @@ def largest_gap(d_k: int) -> float:
     Both are symmetric about 0, so x > 0 is enough; the gap changes its sign there, and
     the larger of its two extremes is refined between its neighbours on a grid.
     """
+    from scipy.optimize import minimize_scalar  # takes longer than a point
+
     x = np.linspace(0.0, 5.0, 101)
     sizes = [abs(distribution_gap(float(one), d_k)) for one in x]
     best = max(1, min(int(np.argmax(sizes)), len(x) - 2))

@@ -13,10 +13,10 @@ from montecarlo.claims import simulation, verdicts
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import ClaimsRecord
 from montecarlo.claims.running import Study, needed_budgets, run_study, write_results
+from montecarlo.study.columns import IDENTITY
 from montecarlo.study.executors import make_executor
 from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.presets import Block, Grid
-from montecarlo.study.table import IDENTITY
 from montecarlo.study.workers import limit_blas
 
 #: A point of every kind: pairs and rows, several distributions, one without fourth

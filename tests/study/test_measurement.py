@@ -23,7 +23,8 @@ from montecarlo.records.calibration import read_card
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.study import measurement, progress
 from montecarlo.study.folder import write_run
-from montecarlo.study.measurement import grid, measure
+from montecarlo.study.measurement import measure
+from montecarlo.study.sweep import grid
 from montecarlo.study.table import COLUMNS
 
 #: What the program adds to a record.
@@ -352,7 +353,6 @@ def typed(more):
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ("saturated --divisor sqrt", "no error is a part of an estimate of 0"),
         ("entropy --relative-error 1e-6", "no more than 1048576 can be had"),
         ("entropy --most 128 --relative-error 1e-4", "--most sets the limit"),
     ],
@@ -470,11 +470,16 @@ def test_the_last_line_gives_the_same_digits(capsys):
 
 def test_one_may_stand_for_a_list():
     """A single size, quantity or divisor needs no brackets, and what is named twice is
-    one row; normal is gaussian, and NumPy's numbers are numbers.
+    one row; normal is gaussian, and NumPy's numbers are numbers.  Names of divisors and
+    distributions stand as they were typed first.
     """
+    names = ["distribution_q", "distribution_k", "divisor"]
     one = grid("normal", d_k=4, n_keys=8, quantity="entropy", divisor=2.0, most=64)
     lists = {"d_k": [4], "n_keys": [8], "quantity": ["entropy"], "divisor": ["2"]}
-    assert one.equals(grid("gaussian", **lists, most=64))
+    other = grid("gaussian", **lists, most=64)
+    assert one[names].values.tolist() == [["normal", "normal", 2.0]]
+    assert other[names].values.tolist() == [["gaussian", "gaussian", "2"]]
+    assert one.drop(columns=names).equals(other.drop(columns=names))
     twice = {"quantity": ["entropy", "entropy"], "divisor": ["sqrt", "d_k^0.5"]}
     one = grid(d_k=np.array([4, 8]), n_keys=np.int64(8), **twice, most=64)
     plain = grid(d_k=[4, 8], n_keys=8, quantity="entropy", divisor="sqrt", most=64)
@@ -553,3 +558,30 @@ def test_a_bar_has_nothing_to_show_of_nothing(monkeypatch):
     assert seen == sorted(seen)
     assert seen[0] == 0.0
     assert seen[-1] == 1.0
+
+
+def test_a_share_of_no_row_is_an_answer(capsys):
+    """Its bound is that of replicates that agree in all their rows: (1 - p)^N = 0.025,
+    solved here; every one of them may hold one key that decides for all its rows.
+    """
+    assert main(typed("saturated --divisor sqrt --json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["estimate"], told["ci_low"], told["reached"]) == (0.0, 0.0, True)
+    bound = 1.0 - math.exp(math.log(0.025) / told["n_replicates"])
+    assert told["ci_high"] == pytest.approx(bound, rel=1e-9)
+    assert main(typed("saturated --divisor sqrt --absolute-error 0.002")) == 0
+    text = capsys.readouterr().out
+    assert "0: none of the rows drawn" in text
+    assert "whatever the rows of a replicate have in common" in text
+    assert "counted" not in text
+    (replicates,) = map(int, re.findall(r"replicates +(\d+),", text))
+    assert 1.0 - math.exp(math.log(0.025) / replicates) <= 2.0 * 1.98 * 0.002
+
+
+def test_a_share_of_every_row_has_a_lower_bound():
+    """As one of no row, from the other side."""
+    found = measure(
+        "gaussian", "gaussian", 64, 8, quantity="saturated", divisor=1e-6, most=64
+    )
+    assert (found.estimate, found.ci_high) == (1.0, 1.0)
+    assert found.ci_low == pytest.approx(0.025 ** (1.0 / 64.0), rel=1e-9)

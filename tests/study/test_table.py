@@ -14,6 +14,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.columns import IDENTITY, identity, row_id
 from montecarlo.study.curves import tabulate_curves
 from montecarlo.study.presets import PRESETS
 from montecarlo.study.table import (
@@ -23,13 +24,10 @@ from montecarlo.study.table import (
     EXAMPLE_POINT,
     EXAMPLE_QUERIES,
     FAR_BELOW,
-    IDENTITY,
     SCORE_DISTRIBUTION,
     curves_by_rank,
     distribution_curves,
     example_curves,
-    identity,
-    row_id,
     tabulate,
 )
 from montecarlo.theory.references import Reference

@@ -34,10 +34,9 @@ from montecarlo.report.content.training import (
 )
 from montecarlo.sampling.design_points import parse_point
 from montecarlo.small_files import read_small
-from montecarlo.study.columns import MEASUREMENTS
+from montecarlo.study.columns import MEASUREMENTS, row_id
 from montecarlo.study.curves import tabulate_curves
 from montecarlo.study.folder import ResultsError
-from montecarlo.study.table import row_id
 from montecarlo.study.validating import about, require_whole, validate
 
 #: Bytes of a claims.json at most; that of the full preset has two million.

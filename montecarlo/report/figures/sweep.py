@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from io import BytesIO
 from itertools import cycle
+from math import log
 from textwrap import fill
 from typing import Any
 
@@ -29,6 +30,7 @@ from montecarlo.report.figures.palette import (
     Look,
 )
 from montecarlo.study.measured import plain_words, summary_words
+from montecarlo.study.measurement import name_given_divisor
 
 #: What may stand on the x axis, and what else may tell series apart.
 SIZES = ("d_k", "n_keys")
@@ -45,6 +47,12 @@ MOST_SERIES = len(SIGNS)
 COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK)
 #: Characters of a title across a figure.
 TITLE_WIDTH = 80
+SCALES = ("linear", "log")
+#: What can be taken off, with the label of a y axis.
+LESS = {"": "${}$", "reference": "${}$ less its exact value", "ln n": r"${} - \ln n$"}
+#: Quantities that are ln n where all keys weigh the same.
+GROWING = ("entropy", "log_partition")
+HEIGHTS = ("estimate", "ci_low", "ci_high", "reference")
 LABELS = {"d_k": "$d_k$", "n_keys": "$n$"}
 #: What stands before a value that does not say whose it is.
 _PLAIN = {"distribution_q": "q ", "distribution_k": "k "}
@@ -59,7 +67,13 @@ class Picture(Figure):
         return content.getvalue()
 
 
-def figure(frame: DataFrame, x: str | None = None) -> Figure:
+def figure(
+    frame: DataFrame,
+    x: str | None = None,
+    *,
+    y: str | None = None,
+    minus: str | None = None,
+) -> Figure:
     """Draw estimates with their 95 % intervals and exact values over d_k or n.
 
     Parameters
@@ -69,6 +83,11 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
         and summary, a series for each of what else differs.
     x : {"d_k", "n_keys"}, optional
         By default the one with more values.
+    y : {"linear", "log"}, optional
+        The y axes; by default each by its values.
+    minus : {"reference", "ln n"}, optional
+        What is taken off estimates and intervals: the exact values, or the logarithm of
+        the number of keys, which entropy and ln Z would be of equal scores.
 
     Returns
     -------
@@ -78,7 +97,9 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     Raises
     ------
     InputError
-        If there is nothing to draw, or are too many series for a panel.
+        If there is nothing to draw, or are too many series for a panel; if exact values
+        are to be taken off and one is lacking, or ln n, of what is no entropy and no
+        ln Z; or if an estimate on a logarithmic axis is not above 0.
 
     Examples
     --------
@@ -99,6 +120,7 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
         look_up("quantity", str(name), QUANTITIES)
     if x is not None and require_text("x", x) not in SIZES:
         raise InputError(f"x must be 'd_k' or 'n_keys', got {show(x)}")
+    frame = _heights(frame, y, minus)
     x = x or max(SIZES, key=lambda size: frame[size].nunique())
     varied = frame[[name for name in VARIED if name != x]].nunique().gt(1)
     names = list(varied.index[varied])
@@ -115,10 +137,11 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     with draw.house_style():
         drawn, axes = draw.panels_for(len(parts), columns, 2.7, Picture)
         for one, ((quantity, summary), rows) in zip(axes, parts, strict=True):
-            _plot(one, rows, x, looks)
+            _plot(one, rows, x, looks, y)
             title = _title(str(quantity), str(summary))
             one.set_title(fill(title, TITLE_WIDTH // columns), fontsize="small")
-            one.set_ylabel(f"${draw.symbol_of(str(quantity))}$")
+            symbol = draw.symbol_of(str(quantity))
+            one.set_ylabel(LESS[minus or ""].format(symbol))
             one.set_xlabel(LABELS[x])
         keys = list(_keys(frame, looks, named=bool(names)))
         if keys:
@@ -133,7 +156,52 @@ def figure(frame: DataFrame, x: str | None = None) -> Figure:
     return drawn
 
 
-def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
+def _heights(frame: DataFrame, y: str | None, minus: str | None) -> DataFrame:
+    """Return a frame with the heights that are drawn."""
+    if y is not None and require_text("y", y) not in SCALES:
+        raise InputError(f"y must be 'linear' or 'log', got {show(y)}")
+    if minus is not None:
+        frame = _less(frame, require_text("minus", minus))
+    if y == "log":
+        _require_positive(frame)
+    return frame
+
+
+def _less(frame: DataFrame, minus: str) -> DataFrame:
+    """Take the exact values, or ln n, off estimates, intervals and exact values."""
+    if minus not in (*LESS,)[1:]:
+        raise InputError(f"minus must be 'reference' or 'ln n', got {show(minus)}")
+    if minus == "reference":
+        column, what = "reference", "an exact value"
+        fitting = frame[column].notna()
+    else:
+        column, what = "n_keys", f"one of {', '.join(GROWING)}, and no ratio,"
+        ratio = frame["divisor"].map(name_given_divisor).str.contains("/")
+        fitting = frame["quantity"].isin(GROWING) & ~ratio
+    if not fitting.all():
+        one = frame[~fitting].iloc[0]
+        raise InputError(
+            f"minus={minus!r} must have {what} in every row, got {one['quantity']} "
+            f"with the divisor {one['divisor']}"
+        )
+    off = frame[column].astype(float)
+    if minus == "ln n":
+        off = off.map(log)
+    return frame.assign(**{name: frame[name].astype(float) - off for name in HEIGHTS})
+
+
+def _require_positive(frame: DataFrame) -> None:
+    least = frame.loc[frame["estimate"].astype(float).le(0.0)]
+    if not least.empty:
+        raise InputError(
+            f"y='log' must have estimates above 0, got "
+            f"{least.iloc[0]['estimate']:.4g} for {least.iloc[0]['quantity']}"
+        )
+
+
+def _plot(
+    axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look], y: str | None
+) -> None:
     for label, look in looks.items():
         series = rows[rows["label"].eq(label)].dropna(subset=[x]).sort_values(x)
         series = series.astype({x: float})
@@ -145,7 +213,8 @@ def _plot(axes: Axes, rows: DataFrame, x: str, looks: dict[str, Look]) -> None:
     if sizes.max() >= WIDE * sizes.min():
         draw.powers_of_two(axes, sizes, 2)
     values = rows["estimate"].astype(float)
-    if values.min() > 0.0 and values.max() >= TALL * values.min():
+    is_tall = values.min() > 0.0 and values.max() >= TALL * values.min()
+    if y == "log" or (y is None and is_tall):
         draw.logarithmic(axes)
     else:
         axes.yaxis.set_major_formatter(ScalarFormatter(useOffset=False))
@@ -173,7 +242,8 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
         if isna(value):  # pairs have no keys
             continue
         if name == "divisor":
-            parts = [parse_divisor(part).symbol for part in str(value).split("/")]
+            both = name_given_divisor(value).split("/")
+            parts = [parse_divisor(part).symbol for part in both]
             told = [f"$c = {part}$" for part in parts]
             yield " over ".join(told)
         elif name in SIZES:

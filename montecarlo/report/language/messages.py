@@ -26,6 +26,7 @@ from montecarlo.report.language.catalogues import (
     fault_of,
     template_folder,
 )
+from montecarlo.report.language.quoting import MESSAGES
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 KEYWORDS = {"_": None, "plain": None, "message": None}
@@ -53,6 +54,7 @@ def source_messages() -> dict[str, list[str]]:
     named = [(one.words, "a distribution") for one in DISTRIBUTIONS.values()]
     named += [(one.words, "a quantity") for one in QUANTITIES.values()]
     named += [(one.words, "a quantity") for one in RECORDED.values() if one.words]
+    named += [(words, "an answer to quote") for words in MESSAGES]
     named += [(str(words), place) for words, place in read_catalogue().words()]
     extracted = (*_extract(template_folder()), *_extract(FIGURES))
     for message, place in (*extracted, *named, *read_papers().words()):
