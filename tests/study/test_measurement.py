@@ -367,16 +367,6 @@ def test_an_error_that_cannot_be_had_is_told_at_once(capsys, more, told):
     assert json.loads(capsys.readouterr().out)["reached"] is False
 
 
-def test_a_share_of_nothing_has_an_upper_bound(capsys):
-    """Rows are never saturated here: between 0 and a bound, and no less than 0."""
-    assert (
-        main([*typed("saturated --divisor sqrt --absolute-error 1e-3"), "--json"]) == 0
-    )
-    found = json.loads(capsys.readouterr().out)
-    assert (found["estimate"], found["ci_low"]) == (0.0, 0.0)
-    assert 0.0 < found["ci_high"] < 1e-3
-
-
 def test_absolute_errors_are_reached(capsys):
     """The standard error is the one wanted, and only one of the two may be said."""
     wanted = typed("entropy --absolute-error 0.002")
