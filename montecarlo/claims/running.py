@@ -32,7 +32,8 @@ from montecarlo.errors import InputError
 from montecarlo.estimation.engine import Budget, Plan, SampleStore, run
 from montecarlo.estimation.summaries import RowKey, Summaries
 from montecarlo.sampling.design_points import DesignPoint
-from montecarlo.study.columns import MEASUREMENTS, write_table
+from montecarlo.study.columns import MEASUREMENTS
+from montecarlo.study.csv_files import write_table
 from montecarlo.study.curves import tabulate_curves, write_curves
 from montecarlo.study.fingerprint import code_digest, made_with
 from montecarlo.study.folder import write_json

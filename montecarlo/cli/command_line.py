@@ -136,12 +136,12 @@ class MeasureOptions:
     source: Folder | None = option_field(
         FIRST, "read that report from here (default: output)", flag="--from"
     )
-    json: bool = option_field(FIRST, default=False)
+    json: bool = option_field(OTHER, default=False)
     format: str | None = option_field(
-        FIRST, "text (default), json, or markdown: a paragraph to quote"
+        OTHER, "text (default), json, or markdown: a paragraph to quote"
     )
     lang: Names | None = option_field(
-        FIRST, "of markdown: en (default), de, zh, ja, es"
+        OTHER, "of markdown: en (default), de, zh, ja, es"
     )
     distribution_q: str | None = option_field(ROW, "that of q, where it differs")
     distribution_k: str | None = option_field(ROW, "that of k, where it differs")

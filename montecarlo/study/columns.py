@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -15,12 +15,7 @@ from montecarlo.small_files import read_small
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.validating import about, validate
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 MEASUREMENTS = "measurements.csv"
-#: What stands before q and k where nothing does.
-NOTHING = "none"
 #: Bytes of a table at most; that of the full preset has 8 million.
 MOST_TABLE = 2**26
 #: The largest number that there is: JSON and tables have no infinity but in intervals.
@@ -189,24 +184,3 @@ def _lines(
                 f"{len(row)}"
             )
         yield number, {c: v or None for c, v in zip(columns, row, strict=True)}
-
-
-def write_table(table: "pd.DataFrame", path: Path) -> None:
-    """Write a table; where nothing stands before q and k it says ``none``.
-
-    A column that is empty at first would have its type guessed twice by who reads it.
-    """
-    if "initialisation" in table:
-        table = table.replace({"initialisation": {"": NOTHING}})
-    table.to_csv(path, index=False, lineterminator="\n")
-
-
-def read_table(path: Path) -> "pd.DataFrame":
-    """Read a table that `write_table` wrote; what is empty, or nothing, is missing."""
-    import pandas as pd  # noqa: PLC0415 - what reads no table starts without it
-
-    table = pd.read_csv(path, keep_default_na=False, na_values=[""])
-    if "initialisation" in table:
-        there = table["initialisation"].ne(NOTHING)
-        table["initialisation"] = table["initialisation"].where(there)
-    return table

@@ -17,9 +17,8 @@ from montecarlo.study.columns import (
     Error,
     Finite,
     Size,
-    read_table,
-    write_table,
 )
+from montecarlo.study.csv_files import read_table, write_table
 from montecarlo.study.validating import about
 
 FOLDER = "curves"

@@ -38,9 +38,9 @@ from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.columns import (
     MEASUREMENTS,
     MeasurementLine,
-    read_table,
     validate_table,
 )
+from montecarlo.study.csv_files import read_table
 from montecarlo.study.curves import CURVE_FILES, read_curves
 
 #: Verdicts in the order in which a page counts them.
