@@ -128,16 +128,6 @@ def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
     assert hashes_of(results, tmp_path / "results") == expected
 
 
-def test_other_study_other_bytes(workers, expected, tmp_path):
-    """The test above can fail: another seed changes files."""
-    study = Study(read_catalogue(), GRID, SEED + 1)
-    found = hashes_of(run_study(study, workers["one"]), tmp_path / "results")
-
-    assert all(
-        found[name] != expected[name] for name in ("measurements.csv", "curves.csv")
-    )
-
-
 #: Without second analyses: how many replicates a point gets depends on all checks.
 FIXED = msgspec.structs.replace(GRID, first=4, most=4)
 
@@ -146,6 +136,15 @@ FIXED = msgspec.structs.replace(GRID, first=4, most=4)
 def fixed(workers):
     """The rows of the grid with a fixed number of replicates."""
     return rows_of(results_of(FIXED, workers["one"]))
+
+
+def test_another_seed_changes_the_rows(workers, fixed):
+    """The test above can fail: but for what is exact, no row stays as it was."""
+    study = Study(read_catalogue(), FIXED, SEED + 1)
+    found = rows_of(run_study(study, workers["one"]))
+
+    same = [id_ for id_ in fixed if found[id_] == fixed[id_]]
+    assert len(same) < 0.25 * len(fixed)
 
 
 @pytest.mark.parametrize(
