@@ -27,9 +27,9 @@ def drawn(figure, path):
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_figure_is_as_it_was(laid_out, tmp_path, name):
+def test_figure_is_as_it_was(build, tmp_path, name):
     """A figure of the small study is, but for rounding, its picture here."""
-    path = drawn(laid_out(name), tmp_path / f"{name}.png")
+    path = drawn(build(name), tmp_path / f"{name}.png")
     baseline = FOLDER / path.name
     if os.environ.get(WRITE):
         FOLDER.mkdir(exist_ok=True)
