@@ -7,6 +7,7 @@ the input was taken.
 
 import contextlib
 import json
+import os
 import random
 import resource
 import shutil
@@ -35,8 +36,10 @@ pytestmark = [
 ]
 
 SEED = 12
+#: How many times as many inputs: more are tried by hand.
+MORE = float(os.environ.get("MONTECARLO_FUZZ", "1"))
 #: Inputs of each kind.
-N_FILES, N_FOLDERS, N_TEXTS, N_OPTIONS = 100, 150, 100, 100
+N_FILES, N_FOLDERS, N_TEXTS, N_OPTIONS = (round(MORE * n) for n in (50, 50, 50, 60))
 STATUSES = {
     value
     for name, value in vars(exits).items()

@@ -43,7 +43,7 @@ most = 1024
 BATCH_SECONDS = 0.002
 #: Each chain is killed once at each of these, in this order, and then let finish.
 MOMENTS = ("sampling", "committing", "rendering", "renaming")
-CHAINS = 4
+CHAINS = 2
 #: What the dying process and the draws are noted in, beside the output.
 LOG = "log.txt"
 
@@ -144,7 +144,7 @@ def contents(folder):
 
 @pytest.mark.slow
 def test_killed_runs_go_on(attempt, tmp_path):
-    """Kills at moments drawn at random, four of each kind: every run ends in the bytes
+    """Kills at moments drawn at random, two of each kind: every run ends in the bytes
     of one that was never interrupted, with at most 1.05 times its draws.
 
     That holds however slow the machine is: each of two kills can lose the batches that

@@ -1,13 +1,21 @@
 """A report that cannot notice a mistake is worth nothing: planted ones are noticed.
 
-Each mistake is planted in the function that makes it, the quick study is run, and some
-verdict must be worse than in the clean run of the same seed: lost support, or newly
-refuted or conditional.  A verdict that became better does not count, nor does a crash.
-Nothing here can fail because a clean run is unlucky: plants are compared with the clean
-run of their seed.  What may fail by chance is that a mistake is missed, and cases that
-show one lie beyond their regions by many standard errors.
+Each mistake is planted in the function that makes it, and the part of a preset that
+looks at it is run: a verdict that was decided must come out otherwise, or an estimate
+must leave its reference.  Mistakes in a number are at most twice as large as the
+tolerance that is to notice them.
 
-Mistakes in a number are at most twice as large as the tolerance that is to notice them.
+Twelve of them are listed in README.md with their sizes; that list was committed before
+the first of them was tried, and no error has left it since.  Nobody saw three of them
+at first; the self-checks `projections`, `planted-key` and `rounding`, and a reference
+with a table of its own, were made for these and see them.
+
+Runs with and without an error have the same seed, and most errors leave every draw as
+it is.  A test fails by chance if the run without error is unlucky, which takes an
+estimate five standard errors off (the nearest decision: ‖J‖_F² at d_k = 16 and n =
+128), or if the one with it is: errors that must move an estimate out of its region
+leave it seven standard errors or more outside, and those that a reference must see lie
+14 or more from it, where 6 would do.  Seeds 1 to 6 were tried.
 """
 
 import math
@@ -19,50 +27,33 @@ from functools import cache
 import msgspec
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from montecarlo.attention import gradients, softmax
 from montecarlo.attention.divisors import DIVISORS
+from montecarlo.attention.grids import FINE, LogGrid
+from montecarlo.attention.number_formats import NUMBER_FORMATS
+from montecarlo.attention.quantities import ROW_QUANTITIES
 from montecarlo.attention.softmax import SoftmaxRows, measure_gaps, softmax_rows
+from montecarlo.claims import simulation
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.running import Study, run_study
 from montecarlo.sampling import blocks, matrices, replicates
-from montecarlo.sampling.design_points import parse_point, stream
-from montecarlo.sampling.distributions import DISTRIBUTIONS
-from montecarlo.study.presets import PRESETS
+from montecarlo.sampling.design_points import WEIGHT_KINDS, stream
+from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
+from montecarlo.sampling.rare_events import tilt
+from montecarlo.study import tails
+from montecarlo.study.presets import INITIAL, PRESETS, SHIFTED, Block, Grid
+from montecarlo.theory import (
+    references,
+    row_expectations,
+    row_integrals,
+)
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-QUICK = PRESETS["quick"]
-#: Where lost terms of J show in the quick grid, and what fast tests can afford.
-GRADIENTS = msgspec.structs.replace(
-    QUICK, d_k=(16, 64), distributions=("rademacher",), distribution_d_k=(16,)
-)
-SMALL = msgspec.structs.replace(
-    QUICK, d_k=(16, 64, 256), n_keys=(32,), distributions=()
-)
-SEEDS = (1, 2)
 
 
-def verdicts_of(grid, seed):
-    """The verdict of each claim and each self-check of a study, by its id."""
-    with ThreadPoolExecutor(2) as executor:
-        found = run_study(Study(read_catalogue(), grid, seed), executor).claims
-    return {one.id: one.verdict for one in (*found.claims, *found.self_checks)}
-
-
-@cache
-def clean_verdicts(grid, seed):
-    """The verdicts without any mistake; called before anything is planted."""
-    return verdicts_of(grid, seed)
-
-
-def worsened(clean, planted):
-    """The verdicts that show a mistake."""
-    return {
-        id_: (before, planted[id_])
-        for id_, before in clean.items()
-        if planted[id_] != before
-        and (before == "supported" or planted[id_] == "refuted")
-    }
+# --- In drawing, scaling, softmax and the Jacobian ------------------------------------
 
 
 def plant_variance(monkeypatch):
@@ -145,86 +136,371 @@ def lose_frobenius(lost) -> Plant:
     )
 
 
-PLANTS: dict[str, Plant] = {
-    "variance": plant_variance,
-    "exponent": plant_exponent,
-    "wrong-axis": plant_wrong_axis,
-    "normaliser-one": plant_constant_normaliser,
-    "normaliser-rest": plant_normaliser_without_largest,
-    "same-stream": plant_same_stream,
-    "trace-without-s1": lose("jacobian_trace", lambda r: (r.s1**2 - r.s2) / r.z**2),
-    "trace-without-s1-squared": lose(
-        "jacobian_trace", lambda r: (2.0 * r.s1 - r.s2) / r.z**2
-    ),
-    "trace-without-s2": lose(
-        "jacobian_trace", lambda r: (2.0 * r.s1 + r.s1**2) / r.z**2
-    ),
-    "frobenius-without-largest": lose_frobenius(0),
-    "frobenius-without-squares": lose_frobenius(1),
-    "frobenius-without-cubes": lose_frobenius(2),
-    "frobenius-without-mixed": lose_frobenius(3),
-    "frobenius-without-fourth": lose_frobenius(4),
-}
-WHOLE = (
-    "variance",
-    "exponent",
-    "wrong-axis",
-    "same-stream",
-    "normaliser-one",
-    "normaliser-rest",
+# --- In the parts that came later -----------------------------------------------------
+
+
+def skip_first_coordinate(monkeypatch):
+    """The mean of a distribution is added to all coordinates but the first, as if that
+    were a constant column: at d_k = 16 the mean score is 15/16 of what it should be.
+    """
+
+    def rescale(self, standard):
+        if self.mean == 0.0 and self.std == 1.0:
+            return standard
+        scaled = np.float32(self.std) * standard
+        scaled[..., 1:] += np.float32(self.mean)
+        return scaled
+
+    monkeypatch.setattr(Distribution, "rescale", rescale)
+
+
+def leak_he(monkeypatch):
+    """He's variance has the gain of a leaky ReLU of slope 0.2, 2/(1 + 0.04), as some
+    libraries have it: Var(q·k) is 7.5 % too small.
+    """
+    leaky = (lambda i, o: 2.0 / ((1.0 + 0.2**2) * i), "gaussian")
+    monkeypatch.setitem(WEIGHT_KINDS, "he_normal", leaky)
+
+
+def convert_rank_correlation(monkeypatch):
+    """The correlation of a planted key is taken for Spearman's and converted to
+    Pearson's, 2 sin(pi rho/6): 0.5 becomes 0.518, 0 and 1 stay.
+    """
+    correlate = matrices.correlate
+
+    def converted(queries, keys, rho, rng):
+        return correlate(queries, keys, 2.0 * math.sin(math.pi * rho / 6.0), rng)
+
+    monkeypatch.setattr(matrices, "correlate", converted)
+
+
+def lose_a_degree_of_freedom(monkeypatch):
+    """The weight of a tilted draw has (1 - t²) to the power -(d - 1)/2, not -d/2: at
+    d_k = 64 the overflow probability of float32 is 29 % too small.
+    """
+    estimate_tail = tails.estimate_tail
+
+    def lost(x, d_k, seed, n_blocks):
+        tail = estimate_tail(x, d_k, seed, n_blocks)
+        t = tilt(x, d_k)
+        return replace(tail, log_value=tail.log_value + 0.5 * math.log1p(-t * t))
+
+    monkeypatch.setattr(tails, "estimate_tail", lost)
+
+
+def cut_bfloat16(monkeypatch):
+    """Numbers become bfloat16 by cutting off the lower 16 bits, without rounding: the
+    errors of weights about double, from 0.002 to 0.004, where 0.01 is the most that a
+    claim allows.
+    """
+
+    def cut(values):
+        with np.errstate(over="ignore", under="ignore"):
+            bits = values.astype(np.float32).view(np.uint32)
+        kept = (bits & np.uint32(0xFFFF0000)).view(np.float32)
+        return np.where(np.isfinite(values), kept, values)
+
+    wrong = replace(NUMBER_FORMATS["bfloat16"], round=cut)
+    monkeypatch.setitem(NUMBER_FORMATS, "bfloat16", wrong)
+
+
+def take_median_of_largest(monkeypatch):
+    """Theory gives the median of the largest of n normal draws for its mean: 2.03 for
+    2.07 at n = 32.
+    """
+    monkeypatch.setattr(
+        references, "expected_maximum", lambda n: float(ndtri(0.5 ** (1.0 / n)))
+    )
+
+
+def approximate_normal_distribution(monkeypatch):
+    """The normal distribution function that the distribution of the score is held
+    against is 1/(1 + exp(-1.702 x)), as in approximations of GELU: off by 0.0085 at x =
+    0.742.
+    """
+    logistic = 1.0 / (1.0 + math.exp(-1.702 * blocks.GAP_AT))
+    monkeypatch.setattr(blocks, "GAP_NORMAL", logistic)
+
+
+def coarsen_grid(monkeypatch):
+    """Weights are counted in 8 bins a decade, not 512: a bin is 33 % wide."""
+    for name, quantity in list(ROW_QUANTITIES.items()):
+        if quantity.grid is FINE:
+            coarse = LogGrid(FINE.low, FINE.high, 8)
+            monkeypatch.setitem(ROW_QUANTITIES, name, replace(quantity, grid=coarse))
+    replicates.count_columns.cache_clear()
+
+
+def drop_saturated_rows(monkeypatch):
+    """Rows whose largest weight prints as 1.00 are left out of its histogram, as being
+    saturated, where others are left: medians from d_k = 256 on are 12 % too small.
+    """
+    count = replicates.count_bins
+    one, nearly = (int(FINE.bins(np.array(value))) for value in (1.0, 0.995))
+
+    def without_saturated(bins, n_bins):
+        if n_bins != FINE.n_bins or bins.max() > one:  # more than 1: effective keys
+            return count(bins, n_bins)
+        ordered = np.sort(bins, axis=-1)
+        kept = ordered <= nearly
+        if not kept.any():
+            return count(bins, n_bins)
+        rank = np.broadcast_to(np.arange(1, bins.shape[-1] + 1.0), bins.shape)[kept]
+        rises = [rank**power - (rank - 1.0) ** power for power in (1, 2, 3)]
+        counts = [np.bincount(ordered[kept], rise, n_bins) for rise in rises]
+        return np.stack(counts).astype(np.int64)
+
+    monkeypatch.setattr(replicates, "count_bins", without_saturated)
+
+
+def compare_printed_weights(monkeypatch):
+    """The planted key counts as first when its weight, rounded to three decimals, is
+    the largest or ties with it.  Small weights tie more often: at d_k = 16 the ratio
+    of the divisors d_k and sqrt(d_k), which is 1, becomes about 1.16; the claim allows
+    1.1.
+    """
+
+    def first(block):
+        own = np.round(softmax.matching_weight(block.sums, block.matching), 3)
+        largest = np.round(softmax.weight_max(block.sums), 3)
+        return (own >= largest).astype(np.float64)
+
+    wrong = replace(ROW_QUANTITIES["planted_rank_first"], evaluate=first)
+    monkeypatch.setitem(ROW_QUANTITIES, "planted_rank_first", wrong)
+
+
+def fit_from_one(monkeypatch):
+    """Slopes are fitted from the least d_k of the grid on, not of the domain: d_k = 1
+    moves that of the mean absolute score by 0.033.
+    """
+    contains = simulation._contains
+
+    def from_one(check, point):
+        if check.along_d_k:
+            domain = check.domain
+            wider = msgspec.structs.replace(domain, d_k=(1, domain.d_k[1]))
+            check = msgspec.structs.replace(check, domain=wider)
+        return contains(check, point)
+
+    monkeypatch.setattr(simulation, "_contains", from_one)
+
+
+#: What remembers values of theory, and grids.
+REMEMBERED = (
+    replicates.count_columns,
+    row_expectations._expect_row,
+    row_expectations.expect_gaussian_length,
+    row_expectations.make_panel,
+    row_expectations.expect_binomial,
 )
 
 
-def find_worse(monkeypatch, name, grid, seed):
-    """Run a study with a mistake and compare it with the same study without."""
-    clean = clean_verdicts(grid, seed)
-    PLANTS[name](monkeypatch)
-    return worsened(clean, verdicts_of(grid, seed))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["variance", "trace-without-s2"])
-def test_mistake_is_noticed_by_a_small_study(monkeypatch, name):
-    """A part of the quick study notices a mistake in a distribution and one in the
-    Jacobian.
+def count_pairs_with_themselves(monkeypatch):
+    """Theory takes n² ordered pairs of different keys for n (n - 1) in the expected
+    trace of J: 3.2 % more at n = 32, 0.8 % at n = 128.
     """
-    assert find_worse(monkeypatch, name, SMALL, seed=1)
+    sums = row_integrals._sums
+
+    def wrong(profile, n_keys, stride):
+        values = sums(profile, n_keys, stride)
+        values[..., 4] *= n_keys / (n_keys - 1.0)
+        return values
+
+    monkeypatch.setattr(row_integrals, "_sums", wrong)
+    for function in REMEMBERED:
+        function.cache_clear()
+
+
+QUICK, STANDARD = PRESETS["quick"], PRESETS["standard"]
+EMPTY = {
+    "d_k": (),
+    "n_keys": (),
+    "edges": (),
+    "distributions": (),
+    "blocks": (),
+    "tails": (),
+}
+
+
+def part(preset: Grid, **kept) -> Grid:
+    """Keep some of a preset: distributions and edges that are named."""
+    return msgspec.structs.replace(preset, **{**EMPTY, **kept})
+
+
+MEANS = part(
+    STANDARD,
+    blocks=tuple(
+        Block((16,), (128,), distribution_q=q, distribution_k=k) for q, k in SHIFTED
+    ),
+)
+HE = part(
+    STANDARD,
+    blocks=tuple(
+        Block(
+            (64, 128),
+            initialisation=f"init(kind={kind},norm={n},shape={shape},width={width})",
+        )
+        for kind, shape, width, norms in INITIAL
+        for n in norms
+        if kind == "he_normal"
+    ),
+)
+KEYS = part(
+    QUICK,
+    blocks=(Block((16, 256), (128,), pairs=False, dependence="planted(0.5)"),),
+)
+FORMATS = part(QUICK, blocks=(Block((64,), (128,), pairs=False, formats=True),))
+TAILS = part(QUICK, d_k=(64,), tails=((64, 8),))
+PAIRS = part(QUICK, d_k=(16, 64, 256, 1024))
+ROWS = part(QUICK, d_k=(16, 64), n_keys=(32, 128))
+ONE_HOT = part(QUICK, d_k=(16, 256, 1024), n_keys=(32, 128))
+LARGE = part(QUICK, d_k=(16, 1024), n_keys=(32,))
+GRADIENTS = part(
+    QUICK,
+    d_k=(16, 64),
+    n_keys=(32, 128),
+    distributions=("rademacher",),
+    distribution_d_k=(16,),
+)
+SERIES = part(QUICK, d_k=(1, 16, 64, 256, 1024), n_keys=(32,))
+
+#: Each error, and the part of a preset that looks at it.
+PLANTED: dict[str, tuple[Plant, Grid]] = {
+    "variance": (plant_variance, LARGE),
+    "exponent": (plant_exponent, LARGE),
+    "wrong-axis": (plant_wrong_axis, LARGE),
+    "normaliser-one": (plant_constant_normaliser, LARGE),
+    "normaliser-rest": (plant_normaliser_without_largest, LARGE),
+    "same-stream": (plant_same_stream, LARGE),
+    "trace-without-s1": (
+        lose("jacobian_trace", lambda r: (r.s1**2 - r.s2) / r.z**2),
+        GRADIENTS,
+    ),
+    "trace-without-s1-squared": (
+        lose("jacobian_trace", lambda r: (2.0 * r.s1 - r.s2) / r.z**2),
+        GRADIENTS,
+    ),
+    "trace-without-s2": (
+        lose("jacobian_trace", lambda r: (2.0 * r.s1 + r.s1**2) / r.z**2),
+        GRADIENTS,
+    ),
+    "frobenius-without-largest": (lose_frobenius(0), GRADIENTS),
+    "frobenius-without-squares": (lose_frobenius(1), GRADIENTS),
+    "frobenius-without-cubes": (lose_frobenius(2), GRADIENTS),
+    "frobenius-without-mixed": (lose_frobenius(3), GRADIENTS),
+    "frobenius-without-fourth": (lose_frobenius(4), GRADIENTS),
+    "shift": (skip_first_coordinate, MEANS),
+    "leaky-gain": (leak_he, HE),
+    "rank-correlation": (convert_rank_correlation, KEYS),
+    "tilted-weight": (lose_a_degree_of_freedom, TAILS),
+    "cut-bits": (cut_bfloat16, FORMATS),
+    "median-of-largest": (take_median_of_largest, ROWS),
+    "logistic-distribution": (approximate_normal_distribution, PAIRS),
+    "coarse-grid": (coarsen_grid, ONE_HOT),
+    "saturated-rows": (drop_saturated_rows, ONE_HOT),
+    "printed-weights": (compare_printed_weights, KEYS),
+    "slopes-from-one": (fit_from_one, SERIES),
+    "pairs-with-themselves": (count_pairs_with_themselves, ROWS),
+}
+SEED = 1
+#: Standard errors beyond which an estimate disagrees with its reference.
+FAR = 6.0
+#: Who saw it on the whole preset at seeds 1, 2 and 3, and must see it on the part:
+#: verdicts of claims.json that are worse, and quantities far from their references.
+SEEN: dict[str, set[str]] = {
+    "variance": {"linear-variance"},
+    "exponent": {"scaled-variance-one"},
+    "wrong-axis": {"exact-weights"},
+    "normaliser-one": {"exact-weights"},
+    "normaliser-rest": {"exact-weights"},
+    "same-stream": {"scaled-mean-zero"},
+    **{name: {"exact-gradients"} for name in PLANTED if PLANTED[name][1] is GRADIENTS},
+    "shift": {"reference of score_mean"},
+    "leaky-gain": {"projections", "reference of entry_variance_q"},
+    "rank-correlation": {"planted-key"},
+    "tilted-weight": {"reference of overflow_probability"},
+    "cut-bits": {"rounding"},
+    "median-of-largest": {"reference of score_max"},
+    "logistic-distribution": {"reference of score_distribution_gap"},
+    "coarse-grid": {"unscaled-one-hot/finding/weight_max"},
+    "saturated-rows": {"unscaled-one-hot/finding/weight_max"},
+    "printed-weights": {"linear-cannot-focus/finding/planted_rank_first"},
+    "slopes-from-one": {"magnitude-grows/finding/score_abs"},
+    "pairs-with-themselves": {"exact-gradients", "reference of element_gradient"},
+}
+
+
+def verdicts_of(results):
+    """Each verdict of a study: of claims, interpretations and self-checks, and of every
+    check of what may be said, by its quantity.
+    """
+    record = results.claims
+    found = {one.id: one.verdict for one in record.self_checks}
+    said = [(one.id, one) for one in record.passages]
+    for claim in record.claims:
+        found[claim.id] = claim.verdict
+        found |= {f"{claim.id}/{r.id}": r.verdict for r in claim.interpretations}
+        said += [(f"{claim.id}/finding", one) for one in claim.findings]
+        beside = {"right": claim.right, "concedes": claim.concedes}
+        said += [(f"{claim.id}/{n}", one) for n, one in beside.items() if one]
+    for id_, one in said:
+        for check in one.checks:
+            cases = {case.outcome for case in check.cases} - {"not_applicable"}
+            if not cases:  # nothing of it is sampled in this part of the grid
+                continue
+            name = f"{id_}/{check.quantity}"
+            verdict = cases.pop() if len(cases) == 1 else "mixed"
+            before = found.setdefault(name, verdict)
+            found[name] = verdict if before == verdict else "mixed"
+    return found
+
+
+def far_quantities(results):
+    """The quantities of which an estimate disagrees with its reference."""
+    table = results.measurements
+    table = table[table.reference.notna() & (table.std_error > 0.0)]
+    far = (table.estimate - table.reference).abs() > FAR * table.std_error
+    return {f"reference of {name}" for name in table.quantity[far]}
+
+
+def study_of(grid):
+    """The verdicts of a study, and the quantities that disagree with theory."""
+    with ThreadPoolExecutor(2) as executor:
+        results = run_study(Study(read_catalogue(), grid, SEED), executor)
+    return verdicts_of(results), far_quantities(results)
+
+
+@cache
+def clean_study_of(grid):
+    """The same without any error; called before one is planted."""
+    return study_of(grid)
+
+
+@pytest.fixture
+def forgetting():
+    """What is remembered of a planted error is forgotten after the test."""
+    yield
+    for function in REMEMBERED:
+        function.cache_clear()
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forgetting")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # some divide by 0
-@pytest.mark.parametrize("name", WHOLE)
-def test_mistake_is_noticed_by_the_quick_study(monkeypatch, name):
-    """Mistakes in drawing, scaling and softmax make some verdict worse.
-
-    At one seed: cases lie beyond their regions by many standard errors, and the whole
-    quick study takes twice as long as a part of it.
+@pytest.mark.parametrize("name", PLANTED)
+def test_error_is_seen(monkeypatch, name):
+    """What was decided comes out otherwise, and an estimate leaves its reference;
+    without the error neither is the case.
     """
-    assert find_worse(monkeypatch, name, QUICK, seed=1)
+    plant, grid = PLANTED[name]
+    clean, far_before = clean_study_of(grid)
+    plant(monkeypatch)
+    planted, far = study_of(grid)
 
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # one takes a root of less than 0
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("name", [n for n in PLANTS if n not in WHOLE])
-def test_lost_term_is_noticed_by_part_of_the_quick_study(monkeypatch, name, seed):
-    """Each term of tr J and of ‖J‖_F² is missed when it is lost, by the part of the
-    quick study that looks at it.
-    """
-    assert find_worse(monkeypatch, name, GRADIENTS, seed)
-
-
-@pytest.mark.parametrize("name", PLANTS)
-def test_mistake_is_planted(monkeypatch, name):
-    """Every mistake changes what a replicate comes to, so a missed one is a miss."""
-
-    def means():
-        point = parse_point("gaussian", "gaussian", 64, 32)
-        return replicates.sample(point, 1, 0, 2, ("sqrt",)).means
-
-    before = means()
-    PLANTS[name](monkeypatch)
-    assert (means() != before).any()
+    verdicts = {id_ for id_ in SEEN[name] if not id_.startswith("reference")}
+    assert {clean[id_] for id_ in verdicts} <= {"supported", "refuted"}
+    assert not {id_ for id_ in verdicts if planted[id_] == clean[id_]}
+    assert SEEN[name] - verdicts <= far - far_before
 
 
 def test_terms_are_those_of_the_formula():

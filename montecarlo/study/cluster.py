@@ -10,7 +10,9 @@ import signal
 from asyncio import wait_for
 from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor
+from contextlib import ExitStack
 from functools import cache, partial
+from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
 import dask.config
@@ -108,45 +110,50 @@ def start_local(jobs: int) -> Workers:
     """
     _keep_quiet()
     others = set(multiprocessing.active_children())
-    # half of a cluster cannot be ended; blocked, its processes would keep SIGTERM so
-    with (
-        block_signals(signal.SIGINT),
-        postponing(signal.SIGTERM),
-        dask.config.set(ROUTES),
-    ):
-        try:
-            cluster = LocalCluster(
-                n_workers=jobs,
-                threads_per_worker=1,
-                host=LOOPBACK,
-                dashboard_address=f"{LOOPBACK}:0",  # any port: it is opened in any case
-                scheduler_kwargs={"dashboard": False},
-                silence_logs=logging.CRITICAL,
-                security=Security.temporary(),
-            )
-        except (OSError, RuntimeError) as error:  # what Dask makes of a first one
-            raise UnfinishedError(
-                f"executor dask must have room to start its workers, got: {error}; "
-                "fewer --jobs need less"
-            ) from error
-        try:
-            client = Client(cluster, timeout=PATIENCE, set_as_default=False)
-        except OSError as error:
-            cluster.close(FAREWELL)
-            raise UnfinishedError(
-                f"executor dask must have a scheduler that answers, got: {error}"
-            ) from error
-
-    def close() -> None:
-        client.close()
-        try:
-            cluster.close(FAREWELL)
-        except TimeoutError:  # what is wanted of them is here, or not wanted any more
-            for process in set(multiprocessing.active_children()) - others:
-                process.kill()
-            cluster.shutdown_on_close = False  # or the interpreter waits for them again
-
+    with ExitStack() as started:
+        # half a cluster cannot be ended; blocked, its processes would keep SIGTERM so
+        with (
+            block_signals(signal.SIGINT),
+            postponing(signal.SIGTERM),
+            dask.config.set(ROUTES),
+        ):
+            try:
+                cluster = LocalCluster(
+                    n_workers=jobs,
+                    threads_per_worker=1,
+                    host=LOOPBACK,
+                    # any port: it is opened in any case
+                    dashboard_address=f"{LOOPBACK}:0",
+                    scheduler_kwargs={"dashboard": False},
+                    silence_logs=logging.CRITICAL,
+                    security=Security.temporary(),
+                )
+            except (OSError, RuntimeError) as error:  # what Dask makes of a first one
+                raise UnfinishedError(
+                    f"executor dask must have room to start its workers, got: {error}; "
+                    "fewer --jobs need less"
+                ) from error
+            started.callback(_end, cluster, others)
+            try:
+                client = Client(cluster, timeout=PATIENCE, set_as_default=False)
+            except OSError as error:
+                raise UnfinishedError(
+                    f"executor dask must have a scheduler that answers, got: {error}"
+                ) from error
+            started.callback(client.close)
+        # a signal that was postponed has ended all of it by now
+        close = started.pop_all().close
     return _workers(client, close, "dask")
+
+
+def _end(cluster: LocalCluster, others: set[BaseProcess]) -> None:
+    """End a cluster of this machine, beside ``others`` that were there before."""
+    try:
+        cluster.close(FAREWELL)
+    except TimeoutError:  # what is wanted of them is here, or not wanted any more
+        for process in set(multiprocessing.active_children()) - others:
+            process.kill()
+        cluster.shutdown_on_close = False  # or the interpreter waits for them again
 
 
 def _workers(client: Client, close: Callable[[], None], name: str) -> Workers:

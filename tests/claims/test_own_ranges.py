@@ -43,11 +43,6 @@ CASES = {
         {"quantity": "weight_max", "relation": "slope_between", "low": 0.2},
         *((3, 101), (45, 45), False),
     ),
-    "no-power-between": (
-        {"quantity": "weight_max", "summary": "median"}
-        | {"relation": "at_least", "low": 0.89},
-        *((66, 126), (77, 77), False),
-    ),
     "two-ranges": (
         {**FROBENIUS, "relation": "at_least", "low": 0.03},
         *((3, 61), (45, 111), False),

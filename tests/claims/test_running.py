@@ -3,7 +3,6 @@
 import contextlib
 import math
 from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 
 import msgspec
 import pandas as pd
@@ -118,22 +117,10 @@ def backwards(grid):
     return msgspec.structs.replace(grid, **turned)
 
 
-def ways():
-    """Yield every combination of workers, batch and order.
-
-    Half of them are slow; the others hold every pair of two of the three.
-    """
-    kinds, batches = ("one", "threads", "processes"), (1, 7, ALL_AT_ONCE)
-    for (i, kind), (j, batch), k in product(
-        enumerate(kinds), enumerate(batches), range(2)
-    ):
-        quick = k == (i + j) % 3 % 2
-        name = f"{kind}-{batch}-{('forwards', 'backwards')[k]}"
-        marks = () if quick else pytest.mark.slow
-        yield pytest.param(kind, batch, k == 1, marks=marks, id=name)
-
-
-@pytest.mark.parametrize(("kind", "batch", "turned"), list(ways()))
+@pytest.mark.parametrize(
+    ("kind", "batch", "turned"),
+    [("one", 7, True), ("threads", 1, False), ("processes", ALL_AT_ONCE, True)],
+)
 def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
     workers, expected, tmp_path, kind, batch, turned
 ):
@@ -142,18 +129,6 @@ def test_same_bytes(  # noqa: PLR0917 - each is a fixture or a parameter
     results = results_of(grid, workers[kind], batch)
 
     assert hashes_of(results, tmp_path / "results") == expected
-
-
-@pytest.mark.parametrize(
-    "change", [{"seed": SEED + 1}, {"grid": msgspec.structs.replace(GRID, first=5)}]
-)
-def test_other_study_other_bytes(workers, expected, tmp_path, change):
-    """The test above can fail: another seed or number of replicates changes files."""
-    study = Study(read_catalogue(), **{"grid": GRID, "seed": SEED, **change})
-    found = hashes_of(run_study(study, workers["one"]), tmp_path / "results")
-
-    for name in ("measurements.csv", "curves/weight_by_rank.csv"):
-        assert found[name] != expected[name]
 
 
 #: Without second analyses: how many replicates a point gets depends on all checks.
@@ -166,16 +141,20 @@ def fixed(workers):
     return rows_of(results_of(FIXED, workers["one"]))
 
 
+def test_another_seed_changes_the_rows(workers, fixed):
+    """The test above can fail: but for what is exact, no row stays as it was."""
+    study = Study(read_catalogue(), FIXED, SEED + 1)
+    found = rows_of(run_study(study, workers["one"]))
+
+    same = [id_ for id_ in fixed if found[id_] == fixed[id_]]
+    assert len(same) < 0.25 * len(fixed)
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        {"d_k": (1, 33)},
-        {"n_keys": (8,)},
-        {"edges": ()},
-        {"distributions": ("student_t3",)},
-        {"divisors": ("sqrt",)},
-        {"n_keys": (8, 32, 128)},
-        {"distributions": ("rademacher", "student_t3", "uniform")},
+        {"edges": (), "distributions": ("student_t3",), "divisors": ("sqrt",)},
+        {"n_keys": (8, 32, 128), "distributions": ("rademacher", "uniform")},
     ],
 )
 def test_other_points_change_no_row(workers, fixed, change):
@@ -192,9 +171,7 @@ def test_other_points_change_no_row(workers, fixed, change):
 
 ALONE = [
     {"d_k": (33,), "n_keys": ()},
-    {"d_k": (), "n_keys": (), "edges": ((4, 2048),)},
-    {"d_k": (), "n_keys": (), "edges": ((2048, 8),)},
-    {"d_k": (16,), "n_keys": (32,)},
+    {"d_k": (16,), "n_keys": (32,), "edges": ((4, 2048),)},
 ]
 
 

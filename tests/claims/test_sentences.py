@@ -75,26 +75,24 @@ def is_bound(owner, sentence):
     return bool(sentence.check or sentence.interpretations)
 
 
-@all_of()
-def test_each_is_bound(owner, place, sentence, interpretations):
+def test_each_is_bound():
     """No sentence without its evidence: checks, interpretations, or a listed reason."""
-    del place
-    assert is_bound(owner, sentence)
-    assert set(sentence.interpretations) <= set(interpretations)
+    for owner, _, sentence, interpretations in ALL:
+        assert is_bound(owner, sentence), owner
+        assert set(sentence.interpretations) <= set(interpretations), owner
 
 
-@all_of()
-def test_a_page_shows_no_other_number(owner, place, sentence, interpretations):
+def test_a_page_shows_no_other_number():
     """Each placeholder has a number; right and its line share theirs."""
-    del interpretations
-    found = set(re.findall(r"%\((\w+)\)s", sentence.text))
-    assert found <= set(sentence.value)
-    if place not in ("right", "line"):
-        assert found == set(sentence.value)
-    elif place == "line":
-        claim = next(one for one in CATALOGUE.claim if one.id == owner)
-        both = claim.right.sentence + claim.right.arithmetic
-        assert set(re.findall(r"%\((\w+)\)s", both)) == set(sentence.value)
+    for owner, place, sentence, _ in ALL:
+        found = set(re.findall(r"%\((\w+)\)s", sentence.text))
+        assert found <= set(sentence.value), owner
+        if place not in ("right", "line"):
+            assert found == set(sentence.value), owner
+        elif place == "line":
+            claim = next(one for one in CATALOGUE.claim if one.id == owner)
+            both = claim.right.sentence + claim.right.arithmetic
+            assert set(re.findall(r"%\((\w+)\)s", both)) == set(sentence.value)
 
 
 # --- Where each is looked at ----------------------------------------------------------
@@ -417,16 +415,13 @@ N_SENTENCES = {
 SOURCES = [(claim, source) for claim in CATALOGUE.claim for source in claim.source]
 
 
-@pytest.mark.parametrize(
-    ("claim", "source"), SOURCES, ids=[f"{c.id}, {s.text} {s.line}" for c, s in SOURCES]
-)
-def test_sources_point_at_sentences(claim, source):
+def test_sources_point_at_sentences():
     """Each source names sentences that the text has, by line and number."""
-    del claim
-    lines = (line.partition(":") for line in N_SENTENCES[source.text].split())
-    counts = {int(line): int(count or 1) for line, _, count in lines}
-    assert source.sentence
-    assert set(source.sentence) <= set(range(1, counts[source.line] + 1))
+    for claim, source in SOURCES:
+        lines = (line.partition(":") for line in N_SENTENCES[source.text].split())
+        counts = {int(line): int(count or 1) for line, _, count in lines}
+        assert source.sentence, claim.id
+        assert set(source.sentence) <= set(range(1, counts[source.line] + 1))
 
 
 def test_limits_are_asked_of_theory():

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from montecarlo.cli import exits
@@ -40,7 +41,16 @@ SLOW = {
     f"judge {ROOT}/docs/own-claim.toml --jobs 1": 1,
     "observe qk.npz": 0,
 }
-COMMANDS = [*QUICK, *(pytest.param(words, marks=pytest.mark.slow) for words in SLOW)]
+MEASURE = next(words for words in QUICK if "--quantity" in words)
+
+
+def slow(*redirected):
+    """The slow commands, with each of these."""
+    return [
+        pytest.param(words, one, marks=pytest.mark.slow)
+        for words in SLOW
+        for one in redirected
+    ]
 
 
 @pytest.fixture
@@ -64,8 +74,14 @@ def run(tmp_path):
     return run_shell
 
 
-@pytest.mark.parametrize("redirected", [">/dev/full", ">&-"])
-@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize(
+    ("words", "redirected"),
+    [
+        *((words, ">/dev/full") for words in QUICK),
+        *(("--version", ">&-"), (MEASURE, ">&-")),
+        *slow(">/dev/full"),
+    ],
+)
 def test_output_that_cannot_be_written(run, words, redirected):
     """One line, status 3, and nothing that Python says itself at its end."""
     done = run(words, redirected)
@@ -74,8 +90,13 @@ def test_output_that_cannot_be_written(run, words, redirected):
     assert "standard output must be writable, got: " in line
 
 
-@pytest.mark.parametrize("redirected", ["2>/dev/full", "2>&-", "<&- 2>&-"])
-@pytest.mark.parametrize("words", COMMANDS)
+@pytest.mark.parametrize(
+    ("words", "redirected"),
+    [
+        *(("--version", "<&- 2>&-"), ("--list divisors", "2>/dev/full")),
+        *((MEASURE, "2>&-"), *slow("2>&-")),
+    ],
+)
 def test_complaints_that_nobody_hears(run, words, redirected):
     """What was asked for is printed, and the status is what it would be."""
     done = run(words, redirected)
@@ -127,25 +148,57 @@ def test_sigterm_is_not_remembered():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["--jobs=1", "--jobs=2", "--executor=dask"])
-@pytest.mark.parametrize("after", [0.0, 0.5, 3.0])
+@pytest.mark.parametrize(
+    ("how", "after"),
+    [
+        ("--jobs=1", 0.5),
+        *(("--jobs=2", 0.0), ("--jobs=2", 3.0)),
+        *(("--executor=dask", 0.5), ("--executor=dask", 3.0)),
+    ],
+)
 def test_sigterm_of_a_report(tmp_path, how, after):
-    """Whenever it comes: one line, and what the same command goes on from."""
+    """Whenever it comes: one line, and what the same command goes on from.
+
+    A cluster starts first, which takes half a minute on a busy machine.
+    """
     command = [sys.executable, "-m", "montecarlo", "report", "--preset", "full"]
-    process = subprocess.Popen(  # noqa: S603
+    with subprocess.Popen(  # noqa: S603
         [*command, "--quiet", "--output", "new", how],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
-    )
-    while not (tmp_path / "new").exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    time.sleep(after)
-    process.terminate()
-    _, complaint = process.communicate(timeout=30)
+    ) as process:
+        try:
+            while not (tmp_path / "new").exists():
+                assert process.poll() is None
+                time.sleep(0.02)
+            time.sleep(after)
+            process.terminate()
+            _, complaint = process.communicate(timeout=120)
+        finally:
+            process.kill()
     assert process.returncode == exits.TERMINATED, complaint
     assert len(complaint.splitlines()) == 1, complaint
     left = {path.name for path in (tmp_path / "new").glob("*")}
     assert left <= {".montecarlo-journal"}
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_cluster_that_starts(monkeypatch):
+    """All of it, before anybody hears of the signal."""
+    distributed = pytest.importorskip("distributed")
+    from montecarlo.study import cluster  # noqa: PLC0415
+
+    def start(**options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return distributed.LocalCluster(**options)
+
+    def work(*_):
+        cluster.start_local(1)
+
+    monkeypatch.setattr(cluster, "LocalCluster", start)
+    before = set(psutil.Process().children(recursive=True))
+    assert exits.run(Parser("x", ""), work, []) == exits.TERMINATED
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert not [one for one in left if "resource_tracker" not in str(one.cmdline())]

@@ -85,7 +85,7 @@ def test_weights_of_another_head_fit_nothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d_k", [16, 32, 64, 128])
+@pytest.mark.parametrize("d_k", [32, 128])
 @pytest.mark.parametrize("source", ["weights", "outputs"])
 def test_another_head_fits_nothing(source, d_k):
     """Whatever its width, of weights as of outputs."""
@@ -221,10 +221,10 @@ def test_peaked_heads_get_no_wrong_answer():
 
 @pytest.mark.slow
 def test_no_peaked_head_gets_a_wrong_answer():
-    """None of 40 models, whose scores were rounded or not."""
-    told = answers_of_peaked((20.0, 30.0), 20)
+    """None of 20 models, whose scores were rounded or not."""
+    told = answers_of_peaked((20.0, 30.0), 10)
     assert NO not in told
-    assert told[YES] >= 40  # weights whose scores were not rounded tell their scale
+    assert told[YES] >= 20  # weights whose scores were not rounded tell their scale
 
 
 def with_dead_head(dead):

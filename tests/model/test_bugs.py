@@ -25,7 +25,8 @@ BUGS = {
     "all heads' width": ((HEADS * D_K) ** 0.5, ROOT, "sqrt_width", "width"),
     "twice": (float(D_K), ROOT, "linear", "twice"),
 }
-FORMATS = ("float32", "bfloat16", "float16")
+#: A number format, and what a scale is told from.
+TOLD_FROM = [("float32", "weights"), ("bfloat16", "weights"), ("float16", "outputs")]
 
 
 def attend(divisor, number_format, seed=1):
@@ -49,8 +50,7 @@ def applied(divisor, number_format, source):
     return find_scales(open_arrays(q, k, **given))
 
 
-@pytest.mark.parametrize("source", ["weights", "outputs"])
-@pytest.mark.parametrize("number_format", FORMATS)
+@pytest.mark.parametrize(("number_format", "source"), TOLD_FROM)
 @pytest.mark.parametrize("bug", BUGS)
 def test_each_is_found_and_named(bug, number_format, source):
     """In every head the divisor is told, and what it looks like; the answer is no."""
@@ -75,8 +75,7 @@ def test_each_is_found_and_named(bug, number_format, source):
     assert hints == ({hint} if hint else set())
 
 
-@pytest.mark.parametrize("source", ["weights", "outputs"])
-@pytest.mark.parametrize("number_format", FORMATS)
+@pytest.mark.parametrize(("number_format", "source"), TOLD_FROM)
 def test_a_sound_model_passes(number_format, source):
     """Divided by the root, all heads are one finding, and the answer is yes."""
     found = applied(ROOT, number_format, source)

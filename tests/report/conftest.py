@@ -101,7 +101,9 @@ class Page:
         self.code = code
         self.name = name  # as it was asked for
         self.home = home
-        self.root = html5lib.parse(text, namespaceHTMLElements=False)
+        parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+        self.root = parser.parse(text)
+        self.errors = parser.errors  # of syntax
 
     @cached_property
     def parents(self) -> dict[Element, Element]:

@@ -12,7 +12,9 @@ MOST_HIGH = {1280: 9_500, 390: 14_000}
 MOST_WORDS = 2_800
 MOST_BYTES, MOST_EVIDENCE = 500_000, 1_500_000
 HOW_HIGH = "document.documentElement.scrollHeight"
-FORMULAS_AS_WORDS = "for (const m of document.querySelectorAll('math')) m.outerHTML = 'x'"
+FORMULAS_AS_WORDS = (
+    "for (const m of document.querySelectorAll('math')) m.outerHTML = 'x'"
+)
 TEXT = "document.querySelector('main').innerText"
 
 

@@ -21,14 +21,13 @@ from montecarlo.__main__ import main as program
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.attention.quantities import QUANTITIES
-from montecarlo.claims import catalogue
 from montecarlo.claims.catalogue import read_catalogue
 from montecarlo.claims.record import DATA_FILES
 from montecarlo.claims.recorded import RECORDED
 from montecarlo.cli import studies
 from montecarlo.cli.listing import KINDS
 from montecarlo.cli.report import main
-from montecarlo.errors import InputError, UnfinishedError
+from montecarlo.errors import UnfinishedError
 from montecarlo.estimation import engine
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.language import catalogues
@@ -153,6 +152,8 @@ REFUSED = """
 --fail-on= | fail-on must have a value
 --flavour kramdown | --flavour must stand with --format markdown, got kramdown
 --max-seconds 0 | max-seconds must be more than 0, got 0.0
+--max-seconds nan | max-seconds must be
+--max-seconds soon | max-seconds must be
 --seed one | seed must be a whole number, got 'one'
 --seed 1.5 | seed must be
 --seed -1 | seed must lie between 0 and
@@ -173,6 +174,8 @@ REFUSED = """
 --from FINISHED --only linear-variance --output FINISHED | loses what is not written
 --replicates-from FINISHED/run.json --seed 1 | -from must stand without --seed
 --replicates-from FINISHED/run.json --only x | must stand without --only
+--replicates-from FINISHED/run.json --preset quick | without --preset
+--replicates-from FINISHED/run.json --max-seconds 5 | without --max-seconds
 """
 
 
@@ -226,26 +229,6 @@ def test_wrong_file_is_refused(refused, config, old, new, named):
     assert named in line
 
 
-def test_malformed_catalogue_is_refused(refused, config, tmp_path, monkeypatch):
-    """A catalogue that cannot be used is one line with file, claim and field."""
-    package = tmp_path / "package"
-    package.mkdir()
-    text = catalogue.files("montecarlo.claims").joinpath("catalogue.toml").read_text()
-    monkeypatch.setattr(catalogue, "files", lambda _: package)
-    for old, new, named in (
-        ('quantity = "score_variance"', 'quantity = "score_varianc"', "score_variance"),
-        ('topic = "variance"', 'topic = "variants"', "topic"),
-        ("[[claim]]", "[[claim]", "TOML"),
-    ):
-        changed = text.replace(old, new, 1)
-        (package / "catalogue.toml").write_text(changed, encoding="utf-8")
-        with pytest.raises(InputError):
-            read_catalogue()
-        line = refused(*config())
-        assert "catalogue.toml" in line
-        assert named in line
-
-
 def test_language_that_cannot_be_read_is_refused(
     refused, config, tmp_path, monkeypatch
 ):
@@ -273,7 +256,7 @@ def test_output_that_cannot_be_written_is_refused(
     assert "Read-only file system" in refused(*arguments, "--output", tmp_path / "new")
 
 
-@pytest.mark.parametrize("name", ["thesis.tex", "run.json", "measurements.csv"])
+@pytest.mark.parametrize("name", ["thesis.tex", "run.json"])
 def test_foreign_folder_is_refused(refused, config, tmp_path, name):
     """A folder with what is not ours is not touched, whatever it is called."""
     mine = tmp_path / "mine"
@@ -283,18 +266,6 @@ def test_foreign_folder_is_refused(refused, config, tmp_path, name):
     line = refused(*config(), "--output", mine)
     assert repr(str(mine)) in line
     assert sorted(path.name for path in mine.iterdir()) == [".gitkeep", name]
-
-
-def test_folder_with_keep_files_is_written(run, config, tmp_path):
-    """The folder of a checkout, empty but for its keep-file, is ours."""
-    output = tmp_path / "kept"
-    output.mkdir()
-    (output / ".gitkeep").touch()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_command, "run_study", interrupted)
-        status, *_ = run(*config(), "--output", output)
-    assert status == 130
-    assert [path.name for path in output.iterdir()] == [".gitkeep"]
 
 
 # --- Runs that do not finish --------------------------------------------------------
@@ -324,7 +295,6 @@ def failing_sampler(monkeypatch, error):
     [
         (ValueError("operands could not be broadcast together"), 70),
         (UnfinishedError("a worker died"), 3),
-        (MemoryError("no room for a matrix"), 3),
         (KeyboardInterrupt(), 130),
     ],
 )
@@ -346,27 +316,6 @@ def test_failed_run_leaves_the_old_report(run, config, earlier, error, expected)
     assert not (earlier / STAGING).exists()
     assert (earlier / JOURNAL).exists()
     assert expected != 130 or "3 finished batches are kept" in complaint
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("drawn_here")
-def test_failure_while_rendering_leaves_the_old_report(
-    run, config, earlier, monkeypatch
-):
-    """A page that cannot be made costs the new report, not the old one."""
-    before = contents(earlier)
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(report_command, "make_report", fail)
-    status, _, complaint = run(*config(), "--output", earlier, "--seed", 2)
-    assert status == 3
-    assert "No space left" in complaint
-    assert contents(earlier) == before
-    status, *_ = run("--from", earlier, "--output", earlier)
-    assert status == 3
-    assert contents(earlier) == before
 
 
 # --- Rendering again ----------------------------------------------------------------
@@ -463,23 +412,6 @@ def test_post_of_a_claim_has_its_figures(run, report, tmp_path):
         assert ET.fromstring(svg).tag.endswith("svg")  # noqa: S314 - our own
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("drawn_here")
-def test_rendering_in_other_formats(run, finished, tmp_path):
-    """Asked for by name, formats stand beside each other, and pages are not written."""
-    place = tmp_path / "place"
-    arguments = ("--format", "json", "--format", "markdown", "--lang", "de")
-    status, *_ = run("--from", finished, "--output", place, *arguments, "--quiet")
-    assert status == 0
-    assert (place / "report-de.md").is_file()
-    assert (place / "findings.json").is_file()
-    assert not list(place.glob("*.html"))
-    # what was left by another format is gone
-    run("--from", place, "--output", place, "--quiet")
-    assert not (place / "report-de.md").exists()
-    assert (place / "de.html").is_file()
-
-
 @pytest.fixture
 def copied(finished, tmp_path):
     """A finished report to spoil."""
@@ -490,38 +422,14 @@ def copied(finished, tmp_path):
     return folder
 
 
-@pytest.mark.parametrize("name", ["measurements.csv", "claims.json", "en.html"])
-def test_changed_results_are_refused(refused, copied, name):
-    """A file that is not as it was written is named, and so is one that is gone."""
-    path = copied / name
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b"1", b"2", 1))
-    assert repr(name) in refused("--from", copied)
-    path.unlink()
-    assert repr(name) in refused("--from", copied)
-    path.write_bytes(content)
-
-
 @pytest.mark.parametrize(
     ("change", "sealed", "named"),
     [
-        ({"schema": 0}, True, "schema"),
         ({"schema": 99}, True, "schema"),
-        ({"schema": None}, True, "schema"),
         ({"claims": ["no-such-claim"]}, True, "claims of this version"),
-        ({"claims": ()}, True, "run.json"),
-        ({"seed": ()}, True, "run.json"),
         ({"grid": ()}, True, "run.json"),
         ({"sha256": {}}, True, "'measurements.csv' among the files"),
-        ({"sha256": {}}, False, "run.json"),
         ({"seed": 2}, False, "run.json"),
-        ({"preset": "full"}, False, "run.json"),
-        ({"kernel": "z"}, False, "run.json"),
-        ("", False, "run.json"),
-        ("[]", False, "run.json"),
-        ("{", False, "run.json"),
-        ("null", False, "run.json"),
-        ('{"schema": 1}', False, "run.json"),
     ],
 )
 def test_other_records_are_refused(refused, copied, change, sealed, named):
@@ -529,18 +437,15 @@ def test_other_records_are_refused(refused, copied, change, sealed, named):
     cannot be edited unnoticed, nor its hashes dropped.
     """
     path = copied / "run.json"
-    if isinstance(change, str):
-        path.write_text(change, encoding="utf-8")
-    else:
-        record = json.loads(path.read_bytes()) | change
-        record = {name: value for name, value in record.items() if value != ()}
-        path.write_text(json.dumps(seal(record) if sealed else record))
+    record = json.loads(path.read_bytes()) | change
+    record = {name: value for name, value in record.items() if value != ()}
+    path.write_text(json.dumps(seal(record) if sealed else record))
     assert named in refused("--from", copied)
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="needs to see what is loaded")
-@pytest.mark.parametrize("library", ["_multiarray_umath", "_ufuncs", "pandas"])
+@pytest.mark.parametrize("library", ["_multiarray_umath", "pandas"])
 def test_interrupted_while_it_starts(tmp_path, library):
     """Ctrl-C ends the command with one line also while modules are imported."""
     words = [sys.executable, "-m", "montecarlo", "report"]
@@ -682,7 +587,6 @@ ONLY = GRID.replace("[4, 16]", "[16, 64]").replace("[8]", "[32]").replace("[4]",
 @pytest.mark.parametrize(
     ("claims", "topic"),
     [
-        (["linear-variance"], "variance"),
         (["unscaled-gradient-vanishes", "unscaled-one-hot"], "weights"),
         (["gradient-sets-update"], "training"),  # on record: nothing is sampled
     ],
@@ -713,11 +617,9 @@ def test_only_some_claims(run, config, tmp_path, claims, topic):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "more", ["seed = 20251120", 'error_rate = 0.05\nonly = ["linear-variance"]']
-)
-def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch, more):
+def test_page_tells_how_to_make_it_again(run, config, tmp_path, monkeypatch):
     """What stands under "Reproduce this report" samples and judges the same."""
+    more = 'seed = 20251120\nerror_rate = 0.05\nonly = ["linear-variance"]'
     text = TINY.replace("jobs = 1", f"jobs = 1\n{more}")
     run(*config(text), "--output", tmp_path / "first", "--quiet")
     page = html5lib.parse((tmp_path / "first" / "en.html").read_text(encoding="utf-8"))

@@ -9,8 +9,10 @@ from PIL import Image
 
 from montecarlo.cli import figures as figures_command
 from montecarlo.cli.report import main as report_command
+from montecarlo.report import rerendering
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.palette import DARK, INK, PAGE, THEMES
+from montecarlo.study.executors import make_executor
 from tests.report.conftest import CODES
 
 
@@ -32,7 +34,9 @@ def drawn(report, tmp_path_factory):
     folder = tmp_path_factory.mktemp("figures")
     arguments = ["--from", str(report.folder), "--output", str(folder), "--quiet"]
     arguments += ["--only", "variance", "--only", "saturation"]
-    assert figures_command.main([*arguments, "--format", "svg,pdf,png"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rerendering, "make_executor", lambda **_: make_executor(1))
+        assert figures_command.main([*arguments, "--format", "svg,pdf,png"]) == 0
     return folder
 
 
@@ -177,6 +181,8 @@ def test_figure_without_data_is_named(run, report, tmp_path, monkeypatch, asked)
     assert (tmp_path / "saturation.svg").exists() == ("," in asked)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("drawn_here")
 def test_few_claims_are_drawn(run, own_report, tmp_path):
     """Of own claims: each estimate beside what is claimed, which the page shows, too;
     what there are no data for is named.
@@ -192,6 +198,7 @@ def test_few_claims_are_drawn(run, own_report, tmp_path):
     assert (status, complaint) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_figure")
 def test_a_run_of_some_claims_is_drawn(run, report, tmp_path):
     """The same of a report that was asked for some claims, without and with sampling;

@@ -11,7 +11,6 @@ import pytest
 
 from montecarlo.claims.record import ObservationRun, Timing
 from montecarlo.cli.observe import main
-from montecarlo.report import observation
 from montecarlo.report.figures import render_svg
 from montecarlo.report.figures.applied_scale import APPLIED_SCALES, build_scales
 from montecarlo.report.observation import RECORD, SCALES, TABLE
@@ -315,32 +314,6 @@ def test_bad_numbers_leave_the_old_report(files, tmp_path, capsys):
         capsys.readouterr().err
     )
     assert read_run(output) == before
-
-
-def test_failure_leaves_the_old_report(files, tmp_path, capsys, monkeypatch):
-    """A run that cannot finish is status 3, and leaves a finished folder as it was."""
-    output = tmp_path / "o"
-    assert run(files, "--output", output, "--quiet") == 0
-    before = read_run(output)
-
-    def fail(*_):
-        raise OSError("no space left")
-
-    monkeypatch.setattr(observation, "write_observation", fail)
-    assert run(files, "--output", output) == 3
-    assert "no space left" in capsys.readouterr().err
-    assert read_run(output) == before
-    assert not (output / STAGING).exists()
-
-
-def test_a_folder_of_others_is_left_alone(files, tmp_path, capsys):
-    """A folder that holds something else is not written to."""
-    output = tmp_path / "o"
-    output.mkdir()
-    (output / "thesis.tex").write_text("mine")
-    assert run(files, "--output", output) == 2
-    assert "must be empty or hold an earlier report" in capsys.readouterr().err
-    assert [path.name for path in output.iterdir()] == ["thesis.tex"]
 
 
 def test_files_count_once(tmp_path, capsys):

@@ -13,7 +13,6 @@ from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.verdicts import CASES, case_rows, drawn_checks
 from montecarlo.report.language.catalogues import LANGUAGES
 from montecarlo.report.language.symbols import decimal, level_formula
-from montecarlo.report.render.contents import canonical_command
 from tests.report.conftest import CODES
 
 
@@ -158,20 +157,6 @@ def test_audit_needs_entries(own_report):
     rows = own_report.results.measurements
     assert len(audit_rows(rows)) == 1
     assert audit_rows(rows[rows["quantity"].ne("entry_variance_q")]) == []
-
-
-@pytest.mark.parametrize(
-    ("change", "command"),
-    [
-        ({}, "python -m montecarlo judge claims.toml --preset quick --seed 1 --output"),
-        ({"error_rate": 0.05, "seed": 7}, "--seed 7 --error-rate 0.05 --output output"),
-    ],
-)
-def test_page_tells_how_to_judge_again(own_report, change, command):
-    """The command names the file that lies beside the page."""
-    assert command in canonical_command({**own_report.results.run, **change})
-    links = [e.get("href") for e in own_report.page("en").root.iter("a")]
-    assert "claims.toml" in links
 
 
 @pytest.mark.parametrize(

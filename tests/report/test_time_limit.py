@@ -106,43 +106,6 @@ def test_same_replicates_same_bytes(limited, tmp_path):
     assert contents(again) == contents(limited)
 
 
-@pytest.mark.slow
-def test_report_that_had_time_is_made_again_as_well(limited, tmp_path):
-    """Of a report that stopped by itself too; it says nothing of a limit."""
-    config = str(limited.parent / "study.toml")
-    first, second = tmp_path / "first", tmp_path / "second"
-    given = ["--config", config, "--max-seconds", "1000", "--quiet"]
-    assert main([*given, "--output", str(first)]) == 0
-    source = str(first / "run.json")
-    given = ["--replicates-from", source, "--jobs", "1", "--quiet"]
-    assert main([*given, "--output", str(second)]) == 0
-    assert contents(first) == contents(second)
-    assert record_of(first)["time_limit_reached"] is False
-    assert max(record_of(first)["replicates"].values()) > 2
-    assert b"A time limit" not in (first / "en.html").read_bytes()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--seed", "2"], "--seed"),
-        (["--preset", "quick"], "--preset"),
-        (["--only", "linear-variance"], "--only"),
-        (["--max-seconds", "5"], "--max-seconds"),
-    ],
-)
-def test_run_says_what_was_sampled(refused, limited, arguments, words):
-    """Flags that would say otherwise are refused."""
-    line = refused("--replicates-from", limited / "run.json", *arguments)
-    assert words in line
-
-
-@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon"])
-def test_time_must_be_a_time(refused, seconds):
-    """A limit is more than no time at all."""
-    assert "max-seconds must be" in refused("--max-seconds", seconds)
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -56,17 +56,18 @@ def test_a_part_is_whole_or_not_there(monkeypatch, tmp_path):
     assert not list(tmp_path.glob("*.npz"))
 
 
-@pytest.mark.parametrize("place", range(0, 700, 7))
-def test_a_changed_byte_is_found(tmp_path, place):
+def test_a_changed_byte_is_found(tmp_path):
     """Wherever it is: the file is refused by its name, or read as it was written."""
     keep(tmp_path, "part", [1], lambda: ARRAYS)
     (path,) = tmp_path.iterdir()
-    content = bytearray(path.read_bytes())
-    content[place % len(content)] ^= 0x55
-    path.write_bytes(content)
-    with suppress(ValueError):
-        found = keep(tmp_path, "part", [1], lambda: ARRAYS)
-        assert all(found[name].tobytes() == ARRAYS[name].tobytes() for name in found)
+    written = path.read_bytes()
+    for place in range(0, 700, 7):
+        content = bytearray(written)
+        content[place % len(content)] ^= 0x55
+        path.write_bytes(content)
+        with suppress(ValueError):
+            found = keep(tmp_path, "part", [1], lambda: ARRAYS)
+            assert all(found[n].tobytes() == ARRAYS[n].tobytes() for n in found), place
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x05\x06"])

@@ -309,7 +309,7 @@ def test_large_divisors_of_pairs_are_factors():
 
 
 #: Odd sizes, and divisors that no table has.
-PLACES = ((5, 37), (80, 2048), (23, 300), (96, 77))
+PLACES = ((5, 37), (96, 300))
 DIVISORS = (
     *("13.5", "d_k^0.6", "2*d_k^0.25", "sqrt(d_k*ln(n))", "0.7*d_k^0.45*ln(n)"),
     *("n^0.2", "d_k^(1/3)", "(d_k/ln(n))", "3", "d_k^0.5*ln(n)^-0.5"),
@@ -319,9 +319,9 @@ DIVISORS = (
 @pytest.mark.parametrize("divisor", DIVISORS)
 @pytest.mark.parametrize(("d_k", "n_keys"), PLACES)
 def test_any_divisor_is_held_against_theory(d_k, n_keys, divisor):
-    """Within 7 standard errors of the exact value, at 40 cells and for their ratios.
+    """Within 7 standard errors of the exact value, at 20 cells and for their ratios.
 
-    Of 200 estimates of 128 replicates or more, by t with 127 degrees of freedom: fewer
+    Of 100 estimates of 128 replicates or more, by t with 127 degrees of freedom: fewer
     than 1 in 10 million runs fails by chance.
     """
     names = ["entropy", "jacobian_trace", "weight_max", "score_row_variance"]

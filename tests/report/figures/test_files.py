@@ -283,11 +283,12 @@ def test_unknown_colour_is_refused():
 # --- Decimal commas -----------------------------------------------------------------
 
 
-def test_commas_stand_where_points_stood(laid_out):
+def test_commas_stand_where_points_stood(build):
     """In ticks, texts and formulas; there, braces keep a comma from a space."""
-    figure = laid_out("thresholds")
-    before = {text.get_text() for text in figure.findobj(Text)}
+    figure = build("thresholds")
     with house_style():
+        figure.draw_without_rendering()
+        before = {text.get_text() for text in figure.findobj(Text)}
         figure.axes[0].text(0, 0, "$Q_{0.5}$")
         figure.axes[0].text(0, 0, "−12.25")
         assert write_commas(figure)

@@ -141,23 +141,23 @@ def test_display_is_a_block():
     assert math_ml("x").startswith("<math><")
 
 
-@pytest.mark.parametrize("latex", [*SYMBOLS, *EXTRA])
-def test_symbol_is_converted(latex):
+def test_symbol_is_converted():
     """Every symbol becomes one well-formed formula with the LaTeX beside it, if its
     text is not the same.
     """
-    (formula,) = parse(math_ml(latex))
-    assert formula.tag == MATH + "math"
-    notes = [note.text for note in formula.iter(MATH + "annotation")]
-    assert notes == [latex] or (notes, "".join(formula.itertext())) == ([], latex)
+    for latex in (*SYMBOLS, *EXTRA):
+        (formula,) = parse(math_ml(latex))
+        assert formula.tag == MATH + "math"
+        notes = [note.text for note in formula.iter(MATH + "annotation")]
+        assert notes == [latex] or (notes, "".join(formula.itertext())) == ([], latex)
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_sentence_of_the_catalogue_is_converted(sentence):
+def test_sentence_of_the_catalogue_is_converted():
     """Every sentence has its formulas as MathML and no dollar left."""
-    page = parse(prose(sentence))
-    assert len(list(page.iter(MATH + "math"))) == sentence.count("$") // 2 > 0
-    assert "$" not in "".join(page.itertext())
+    for sentence in SENTENCES:
+        page = parse(prose(sentence))
+        assert len(list(page.iter(MATH + "math"))) == sentence.count("$") // 2 > 0
+        assert "$" not in "".join(page.itertext())
 
 
 def test_catalogue_is_read():
