@@ -12,7 +12,9 @@ MOST_HIGH = {1280: 9_500, 390: 14_000}
 MOST_WORDS = 2_800
 MOST_BYTES, MOST_EVIDENCE = 500_000, 1_500_000
 HOW_HIGH = "document.documentElement.scrollHeight"
-FORMULAS_AS_WORDS = (
+FORMULAS_AS_WORDS = """
+for (const formula of document.querySelectorAll("math")) formula.outerHTML = "x"
+"""
     "for (const m of document.querySelectorAll('math')) m.outerHTML = 'x'"
 )
 TEXT = "document.querySelector('main').innerText"
@@ -20,7 +22,7 @@ TEXT = "document.querySelector('main').innerText"
 
 @pytest.mark.parametrize("width", MOST_HIGH)
 def test_report_is_a_dozen_screens(browser, standard_report, width):
-    """In every language its height keeps within what was promised, and nothing is cut."""
+    """In every language its height is what was promised, and nothing is cut."""
     page = browser.new_page(viewport={"width": width, "height": 800})
     for code in LANGUAGES:
         page.goto((standard_report / f"{code}.html").as_uri())
