@@ -21,7 +21,7 @@ from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study.columns import CurveLine, MeasurementLine
-from montecarlo.theory.references import Reference
+from montecarlo.theory.row_integrals import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
 #: What identifies a row.
