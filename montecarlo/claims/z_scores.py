@@ -140,7 +140,7 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     known &= by_draws | measurements["n_replicates"].ge(FEWEST)
     drawn = _drawn_rows(measurements)
     share = measurements["reference"].where(drawn.notna())
-    known &= ~(drawn * np.minimum(share, 1.0 - share)).lt(FEWEST)
+    known &= ~(drawn * share.clip(upper=1.0 - share)).lt(FEWEST)
     rows = measurements[known & np.isfinite(ends[0]) & np.isfinite(ends[1])]
     # few rows by chance make a standard error that is too small with their share
     binomial = np.sqrt(share * (1.0 - share) / drawn)[rows.index]
@@ -163,7 +163,8 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
 
 def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
     """Return how many rows of attention a share is of, NaN for what is none."""
-    indicators = [one.name for one in QUANTITIES.values() if one.indicator]
+    names = measurements["quantity"].unique()
+    indicators = [name for name in names if name in QUANTITIES and is_indicator(name)]
     is_share = measurements["quantity"].isin(indicators)
     drawn = measurements["n_replicates"] * measurements["n_queries"].astype(float)
     return drawn.where(is_share)

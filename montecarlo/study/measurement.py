@@ -202,7 +202,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if n_keys is not None:
         n_keys = require_whole("n_keys", n_keys, 2, MOST_SIZE)
-    look_up("quantity", key.quantity, QUANTITIES)
+    key = key._replace(quantity=look_up("quantity", key.quantity, QUANTITIES).name)
     key = key._replace(summary=key.summary or _summary_of(key.quantity))
     if n_keys is None and key.quantity not in PAIR_QUANTITIES:
         raise InputError(f"keys must be given for {key.quantity}, a quantity of rows")
@@ -293,8 +293,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     names = [require_text("quantity", one) for one in _several("quantity", quantity)]
     if not names:
         raise InputError("quantity must name at least one, got none")
-    for name in names:
-        look_up("quantity", name, QUANTITIES)
+    names = [look_up("quantity", name, QUANTITIES).name for name in names]
     summaries = {name: summary or _summary_of(name) for name in names}
     named = list(dict.fromkeys(map(_name_divisor, _several("divisor", divisor))))
     singles, ratios = split_pairs(named)

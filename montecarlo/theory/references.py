@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.quantities import quantile_level
+from montecarlo.attention.quantities import quantile_level, split_threshold
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
@@ -26,6 +26,7 @@ from montecarlo.theory.row_integrals import (
 from montecarlo.theory.score_distribution import distribution_gap, expected_maximum
 from montecarlo.theory.weight_distribution import (
     LONE,
+    mean_number_above,
     quantile_of_queries,
     share_at,
     share_of_queries,
@@ -46,6 +47,8 @@ GAP_AT = 0.742
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")
+#: Numbers of weights that are known less exactly are not referred to.
+MOST_ERROR = 1e-6
 #: The grids grow with the standard deviation of the scores; nobody asks for more.
 MOST_STD = 4096.0
 
@@ -80,9 +83,10 @@ def reference(
     level = quantile_level(summary)
     if quantity == "weight_max" and level is not None:
         return _largest_quantile(point, divisor, level)
-    if summary not in SUMMARIES or quantity not in REFERENCES:
+    find = _find(quantity)
+    if summary not in SUMMARIES or find is None:
         return None
-    parts = [REFERENCES[quantity](point, one) for one in divisor.split("/")]
+    parts = [find(point, one) for one in divisor.split("/")]
     over, under = parts[0], parts[-1]
     if len(parts) == 1 or over is None or under is None:
         return over if len(parts) == 1 else None
@@ -91,6 +95,17 @@ def reference(
     ratio = over.value / under.value
     error = over.error / abs(over.value) + under.error / abs(under.value)
     return Reference(ratio, error * abs(ratio))
+
+
+def _find(quantity: str) -> Find | None:
+    """Return what refers to a quantity, perhaps one with a threshold."""
+    match split_threshold(quantity):
+        case "saturated", threshold:
+            return _share(threshold)
+        case "weight_above", threshold:
+            return _number_above(threshold)
+        case _:
+            return REFERENCES.get(quantity)
 
 
 def divisor_value(divisor: str, point: DesignPoint) -> float | None:
@@ -165,6 +180,19 @@ def _share(threshold: float) -> Find:
                 return share_at(std, point.shape[1], threshold)
             case _:
                 return None
+
+    return find
+
+
+def _number_above(threshold: float) -> Find:
+    """Refer to the mean number of weights of at least a threshold."""
+
+    def find(point: DesignPoint, divisor: str) -> Reference | None:
+        scale = _scale_of(point, divisor)
+        if scale is None or _families(point) != ("gaussian", "gaussian"):
+            return None
+        found = mean_number_above(point.d_k, point.shape[1], scale, threshold)
+        return found if found.error <= MOST_ERROR else None
 
     return find
 

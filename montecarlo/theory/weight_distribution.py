@@ -61,6 +61,8 @@ LENGTHS, FEWER_LENGTHS = 48, 36
 #: Roots are found to this part of the weight.
 ROOT = 1e-9
 MOST_ITERATIONS = 100
+#: Weights that are so close to 1 are not told from it.
+ONE = 1e-12
 #: No two weights are larger: the largest is at least t when one is, from here on.
 LONE = 0.5
 #: Steps of ln(t/(1 - t)) at most.
@@ -348,8 +350,8 @@ def _profile_waves(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
     s = float(stds[0])
     last = (0.5 * math.pi + math.sqrt(0.25 * math.pi**2 + 2.0 * ENDED * s * s)) / s**2
     step = 2.0 * math.pi / (PERIOD * float(stds[-1]) + PERIOD_LEAST)
-    frequencies = step * (np.arange(math.ceil(last / step)) + 0.5)
-    waves = np.exp(1j * frequencies[:, np.newaxis] * profile.u)
+    frequencies = step * np.arange(0.5, math.ceil(last / step), dtype=np.float64)
+    waves: NDArray[np.complex128] = np.exp(1j * frequencies[:, np.newaxis] * profile.u)
     return profile, frequencies, waves
 
 
@@ -393,6 +395,8 @@ def quantile_of_queries(
     def averaged(threshold: float) -> Reference:
         return share_of_queries(d_k, n_keys, scale, threshold)
 
+    if averaged(1.0 - ONE).value > 1.0 - probability:
+        return Reference(1.0, ONE)
     if averaged(LONE).value > 1.0 - probability:
         return solve(probability, n_keys, averaged, LONE)
     typical = solve(
