@@ -121,7 +121,7 @@ def _keys_of(
             for summary in summaries_compared(quantity):
                 yield RowKey(pair, quantity.name, summary)
     for summary in asked:
-        if summary not in summaries_of(quantity):
+        if quantity.grid is not None and summary not in summaries_of(quantity):
             for divisor in quantity.divisors(divisors):
                 yield RowKey(divisor, quantity.name, summary)
 

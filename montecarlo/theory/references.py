@@ -5,10 +5,10 @@ where no exact value is known.  A new reference is one entry in `REFERENCES`.
 """
 
 import math
+import re
 from collections.abc import Callable
 
 from montecarlo.attention.divisors import parse_divisor
-from montecarlo.attention.quantities import quantile_level, split_threshold
 from montecarlo.sampling.design_points import DesignPoint
 from montecarlo.sampling.distributions import DISTRIBUTIONS, Distribution
 from montecarlo.theory import moments
@@ -47,6 +47,9 @@ GAP_AT = 0.742
 SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")
+#: Quantiles, and quantities with a threshold: once more a second time.
+_PERCENTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)\Z")
+_WITH_THRESHOLD = re.compile(r"(saturated|weight_above)\(([0-9.e-]+)\)\Z")
 #: Numbers of weights that are known less exactly are not referred to.
 MOST_ERROR = 1e-6
 #: The grids grow with the standard deviation of the scores; nobody asks for more.
@@ -80,9 +83,9 @@ def reference(
     -----
     A ratio of divisors is one of expectations, as its estimate is.
     """
-    level = quantile_level(summary)
-    if quantity == "weight_max" and level is not None:
-        return _largest_quantile(point, divisor, level)
+    percent = "50" if summary == "median" else _first(_PERCENTILE, summary)
+    if quantity == "weight_max" and percent:
+        return _largest_quantile(point, divisor, float(percent) / 100.0)
     find = _find(quantity)
     if summary not in SUMMARIES or find is None:
         return None
@@ -99,13 +102,16 @@ def reference(
 
 def _find(quantity: str) -> Find | None:
     """Return what refers to a quantity, perhaps one with a threshold."""
-    match split_threshold(quantity):
-        case "saturated", threshold:
-            return _share(threshold)
-        case "weight_above", threshold:
-            return _number_above(threshold)
-        case _:
-            return REFERENCES.get(quantity)
+    found = _WITH_THRESHOLD.match(quantity)
+    if not found:
+        return REFERENCES.get(quantity)
+    return (_share if found[1] == "saturated" else _number_above)(float(found[2]))
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    """Return the first group of a match, empty where there is none."""
+    found = pattern.match(text)
+    return found[1] if found else ""
 
 
 def divisor_value(divisor: str, point: DesignPoint) -> float | None:
