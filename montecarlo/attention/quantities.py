@@ -15,7 +15,7 @@ Of formats
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import starmap
@@ -399,40 +399,39 @@ def _quantity_with(kind: str, threshold: float) -> Quantity:
     return THRESHOLDS[kind](threshold)
 
 
-class QuantityTable(Mapping[str, Quantity]):
+class QuantityTable(dict[str, Quantity]):
     """Quantities by name, and those with a threshold in brackets, by any threshold.
 
     Only a few of the latter are gone through, as examples.  `Quantity.name` is the one
     canonical name.
     """
 
-    def __init__(self, quantities: Iterable[Quantity]) -> None:
-        self._listed = {quantity.name: quantity for quantity in quantities}
-
-    def __getitem__(self, name: str) -> Quantity:
-        """Return a quantity.
+    def __missing__(self, name: str) -> Quantity:
+        """Return a quantity with a threshold.
 
         Raises
         ------
         KeyError
-            If there is none.
+            If it is none.
         InputError
             As `split_threshold`.
         """
-        if name in self._listed:
-            return self._listed[name]
         parts = split_threshold(name)
         if parts is None:
             raise KeyError(name)
         return _quantity_with(*parts)
 
-    def __iter__(self) -> Iterator[str]:
-        """Go through the names of the table."""
-        return iter(self._listed)
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name is that of a quantity.
 
-    def __len__(self) -> int:
-        """Count the names of the table."""
-        return len(self._listed)
+        Raises
+        ------
+        InputError
+            As `split_threshold`.
+        """
+        if super().__contains__(name):
+            return True
+        return isinstance(name, str) and split_threshold(name) is not None
 
 
 def _among_saturated(quantity: Quantity, given: str) -> Quantity:
@@ -737,9 +736,9 @@ _TABLE = (
         tabled=False,
     ),
 )
-QUANTITIES = QuantityTable(_TABLE)
+QUANTITIES = QuantityTable({q.name: q for q in _TABLE})
 PAIR_QUANTITIES = {q.name: q for q in _TABLE if q.of == "pairs"}
-ROW_QUANTITIES = QuantityTable(q for q in _TABLE if q.of == "rows")
+ROW_QUANTITIES = QuantityTable({q.name: q for q in _TABLE if q.of == "rows"})
 FORMAT_QUANTITIES = {q.name: q for q in _TABLE if q.of == "formats"}
 
 

@@ -607,8 +607,9 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
     for name in ("divisor", "summary", "number_format", "softmax"):
         kinds = dict.fromkeys(getattr(one, name) for one in mine)
         if name == "summary" and "/" not in key.divisor:
-            quantity = ROW_QUANTITIES.get(key.quantity)
-            kinds |= dict.fromkeys(offered_summaries(quantity) if quantity else ())
+            if key.quantity in ROW_QUANTITIES:
+                offered = offered_summaries(ROW_QUANTITIES[key.quantity])
+                kinds |= dict.fromkeys(offered)
         look_up(f"{name} of {key.quantity}", getattr(key, name), kinds)
     kinds = dict.fromkeys(
         f"{k.divisor} {k.summary} {k.number_format} {k.softmax}" for k in mine

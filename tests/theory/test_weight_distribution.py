@@ -142,12 +142,12 @@ def test_two_keys_of_all_queries(d_k, divisor):
 
 @pytest.mark.parametrize(
     ("d_k", "divisor", "threshold"),
-    [(5, "sqrt", 0.6), (64, "sqrt", 0.5), (7, 1.3, 0.9)],
+    [(5, "sqrt", 0.6), (64, "sqrt", 0.5), (7, 2.6, 0.9)],
 )
 def test_three_keys_of_all_queries(d_k, divisor, threshold):
     """3 P(p_1 >= t): a sum over the other two scores, the first one's tail inside."""
-    x = np.arange(-8, 8, 0.1)
-    normal = stats.norm.pdf(x) * 0.1
+    x = np.arange(-8, 8, 0.125)
+    normal = stats.norm.pdf(x) * 0.125
     q, weights = lengths_of(d_k, 30)
     number = {"none": 1, "sqrt": math.sqrt(d_k)}.get(divisor, divisor)
     exact = 0.0
