@@ -606,10 +606,9 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
     mine = [one for one in known if one.quantity == key.quantity]
     for name in ("divisor", "summary", "number_format", "softmax"):
         kinds = dict.fromkeys(getattr(one, name) for one in mine)
-        if name == "summary" and "/" not in key.divisor:
-            if key.quantity in ROW_QUANTITIES:
-                offered = offered_summaries(ROW_QUANTITIES[key.quantity])
-                kinds |= dict.fromkeys(offered)
+        plain = "/" not in key.divisor and key.quantity in ROW_QUANTITIES
+        if name == "summary" and plain:
+            kinds |= dict.fromkeys(offered_summaries(ROW_QUANTITIES[key.quantity]))
         look_up(f"{name} of {key.quantity}", getattr(key, name), kinds)
     kinds = dict.fromkeys(
         f"{k.divisor} {k.summary} {k.number_format} {k.softmax}" for k in mine
