@@ -24,11 +24,13 @@ import scipy.stats
 
 from montecarlo.attention.grids import DEEP, DEEPER
 from montecarlo.attention.quantities import ROW_QUANTITIES, beyond_table
+from montecarlo.errors import InputError
 from montecarlo.estimation.summaries import RowKey, Summaries, row_keys
 from montecarlo.sampling import blocks
 from montecarlo.sampling.design_points import parse_point, stream
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.sampling.replicates import sample
+from montecarlo.study.measurement import measure
 from montecarlo.study.presets import PRESETS
 from montecarlo.theory.references import reference
 
@@ -295,7 +297,8 @@ BEYOND = [
     (name, summary)
     for name, quantity in ROW_QUANTITIES.items()
     for summary in ("median", "q99", "q0.5")
-    if beyond_table(name, summary)
+    if quantity.grid
+    and beyond_table(name, summary)
     and not (quantity.needs == "planted keys" or quantity.given)
 ]
 
@@ -318,6 +321,58 @@ def test_quantiles_beyond_the_table(name, summary, divisor):
     assert found.estimate(key).value == pytest.approx(expected, rel=width)
     known = RowKey(divisor, "weight_max", "q90")
     assert found.estimate(known).value == estimates(ROWS).estimate(known).value
+
+
+@pytest.mark.parametrize("divisor", ["none", "sqrt"])
+@pytest.mark.parametrize("threshold", [0.04, 0.3, 0.9])
+def test_any_threshold(threshold, divisor):
+    """Indicator, number of weights above, and of keys that hold a part, by loops over
+    the weights in order; the costly ones of the first eight rows.
+    """
+    names = [f"saturated({0.31 if threshold == 0.9 else threshold})"]
+    names += [f"weight_above({threshold})", f"keys_holding({threshold})"]
+    least = float(names[0].removeprefix("saturated(").removesuffix(")"))
+    also = tuple((name, "mean") for name in names)
+    point = replace(ROWS, formats=False, also=also)
+    number = {"none": 1.0, "sqrt": math.sqrt(point.d_k)}[divisor]
+    shares, above, holding = [], [], []
+    for index in range(N):
+        q, k = (x.astype(np.float64) for x in draw_matrices(point, SEED, index))
+        for place, one in enumerate(q):
+            weights = sorted(scipy.special.softmax(k @ one / number), reverse=True)
+            shares.append(weights[0] >= least)
+            if place < 8:
+                above.append(sum(1 for weight in weights if weight >= threshold))
+                held, keys = 0.0, 0
+                while held < threshold:
+                    held, keys = held + weights[keys], keys + 1
+                holding.append(keys)
+    found = estimates(point)
+    for name, expected in zip(names, (shares, above, holding), strict=True):
+        value = found.estimate(RowKey(divisor, name, "mean")).value
+        assert value == pytest.approx(np.mean(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("threshold", ["0", "1", "-0.5", "nan", "much", ""])
+def test_a_bad_threshold_is_refused(threshold):
+    """It lies between 0 and 1; the message says of what."""
+    with pytest.raises(InputError, match="threshold of keys_holding must be a number"):
+        measure(*("gaussian", "gaussian", 4, 8), quantity=f"keys_holding({threshold})")
+
+
+def test_a_threshold_has_one_name():
+    """Numbers are written in one way, and those of the table keep their names.
+
+    At so small a d_k some queries are too short for the number above to be known.
+    """
+    for given, name in (
+        ("saturated(.50)", "saturated(0.5)"),
+        ("saturated(0.9)", "saturated"),
+        ("weight_above(1e-2)", "weight_above(0.01)"),
+    ):
+        found = measure("gaussian", "gaussian", 4, 8, quantity=given, most=32)
+        assert found.quantity == name
+        assert (found.reference is None) == given.startswith("weight")
 
 
 def test_scores_that_overflow():

@@ -1,6 +1,8 @@
 """The table of quantities: what is measured of pairs, of rows, and in number formats.
 
-A new quantity is one entry in `QUANTITIES` and, where there is none yet, its function.
+A name with a threshold in brackets, ``saturated(0.5)``, is one of these, too: see
+`THRESHOLDS`.  A new quantity is one entry in `QUANTITIES` and, where there is none yet,
+its function.
 
 Of pairs
     A function of moments of q·k over a block of pairs, estimated once, for raw scores;
@@ -15,7 +17,8 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from itertools import starmap
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -31,6 +34,7 @@ from montecarlo.attention.number_formats import (
     zero_share,
 )
 from montecarlo.attention.softmax import Array, RowSums, SoftmaxRows
+from montecarlo.errors import InputError, show
 
 Range = tuple[float, float]
 ANY: Range = (-math.inf, math.inf)
@@ -305,17 +309,129 @@ def _at_least(threshold: float) -> str:
     return rf"p_{{\max}} \ge {threshold}"
 
 
-def _saturation(name: str, threshold: float) -> Quantity:
+def _saturation(name: str, threshold: float, words: str = "") -> Quantity:
     """Make the indicator of rows whose largest weight is at least a threshold."""
     return _of_rows(
         name,
         rf"\mathbb{{1}}[{_at_least(threshold)}]",
-        f"share of rows with ${_at_least(threshold)}$",
+        words or f"share of rows with ${_at_least(threshold)}$",
         lambda b: np.asarray(softmax.weight_max(b.sums) >= threshold, np.float64),
         within=SHARE,
         moments=SHARES,
         indicator=True,
     )
+
+
+def _saturated(threshold: float) -> Quantity:
+    """Make the indicator for any threshold; those of the table keep their names."""
+    names = [name for name, known in SATURATED.items() if known == threshold]
+    if names:
+        return _saturation(names[0], threshold)
+    words = "share of rows whose largest weight is at least the number in brackets"
+    name = f"saturated({threshold!r})"
+    return replace(_saturation(name, threshold, words), tabled=False)
+
+
+def _weight_above(threshold: float) -> Quantity:
+    """Make the number of weights of a row that are at least a threshold."""
+    return _of_rows(
+        f"weight_above({threshold!r})",
+        rf"\lvert\{{i: p_i \ge {threshold!r}\}}\rvert",
+        "number of weights of a row of at least the number in brackets",
+        lambda b: softmax.number_above(b.elements, threshold),
+        lambda n: (0.0, min(n, 1.0 / threshold)),
+        tabled=False,
+    )
+
+
+def _keys_holding(part: float) -> Quantity:
+    """Make the least number of keys that hold a part of the weight of a row."""
+    return _of_rows(
+        f"keys_holding({part!r})",
+        rf"\min\{{k: p_{{(1)}} + \dots + p_{{(k)}} \ge {part!r}\}}",
+        "number of keys that hold the part in brackets of the weight of a row",
+        lambda b: softmax.keys_holding(b.elements, part),
+        lambda n: (1.0, n),
+        tabled=False,
+    )
+
+
+#: Quantities of rows that have a threshold between 0 and 1: in brackets after a name.
+THRESHOLDS: dict[str, Callable[[float], Quantity]] = {
+    "saturated": _saturated,
+    "weight_above": _weight_above,
+    "keys_holding": _keys_holding,
+}
+_WITH_THRESHOLD = re.compile(rf"({'|'.join(THRESHOLDS)})\((.*)\)\Z")
+
+
+def split_threshold(name: str) -> tuple[str, float] | None:
+    """Return the name and the threshold of what has one in brackets, else None.
+
+    Raises
+    ------
+    InputError
+        If what stands in brackets is no number between 0 and 1.
+
+    Examples
+    --------
+    >>> split_threshold("saturated(0.50)"), split_threshold("entropy")
+    (('saturated', 0.5), None)
+    """
+    found = _WITH_THRESHOLD.match(name)
+    if not found:
+        return None
+    try:
+        threshold = float(found[2])
+    except ValueError:
+        threshold = math.nan
+    if not 0.0 < threshold < 1.0:
+        raise InputError(
+            f"the threshold of {found[1]} must be a number between 0 and 1, got "
+            f"{show(found[2])}"
+        )
+    return found[1], threshold
+
+
+@cache
+def _quantity_with(kind: str, threshold: float) -> Quantity:
+    """Return the same one each time: rows are evaluated once by each function."""
+    return THRESHOLDS[kind](threshold)
+
+
+class QuantityTable(dict[str, Quantity]):
+    """Quantities by name, and those with a threshold in brackets, by any threshold.
+
+    Only a few of the latter are gone through, as examples.  `Quantity.name` is the one
+    canonical name.
+    """
+
+    def __missing__(self, name: str) -> Quantity:
+        """Return a quantity with a threshold.
+
+        Raises
+        ------
+        KeyError
+            If it is none.
+        InputError
+            As `split_threshold`.
+        """
+        parts = split_threshold(name)
+        if parts is None:
+            raise KeyError(name)
+        return _quantity_with(*parts)
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether a name is that of a quantity.
+
+        Raises
+        ------
+        InputError
+            As `split_threshold`.
+        """
+        if super().__contains__(name):
+            return True
+        return isinstance(name, str) and split_threshold(name) is not None
 
 
 def _among_saturated(quantity: Quantity, given: str) -> Quantity:
@@ -577,6 +693,10 @@ _TABLE = (
         needs="gaussian keys",
     ),
     *(_saturation(name, threshold) for name, threshold in SATURATED.items()),
+    *starmap(
+        _quantity_with,
+        (("saturated", 0.5), ("weight_above", 0.01), ("keys_holding", 0.9)),
+    ),
     *(
         _among_saturated(quantity, given)
         for quantity in (_TRACE, _FROBENIUS, _QUERY)
@@ -616,9 +736,9 @@ _TABLE = (
         tabled=False,
     ),
 )
-QUANTITIES = {quantity.name: quantity for quantity in _TABLE}
+QUANTITIES = QuantityTable({q.name: q for q in _TABLE})
 PAIR_QUANTITIES = {q.name: q for q in _TABLE if q.of == "pairs"}
-ROW_QUANTITIES = {q.name: q for q in _TABLE if q.of == "rows"}
+ROW_QUANTITIES = QuantityTable({q.name: q for q in _TABLE if q.of == "rows"})
 FORMAT_QUANTITIES = {q.name: q for q in _TABLE if q.of == "formats"}
 
 

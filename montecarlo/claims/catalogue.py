@@ -126,9 +126,7 @@ def validate_check(check: Check, where: str) -> None:
         With one line: where, field, requirement and what came.
     """
     with name_place(where, "quantity"):
-        # facts of the texts have no symbol, and belong to our claims alone
-        shown = {name: known for name, known in RECORDED.items() if known.symbol}
-        look_up("quantity", check.quantity, {**QUANTITIES, **shown})
+        _require_quantity(check.quantity)
     with name_place(where, "divisor"):
         _require_divisor(check)
     allowed = {name: name for name in _summaries(check)}
@@ -288,6 +286,16 @@ def _validate_levels(check: Check, where: str) -> None:
             raise CatalogueError(
                 f"{where}, field {first}: must be {limit} {last}, {high!r}, got {low!r}"
             )
+
+
+def _require_quantity(quantity: str) -> None:
+    """Require the canonical name of something that is measured, or on record."""
+    if quantity not in QUANTITIES:
+        # facts of the texts have no symbol, and belong to our claims alone
+        shown = {name: known for name, known in RECORDED.items() if known.symbol}
+        look_up("quantity", quantity, {**QUANTITIES, **shown})
+    elif (name := QUANTITIES[quantity].name) != quantity:
+        raise InputError(f"must be written as {name!r}, got {quantity!r}")
 
 
 def _require_divisor(check: Check) -> None:

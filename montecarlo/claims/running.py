@@ -47,7 +47,8 @@ from montecarlo.study.table import (
 )
 from montecarlo.study.tails import tail_rows
 from montecarlo.study.tasks import finish
-from montecarlo.theory.references import Reference, reference
+from montecarlo.theory.references import reference
+from montecarlo.theory.row_integrals import Reference
 
 
 @dataclass(frozen=True, slots=True)

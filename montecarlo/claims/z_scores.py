@@ -121,7 +121,15 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         ``point`` (a number), ``family``, ``distribution`` and ``z``, for each row that
         has an exact value, `FEWEST` replicates and a bounded interval: of rare draws
-        neither a mean nor its error is known.
+        neither a mean nor its error is known.  Of a share, so many rows must be
+        expected on either side of the threshold.
+
+    Notes
+    -----
+    The standard error of a quantile is half the width of its interval, which inverts
+    that of the distribution function and is rounded outwards to whole bins: its z
+    scores are the smaller, the wider bins are.  That of a share is at least the
+    binomial one at the exact value.
     """
     # a table without rows has no types
     measurements = measurements.astype(dict.fromkeys(NUMBERS, np.float64))
@@ -130,8 +138,14 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
     # the error of an overflow probability is that of its draws: a block has many
     by_draws = measurements["quantity"].eq(OVERFLOW)
     known &= by_draws | measurements["n_replicates"].ge(FEWEST)
+    drawn = _drawn_rows(measurements)
+    share = measurements["reference"].where(drawn.notna())
+    known &= ~(drawn * share.clip(upper=1.0 - share)).lt(FEWEST)
     rows = measurements[known & np.isfinite(ends[0]) & np.isfinite(ends[1])]
-    distance = ((rows["estimate"] - rows["reference"]) / rows["std_error"]).to_numpy()
+    # few rows by chance make a standard error that is too small with their share
+    binomial = np.sqrt(share * (1.0 - share) / drawn)[rows.index]
+    error = rows["std_error"].where(~rows["std_error"].lt(binomial), binomial)
+    distance = ((rows["estimate"] - rows["reference"]) / error).to_numpy()
     degrees = np.where(by_draws[rows.index], np.inf, rows["n_replicates"] - 1.0)
     tail = np.maximum(stdtr(degrees, -np.abs(distance)), LEAST)
     same = rows["distribution_q"].eq(rows["distribution_k"])
@@ -145,6 +159,15 @@ def z_scores(measurements: pd.DataFrame) -> pd.DataFrame:
             "z": np.copysign(ndtri(tail), distance),
         }
     )
+
+
+def _drawn_rows(measurements: pd.DataFrame) -> "pd.Series[float]":
+    """Return how many rows of attention a share is of, NaN for what is none."""
+    names = measurements["quantity"].unique()
+    indicators = [name for name in names if name in QUANTITIES and is_indicator(name)]
+    is_share = measurements["quantity"].isin(indicators)
+    drawn = measurements["n_replicates"] * measurements["n_queries"].astype(float)
+    return drawn.where(is_share)
 
 
 class ZGroup(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

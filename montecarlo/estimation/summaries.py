@@ -4,7 +4,7 @@ One estimate per divisor, quantity and summary.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -51,6 +51,7 @@ from montecarlo.sampling.replicates import (
     format_column,
     format_combinations,
     format_quantities,
+    has_meaning,
     mean_columns,
     row_quantities,
     rows_column,
@@ -97,10 +98,8 @@ def row_keys(
     ratios = tuple(dict.fromkeys((*pairs_of(divisors), *ratios)))
     for name in row_quantities(point):
         quantity = ROW_QUANTITIES[name]
-        yield from _keys_of(quantity, divisors, ratios)
-        for _, summary in (one for one in point.also if one[0] == name):
-            for divisor in quantity.divisors(divisors):
-                yield RowKey(divisor, name, summary)
+        asked = [summary for of, summary in point.also if of == name]
+        yield from _keys_of(quantity, asked, divisors, ratios)
     for number_format, softmax in format_combinations(point):
         for name in format_quantities(point):
             for divisor in divisors:
@@ -108,7 +107,10 @@ def row_keys(
 
 
 def _keys_of(
-    quantity: Quantity, divisors: tuple[str, ...], ratios: tuple[str, ...]
+    quantity: Quantity,
+    asked: Iterable[str],
+    divisors: tuple[str, ...],
+    ratios: tuple[str, ...],
 ) -> Iterator[RowKey]:
     """Name the rows of one quantity."""
     for divisor in quantity.divisors(divisors):
@@ -118,6 +120,10 @@ def _keys_of(
         for pair in ratios:
             for summary in summaries_compared(quantity):
                 yield RowKey(pair, quantity.name, summary)
+    for summary in asked:
+        if quantity.grid is not None and summary not in summaries_of(quantity):
+            for divisor in quantity.divisors(divisors):
+                yield RowKey(divisor, quantity.name, summary)
 
 
 def summaries_of(quantity: Quantity) -> tuple[str, ...]:
@@ -311,7 +317,7 @@ def lacks(quantity: str, number_format: str, softmax: str, point: DesignPoint) -
             f"is not computed in {number_format} with the softmax "
             f"{softmax} at {point.n_keys} keys"
         )
-    if not point.has_rows or quantity in row_quantities(point):
+    if not point.has_rows or has_meaning(ROW_QUANTITIES[quantity], point):
         return ""
     needed = "planted keys: a dependence planted(rho)"
     if ROW_QUANTITIES[quantity].needs == "gaussian keys":

@@ -116,15 +116,23 @@ def format_column(quantity: str, number_format: str, softmax: str) -> str:
 
 @lru_cache(maxsize=1024)
 def row_quantities(point: DesignPoint) -> tuple[str, ...]:
-    """Name the quantities of rows that mean something in a point."""
-    kind = point.dependence.kind
-    gaussian_keys = point.is_independent and point.distribution_k.name == "gaussian"
+    """Name the quantities of rows that are looked at in a point."""
+    tabled = (name for name, one in ROW_QUANTITIES.items() if one.tabled)
+    asked = (name for name, _ in point.also if name in ROW_QUANTITIES)
     return tuple(
-        quantity.name
-        for quantity in ROW_QUANTITIES.values()
-        if (gaussian_keys or quantity.needs != "gaussian keys")
-        and (kind == "planted" or quantity.needs != "planted keys")
+        name
+        for name in dict.fromkeys((*tabled, *asked))
+        if has_meaning(ROW_QUANTITIES[name], point)
     )
+
+
+def has_meaning(quantity: Quantity, point: DesignPoint) -> bool:
+    """Tell whether a point has what a quantity of rows needs."""
+    if quantity.needs == "planted keys":
+        return point.dependence.kind == "planted"
+    if quantity.needs == "gaussian keys":
+        return point.is_independent and point.distribution_k.name == "gaussian"
+    return True
 
 
 @lru_cache(maxsize=1024)

@@ -198,7 +198,7 @@ def ask(  # noqa: PLR0913, PLR0917 - what identifies a row
     d_k = require_whole("d_k", d_k, 1, MOST_SIZE)
     if n_keys is not None:
         n_keys = require_whole("n_keys", n_keys, 2, MOST_SIZE)
-    look_up("quantity", key.quantity, QUANTITIES)
+    key = key._replace(quantity=look_up("quantity", key.quantity, QUANTITIES).name)
     key = key._replace(summary=key.summary or usual_summary(key.quantity))
     if n_keys is None and key.quantity not in PAIR_QUANTITIES:
         raise InputError(f"keys must be given for {key.quantity}, a quantity of rows")
@@ -473,9 +473,9 @@ def _require_row(point: DesignPoint, key: RowKey) -> None:
     mine = [one for one in known if one.quantity == key.quantity]
     for name in ("divisor", "summary", "number_format", "softmax"):
         kinds = dict.fromkeys(getattr(one, name) for one in mine)
-        if name == "summary" and "/" not in key.divisor:
-            quantity = ROW_QUANTITIES.get(key.quantity)
-            kinds |= dict.fromkeys(offered_summaries(quantity) if quantity else ())
+        plain = "/" not in key.divisor and key.quantity in ROW_QUANTITIES
+        if name == "summary" and plain:
+            kinds |= dict.fromkeys(offered_summaries(ROW_QUANTITIES[key.quantity]))
         look_up(f"{name} of {key.quantity}", getattr(key, name), kinds)
     kinds = dict.fromkeys(
         f"{k.divisor} {k.summary} {k.number_format} {k.softmax}" for k in mine

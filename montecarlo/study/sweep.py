@@ -117,8 +117,7 @@ def grid(  # noqa: PLR0913 - as `measure`
     names = [require_text("quantity", one) for one in _several("quantity", quantity)]
     if not names:
         raise InputError("quantity must name at least one, got none")
-    for name in names:
-        look_up("quantity", name, QUANTITIES)
+    names = [look_up("quantity", name, QUANTITIES).name for name in names]
     summaries = {name: summary or usual_summary(name) for name in names}
     spelled = _spellings(divisor)
     named = list(spelled)

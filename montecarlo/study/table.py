@@ -20,7 +20,6 @@ from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study.columns import MeasurementLine, identity, row_id
 from montecarlo.study.curves import CurveLine
-from montecarlo.theory.references import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
 COLUMNS = MeasurementLine.__struct_fields__

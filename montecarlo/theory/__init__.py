@@ -8,8 +8,8 @@ million keys, each with its numerical error; `largest_weight_share` and
 `largest_weight_quantile` have the distribution of p_max, saturated rows among it.
 """
 
-from montecarlo.theory.exact_rows import expected_row
-from montecarlo.theory.weight_distribution import (
+from montecarlo.theory.exact_rows import (
+    expected_row,
     largest_weight_quantile,
     largest_weight_share,
 )

@@ -1,4 +1,4 @@
-"""Exact expectations over a row of attention: the public `expected_row`.
+"""Exact expectations over a row, and the distribution of its largest weight.
 
 In: the number of keys, and the standard deviation of the scores of a row, or d_k and a
 divisor for standard normal queries and keys; perhaps the mean of one score, or a causal
@@ -22,7 +22,7 @@ from montecarlo.attention.divisors import name_divisor
 from montecarlo.errors import InputError, show
 from montecarlo.names import MOST_SIZE, require_number, require_whole
 from montecarlo.sampling.design_points import parse_point
-from montecarlo.theory.references import MOST_STD, Reference, divisor_value
+from montecarlo.theory.references import MOST_STD, divisor_value
 from montecarlo.theory.row_expectations import expect_gaussian_length, interpolate
 from montecarlo.theory.row_integrals import (
     ROUNDING,
@@ -30,9 +30,16 @@ from montecarlo.theory.row_integrals import (
     Array,
     Expectations,
     Profile,
+    Reference,
     expect_gaussian_row,
     grid_of,
     profile_at,
+)
+from montecarlo.theory.weight_distribution import (
+    quantile_of_queries,
+    share_at,
+    share_of_queries,
+    solve,
 )
 
 #: Keys of a row at most, a million and some: beyond, grids do not reach far enough.
@@ -128,6 +135,112 @@ def expected_row(  # noqa: PLR0913 - what a row is
     names = BIASED_NAMES if bias else ROW_NAMES
     pairs = zip(found.values.tolist(), found.errors.tolist(), strict=True)
     return dict(zip(names, (Reference(*pair) for pair in pairs), strict=True))
+
+
+def largest_weight_share(
+    threshold: float,
+    n_keys: int,
+    *,
+    std: float | None = None,
+    d_k: int | None = None,
+    divisor: str | float = "sqrt",
+) -> Reference:
+    """Return the share of attention rows whose largest weight reaches a threshold.
+
+    Parameters
+    ----------
+    threshold : float
+        t, between 0 and 1; 0.9 is what pages call saturated.
+    n_keys : int
+        Scores of the row, 2 to 2**20.
+    std, d_k, divisor
+        As for `expected_row`: independent N(0, std²) scores, or those of a standard
+        normal query with standard normal keys, averaged over the length of the query.
+
+    Returns
+    -------
+    Reference
+        P(p_max >= t), and an estimate of how far numerics have moved it: from what
+        fewer terms, steps and lengths give, which agree to `AGREED` unless the most
+        terms were reached.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range, or not one of ``std`` and ``d_k`` is given.
+
+    Notes
+    -----
+    With z the largest score in standard deviations s, and w = exp(-gap) of the others::
+
+        P(p_max >= t) = P(Σ w <= (1 - t)/t)
+        E exp(-θ Σ w) = n ∫ φ(z) ψ(θ, z)^(n-1) dz
+        ψ(θ, z)       = ∫ over gaps y > 0 of φ(z - y/s) exp(-θ exp(-y)) dy/s
+
+    The transform over θ is inverted by the Euler sum of Abate and Whitt, ORSA Journal
+    on Computing 7 (1995) 36.  From t = 1/2 on, with d_k, the share is the mean number
+    of weights of at least t, as in `mean_number_above`.  Nothing is approximated for
+    large n or d_k.
+
+    Examples
+    --------
+    >>> round(largest_weight_share(0.5, 2, std=1.0).value, 6)
+    1.0
+    """
+    threshold = _require_weight("threshold", threshold)
+    n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
+    rows = scales_of(n_keys, std, d_k, divisor)
+    if rows.d_k is None:
+        return share_at(rows.scale, n_keys, threshold)
+    return share_of_queries(rows.d_k, n_keys, rows.scale, threshold)
+
+
+def largest_weight_quantile(
+    probability: float,
+    n_keys: int,
+    *,
+    std: float | None = None,
+    d_k: int | None = None,
+    divisor: str | float = "sqrt",
+) -> Reference:
+    """Return a quantile of the largest weight of an attention row.
+
+    Parameters
+    ----------
+    probability : float
+        Between 0 and 1; 0.5 for the median.
+    n_keys, std, d_k, divisor
+        As for `largest_weight_share`.
+
+    Returns
+    -------
+    Reference
+        The weight t with P(p_max < t) = probability, by root finding.  Its error is
+        that of the share over the density of p_max.
+
+    Raises
+    ------
+    InputError
+        As for `largest_weight_share`.
+
+    Examples
+    --------
+    >>> round(largest_weight_quantile(0.5, 128, d_k=64).value, 4)
+    0.0604
+    """
+    probability = _require_weight("probability", probability)
+    n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
+    rows = scales_of(n_keys, std, d_k, divisor)
+    if rows.d_k is None:
+        return solve(probability, n_keys, lambda t: share_at(rows.scale, n_keys, t))
+    return quantile_of_queries(rows.d_k, n_keys, rows.scale, probability)
+
+
+def _require_weight(name: str, given: float) -> float:
+    number = require_number(name, given)
+    if not 0.0 < number < 1.0:
+        raise InputError(f"{name} must lie between 0 and 1, got {number!r}")
+    return number
 
 
 @dataclass(frozen=True, slots=True)

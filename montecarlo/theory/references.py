@@ -5,8 +5,8 @@ where no exact value is known.  A new reference is one entry in `REFERENCES`.
 """
 
 import math
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.sampling.design_points import DesignPoint
@@ -17,24 +17,20 @@ from montecarlo.theory.row_expectations import (
     expect_fixed_length,
     expect_gaussian_length,
 )
-from montecarlo.theory.row_integrals import MOST_LOG_KEYS, ROW_NAMES, Expectations
+from montecarlo.theory.row_integrals import (
+    MOST_LOG_KEYS,
+    ROW_NAMES,
+    Expectations,
+    Reference,
+)
 from montecarlo.theory.score_distribution import distribution_gap, expected_maximum
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """An exact value.
-
-    Attributes
-    ----------
-    value : float
-    error : float
-        How far numerics may have moved it.
-    """
-
-    value: float
-    error: float
-
+from montecarlo.theory.weight_distribution import (
+    LONE,
+    mean_number_above,
+    quantile_of_queries,
+    share_at,
+    share_of_queries,
+)
 
 Find = Callable[[DesignPoint, str], Reference | None]
 #: (distribution of q, distribution of k, d_k) -> value for undivided scores, or None.
@@ -47,8 +43,15 @@ QUADRATURE = 1e-9
 #: Where `score_distribution_gap` looks; written down a second time, for a reference
 #: must not share a mistake of `attention`.
 GAP_AT = 0.742
+#: Largest weights from which on rows count as saturated: again a second time.
+SATURATED = {"saturated": 0.9, "saturated_99": 0.99, "saturated_999": 0.999}
 #: Summaries that are expectations.
 SUMMARIES = ("mean", "value")
+#: Quantiles, and quantities with a threshold: once more a second time.
+_PERCENTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)\Z")
+_WITH_THRESHOLD = re.compile(r"(saturated|weight_above)\(([0-9.e-]+)\)\Z")
+#: Numbers of weights that are known less exactly are not referred to.
+MOST_ERROR = 1e-6
 #: The grids grow with the standard deviation of the scores; nobody asks for more.
 MOST_STD = 4096.0
 
@@ -71,16 +74,22 @@ def reference(
     Returns
     -------
     Reference or None
-        None where no exact value is known: for quantiles, quantities that are not in
-        `REFERENCES`, and distributions that it has no answer for.
+        None where no exact value is known: for quantiles but those of the largest
+        weight from 1/2 on (below it takes seconds to find one:
+        `largest_weight_quantile`), quantities that are not in `REFERENCES`, and
+        distributions that it has no answer for.
 
     Notes
     -----
     A ratio of divisors is one of expectations, as its estimate is.
     """
-    if summary not in SUMMARIES or quantity not in REFERENCES:
+    percent = "50" if summary == "median" else _first(_PERCENTILE, summary)
+    if quantity == "weight_max" and percent:
+        return _largest_quantile(point, divisor, float(percent) / 100.0)
+    find = _find(quantity)
+    if summary not in SUMMARIES or find is None:
         return None
-    parts = [REFERENCES[quantity](point, one) for one in divisor.split("/")]
+    parts = [find(point, one) for one in divisor.split("/")]
     over, under = parts[0], parts[-1]
     if len(parts) == 1 or over is None or under is None:
         return over if len(parts) == 1 else None
@@ -89,6 +98,20 @@ def reference(
     ratio = over.value / under.value
     error = over.error / abs(over.value) + under.error / abs(under.value)
     return Reference(ratio, error * abs(ratio))
+
+
+def _find(quantity: str) -> Find | None:
+    """Return what refers to a quantity, perhaps one with a threshold."""
+    found = _WITH_THRESHOLD.match(quantity)
+    if not found:
+        return REFERENCES.get(quantity)
+    return (_share if found[1] == "saturated" else _number_above)(float(found[2]))
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    """Return the first group of a match, empty where there is none."""
+    found = pattern.match(text)
+    return found[1] if found else ""
 
 
 def divisor_value(divisor: str, point: DesignPoint) -> float | None:
@@ -112,17 +135,12 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
     -----
     Queries must have mean 0.  A mean of the keys shifts a row by q·m_k, of mean 0.
     """
-    number = divisor_value(divisor, point)
-    q, k = point.distribution_q, point.distribution_k
-    if number is None or not point.has_rows or not point.is_independent:
+    scale = _scale_of(point, divisor)
+    if scale is None:
         return None
     _, n_keys = point.shape
-    scale = q.std * k.std / number
-    too_wide = scale * math.sqrt(point.d_k) > MOST_STD
-    if q.mean != 0.0 or too_wide or math.log(n_keys) > MOST_LOG_KEYS:
-        return None
     expect: Callable[[int, int, float], Expectations]
-    match q.family, k.family:
+    match _families(point):
         case "gaussian", "gaussian":
             expect = expect_gaussian_length
         case "rademacher", "gaussian":
@@ -132,6 +150,70 @@ def expect_row(point: DesignPoint, divisor: str) -> Expectations | None:
         case _:
             return None
     return expect(point.d_k, n_keys, scale)
+
+
+def _families(point: DesignPoint) -> tuple[str, str]:
+    return point.distribution_q.family, point.distribution_k.family
+
+
+def _scale_of(point: DesignPoint, divisor: str) -> float | None:
+    """Return what q·k of unit entries is multiplied by; None: no row of that is known.
+
+    Queries must have mean 0, and scores must not be too wide for the grids.
+    """
+    number = divisor_value(divisor, point)
+    if number is None or not point.has_rows or not point.is_independent:
+        return None
+    _, n_keys = point.shape
+    scale = point.distribution_q.std * point.distribution_k.std / number
+    too_wide = scale * math.sqrt(point.d_k) > MOST_STD
+    if point.distribution_q.mean or too_wide or math.log(n_keys) > MOST_LOG_KEYS:
+        return None
+    return scale
+
+
+def _share(threshold: float) -> Find:
+    """Refer to the share of rows whose largest weight is at least a threshold."""
+
+    def find(point: DesignPoint, divisor: str) -> Reference | None:
+        scale = _scale_of(point, divisor)
+        match _families(point):
+            case "gaussian", "gaussian" if scale is not None:
+                _, n_keys = point.shape
+                return share_of_queries(point.d_k, n_keys, scale, threshold)
+            case "rademacher", "gaussian" if scale is not None:
+                std = scale * math.sqrt(point.d_k)
+                return share_at(std, point.shape[1], threshold)
+            case _:
+                return None
+
+    return find
+
+
+def _number_above(threshold: float) -> Find:
+    """Refer to the mean number of weights of at least a threshold."""
+
+    def find(point: DesignPoint, divisor: str) -> Reference | None:
+        scale = _scale_of(point, divisor)
+        if scale is None or _families(point) != ("gaussian", "gaussian"):
+            return None
+        found = mean_number_above(point.d_k, point.shape[1], scale, threshold)
+        return found if found.error <= MOST_ERROR else None
+
+    return find
+
+
+def _largest_quantile(
+    point: DesignPoint, divisor: str, level: float
+) -> Reference | None:
+    """Refer to a quantile of the largest weight, where it is at least 1/2."""
+    scale = _scale_of(point, divisor)
+    if scale is None or _families(point) != ("gaussian", "gaussian"):
+        return None
+    _, n_keys = point.shape
+    if share_of_queries(point.d_k, n_keys, scale, LONE).value <= 1.0 - level:
+        return None
+    return quantile_of_queries(point.d_k, n_keys, scale, level)
 
 
 def _entry(side: str) -> Find:
@@ -283,6 +365,7 @@ REFERENCES: dict[str, Find] = {
     "score_abs": _closed(moments.score_abs, 1, GAMMA_ROUNDING),
     "score_row_variance": _row_variance,
     **{name: _row(name) for name in ROW_NAMES},
+    **{name: _share(threshold) for name, threshold in SATURATED.items()},
     "entropy_identity": _entropy_identity,
     "score_distribution_gap": _distribution_gap,
     "score_max": _score_max,

@@ -71,6 +71,21 @@ class Expectations:
     errors: Array
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An exact value.
+
+    Attributes
+    ----------
+    value : float
+    error : float
+        How far numerics may have moved it.
+    """
+
+    value: float
+    error: float
+
+
 def integrate_row(profile: Profile, n_keys: float) -> Expectations:
     """Return the expectations over a row of n scores, all but the largest weight.
 

@@ -4,8 +4,7 @@ In: number of keys, the standard deviation of the scores of a row or d_k and a d
 and a weight t.  Out: P(p_max >= t), the share of saturated rows for t = 0.9, and
 quantiles of p_max, each with its numerical error.
 
->>> from montecarlo.theory import largest_weight_share
->>> round(largest_weight_share(0.9, 128, d_k=64, divisor="none").value, 6)
+>>> round(share_of_queries(64, 128, scale=1.0, threshold=0.9).value, 6)
 0.39481
 """
 
@@ -17,14 +16,17 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
-from scipy.special import erfc, ndtr
+from scipy.special import erfc, loggamma, ndtr
 
-from montecarlo.errors import InputError
-from montecarlo.names import require_number, require_whole
-from montecarlo.theory.exact_rows import MOST_KEYS, scales_of
-from montecarlo.theory.references import Reference
 from montecarlo.theory.row_expectations import interpolate, weigh_lengths
-from montecarlo.theory.row_integrals import REACH, Array, legendre
+from montecarlo.theory.row_integrals import (
+    REACH,
+    Array,
+    Profile,
+    Reference,
+    gaussian_profile,
+    legendre,
+)
 
 #: Abate and Whitt's Euler sum: it is off by exp(-DISCRETE), and by rounding times
 #: exp(DISCRETE / 2).
@@ -46,12 +48,23 @@ VANISHED, NEGLIGIBLE = 26.0, 1e-13
 ROTATED = 0.9
 #: Panels of ln s, two an octave, and their Chebyshev points.
 PER_OCTAVE, POINTS = 2, 14
+#: From this panel on, s = 0.354, the weights above a threshold come from `_waves`.
+FIRST_WAVES = -3
+#: A Fourier sum repeats itself after this many s, and this much for ln n and for ln t;
+#: it ends where exp(-ENDED) of it is left.
+PERIOD, PERIOD_LEAST, ENDED = 40.0, 80.0, 48.0
+#: Rounding of a Fourier sum, for each key.
+WAVES_ROUNDING = 1e-15
 #: |q| is within this of sqrt(d_k) but for a probability of 1e-13.
 CHI_REACH = 5.5
 LENGTHS, FEWER_LENGTHS = 48, 36
 #: Roots are found to this part of the weight.
 ROOT = 1e-9
 MOST_ITERATIONS = 100
+#: Weights that are so close to 1 are not told from it.
+ONE = 1e-12
+#: No two weights are larger: the largest is at least t when one is, from here on.
+LONE = 0.5
 #: Steps of ln(t/(1 - t)) at most.
 WIDEST_STEP = 2.0
 #: Lengths of the query, and of a check; from d_k = SHORT on they do.
@@ -67,110 +80,6 @@ class _Sums:
     fewer_steps: float
 
 
-def largest_weight_share(
-    threshold: float,
-    n_keys: int,
-    *,
-    std: float | None = None,
-    d_k: int | None = None,
-    divisor: str | float = "sqrt",
-) -> Reference:
-    """Return the share of attention rows whose largest weight reaches a threshold.
-
-    Parameters
-    ----------
-    threshold : float
-        t, between 0 and 1; 0.9 is what pages call saturated.
-    n_keys : int
-        Scores of the row, 2 to 2**20.
-    std, d_k, divisor
-        As for `expected_row`: independent N(0, std²) scores, or those of a standard
-        normal query with standard normal keys, averaged over the length of the query.
-
-    Returns
-    -------
-    Reference
-        P(p_max >= t), and an estimate of how far numerics have moved it: from what
-        fewer terms, steps and lengths give, which agree to `AGREED` unless the most
-        terms were reached.
-
-    Raises
-    ------
-    InputError
-        If a number is out of its range, or not one of ``std`` and ``d_k`` is given.
-
-    Notes
-    -----
-    With z the largest score in standard deviations s, and w = exp(-gap) of the others::
-
-        P(p_max >= t) = P(Σ w <= (1 - t)/t)
-        E exp(-θ Σ w) = n ∫ φ(z) ψ(θ, z)^(n-1) dz
-        ψ(θ, z)       = ∫ over gaps y > 0 of φ(z - y/s) exp(-θ exp(-y)) dy/s
-
-    The transform over θ is inverted by the Euler sum of Abate and Whitt, ORSA Journal
-    on Computing 7 (1995) 36.  Nothing is approximated for large n or d_k.
-
-    Examples
-    --------
-    >>> round(largest_weight_share(0.5, 2, std=1.0).value, 6)
-    1.0
-    """
-    threshold = _require_weight("threshold", threshold)
-    n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    rows = scales_of(n_keys, std, d_k, divisor)
-    if rows.d_k is None:
-        return share_at(rows.scale, n_keys, threshold)
-    return share_of_queries(rows.d_k, n_keys, rows.scale, threshold)
-
-
-def largest_weight_quantile(
-    probability: float,
-    n_keys: int,
-    *,
-    std: float | None = None,
-    d_k: int | None = None,
-    divisor: str | float = "sqrt",
-) -> Reference:
-    """Return a quantile of the largest weight of an attention row.
-
-    Parameters
-    ----------
-    probability : float
-        Between 0 and 1; 0.5 for the median.
-    n_keys, std, d_k, divisor
-        As for `largest_weight_share`.
-
-    Returns
-    -------
-    Reference
-        The weight t with P(p_max < t) = probability, by root finding.  Its error is
-        that of the share over the density of p_max.
-
-    Raises
-    ------
-    InputError
-        As for `largest_weight_share`.
-
-    Examples
-    --------
-    >>> round(largest_weight_quantile(0.5, 128, d_k=64).value, 4)
-    0.0604
-    """
-    probability = _require_weight("probability", probability)
-    n_keys = require_whole("n_keys", n_keys, 2, MOST_KEYS)
-    rows = scales_of(n_keys, std, d_k, divisor)
-    if rows.d_k is None:
-        return solve(probability, n_keys, lambda t: share_at(rows.scale, n_keys, t))
-    return quantile_of_queries(rows.d_k, n_keys, rows.scale, probability)
-
-
-def _require_weight(name: str, given: float) -> float:
-    number = require_number(name, given)
-    if not 0.0 < number < 1.0:
-        raise InputError(f"{name} must lie between 0 and 1, got {number!r}")
-    return number
-
-
 def share_at(std: float, n_keys: int, threshold: float) -> Reference:
     """Return P(p_max >= t) for one standard deviation of the scores.
 
@@ -178,9 +87,7 @@ def share_at(std: float, n_keys: int, threshold: float) -> Reference:
     """
     if threshold * n_keys <= 1.0:
         return Reference(1.0, 0.0)
-    # the largest weight is below exp(largest - mean)/n: the mean of exponentials is
-    # not below the exponential of the mean
-    bound = n_keys * float(ndtr(-math.log(threshold * n_keys) / std))
+    bound = _bound(std, n_keys, threshold)
     if bound < NEGLIGIBLE:
         return Reference(0.0, bound)
     if n_keys == 2:  # p >= t where the scores are far enough apart
@@ -200,6 +107,15 @@ def share_at(std: float, n_keys: int, threshold: float) -> Reference:
             terms *= 2
         if more_steps:
             step *= 0.5
+
+
+def _bound(std: float, n_keys: int, threshold: float) -> float:
+    """Return what the mean number of weights of at least t does not exceed.
+
+    A weight is below exp(score - mean score)/n: the mean of exponentials is not below
+    the exponential of the mean.
+    """
+    return n_keys * float(ndtr(-math.log(threshold * n_keys) / std))
 
 
 def _invert(std: float, n_keys: int, others: float, n_terms: int, step: float) -> _Sums:
@@ -298,29 +214,74 @@ def share_of_queries(
     """
     if threshold * n_keys <= 1.0:
         return Reference(1.0, 0.0)
-    fine, errors = _over_lengths(d_k, n_keys, scale, threshold, LENGTHS)
-    coarse, _ = _over_lengths(d_k, n_keys, scale, threshold, FEWER_LENGTHS)
-    return Reference(min(max(fine, 0.0), 1.0), errors + abs(fine - coarse))
+    found = _over_lengths(d_k, scale, _Weights(n_keys, threshold, threshold >= LONE))
+    return Reference(min(found.value, 1.0), found.error)
 
 
-def _over_lengths(
-    d_k: int, n_keys: int, scale: float, threshold: float, n_points: int
+@lru_cache(maxsize=4096)
+def mean_number_above(
+    d_k: int, n_keys: int, scale: float, threshold: float
+) -> Reference:
+    """Return the mean number of weights of a row that are at least t.
+
+    Parameters
+    ----------
+    d_k, n_keys, scale, threshold
+        As for `share_of_queries`.
+
+    Notes
+    -----
+    n P(p >= t) for one weight p.  With x its score, L the logarithm of the sum of the
+    other exponentials and E exponential, so that V = ln E - L has a known tail::
+
+        P(p >= t)      = P(sz - L >= ln(t/(1 - t)))
+        P(V > u)       = E exp(-exp(u + L)) = φ(u)^(n-1),  φ(u) = E exp(-exp(u + x))
+        E exp(-iωL)    = E exp(iωV) / Γ(1 + iω)
+
+    The division makes rounding larger by exp(πω/2), the normal z smaller by
+    exp(-s²ω²/2): by exp(π²/8s²) at most.  So shorter queries, s < 0.354, are left out
+    for t < 1/2: the error holds what they can make of it.
+    """
+    found = _over_lengths(d_k, scale, _Weights(n_keys, threshold, counted=True))
+    return Reference(min(found.value, 1.0 / threshold, n_keys), found.error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights:
+    """Weights of at least t of n: how many there are, or whether there is one."""
+
+    n_keys: int
+    threshold: float
+    counted: bool
+
+
+def _over_lengths(d_k: int, scale: float, weights: _Weights) -> Reference:
+    """Average over |q| ~ chi_d; the error adds the difference from fewer lengths."""
+    (fine, errors), (coarse, _) = (
+        _average_panels(d_k, scale, weights, n_points)
+        for n_points in (LENGTHS, FEWER_LENGTHS)
+    )
+    return Reference(max(fine, 0.0), errors + abs(fine - coarse))
+
+
+def _average_panels(
+    d_k: int, scale: float, weights: _Weights, n_points: int
 ) -> tuple[float, float]:
     """Average the panels of ln s over |q| ~ chi_d, and their errors."""
     low = max(1e-9, math.sqrt(d_k) - CHI_REACH) * scale
     high = (math.sqrt(d_k) + CHI_REACH) * scale
-    share = errors = mass = 0.0
+    total = errors = mass = 0.0
     for index in range(_panel_of(low), _panel_of(high) + 1):
         start, stop = (2.0 ** ((index + i) / PER_OCTAVE) for i in (0, 1))
         piece = max(start, low), min(stop, high)
         s, weight = weigh_lengths(d_k, scale, piece, n_points)
         mass += float(weight.sum())
-        panel = _panel(index, n_keys, threshold)
+        panel = _panel(index, weights)
         if panel is not None:
             x = 2.0 * PER_OCTAVE * np.log2(s / start) - 1.0
-            share += float(chebyshev.chebval(x, panel[0]) @ weight)
+            total += float(chebyshev.chebval(x, panel[0]) @ weight)
             errors += panel[1] * float(weight.sum())
-    return share / mass, errors / mass
+    return total / mass, errors / mass
 
 
 def _panel_of(std: float) -> int:
@@ -328,19 +289,85 @@ def _panel_of(std: float) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _panel(index: int, n_keys: int, threshold: float) -> tuple[Array, float] | None:
-    """Interpolate the share over a panel of ln s; None where it is nothing.
+def _panel(index: int, weights: _Weights) -> tuple[Array, float] | None:
+    """Interpolate over a panel of ln s; None where there are no such weights.
 
     The error is that of the values, and of the last two coefficients.
     """
-    x = chebyshev.chebpts1(POINTS)
-    stds = 2.0 ** ((index + 0.5 * (x + 1.0)) / PER_OCTAVE)
-    found = [share_at(float(std), n_keys, threshold) for std in stds]
-    if not any(one.value for one in found):
+    stds, n_keys = _nodes(index), weights.n_keys
+    if _bound(float(stds.max()), n_keys, weights.threshold) < NEGLIGIBLE:
         return None
-    coefficients = interpolate(np.array([one.value for one in found]))
-    missing = float(np.abs(coefficients[-2:]).sum())
-    return coefficients, max(one.error for one in found) + missing
+    if weights.counted and index >= FIRST_WAVES:
+        values, error = _waves(index, n_keys).above(weights.threshold)
+    elif weights.counted and weights.threshold < LONE:  # not known
+        half = 0.5 * min(1.0 / weights.threshold, n_keys)
+        return np.array([half]), half
+    else:
+        found = [share_at(float(std), n_keys, weights.threshold) for std in stds]
+        values = np.array([one.value for one in found])
+        error = max(one.error for one in found)
+    coefficients = interpolate(values)
+    return coefficients, error + float(np.abs(coefficients[-2:]).sum())
+
+
+def _nodes(index: int) -> Array:
+    """Return the standard deviations of the Chebyshev points of a panel, ascending."""
+    x = chebyshev.chebpts1(POINTS)
+    stds: Array = 2.0 ** ((index + 0.5 * (x + 1.0)) / PER_OCTAVE)
+    return stds
+
+
+@dataclass(frozen=True, slots=True)
+class _Waves:
+    """A characteristic function over its frequency, for some standard deviations.
+
+    Attributes
+    ----------
+    n_keys : int
+    frequencies : ndarray, shape (n_frequencies,)
+    terms : ndarray of complex, shape (n_s, n_frequencies)
+    error : float
+        Of the numbers above a threshold.
+    """
+
+    n_keys: int
+    frequencies: Array
+    terms: NDArray[np.complex128]
+    error: float
+
+    def above(self, threshold: float) -> tuple[Array, float]:
+        """Return the mean number of weights of at least t: Gil-Pelaez, by midpoints."""
+        logit = math.log(threshold / (1.0 - threshold))
+        sums = (self.terms * np.exp(-1j * self.frequencies * logit)).imag.sum(axis=-1)
+        return self.n_keys * (0.5 + sums), self.error
+
+
+@lru_cache(maxsize=64)
+def _profile_waves(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
+    """Return what all numbers of keys share: a profile, frequencies, and waves."""
+    stds = _nodes(index)
+    profile = gaussian_profile(stds)
+    s = float(stds[0])
+    last = (0.5 * math.pi + math.sqrt(0.25 * math.pi**2 + 2.0 * ENDED * s * s)) / s**2
+    step = 2.0 * math.pi / (PERIOD * float(stds[-1]) + PERIOD_LEAST)
+    frequencies = step * np.arange(0.5, math.ceil(last / step), dtype=np.float64)
+    waves: NDArray[np.complex128] = np.exp(1j * frequencies[:, np.newaxis] * profile.u)
+    return profile, frequencies, waves
+
+
+@lru_cache(maxsize=512)
+def _waves(index: int, n_keys: int) -> _Waves:
+    """Return the terms of the sum for the distribution of sz - L."""
+    profile, frequencies, waves = _profile_waves(index)
+    density = profile.a1 * np.exp((n_keys - 2.0) * profile.log_phi)
+    density /= density.sum(axis=-1, keepdims=True)
+    stds = _nodes(index)[:, np.newaxis]
+    # not a BLAS product: its last bit would depend on the number of threads
+    terms = np.einsum("su,wu->sw", density, waves)
+    terms *= np.exp(-0.5 * (stds * frequencies) ** 2 - loggamma(1.0 + 1j * frequencies))
+    terms *= 2.0 * frequencies[0] / (math.pi * frequencies)
+    grown = math.exp(math.pi**2 / (8.0 * float(stds[0, 0]) ** 2))
+    return _Waves(n_keys, frequencies, terms, n_keys * WAVES_ROUNDING * grown)
 
 
 @lru_cache(maxsize=4096)
@@ -365,6 +392,13 @@ def quantile_of_queries(
 
         return share
 
+    def averaged(threshold: float) -> Reference:
+        return share_of_queries(d_k, n_keys, scale, threshold)
+
+    if averaged(1.0 - ONE).value > 1.0 - probability:
+        return Reference(1.0, ONE)
+    if averaged(LONE).value > 1.0 - probability:
+        return solve(probability, n_keys, averaged, LONE)
     typical = solve(
         probability, n_keys, lambda t: share_at(scale * math.sqrt(d_k), n_keys, t)
     )
@@ -374,12 +408,7 @@ def quantile_of_queries(
         off = abs(fewer - (1.0 - probability))
         if off < 10.0 * AGREED:
             return Reference(found.value, found.error + off * found.value)
-    return solve(
-        probability,
-        n_keys,
-        lambda t: share_of_queries(d_k, n_keys, scale, t),
-        typical.value,
-    )
+    return solve(probability, n_keys, averaged, typical.value)
 
 
 @lru_cache(maxsize=256)

@@ -138,6 +138,7 @@ def made_up(n_points, n_each, rng, factor=1.0, shared=1.0):
             "ci_low": 0.0,
             "ci_high": 9.0,
             "n_replicates": 10**6,
+            "n_queries": 1,
             "quantity": "entropy",
             "distribution_q": "gaussian",
             "distribution_k": "gaussian",
@@ -251,6 +252,26 @@ def test_kept_counts_are_of_these_rows():
     assert len(set(counts.seeds)) >= 50
     other = Grid(d_k=(2,), n_keys=(4,))
     assert fingerprint_rows(other) != fingerprint_rows(PRESETS[counts.preset])
+
+
+def test_rare_shares_have_no_score():
+    """Of 6400 rows 31 are too few on either side.  Where 64 are expected and one comes,
+    the score is that of the binomial error: replicates differ by less.
+    """
+    table = made_up(4, 1, np.random.default_rng(3)).assign(
+        quantity="saturated(0.7)",
+        reference=[31 / 6400, 1 - 31 / 6400, 0.01, 0.5],
+        estimate=[0.0, 1.0, 1 / 6400, 0.5],
+        std_error=1 / 6400,
+        n_replicates=100,
+        n_queries=64,
+    )
+    found = z_scores(table)
+    error = math.sqrt(0.01 * 0.99 / 6400)
+    tail = scipy.stats.t.cdf((1 / 6400 - 0.01) / error, 99)
+
+    assert found.index.tolist() == [2, 3]
+    assert found["z"].tolist() == pytest.approx([scipy.stats.norm.ppf(tail), 0.0])
 
 
 def test_nothing_to_judge_is_said():

@@ -15,8 +15,6 @@ HOW_HIGH = "document.documentElement.scrollHeight"
 FORMULAS_AS_WORDS = """
 for (const formula of document.querySelectorAll("math")) formula.outerHTML = "x"
 """
-    "for (const m of document.querySelectorAll('math')) m.outerHTML = 'x'"
-)
 TEXT = "document.querySelector('main').innerText"
 
 

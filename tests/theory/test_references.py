@@ -40,6 +40,12 @@ def standardised_gaps(point, divisors, n_keys=None):
         exact = reference(name, other, divisor, "mean")
         if exact is not None:
             error = column.std(ddof=1) / math.sqrt(REPLICATES)
+            if name.startswith("saturated"):
+                rows = REPLICATES * point.shape[0]
+                share = exact.value
+                if not 32 <= share * rows <= rows - 32:
+                    continue  # few rows are not normal
+                error = max(error, math.sqrt(share * (1.0 - share) / rows))
             # Below 1e-6 of the value float32 draws have no say.
             error = math.hypot(error, exact.error, 1e-6 * exact.value)
             gaps[divisor, name] = (column.mean() - exact.value) / error

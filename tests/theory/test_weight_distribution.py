@@ -13,6 +13,7 @@ from montecarlo.theory import (
     largest_weight_quantile,
     largest_weight_share,
 )
+from montecarlo.theory.weight_distribution import mean_number_above
 
 #: (d_k, n): P(p_max >= 0.9) without a divisor, found before by two other programs.
 PRINTED = {(64, 128): 0.394810, (128, 128): 0.544940, (64, 16384): 0.205545}
@@ -111,3 +112,116 @@ def test_what_is_no_weight_is_refused(threshold):
     """A threshold lies between 0 and 1."""
     with pytest.raises(InputError, match="threshold must"):
         largest_weight_share(threshold, 8, std=1.0)
+
+
+# --- Averaged over queries ------------------------------------------------------------
+
+
+def lengths_of(d_k, n_points=200):
+    """Lengths of normal queries and their probabilities, by Gauss and Legendre."""
+    low, high = stats.chi.ppf([1e-13, 1 - 1e-13], d_k)
+    nodes, weights = np.polynomial.legendre.leggauss(n_points)
+    q = low + (high - low) * (nodes + 1) / 2
+    density = weights * stats.chi.pdf(q, d_k)
+    return q, density / density.sum()
+
+
+@pytest.mark.parametrize("d_k", [3, 64, 700])
+@pytest.mark.parametrize("divisor", ["none", "sqrt", "2sqrt", "linear"])
+def test_two_keys_of_all_queries(d_k, divisor):
+    """The larger of two weights, averaged by another rule over |q|."""
+    number = {"none": 1, "sqrt": d_k**0.5, "2sqrt": 2 * d_k**0.5, "linear": d_k}
+    q, weights = lengths_of(d_k)
+    for threshold in (0.501, 0.7, 0.99):
+        apart = special.logit(threshold) / (math.sqrt(2) * q / number[divisor])
+        exact = 2 * weights @ special.ndtr(-apart)
+        found = largest_weight_share(threshold, 2, d_k=d_k, divisor=divisor)
+        assert found.value == pytest.approx(exact, abs=2e-9)
+        assert found.error < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("d_k", "divisor", "threshold"),
+    [(5, "sqrt", 0.6), (64, "sqrt", 0.5), (7, 2.6, 0.9)],
+)
+def test_three_keys_of_all_queries(d_k, divisor, threshold):
+    """3 P(p_1 >= t): a sum over the other two scores, the first one's tail inside."""
+    x = np.arange(-8, 8, 0.125)
+    normal = stats.norm.pdf(x) * 0.125
+    q, weights = lengths_of(d_k, 30)
+    number = {"none": 1, "sqrt": math.sqrt(d_k)}.get(divisor, divisor)
+    exact = 0.0
+    for length, weight in zip(q / number, weights, strict=True):
+        others = np.logaddexp.outer(length * x, length * x)
+        beyond = special.ndtr(-(special.logit(threshold) + others) / length)
+        exact += weight * 3 * normal @ beyond @ normal
+    found = largest_weight_share(threshold, 3, d_k=d_k, divisor=divisor)
+    assert found.value == pytest.approx(exact, abs=1e-8)
+
+
+def odd_points(number):
+    """Points of all sizes: d_k, n, t and a divisor."""
+    rng = np.random.default_rng(23)
+    for _ in range(number):
+        d_k = round(math.exp(rng.uniform(math.log(3), math.log(700))))
+        n_keys = round(math.exp(rng.uniform(math.log(2), math.log(1e6))))
+        divisor = str(rng.choice(["none", "sqrt", "2sqrt", "linear"]))
+        yield d_k, n_keys, round(float(rng.uniform(0.06, 0.99)), 3), divisor
+
+
+#: Below 1/2 the share of unscaled rows takes seconds: those are left to the slow tests.
+ODD = [
+    pytest.param(*one, marks=() if i < 6 and one[2] > 0.5 else pytest.mark.slow)
+    for i, one in enumerate(odd_points(60))
+]
+
+
+@pytest.mark.parametrize(("d_k", "n_keys", "threshold", "divisor"), ODD)
+def test_odd_points(d_k, n_keys, threshold, divisor):
+    """Rows drawn as q and k are: their number is not in the tails of the binomial
+    distribution.  A false alarm of one of the 60 points: 1.2e-7.
+    """
+    found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
+    assert found.error < 1e-6
+    rng = np.random.default_rng(5)
+    number = {"none": 1, "sqrt": d_k**0.5, "2sqrt": 2 * d_k**0.5, "linear": d_k}
+    n_rows = min(20_000, 10_000_000 // n_keys)
+    saturated = 0
+    for length in rng.chisquare(d_k, n_rows) ** 0.5 / number[divisor]:
+        scores = length * rng.standard_normal(n_keys)
+        saturated += 1 / np.exp(scores - scores.max()).sum() >= threshold
+    law = stats.binom(n_rows, min(1.0, found.value + found.error))
+    assert law.cdf(saturated) > 1e-9
+    law = stats.binom(n_rows, max(0.0, found.value - found.error))
+    assert law.sf(saturated - 1) > 1e-9
+
+
+@pytest.mark.parametrize(("d_k", "n_keys", "threshold", "divisor"), ODD)
+def test_odd_points_by_the_other_inversion(d_k, n_keys, threshold, divisor):
+    """From 1/2 on, an Euler sum at each length of the query, and other lengths."""
+    if threshold < 0.5:
+        pytest.skip("one inversion alone")
+    number = {"none": 1, "sqrt": d_k**0.5, "2sqrt": 2 * d_k**0.5, "linear": d_k}
+    lengths, weights = lengths_of(d_k, 24)
+    stds = lengths / number[divisor]
+    there = weights > 1e-9
+    shares = [
+        largest_weight_share(threshold, n_keys, std=float(std)).value
+        for std in stds[there]
+    ]
+    found = largest_weight_share(threshold, n_keys, d_k=d_k, divisor=divisor)
+    assert found.value == pytest.approx(weights[there] @ shares, abs=1e-6)
+
+
+@pytest.mark.parametrize(("threshold", "divisor"), [(0.05, "sqrt"), (0.2, 1.0)])
+def test_number_of_weights_above(threshold, divisor):
+    """Against 20,000 drawn rows, within six standard errors: a false alarm in 5e8."""
+    rng = np.random.default_rng(9)
+    number = math.sqrt(24) if divisor == "sqrt" else divisor
+    lengths = np.sqrt(rng.chisquare(24, 20_000)) / number
+    scores = lengths[:, None] * rng.standard_normal((20_000, 40))
+    above = (special.softmax(scores, axis=1) >= threshold).sum(axis=1)
+    found = mean_number_above(24, 40, 1 / number, threshold)
+    error = above.std() / math.sqrt(len(above))
+    assert found.error < 1e-6
+    assert abs(above.mean() - found.value) < 6 * error

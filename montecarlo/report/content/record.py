@@ -243,7 +243,8 @@ def require_rows(lines: Iterable[Mapping[str, str | None]], claims: Judgement) -
 def _name_of(line: Mapping[str, str | None]) -> str:
     """Return the name that a line has by what identifies it."""
     text = {name: value or "" for name, value in line.items()}
-    look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
+    if text["quantity"] not in QUANTITIES:
+        look_up("quantity", text["quantity"], {**QUANTITIES, OVERFLOW: None})
     point = parse_point(
         text["distribution_q"],
         text["distribution_k"],
