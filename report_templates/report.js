@@ -31,23 +31,4 @@
       }
     });
   }
-
-  const explore = one("explore");
-  if (explore) {
-    const [keys, dimension] = [one("explore-n"), one("explore-d")];
-    const apply = () => {
-      for (const part of all("[data-n]")) {
-        part.hidden = part.dataset.n !== keys.value;
-        part.open = true;
-        for (const group of part.querySelectorAll("[data-d]"))
-          group.hidden = group.dataset.d !== dimension.value;
-      }
-    };
-    explore.addEventListener("change", apply);
-    apply();
-    addEventListener("beforeprint", () => {
-      for (const part of all("[data-n], [data-d]")) part.hidden = false;
-    });
-    addEventListener("afterprint", apply);
-  }
 })();

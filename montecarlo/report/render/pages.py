@@ -55,6 +55,8 @@ from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
 #: Pages that have a script.
 _SCRIPTED = ("report", "evidence")
+#: What stands in the explorer's script for its table.
+_TABLE = "EXPLORER_TABLE"
 #: End tags that HTML lets the next cell or row imply: tables have thousands of them.
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 #: The one place where the policy of the pages is written: no request, and of styles
@@ -100,9 +102,11 @@ def _render(
     quotable: bool,
     **values: object,
 ) -> str:
-    scripted = template in _SCRIPTED and not quotable
-    style, script = stylesheet(), read_template("report.js") if scripted else ""
     own = contents.findings.catalogue.language
+    style, script = stylesheet(), ""
+    if template in _SCRIPTED and not quotable:
+        explorer = template == "report" and not contents.findings.own
+        script = script_of(explorer=explorer)
     page = (
         environment()
         .get_template(f"{template}.html.j2")
@@ -171,6 +175,15 @@ def stylesheet() -> str:
     font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
     style = read_template("report.css")
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
+
+
+def script_of(*, explorer: bool) -> str:
+    """Return the script of a page, with the explorer and its table if it has one."""
+    script = read_template("report.js")
+    if explorer:
+        table = read_template("explorer.json").rstrip("\n")
+        script += read_template("explorer.js").replace(_TABLE, table)
+    return script
 
 
 def policy(style: str, script: str) -> str:
