@@ -116,7 +116,7 @@
     top *= [0.2, 0.5, 1].find(share => sorted[0] <= share * top);
     bars("row", sorted.map(weight => weight / top));
     part("row-top").textContent = write(top, {maximumSignificantDigits: 1});
-    mark("row-ticks", [[0.5 / sorted.length, "1"], [1 - 0.5 / sorted.length, sorted.length]]);
+    mark("row-ticks", [[0, "1"], [1, sorted.length]]);
   };
   const logarithmic = (value, n) => Math.min(Math.max(1 + Math.log(value) / Math.log(n), 0), 1);
 
@@ -127,23 +127,24 @@
   keys.max = table.keys.length - 1;
   dimension.value = sizes.indexOf(64);
   keys.value = table.keys.indexOf(128);
-  let factor = 1, timer = 0, frame = 0;
+  let [factor, power] = [1, 0.5], timer = 0, frame = 0;
 
   const setting = () => {
     const d = sizes[dimension.value], n = table.keys[keys.value];
-    return {d, n, c: factor * d ** (exponent.value / 100)};
+    return {d, n, c: factor * d ** power};
   };
   const showSetting = ({d, n, c}) => {
     show("d-value", whole(d), d);
     show("n-value", whole(n), n);
     show("c-value", digits(c), c);
+    if (d > 1) exponent.value = 100 * Math.log(c) / Math.log(d);
     dimension.setAttribute("aria-valuetext", whole(d));
     keys.setAttribute("aria-valuetext", whole(n));
     exponent.setAttribute("aria-valuetext",
       `${decimals(exponent.value / 100, 2)}, c = ${digits(c)}`);
-    for (const button of form.querySelectorAll("[data-exponent]"))
+    for (const button of form.querySelectorAll("[data-power]"))
       button.setAttribute("aria-pressed",
-        button.dataset.exponent === exponent.value && +button.dataset.factor === factor);
+        +button.dataset.power === power && +button.dataset.factor === factor);
   };
 
   const collect = (asked, found, animated) => {
@@ -157,6 +158,7 @@
       const error = Math.sqrt(squares / (count - 1) / count);
       if (count === FIRST)  // the height of the picture, kept from here on
         reach = Math.max(3 * error, 2 * Math.abs(mean - found.largest), 1e-12);
+      if (count === FIRST) part("trace-top").textContent = digits(found.largest + reach, 2);
       if (count >= FIRST) trace.push([mean, error]);
     };
     const line = shift => trace.map(([middle, error], i) => {
@@ -165,7 +167,7 @@
     });
     const picture = () => {
       const most = Math.max(...counts);
-      bars("histogram", counts.map(number => number / most));
+      bars("histogram", counts.map(number => 0.92 * number / most));
       const [middle, error] = trace[trace.length - 1];
       part("trace").setAttribute("d", "M" + line(0).join("L"));
       part("band").setAttribute("d", `M${[...line(1), ...line(-1).reverse()].join("L")}z`);
@@ -202,20 +204,19 @@
     const at = 100 * logarithmic(found.largest, n);
     part("line").setAttribute("d", `M${at} 0V100`);
     const powers = [0.001, 0.01, 0.1].filter(power => power * n > 2);
-    mark("ticks", [[0, "1/n"], ...powers.map(p => [logarithmic(p, n), digits(p, 1)]), [1, "1"]]);
+    mark("trace-ticks", [[0, "1"], [1, ROWS]]);
+    mark("ticks", [[0, "1/" + whole(n)], ...powers.map(p => [logarithmic(p, n), digits(p, 1)]), [1, "1"]]);
     collect(asked, found, !still.matches);
   };
   form.addEventListener("input", event => {
-    if (event.target === exponent) factor = 1;
+    if (event.target === exponent) [factor, power] = [1, exponent.value / 100];
     redraw();
   });
   form.addEventListener("click", event => {
     const button = event.target.closest("button");
     if (!button) return;
-    if (button.dataset.exponent) {
-      exponent.value = button.dataset.exponent;
-      factor = +button.dataset.factor;
-    }
+    if (button.dataset.power)
+      [factor, power] = [+button.dataset.factor, +button.dataset.power];
     redraw();
   });
   form.addEventListener("submit", event => event.preventDefault());
