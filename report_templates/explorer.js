@@ -73,9 +73,9 @@
   // --- numbers ----------------------------------------------------------------------
   const write = (value, options) =>
     value.toLocaleString(language, {useGrouping: value >= 1e4, ...options});
-  const digits = (value, count = 3) =>
-    write(value, {minimumSignificantDigits: count, maximumSignificantDigits: count});
   const whole = value => write(value, {maximumFractionDigits: 0});
+  const digits = (value, count = 3) => value >= 1000 ? whole(value)
+    : write(value, {minimumSignificantDigits: count, maximumSignificantDigits: count});
   const decimals = (value, count) =>
     write(value, {minimumFractionDigits: count, maximumFractionDigits: count});
   const percent = value => {
@@ -90,7 +90,7 @@
   const showExact = found => {
     show("exact", digits(found.largest), found.largest);
     show("largest", digits(found.largest), found.largest);
-    show("keys", found.keys < 1000 ? digits(found.keys) : whole(found.keys), found.keys);
+    show("keys", digits(found.keys), found.keys);
     show("share", percent(found.share), found.share);
     show("jacobian", digits(found.jacobian), found.jacobian);
     show("gradient", digits(found.gradient), found.gradient);

@@ -17,7 +17,7 @@ from montecarlo.theory import (
     query_gradient_squared,
 )
 from studies import explorer
-from tests.report.render.test_browser import OVERFLOW, WATCH
+from tests.report.render.test_browser import WATCH
 
 #: Positions of the slider for d_k: four an octave, those that round to the same once.
 SIZES = list(dict.fromkeys(round(2 ** (i / 4)) for i in range(41)))
@@ -42,6 +42,13 @@ REDRAW = """times => Array.from({length: times}, () => {
   return ["drawn", "error", "count"].map(
     name => +document.getElementById("explorer-" + name).dataset.value);
 })"""
+#: What sticks out of the window, or is cut by what it stands in.
+CUT = """() => [...document.querySelectorAll("#explorer-form :not(math *, .unseen)")]
+  .filter(e => {
+    const box = e.getBoundingClientRect();
+    return box.width > 0 && (box.left < 0 || box.right > innerWidth + 0.5)
+      || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow !== "visible";
+  }).map(e => e.localName + " " + e.id)"""
 BOXES = """() =>
   [...document.querySelectorAll("#explorer :is(.pane, .knob, dd, .plot)")]
   .map(e => e.getBoundingClientRect()).map(b => [b.left, b.top, b.width, b.height])"""
@@ -177,7 +184,7 @@ def test_drawn_means_come_to_the_exact_ones(opened):
 PLANTED = (
     ("Math.exp(d * (y - ", "Math.exp((d - 1) * (y - "),
     ("2 * x * next - after + c", "2 * x * next - 0.999 * after + c"),
-    ("return sum >>> 0;", "return (sum >>> 0) * 0.99;"),
+    ("Math.sqrt(-2 * Math.log", "Math.sqrt(-1.9 * Math.log"),
     ("Math.hypot(...normals(d))", "Math.sqrt(d)"),
 )
 
@@ -210,20 +217,20 @@ def test_keyboard_does_all(opened):
     assert found.text("n-value") == "16,384"
     page.keyboard.press("Tab")
     page.keyboard.press("End")
-    assert found.text("c-value") == "1,024" or found.text("c-value") == "1024"
+    assert found.text("c-value") == "1024"
     pressed = "#explorer [aria-pressed='true']"
     for exponent, c in (("0", "1.00"), ("0.5", "32.0"), ("0.5", "64.0"), ("1", "1024")):
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         assert page.locator(pressed).count() == 1
         assert page.get_attribute(pressed, "data-power") == exponent
-        assert found.text("c-value").replace(",", "") == c
+        assert found.text("c-value") == c
     assert page.get_attribute("#explorer-a", "aria-valuetext").startswith("1.00, c = ")
     before = found.text("drawn")
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     assert found.text("drawn") != before
-    page.wait_for_function("document.getElementById('explorer-status').textContent")
+    page.wait_for_selector("#explorer-status:not(:empty)", state="attached")
     assert found.text("drawn") in found.text("status")
     assert found.text("exact") in found.text("status")
 
@@ -233,7 +240,7 @@ def test_keyboard_does_all(opened):
 def test_rows_build_up_and_are_told_once(opened):
     """Rows come frame by frame; a screen reader hears the end alone."""
     page = opened(reduced_motion="no-preference").page
-    page.wait_for_function("document.getElementById('explorer-status').textContent")
+    page.wait_for_selector("#explorer-status:not(:empty)", state="attached")
     page.evaluate(
         """() => {
           window.told = 0;
@@ -243,11 +250,10 @@ def test_rows_build_up_and_are_told_once(opened):
     )
     ((_, _, first),) = page.evaluate(REDRAW, 1)
     assert first < ROWS
-    page.wait_for_function(
-        f"document.getElementById('explorer-count').dataset.value === '{ROWS}'"
-    )
+    last = f"#explorer-count[data-value='{ROWS}']"
+    page.wait_for_selector(last)
     assert page.evaluate("window.told") == 0
-    page.wait_for_function("window.told > 0")
+    page.wait_for_timeout(1500)  # it is told when nothing has moved for 0.7 s
     assert page.evaluate("window.told") == 1
 
 
@@ -262,7 +268,7 @@ def test_it_fits_and_nothing_moves(opened, code):
         for place in [(1024, 16384, 0), (1, 8, 100), (1024, 16384, 67)]:
             found.ask([place])
             assert found.page.evaluate(BOXES) == before
-            assert found.page.evaluate(OVERFLOW) == []
+            assert found.page.evaluate(CUT) == []
     found.ask([(64, 128, 50)])
     mark = "," if code in {"de", "es"} else "."
     assert re.fullmatch(rf"0\{mark}0686", found.text("largest"))
