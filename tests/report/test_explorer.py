@@ -47,7 +47,7 @@ CUT = """() => [...document.querySelectorAll("#explorer-form :not(math *, .unsee
   .filter(e => {
     const box = e.getBoundingClientRect();
     return box.width > 0 && (box.left < 0 || box.right > innerWidth + 0.5)
-      || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow !== "visible";
+      || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow == "hidden";
   }).map(e => e.localName + " " + e.id)"""
 BOXES = """() =>
   [...document.querySelectorAll("#explorer :is(.pane, .knob, dd, .plot)")]
