@@ -20,6 +20,7 @@ from montecarlo.sampling.design_points import DesignPoint, parse_point
 from montecarlo.sampling.matrices import draw_matrices
 from montecarlo.study.columns import MeasurementLine, identity, row_id
 from montecarlo.study.curves import CurveLine
+from montecarlo.theory.row_integrals import Reference
 from montecarlo.theory.score_distribution import distribution_gap
 
 COLUMNS = MeasurementLine.__struct_fields__

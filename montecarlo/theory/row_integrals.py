@@ -6,6 +6,7 @@ Both profiles are made here for N(0, s²) scores, for many s at once.
 """
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -330,46 +331,97 @@ def grid_of(stds: Array, bias: float = 0.0) -> tuple[Array, int]:
     return u, stride
 
 
+#: What multiplies w exp(-w) in what is averaged over one score, by w and ln w.
+Factor = Callable[[Array, Array], Array]
+
+
 def profile_at(stds: Array, u: Array, stride: int) -> Profile:
     """Return the profiles of scores N(0, s²) on a grid that `grid_of` has, or moved."""
+    a1, a1_log, a2 = means_at(
+        (
+            lambda w, _: np.ones_like(w),
+            lambda _, log_w: log_w,
+            lambda w, _: w,
+        ),
+        stds,
+        u,
+        stride,
+    )
+    return Profile(u, log_complement(_lost(stds, u, stride)), a1, a1_log, a2)
+
+
+def means_at(factors: Sequence[Factor], stds: Array, u: Array, stride: int) -> Array:
+    """Return the means of w exp(-w) times some factors over one score N(0, s²).
+
+    Parameters
+    ----------
+    factors : sequence of callable
+        Of w = exp(u + x) and ln w; of no more than a power of these.
+    stds : ndarray, shape (n_s,)
+        As for `gaussian_profile`.
+    u : ndarray, shape (n_u,)
+    stride : int
+        As `grid_of` has them.
+
+    Returns
+    -------
+    ndarray, shape (n_factors, n_s, n_u)
+    """
     if float(stds.max()) <= NARROW:
-        parts = _sum_over_normal(stds, u)
-    else:
-        parts = np.stack([_sum_over_kernel(float(s), u, stride) for s in stds], axis=1)
-    complement, a1, a1_log, a2 = parts
-    return Profile(u, log_complement(complement), a1, a1_log, a2)
+        log_w, weight = _normal_grid(stds, u)
+        w = np.exp(log_w)
+        a1 = w * np.exp(-w)
+        kernels = [a1 * factor(w, log_w) for factor in factors]
+        return np.stack([np.einsum("sug,g->su", one, weight) for one in kernels])
+    log_w = _kernel_grid()
+    w = np.exp(log_w)
+    a1 = STEP * w * np.exp(-w)
+    kernels = [(a1 * factor(w, log_w))[::-1] for factor in factors]
+    means = np.empty((len(kernels), stds.size, u.size))
+    for i, std in enumerate(stds):
+        z = _differences(float(std), u, stride)
+        density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * std)
+        densities = sliding_window_view(density, log_w.size)[::stride]
+        for j, kernel in enumerate(kernels):
+            # Not a BLAS product: its last bit would depend on the number of threads.
+            means[j, i] = np.einsum("uw,w->u", densities, kernel)
+    return means
 
 
-def _sum_over_normal(stds: Array, u: Array) -> Array:
-    """Sum the kernels over an even grid of the normal: s small."""
+def _lost(stds: Array, u: Array, stride: int) -> Array:
+    """Return E (1 - exp(-w)) = ∫ w exp(-w) Φ((u - ln w)/s) d ln w, by parts."""
+    if float(stds.max()) <= NARROW:
+        log_w, weight = _normal_grid(stds, u)
+        lost: Array = np.einsum("sug,g->su", -np.expm1(-np.exp(log_w)), weight)
+        return lost
+    log_w = _kernel_grid()
+    w = np.exp(log_w)
+    kernel = (STEP * w * np.exp(-w))[::-1]
+    rows = []
+    for std in stds:
+        below = ndtr(_differences(float(std), u, stride))
+        windows = sliding_window_view(below, log_w.size)[::stride]
+        rows.append(np.einsum("uw,w->u", windows, kernel))
+    return np.stack(rows)
+
+
+def _normal_grid(stds: Array, u: Array) -> tuple[Array, Array]:
+    """Return ln w on an even grid of the normal, and its weights: s small."""
     ends = round(REACH / NORMAL_STEP)
     g = NORMAL_STEP * np.arange(-ends, ends + 1)
     weight = np.exp(-0.5 * g * g)
     weight /= weight.sum()
-    log_w = u[:, np.newaxis] + stds[:, np.newaxis, np.newaxis] * g
-    w = np.exp(log_w)
-    a1 = w * np.exp(-w)
-    kernels = (-np.expm1(-w), a1, a1 * log_w, a1 * w)
-    return np.stack([np.einsum("sug,g->su", kernel, weight) for kernel in kernels])
+    return u[:, np.newaxis] + stds[:, np.newaxis, np.newaxis] * g, weight
 
 
-def _sum_over_kernel(std: float, u: Array, stride: int) -> Array:
-    """Sum the normal density over an even grid of the kernels: s not small.
-
-    Notes
-    -----
-    1 - φ(u) = ∫ w exp(-w) Φ((u - ln w)/s) d ln w, by parts.  Both grids have the same
-    step (up to ``stride``), so all differences u - ln w lie on one line.
-    """
+def _kernel_grid() -> Array:
+    """Return an even grid of ln w on which the normal density is summed."""
     n_w = round((HIGHEST - LOWEST) / STEP) + 1
-    log_w = LOWEST + STEP * np.arange(n_w)
-    w = np.exp(log_w)
-    a1 = STEP * w * np.exp(-w)
-    kernels = np.stack([a1, a1 * log_w, a1 * w])[:, ::-1]
-    z = (u[0] - HIGHEST + STEP * np.arange(stride * (u.size - 1) + n_w)) / std
-    density = np.exp(-0.5 * z * z) / (math.sqrt(2.0 * math.pi) * std)
-    densities = sliding_window_view(density, n_w)[::stride]
-    distributions = sliding_window_view(ndtr(z), n_w)[::stride]
-    # Not a BLAS product: its last bit would depend on the number of threads.
-    parts = [np.einsum("uw,w->u", densities, kernel) for kernel in kernels]
-    return np.stack([np.einsum("uw,w->u", distributions, kernels[0]), *parts])
+    return LOWEST + STEP * np.arange(n_w, dtype=np.float64)
+
+
+def _differences(std: float, u: Array, stride: int) -> Array:
+    """Return (u - ln w)/s: both grids have the same step, up to ``stride``."""
+    n_z = stride * (u.size - 1) + _kernel_grid().size
+    z: Array = (u[0] - HIGHEST + STEP * np.arange(n_z)) / std
+    return z

@@ -43,7 +43,7 @@ __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec", "render_svg"]
 FIGURES = {
     spec.id: spec
     for spec in (
-        *(ATTENTION, TEXTS),
+        *(TEXTS, ATTENTION),
         *(AUDIT, VARIANCE, SCORE_DISTRIBUTION_FIGURE),
         *(EFFECTIVE_KEYS, WEIGHTS_BY_RANK, WEIGHT_MAX, SATURATION, ENTROPY),
         *(PLANTED, LARGEST_SCORE, THRESHOLDS),

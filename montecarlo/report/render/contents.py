@@ -17,11 +17,11 @@ from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.content.findings import Findings
 from montecarlo.report.content.tables.topics import (
     AuditRow,
-    Explorer,
+    DivisorTable,
     SaturatedRow,
     TopicTable,
     audit_rows,
-    read_explorer,
+    divisor_table,
     saturated_rows,
     topic_tables,
 )
@@ -104,7 +104,7 @@ class Contents:
     legends: Mapping[str, Legend]  # figure id to what it draws
     #: What the panels of the figure of thresholds show, in their order.
     threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
-    explorer: Explorer | None  # values to try
+    divisors: DivisorTable | None  # what each divisor makes of a row
     languages: Sequence[str]  # codes of the pages that are written together
     post: Post  # how Markdown is written
 
@@ -118,7 +118,7 @@ class Contents:
         findings, record = self.findings, self.findings.record
         carded = record.report_card and "report-card" in self.figures
         there = {
-            "divisors": self.explorer,
+            "divisors": self.divisors,
             "audit": self.audit,
             "models": record.models,
             "records": record.records,
@@ -262,7 +262,7 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         saturated_rows(findings.measurements),
         read_legends(*tables),
         threshold_panels(findings.curves, findings.claims),
-        read_explorer(*tables),
+        divisor_table(*tables),
         languages,
         post,
     )

@@ -53,8 +53,8 @@ from montecarlo.report.render.contents import TABLES, Contents, Figure, place_fi
 from montecarlo.sampling.design_points import parse_dependence, parse_initialisation
 from montecarlo.sampling.distributions import DISTRIBUTIONS, parse_distribution
 
-#: Pages that have a script.
-_SCRIPTED = ("report",)
+#: What stands in the script of the explorer for its table.
+_TABLE = "EXPLORER_TABLE"
 #: End tags that HTML lets the next cell or row imply: tables have thousands of them.
 _IMPLIED = re.compile(r"</(?:td|th|tr)>\s*(?=<(?:td|th|tr|/tr|/thead|/tbody)\b)")
 #: The one place where the policy of the pages is written: no request, and of styles
@@ -102,9 +102,9 @@ def _render(
 ) -> str:
     if template == "report" and contents.findings.own:
         template = "own"  # a user's claims have one page, with their evidence
-    scripted = template in _SCRIPTED and not quotable
-    style, script = stylesheet(), read_template("report.js") if scripted else ""
     own = contents.findings.catalogue.language
+    style = stylesheet()
+    script = explorer_script() if template == "report" and not quotable else ""
     page = (
         environment()
         .get_template(f"{template}.html.j2")
@@ -174,6 +174,12 @@ def stylesheet() -> str:
     font = template_folder().joinpath("fonts", "math.woff2").read_bytes()
     style = read_template("report.css")
     return style.replace("MATH_FONT", base64.b64encode(font).decode())
+
+
+def explorer_script() -> str:
+    """Return the script of the report, with the table of exact values inside."""
+    table = read_template("explorer.json").rstrip("\n")
+    return read_template("explorer.js").replace(_TABLE, table)
 
 
 def policy(style: str, script: str) -> str:

@@ -96,21 +96,6 @@ def test_claims_are_filtered(opened, report):
     assert page.evaluate(CARDS) == len(claims)
 
 
-def test_values_are_those_of_the_choice(opened, report):
-    """Of the tables of values the one for the chosen d_k and n is shown."""
-    page = opened("evidence-en")
-    explorer = report.contents.explorer
-    for n_keys, groups in explorer.tables:
-        for d_k, rows in groups:
-            page.select_option("#explore-n", str(n_keys))
-            page.select_option("#explore-d", str(d_k))
-            lines = page.locator("#values tbody tr:visible")
-            assert lines.count() == len(rows) == 4
-            case = rows[0][1][0]
-            shown = lines.first.locator("td data").first
-            assert float(shown.get_attribute("value")) == case.value
-
-
 def test_page_is_whole_without_a_script(opened, report):
     """Where scripts are off, every claim and value is there, and no dead control."""
     page = opened(java_script_enabled=False)
@@ -119,8 +104,6 @@ def test_page_is_whole_without_a_script(opened, report):
     assert cards == len(report.contents.findings.claims)
     page = opened("evidence-en", java_script_enabled=False)
     assert page.locator("form:visible").count() == 0
-    summaries = page.locator("#values summary:visible").count()
-    assert summaries == len(report.contents.explorer.tables)
 
 
 @pytest.mark.parametrize("name", ["de", "ja"])

@@ -26,13 +26,12 @@ N_KEYS = 128
 AUDIT_D_K = 64
 #: Gradients of saturated rows whose means and medians are shown.
 GRADIENTS = ("jacobian_trace", "jacobian_frobenius", "gradient_query")
-#: Values to try: ranks whose mean weights are shown, the largest first, and quantities
-#: beside them, by their means.
+#: What divisors make of a row: ranks whose mean weights are shown, the largest first,
+#: and quantities beside them, by their means.
 RANKS = (1, 2)
-EXPLORED = ("entropy", "jacobian_frobenius", "gradient_query")
-#: What is shown of them first, where the grid has it; so many numbers of keys, the
-#: largest of the grid.
-FIRST_D_K = 64
+BESIDE = ("entropy", "jacobian_frobenius", "gradient_query")
+#: The d_k of that, where the grid has it; its n is among so many, the largest.
+DIVISOR_D_K = 64
 MOST_KEYS = 3
 
 
@@ -264,21 +263,23 @@ def saturated_rows(measurements: pd.DataFrame) -> list[SaturatedRow]:
 DivisorRow = tuple[str, Cells]
 
 
-class Explorer(NamedTuple):
-    """Values to try: what each divisor makes of a row, by n, then by d_k."""
+class DivisorTable(NamedTuple):
+    """What each divisor makes of a row, at one n and d_k."""
 
+    n_keys: int
+    d_k: int
     columns: tuple[str, ...]  # LaTeX
-    tables: tuple[tuple[int, tuple[tuple[int, tuple[DivisorRow, ...]], ...]], ...]
-    first: tuple[int, int]  # the n and d_k to begin with
-    dimensions: tuple[int, ...]  # every d_k; each n has all of them
+    rows: tuple[DivisorRow, ...]
 
 
-def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer | None:
-    """Pick the rows of the grid of Gaussian queries and keys; None without several."""
+def divisor_table(
+    measurements: pd.DataFrame, curves: pd.DataFrame
+) -> DivisorTable | None:
+    """Pick the rows of Gaussian queries and keys at one size; None without a grid."""
     weights = gaussian_rows(curves, curve="weight_by_rank")
     weights = weights[weights["x"].isin(RANKS)]
     means = gaussian_rows(measurements, summary="mean")
-    means = means[means["quantity"].isin(EXPLORED) & means["divisor"].isin(DIVISORS)]
+    means = means[means["quantity"].isin(BESIDE) & means["divisor"].isin(DIVISORS)]
     size = ("n_keys", "d_k", "divisor")
     cells = read_cells(weights, *size, "x") | read_cells(means, *size, "quantity")
     sizes: dict[int, set[int]] = {}
@@ -290,24 +291,16 @@ def read_explorer(measurements: pd.DataFrame, curves: pd.DataFrame) -> Explorer 
     common = set.intersection(*(sizes[n] for n in keys)) if keys else set()
     if len(common) < FEWEST_POINTS:
         return None
-
-    def divisor_rows(n_keys: int, d_k: int) -> tuple[DivisorRow, ...]:
-        asked = (*RANKS, *EXPLORED)
-        rows = [
-            (name, tuple(cells.get((n_keys, d_k, name, what)) for what in asked))
-            for name in DIVISORS
-        ]
-        return tuple(
-            (divisor_symbol(name), found) for name, found in rows if any(found)
-        )
-
-    shown = thin(sorted(common))
-    tables = tuple(
-        (n, tuple((d_k, divisor_rows(n, d_k)) for d_k in shown)) for n in keys
-    )
-    first = (nearest(keys, N_KEYS) or 0, nearest(shown, FIRST_D_K) or 0)
+    n_keys = nearest(keys, N_KEYS) or 0
+    d_k = nearest(thin(sorted(common)), DIVISOR_D_K) or 0
+    asked = (*RANKS, *BESIDE)
+    rows = [
+        (name, tuple(cells.get((n_keys, d_k, name, what)) for what in asked))
+        for name in DIVISORS
+    ]
     columns = [rf"\operatorname{{E}}\, p_{{({rank})}}" for rank in RANKS]
     columns += [
-        row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in EXPLORED
+        row_symbol(name, "mean", "none").partition(r"\;\;")[0] for name in BESIDE
     ]
-    return Explorer(tuple(columns), tables, first, tuple(shown))
+    shown = tuple((divisor_symbol(name), found) for name, found in rows if any(found))
+    return DivisorTable(n_keys, d_k, tuple(columns), shown)
