@@ -3,7 +3,6 @@
 (() => {
   const table = EXPLORER_TABLE;
   const form = document.getElementById("explorer-form");
-  form.hidden = false;
   const part = name => document.getElementById("explorer-" + name);
   const ROWS = 400, BARS = 64, BINS = 48, FIRST = 12, PER_FRAME = 5;
   const still = matchMedia("(prefers-reduced-motion: reduce)");
