@@ -77,8 +77,8 @@
     : write(value, {minimumSignificantDigits: count, maximumSignificantDigits: count});
   const decimals = (value, count) =>
     write(value, {minimumFractionDigits: count, maximumFractionDigits: count});
-  const percent = value => {
-    const sign = value > 0 && value < 0.0005 ? "<" : value < 1 && value > 0.9995 ? ">" : "";
+  const percent = value => {  // of rows with any weights, neither none nor all
+    const sign = value < 0.0005 ? "<" : value > 0.9995 ? ">" : "";
     const shown = sign === "<" ? 0.1 : sign === ">" ? 99.9 : 100 * value;
     return (sign && sign + "\u00a0") + decimals(shown, 1) + form.dataset.percent;
   };

@@ -50,7 +50,7 @@ CUT = """() => [...document.querySelectorAll("#explorer-form :not(math *, .unsee
       || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflow == "hidden";
   }).map(e => e.localName + " " + e.id)"""
 BOXES = """() =>
-  [...document.querySelectorAll("#explorer :is(.pane, .knob, dd, .plot)")]
+  [...document.querySelectorAll("#explorer :is(.pane, .knob, dd, .plot, .result)")]
   .map(e => e.getBoundingClientRect()).map(b => [b.left, b.top, b.width, b.height])"""
 
 
@@ -265,10 +265,11 @@ def test_it_fits_and_nothing_moves(opened, code):
     for width in (1280, 390):
         found = opened(code, width=width)
         before = found.page.evaluate(BOXES)
-        for place in [(1024, 16384, 0), (1, 8, 100), (1024, 16384, 67)]:
+        for place in [(1024, 16384, 0), (1, 8, 100), (1024, 16384, 99)]:
             found.ask([place])
             assert found.page.evaluate(BOXES) == before
             assert found.page.evaluate(CUT) == []
+    assert "0.1" in found.text("share").replace(",", ".")  # never 0.0 %
     found.ask([(64, 128, 50)])
     mark = "," if code in {"de", "es"} else "."
     assert re.fullmatch(rf"0\{mark}0686", found.text("largest"))
