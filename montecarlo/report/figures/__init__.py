@@ -1,6 +1,6 @@
-"""The figures of the report: tables of results in, SVG without words out.
+"""The figures of the report: tables of results in, pictures with words out.
 
-Axes and legends carry symbols and numbers only, so that one set serves all languages.
+A figure is drawn once; the words of a language are put in when a page is made.
 A new figure is one module with its `FigureSpec`, and one entry in `FIGURES`: captions,
 numbers and places on pages are made from these.
 """
@@ -8,9 +8,9 @@ numbers and places on pages are made from these.
 from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.files import render_svg
 from montecarlo.report.figures.formats import FORMATS
-from montecarlo.report.figures.gradients import GRADIENT_RATIO, GRADIENTS
-from montecarlo.report.figures.judging.papers import CONCENTRATION, SCALE_GROWTH
+from montecarlo.report.figures.gradients import GRADIENT_SIZES, GRADIENTS
 from montecarlo.report.figures.maps import ENTROPY, SATURATION
+from montecarlo.report.figures.papers import CONCENTRATION, SCALE_GROWTH
 from montecarlo.report.figures.scores import (
     AUDIT,
     LARGEST_SCORE,
@@ -19,6 +19,7 @@ from montecarlo.report.figures.scores import (
 )
 from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.figures.training import (
+    TRAINING,
     TRAINING_LOSS,
     TRAINING_RATES,
     TRAINING_STARTS,
@@ -30,12 +31,7 @@ from montecarlo.report.figures.verdicts import (
     THRESHOLDS,
     Z_SCORES,
 )
-from montecarlo.report.figures.weights import (
-    EFFECTIVE_KEYS,
-    PLANTED,
-    WEIGHT_MAX,
-    WEIGHTS_BY_RANK,
-)
+from montecarlo.report.figures.weights import PLANTED, WEIGHTS, WEIGHTS_BY_RANK
 
 __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec", "render_svg"]
 
@@ -45,10 +41,10 @@ FIGURES = {
     for spec in (
         *(ATTENTION, TEXTS),
         *(AUDIT, VARIANCE, SCORE_DISTRIBUTION_FIGURE),
-        *(EFFECTIVE_KEYS, WEIGHTS_BY_RANK, WEIGHT_MAX, SATURATION, ENTROPY),
+        *(WEIGHTS, WEIGHTS_BY_RANK, SATURATION, ENTROPY),
         *(PLANTED, LARGEST_SCORE, THRESHOLDS),
-        *(GRADIENTS, GRADIENT_RATIO),
-        *(FORMATS, TRAINING_LOSS, TRAINING_RATES, TRAINING_STARTS),
+        *(GRADIENTS, GRADIENT_SIZES, FORMATS),
+        *(TRAINING, TRAINING_LOSS, TRAINING_RATES, TRAINING_STARTS),
         *(Z_SCORES, REPORT_CARD),
         *(SCALE_GROWTH, CONCENTRATION),
     )
