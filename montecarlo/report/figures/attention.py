@@ -179,8 +179,8 @@ ATTENTION = FigureSpec(
     own_section="weights",
     caption=message(
         "Above: weights of one draw, a line for each query. Below: the share of rows "
-        "in which one key takes nearly everything; vertical lines: $d_k = 64$ and "
-        "$128$, usual sizes of a head."
+        "in which one key takes nearly everything; vertical lines: usual sizes of a "
+        "head."
     ),
     alternative=message(
         "The largest weight of the rows shown is %(first)s %% on average unscaled and "

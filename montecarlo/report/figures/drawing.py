@@ -14,7 +14,7 @@ from typing import NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
+from matplotlib.axis import Axis, XAxis
 from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -279,7 +279,7 @@ class Picture:
                 x = MARGIN + place * (width + BETWEEN)
                 left = margins[len(row)][place]
                 places.append((panel, x + left, y, width - left - RIGHT, height))
-                blocks += _headings(panel, x, y, width, bold=heading is None)
+                blocks += _headings(panel, x, y, width, bold=not any(self.headings))
             y += height
             below = max(_below(panel, width) for panel in row)
             y += below + BELOW
@@ -366,7 +366,8 @@ def _labels(
 
 def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
     """Yield places and labels of the ticks that are seen."""
-    if not axis.get_tick_params().get(f"label{_SIDES[axis.axis_name]}", True):
+    side = "labelbottom" if isinstance(axis, XAxis) else "labelleft"
+    if not axis.get_tick_params().get(side, True):
         return
     places = axis.get_majorticklocs()
     scale = axis.get_transform().transform
@@ -376,9 +377,6 @@ def _ticks(axis: Axis) -> Iterator[tuple[float, Label]]:
     for at, label in zip(places, labels, strict=True):
         if label and low - slack <= scale(np.asarray(at)) <= high + slack:
             yield float(at), Label(symbol=label)
-
-
-_SIDES = {"x": "bottom", "y": "left"}
 
 
 def draw_key(figure: Figure, key: Key, x: float, y: float, tag: str = "") -> None:

@@ -40,6 +40,8 @@ def error_rows(measurements: DataFrame) -> DataFrame:
     """
     rows = measurements[
         measurements["quantity"].eq("format_error")
+        & measurements["distribution_k"].eq("gaussian")
+        & measurements["dependence"].eq("none")
         & measurements["softmax"].eq("shifted")
         & measurements["number_format"].isin(FORMAT_LOOKS)
         & measurements["divisor"].isin(DASHES)
@@ -105,9 +107,8 @@ FORMATS = FigureSpec(
     section="arithmetic",
     on_report=True,
     caption=message(
-        "Left: unscaled scores, nothing subtracted; lines are exact. Right: softmax "
-        "as libraries compute it, the largest score subtracted first: the error is that "
-        "of the format, not of the scale."
+        "Left: unscaled scores, nothing subtracted; lines are exact. Right: weights as "
+        "libraries compute them: the error is that of the format, not of the scale."
     ),
     alternative=message(
         "At d_k = %(d_k)s the exponential of an unscaled score overflows with "

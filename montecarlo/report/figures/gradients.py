@@ -172,9 +172,9 @@ GRADIENTS = FigureSpec(
     section="gradients",
     on_report=True,
     caption=message(
-        "Share of rows whose gradient exceeds a size, at $d_k = 64$. Dot: unscaled rows "
-        "above the scaled mean. Dashed: what the divisor itself takes away, the factor "
-        "$1/c$."
+        "Share of rows whose gradient exceeds a size, at $d_k = 64$. Dot: unscaled "
+        "rows above the scaled mean. Dashed: the same with the factor $1/c$ that "
+        "dividing itself brings."
     ),
     alternative=message(
         "At d_k = %(d_k)s, %(first)s %% of unscaled rows have a Jacobian larger than "

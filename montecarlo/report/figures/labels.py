@@ -201,8 +201,9 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
         return 1.0
     if unicodedata.combining(sign):
         return 0.0
-    style, weight = "oblique" if italic else "normal", "bold" if bold else "normal"
-    font = get_font(findfont(FontProperties(FONT, style, weight=weight)))
+    wanted = FontProperties(FONT, weight="bold" if bold else "normal")
+    wanted.set_style("oblique" if italic else "normal")
+    font = get_font(findfont(wanted))
     font.set_size(100.0, 72.0)
     glyph = font.load_char(ord(sign), LoadFlags.NO_HINTING)
     return float(glyph.linearHoriAdvance) / 65536.0 / 100.0

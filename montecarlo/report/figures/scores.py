@@ -107,8 +107,8 @@ AUDIT = FigureSpec(
     "variances that initialisations give",
     section="premise",
     caption=message(
-        "Variances after each initialisation, on a logarithmic axis. Vertical line: the "
-        r"variance $1$ that the texts assume. Bars: $95\,\%%$ intervals. Lines:"
+        "Variances after each initialisation, on a logarithmic axis. Vertical line: "
+        r"the variance $1$ that the texts assume. Bars: $95\,\%%$ intervals. Lines:"
     ),
     alternative=message(
         "The variance of the scaled scores after initialisation lies between %(first)s "

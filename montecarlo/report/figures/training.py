@@ -157,8 +157,8 @@ TRAINING = FigureSpec(
     section="practice",
     on_report=True,
     caption=message(
-        "Median steps of 48 runs until the loss stays low, at the best learning rate of "
-        r"each; both axes logarithmic. Bars: pointwise $95\,\%%$ intervals."
+        "Median steps over seeds until the loss stays low, at the best learning rate "
+        r"of each; both axes are logarithmic. Bars: pointwise $95\,\%%$ intervals."
     ),
     alternative=message(
         "At d_k = %(d_k)s, gradient descent takes %(first)s steps unscaled and "
@@ -221,7 +221,7 @@ def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
 
 
 def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build steps by rate: a row of panels for each optimiser, a column for each d_k."""
+    """Build steps by rate: a row of panels for each optimiser, a column a d_k."""
     rows = of_curve(curves, STEPS_CURVE)
     picture = _build_panels(rows, curves)
     if picture is None:
@@ -255,9 +255,10 @@ def build_starts(_: DataFrame, curves: DataFrame) -> Picture | None:
         mine = rows[rows["optimiser"].eq(name)]
         for arm, look in ARM_LOOKS.items():
             of_arm = mine[mine["arm"].eq(arm)].sort_values("d_k")
-            for size, (_, one) in zip(SIZES, of_arm.groupby("d_k"), strict=False):
+            for size, d_k in zip(SIZES, sorted(set(of_arm["d_k"])), strict=False):
+                wide = _by_outcome(of_arm[of_arm["d_k"].eq(d_k)])
                 sized = replace(look, size=size)
-                _plot_steps(panel.axes, _by_outcome(one), _steps(budget), sized, 1)
+                _plot_steps(panel.axes, wide, _steps(budget), sized, 1)
             median = of_arm[of_arm["outcome"].eq("median")]
             panel.axes.plot(
                 median["x"], median["estimate"], color=look.colour, linestyle=look.dash
@@ -301,9 +302,9 @@ TRAINING_LOSS = FigureSpec(
     "loss by step, for each divisor",
     section="practice",
     caption=message(
-        "Median loss over seeds at the rate chosen for each arm; shaded: from the "
-        r"$10\,\%%$ to the $90\,\%%$ quantile. Horizontal line: the loss below which it "
-        "has to stay."
+        "Median loss over seeds, at the best learning rate of each; shaded: from the "
+        r"$10\,\%%$ to the $90\,\%%$ quantile. Horizontal line: the loss below which "
+        "it has to stay."
     ),
     alternative=message(
         "At d_k = %(d_k)s the median loss at the last step of gradient descent shown "

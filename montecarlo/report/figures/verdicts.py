@@ -132,8 +132,8 @@ TEXTS = FigureSpec(
     section="answer",
     on_report=True,
     caption=message(
-        "Who says what, and how it fared: a line for each text, a column for each claim, "
-        "by its number in the tables."
+        "Who says what, and how it fared: a line for each text, a column for each "
+        "claim, by its number in the tables."
     ),
     alternative=message(
         "The texts make %(first)s claims between them, each counted once for each "
@@ -359,9 +359,9 @@ THRESHOLDS = FigureSpec(
     section="weights",
     own_section="answer",
     caption=message(
-        "How many cases of a check are supported (from below) and refuted (from above), "
-        "against the threshold of its word. Vertical line: the threshold used here. "
-        "Panels:"
+        "How many cases of a check are supported (from below) and refuted (from "
+        "above), against the threshold of its word. Vertical line: the threshold used "
+        "here. Panels:"
     ),
     alternative=message(
         "At the thresholds used here the interpretation of panel a is supported in "

@@ -95,8 +95,8 @@ WEIGHTS = FigureSpec(
     section="weights",
     on_report=True,
     caption=message(
-        "Above: rows in which one key takes nearly everything. Below: over what part of "
-        r"its keys a row spreads. Bars: pointwise $95\,\%%$ intervals."
+        "Above: rows in which one key takes nearly everything. Below: over what part "
+        r"of its keys a row spreads. Bars: pointwise $95\,\%%$ intervals."
     ),
     alternative=message(
         "At d_k = %(d_k)s and n = %(n)s, %(first)s %% of the rows are saturated "
@@ -176,8 +176,8 @@ WEIGHTS_BY_RANK = FigureSpec(
     "weights of a row from the largest down",
     section="weights",
     caption=message(
-        "Mean weight of the key at each rank of a row, from the largest down; both axes "
-        "are logarithmic. Horizontal line: $1/n$."
+        "Mean weight of the key at each rank of a row, from the largest down; both "
+        "axes are logarithmic. Horizontal line: $1/n$."
     ),
     alternative=message(
         "At d_k = %(d_k)s the largest weight of a row is %(first)s on average unscaled "
