@@ -14,8 +14,8 @@ from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.pages import render
 from montecarlo.study.folder import write_text
 
-#: A figure, its tables and languages to files by format and language.
-Draw = Callable[..., dict[tuple[str, Language | None], bytes]]
+#: A figure, its tables and languages to files by format and code of the language.
+Draw = Callable[..., dict[tuple[str, str], bytes]]
 #: What a Markdown page can show, best first.
 SHOWN = ("svg", "png", "pdf")
 
@@ -61,14 +61,15 @@ def write_figures(  # noqa: PLR0913 - what, in which words, and how
     shown: dict[str, dict[str, str]] = {code: {} for code in languages}
     for name in contents.figures:
         files = draw(*contents.drawings[name], languages=[None] if wordless else spoken)
-        for (kind, language), content in files.items():
-            file = f"{name}.{language.code}.{kind}" if language else f"{name}.{kind}"
+        for (kind, code), content in files.items():
+            file = ".".join(filter(None, (name, code, kind)))
             (folder / file).write_bytes(content)
         kinds = {kind for kind, _ in files}
         kind = next(kind for kind in SHOWN if kind in kinds)
         for code in languages:
-            file = f"{name}.{kind}" if wordless else f"{name}.{code}.{kind}"
-            shown[code][name] = file
+            shown[code][name] = (
+                f"{name}.{kind}" if wordless else f"{name}.{code}.{kind}"
+            )
     for language in spoken:
         text = captions(contents, shown[language.code], language)
         write_text(folder / f"captions.{language.code}.md", text)

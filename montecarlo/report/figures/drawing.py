@@ -97,6 +97,8 @@ class Block(NamedTuple):
     up: bool = False  # whether y is that of the last line
     colour: str = INK
     bold: bool = False
+    title: Label | None = None  # on top of the first line
+    title_bold: bool = False
 
 
 class Key(NamedTuple):
@@ -158,6 +160,9 @@ def _lines(block: Block, language: Language | None) -> Iterator[Words]:
     text = block.label.written(language)
     lines = break_lines(text, SIZE, block.width, bold=block.bold)
     first = block.y - LINE * (len(lines) - 1) if block.up else block.y
+    if block.title:
+        title = Block(block.title, block.x, first - LINE, block.width, up=True)
+        yield from _lines(title._replace(bold=block.title_bold), language)
     for place, runs in enumerate(lines):
         y = first + LINE * place
         yield Words(runs, block.x, y, block.anchor, block.colour, block.bold)
@@ -270,8 +275,9 @@ class Picture:
             self.rows, self.headings, self.heights, strict=True
         ):
             if heading:
-                blocks.append(Block(heading, MARGIN, y + SIZE, whole, bold=True))
                 y += LINE * most_lines(heading, SIZE, whole, bold=True) + 2.0
+                place = Block(heading, MARGIN, y - 5.0, whole, up=True, bold=True)
+                blocks.append(place)
             across = self.across or len(row)
             width = (whole - BETWEEN * (across - 1)) / across
             y += max(_above(panel, width) for panel in row)
@@ -324,12 +330,12 @@ def _headings(
     panel: Panel, x: float, top: float, width: float, *, bold: bool
 ) -> Iterator[Block]:
     """Yield title and name of the y axis: the title stands right above the name."""
-    y = top - ABOVE
+    block = Block(panel.title or Label(), x, top - ABOVE, width, up=True, bold=bold)
     if panel.y:
-        yield Block(panel.y, x, y, width, up=True, colour=MUTED if panel.title else INK)
-        y -= LINE * most_lines(panel.y, SIZE, width)
-    if panel.title:
-        yield Block(panel.title, x, y, width, up=True, bold=bold)
+        colour = MUTED if panel.title else INK
+        block = block._replace(label=panel.y, bold=False, colour=colour)
+        block = block._replace(title=panel.title, title_bold=bold)
+    yield block
 
 
 def _below(panel: Panel, width: float) -> float:

@@ -45,9 +45,9 @@ DIGITS = 1
 ARITY = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0}
 #: What a group of shapes that moves with the words of a legend is marked by.
 TAG = "key-"
-#: Fonts of a system, by language; the last one is for signs that they lack.
+#: Fonts of a system; signs of formulas are those of the first ones in any language.
 FONTS = {
-    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial',
+    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,"DejaVu Sans"',
     "zh": '"PingFang SC","Microsoft YaHei","Noto Sans SC","Noto Sans CJK SC"',
     "ja": '"Hiragino Sans","Yu Gothic","Noto Sans JP","Noto Sans CJK JP"',
 }
@@ -80,8 +80,8 @@ class Drawing(NamedTuple):
             moved += f"{_short(y - origin[place][1])})"
             svg = svg.replace(f'"{TAG}{place}"', f'"{moved}"')
         text = "".join(_text_element(words) for words in placed.words)
-        code = language.code if language else ""
-        fonts = FONTS.get(code, FONTS[""])
+        fonts = ",".join(FONTS.get(one, "") for one in {"": 0, _code(language): 0})
+        fonts = fonts.rstrip(",")
         style = f"text{{font:{SIZE:g}px {fonts},sans-serif}}"
         svg = svg.replace("*{", style.replace('"', "'") + "*{", 1)
         tag = f' lang="{language.tag}"' if language else ""
@@ -132,7 +132,7 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     theme: str | None = None,
     *,
     dpi: int = 200,
-) -> dict[tuple[str, Language | None], bytes]:
+) -> dict[tuple[str, str], bytes]:
     """Draw a figure in some formats and languages.
 
     Parameters
@@ -153,15 +153,15 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     Returns
     -------
     dict
-        Format and language to the file's content; empty where the tables lack what it
-        shows.
+        Format and code of the language, or nothing, to the file's content; empty where
+        the tables lack what it shows.
 
     Raises
     ------
     InputError
         If a PDF or PNG needs a font that the machine lacks.
     """
-    files: dict[tuple[str, Language | None], bytes] = {}
+    files: dict[tuple[str, str], bytes] = {}
     with house_style(theme or "light"):
         picture = spec.build(*tables)
         if picture is None:
@@ -170,7 +170,7 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
             ground = "none" if theme is None else PAGE
             drawing = _draw(picture, ground=ground, dark=theme is None)
             for language in languages:
-                files["svg", language] = drawing.written(language).encode()
+                files["svg", _code(language)] = drawing.written(language).encode()
             picture = spec.build(*tables)
         pixels = [name for name in FORMATS if name in formats and name != "svg"]
         if picture is None or not pixels:
@@ -180,7 +180,7 @@ def draw_files(  # noqa: PLR0913 - what, in which words, and as what
             before = len(picture.figure.artists), len(picture.figure.texts)
             _write(picture, layout, layout.place(language), language)
             for name in pixels:
-                files[name, language] = _save(picture, name, PAGE, dpi)
+                files[name, _code(language)] = _save(picture, name, PAGE, dpi)
             for artist in (
                 *picture.figure.artists[before[0] :],
                 *picture.figure.texts[before[1] :],
@@ -223,7 +223,7 @@ def drawn_fonts(language: Language | None) -> list[str]:
     InputError
         If the machine has none.
     """
-    wanted = DRAWN_FONTS.get(language.code if language else "", ())
+    wanted = DRAWN_FONTS.get(_code(language), ())
     if not wanted or language is None:
         return []
     there = set(get_font_names())
@@ -234,6 +234,10 @@ def drawn_fonts(language: Language | None) -> list[str]:
         f"PDF and PNG in {language.name} must have a font for it, got none of "
         f"{', '.join(wanted)}: install {CJK_PACKAGE}, or draw SVG"
     )
+
+
+def _code(language: Language | None) -> str:
+    return language.code if language else ""
 
 
 def _save(picture: Picture, name: str, ground: str, dpi: int = 200) -> bytes:

@@ -111,7 +111,8 @@ def above_mean(
     if means.empty or mine.empty:
         return None
     mean = float(means.iloc[0])
-    measured = rows[rows["summary"].eq("share_above")]["estimate"]
+    paired = rows["divisor"].eq("none/sqrt") & rows["summary"].eq("share_above")
+    measured = rows[paired]["estimate"]
     if len(measured):
         return mean, float(measured.iloc[0])
     below = np.interp(np.log(mean), np.log(mine["x"]), mine["estimate"])

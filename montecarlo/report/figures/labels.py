@@ -201,7 +201,7 @@ def _advance(sign: str, *, bold: bool, italic: bool) -> float:
         return 1.0
     if unicodedata.combining(sign):
         return 0.0
-    wanted = FontProperties(FONT, weight="bold" if bold else "normal")
+    wanted = FontProperties(family=FONT, weight="bold" if bold else "normal")
     wanted.set_style("oblique" if italic else "normal")
     font = get_font(findfont(wanted))
     font.set_size(100.0, 72.0)
@@ -232,6 +232,10 @@ def _pieces(text: str) -> Iterator[list[Run]]:
     last = ""
     for place, part in enumerate(text.split("$")):
         if place % 2:
+            if piece and unicodedata.east_asian_width(last) in {"W", "F"}:
+                if last not in _NOT_LAST:
+                    yield _merge(piece)
+                    piece = []
             piece += formula_runs(part)
             last = "x"
             continue

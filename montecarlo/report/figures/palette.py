@@ -80,7 +80,7 @@ name_colours("light")
 MARKERS = "os^Dv<>phX*P"
 
 
-NO_LABEL = Label()
+NO_LABEL = Label()  # of a series that no legend names
 
 
 @dataclass(frozen=True, slots=True)

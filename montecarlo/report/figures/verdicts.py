@@ -62,8 +62,8 @@ def with_verdicts(
 ) -> DataFrame:
     """Put a row for each text and claim behind the curves, where there are texts.
 
-    With the columns ``text`` and ``name``, what a text is called; ``outcome`` is the
-    verdict on what it says, ``x`` the number of the claim.  Texts come in alphabetical
+    With the columns ``text`` and ``name``, what a text is called, or a letter and its
+    key; ``outcome`` is the verdict on what it says, ``x`` the number of the claim.  Texts come in alphabetical
     order of their keys.
     """
     rows = {
@@ -74,7 +74,9 @@ def with_verdicts(
     if not rows:
         return curves
     added = DataFrame(sorted(rows), columns=["text", "x", "outcome"])
-    called = {key: str((names or {}).get(key, key)) for key in added["text"]}
+    keys = dict.fromkeys(added["text"])
+    marks = dict(zip(keys, draw.letters(len(keys)), strict=True))
+    called = {key: str((names or {}).get(key, f"{marks[key]} {key}")) for key in keys}
     added = added.assign(curve=CURVE, name=added["text"].map(called))
     return pd.concat([curves, added], ignore_index=True)
 
