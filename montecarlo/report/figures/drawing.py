@@ -268,7 +268,7 @@ class Picture:
         if self.keys:
             y = max(legend[-1][2] for legend in legends) + 0.5 * LINE + ABOVE
         blocks: list[Block] = []
-        places = []
+        places, spans = [], []
         margins = self._margins()
         whole = WIDTH - 2.0 * MARGIN
         for row, heading, height in zip(
@@ -276,8 +276,8 @@ class Picture:
         ):
             if heading:
                 y += LINE * most_lines(heading, SIZE, whole, bold=True) + 2.0
-                place = Block(heading, MARGIN, y - 5.0, whole, up=True, bold=True)
-                blocks.append(place)
+                block = Block(heading, MARGIN, y - 5.0, whole, up=True, bold=True)
+                blocks.append(block)
             across = self.across or len(row)
             width = (whole - BETWEEN * (across - 1)) / across
             y += max(_above(panel, width) for panel in row)
@@ -285,6 +285,7 @@ class Picture:
                 x = MARGIN + place * (width + BETWEEN)
                 left = margins[len(row)][place]
                 places.append((panel, x + left, y, width - left - RIGHT, height))
+                spans.append(width)
                 blocks += _headings(panel, x, y, width, bold=not any(self.headings))
             y += height
             below = max(_below(panel, width) for panel in row)
@@ -295,8 +296,8 @@ class Picture:
             panel.axes.set_position(
                 (x / WIDTH, 1.0 - (top + height) / full, width / WIDTH, height / full)
             )
-        for panel, x, top, width, height in places:
-            blocks += _labels(panel, x, top + height, x + width, full)
+        for (panel, x, top, width, height), span in zip(places, spans, strict=True):
+            blocks += _labels(panel, x, top + height, x + width, full, span)
             panel.axes.tick_params(labelbottom=False, labelleft=False)
         return Layout(WIDTH, full, tuple(blocks), tuple(self.keys))
 
@@ -342,12 +343,12 @@ def _below(panel: Panel, width: float) -> float:
     """Return the height of labels and words below a panel."""
     height = LINE + 2.0 if list(_ticks(panel.axes.xaxis)) else 0.0
     if panel.x:
-        height += LINE * most_lines(panel.x, SIZE, width)
+        height += LINE * most_lines(panel.x, SIZE, width - RIGHT)
     return height
 
 
-def _labels(
-    panel: Panel, left: float, bottom: float, right: float, full: float
+def _labels(  # noqa: PLR0913, PLR0917 - what, and where
+    panel: Panel, left: float, bottom: float, right: float, full: float, span: float
 ) -> Iterator[Block]:
     """Yield labels of ticks, the name of the x axis, and notes."""
     axes = panel.axes
@@ -362,7 +363,7 @@ def _labels(
         yield Block(label, left - APART, middle, anchor="end")
     if panel.x:
         y += LINE if ticks else 0.0
-        yield Block(panel.x, right, y, right - left + 2.0 * APART, anchor="end")
+        yield Block(panel.x, right, y, span - RIGHT, anchor="end")
     for note in panel.notes:
         x, height = axes.transData.transform((note.x, note.y))
         y = full - float(height) - note.dy + 0.36 * SIZE

@@ -47,7 +47,7 @@ ARITY = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0}
 TAG = "key-"
 #: Fonts of a system; signs of formulas are those of the first ones in any language.
 FONTS = {
-    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans","Liberation Sans",Arial,"DejaVu Sans"',
+    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,"DejaVu Sans"',
     "zh": '"PingFang SC","Microsoft YaHei","Noto Sans SC","Noto Sans CJK SC"',
     "ja": '"Hiragino Sans","Yu Gothic","Noto Sans JP","Noto Sans CJK JP"',
 }

@@ -194,10 +194,14 @@ _NOT_FIRST = frozenset(
 _NOT_LAST = frozenset("（「『【(")
 
 
+def _is_wide(sign: str) -> bool:
+    return bool(sign) and unicodedata.east_asian_width(sign) in {"W", "F"}
+
+
 @lru_cache(maxsize=4096)
 def _advance(sign: str, *, bold: bool, italic: bool) -> float:
     """Return the width of a sign, in sizes of the font; wide ones are square."""
-    if unicodedata.east_asian_width(sign) in {"W", "F"}:
+    if _is_wide(sign):
         return 1.0
     if unicodedata.combining(sign):
         return 0.0
@@ -232,16 +236,14 @@ def _pieces(text: str) -> Iterator[list[Run]]:
     last = ""
     for place, part in enumerate(text.split("$")):
         if place % 2:
-            if piece and unicodedata.east_asian_width(last) in {"W", "F"}:
-                if last not in _NOT_LAST:
-                    yield _merge(piece)
-                    piece = []
+            if piece and _is_wide(last) and last not in _NOT_LAST:
+                yield _merge(piece)
+                piece = []
             piece += formula_runs(part)
             last = "x"
             continue
         for sign in part:
-            wide = unicodedata.east_asian_width(sign) in {"W", "F"}
-            was_wide = bool(last) and unicodedata.east_asian_width(last) in {"W", "F"}
+            wide, was_wide = _is_wide(sign), _is_wide(last)
             may = sign in " \N{EM SPACE}" or (
                 (wide or was_wide) and sign not in _NOT_FIRST and last not in _NOT_LAST
             )

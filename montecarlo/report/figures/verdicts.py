@@ -63,8 +63,8 @@ def with_verdicts(
     """Put a row for each text and claim behind the curves, where there are texts.
 
     With the columns ``text`` and ``name``, what a text is called, or a letter and its
-    key; ``outcome`` is the verdict on what it says, ``x`` the number of the claim.  Texts come in alphabetical
-    order of their keys.
+    key; ``outcome`` is the verdict on what it says, ``x`` the number of the claim.
+    Texts come in alphabetical order of their keys.
     """
     rows = {
         (source.text, float(number), str(claim.texts[source.text]))

@@ -447,11 +447,12 @@ def test_outcomes_are_stacked_and_the_threshold_marked():
 
 def test_thresholds_have_one_letter_each(build, results):
     """There is one panel per interpretation, in the table's order, lettered."""
-    figure = build("thresholds")
+    picture = build("thresholds")
     curves = results[1][results[1]["curve"].eq("threshold")]
     interpretations = curves.groupby(["claim", "interpretation"]).groups
-    assert [one.get_title(loc="left") for one in figure.axes] == [
-        f"({chr(ord('a') + place)})" for place in range(len(interpretations))
+    assert [one.title.symbol for one in picture.panels] == [
+        rf"\mathrm{{({chr(ord('a') + place)})}}"
+        for place in range(len(interpretations))
     ]
 
 
