@@ -239,8 +239,8 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         Whether files suit themselves to light and dark pages; otherwise they are light,
         on a ground of their own, and there is one for each language.
     """
-    names = {} if findings.own else findings.names
-    curves = with_verdicts(findings.curves, findings.claims, names)
+    texts = {} if findings.own else findings.names
+    curves = with_verdicts(findings.curves, findings.claims, texts)
     tables = (findings.measurements, curves)
     facts = figure_facts(*tables)
     if findings.own:  # calibration is the report's to show: here a sentence tells it
