@@ -150,8 +150,8 @@ def test_alternative_text_speaks_of_a_panel(report):
     rows = report.results.measurements
     lone = rows[rows["n_keys"].eq(128) & rows["d_k"].ne(64)]
     facts = figure_facts(rows.drop(lone.index), report.results.curves)
-    assert facts["effective-keys"]["n"] == 32
-    assert figure_facts(rows, report.results.curves)["effective-keys"]["n"] == 128
+    assert facts["gradient-sizes"]["n"] == 32
+    assert figure_facts(rows, report.results.curves)["gradient-sizes"]["n"] == 128
 
 
 def test_audit_needs_entries(own_report):

@@ -9,11 +9,10 @@ from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.files import render_svg
 from montecarlo.report.figures.formats import FORMATS
 from montecarlo.report.figures.gradients import GRADIENT_SIZES, GRADIENTS
-from montecarlo.report.figures.maps import ENTROPY, SATURATION
+from montecarlo.report.figures.maps import SATURATION
 from montecarlo.report.figures.papers import CONCENTRATION, SCALE_GROWTH
 from montecarlo.report.figures.scores import (
     AUDIT,
-    LARGEST_SCORE,
     SCORE_DISTRIBUTION_FIGURE,
     VARIANCE,
 )
@@ -22,7 +21,6 @@ from montecarlo.report.figures.training import (
     TRAINING,
     TRAINING_LOSS,
     TRAINING_RATES,
-    TRAINING_STARTS,
 )
 from montecarlo.report.figures.verdicts import (
     CASES,
@@ -31,7 +29,7 @@ from montecarlo.report.figures.verdicts import (
     THRESHOLDS,
     Z_SCORES,
 )
-from montecarlo.report.figures.weights import PLANTED, WEIGHTS, WEIGHTS_BY_RANK
+from montecarlo.report.figures.weights import PLANTED, WEIGHTS
 
 __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec", "render_svg"]
 
@@ -41,10 +39,10 @@ FIGURES = {
     for spec in (
         *(ATTENTION, TEXTS),
         *(AUDIT, VARIANCE, SCORE_DISTRIBUTION_FIGURE),
-        *(WEIGHTS, WEIGHTS_BY_RANK, SATURATION, ENTROPY),
-        *(PLANTED, LARGEST_SCORE, THRESHOLDS),
+        *(WEIGHTS, SATURATION),
+        *(PLANTED, THRESHOLDS),
         *(GRADIENTS, GRADIENT_SIZES, FORMATS),
-        *(TRAINING, TRAINING_LOSS, TRAINING_RATES, TRAINING_STARTS),
+        *(TRAINING, TRAINING_LOSS, TRAINING_RATES),
         *(Z_SCORES, REPORT_CARD),
         *(SCALE_GROWTH, CONCENTRATION),
     )

@@ -1,4 +1,4 @@
-"""Maps over d_k and n: the largest weight of a row, and its entropy."""
+"""A map over d_k and n: the largest weight of a row."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import entropy_cells, saturation_cells
+from montecarlo.report.content.tables.rows import saturation_cells
 from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
@@ -32,11 +32,6 @@ LARGEST_WEIGHT = Label(
     message(r"mean largest weight, $0$ to $100\,\%%$"),
     r"\operatorname{E} p_{\max}",
 )
-ENTROPY_PART = Label(
-    message(r"mean entropy over $\ln n$, $0$ to $100\,\%%$"),
-    r"\operatorname{E} H/\ln n",
-    told=True,
-)
 #: The line runs off at n = 1, where a cell of n = 2 may end.
 LEAST_KEYS = 1.05
 
@@ -50,18 +45,6 @@ def build_saturation(measurements: DataFrame, _: DataFrame) -> Picture | None:
 def pick_saturations(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the largest weights at the ends of a line of the upper map."""
     return pick_ends(saturation_cells(measurements))
-
-
-def build_entropy(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build the maps of entropy over its most, with effective keys as numbers."""
-    cells = entropy_cells(measurements)
-    cells = cells.assign(label=[two_digits(keys) for keys in cells["keys"]])
-    return _build_maps(cells, ENTROPY_PART)
-
-
-def pick_entropies(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the entropies at the ends of a line of the upper map."""
-    return pick_ends(entropy_cells(measurements))
 
 
 def pick_ends(cells: DataFrame) -> Fact | None:
@@ -157,11 +140,6 @@ def percent(part: float) -> str:
     return f"{value:.0f}" if 0.95 <= value < 99.5 else f"{value:.1f}"
 
 
-def two_digits(value: float) -> str:
-    """Write a number of keys: with a decimal below ten, whole from there on."""
-    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
-
-
 def _cell_ends(
     sizes: Iterable[float],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -190,21 +168,4 @@ SATURATION = FigureSpec(
     ),
     named=("weight_max_percent_at_least_d_k", "weight_max_percent_at_d_k"),
     fact=pick_saturations,
-)
-ENTROPY = FigureSpec(
-    "entropy",
-    build_entropy,
-    "map of entropy and effective keys over d_k and n",
-    section="weights",
-    caption=message(
-        r"Entropy of a row over its most, $\ln n$, as shade; mean effective keys as "
-        "number. Dashed: beyond it unscaled attention saturates in the limit of large "
-        "$n$."
-    ),
-    alternative=message(
-        "The entropy of an unscaled row of n = %(n)s keys is %(first)s %% of its "
-        "largest possible value at d_k = %(low)s and %(second)s %% at d_k = %(d_k)s."
-    ),
-    named=("entropy_percent_at_least_d_k", "entropy_percent_at_d_k"),
-    fact=pick_entropies,
 )

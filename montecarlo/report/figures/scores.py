@@ -1,20 +1,15 @@
-"""The size of scores: their variance, their distribution, the largest of a row."""
+"""The size of scores: their variance and their distribution."""
 
-from dataclasses import replace
-
-import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
 from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import (
     FEWEST_POINTS,
     gaussian_rows,
-    largest_scores,
     plain_rows,
     with_interval,
 )
-from montecarlo.report.content.tables.topics import N_KEYS, audit_table
+from montecarlo.report.content.tables.topics import audit_table
 from montecarlo.report.figures import drawing as draw
 from montecarlo.report.figures.attention import HEAD_SIZE
 from montecarlo.report.figures.drawing import Key, Panel, Picture
@@ -36,14 +31,11 @@ from montecarlo.report.figures.specs import (
     MOST_D_K,
     Fact,
     FigureSpec,
-    at_nearest,
     of_curve,
     pair,
     pick_two,
 )
-from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.table import SCORE_DISTRIBUTION
-from montecarlo.theory.references import reference
 
 # --- Initialisations: the variance they give entries and scaled scores --------------
 
@@ -327,105 +319,4 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
     ),
     named=("distribution_gap_at_least_d_k", "distribution_gap_at_d_k"),
     fact=pick_gaps,
-)
-
-# --- The largest score of a row against n -------------------------------------------
-
-#: Numbers of keys that the lines against n are drawn through, at most.
-LINE_POINTS = 25
-#: Smaller than elsewhere, or intervals would hide behind them.
-LARGEST_LOOK = replace(DIVISOR_LOOKS["sqrt"], size=4.0)
-
-
-def build_largest_score(measurements: DataFrame, _: DataFrame) -> Picture | None:
-    """Build the mean largest scaled score against n, and below it over its exact value.
-
-    Between the measured n the exact value comes from theory, as in the table.
-    """
-    rows = largest_scores(measurements)
-    if rows.empty:
-        return None
-    picture = Picture((1, 1), (130.0, 80.0))
-    above, below = picture.panels
-    plot_largest_score(above.axes, rows)
-    plot_relative_largest_score(below.axes, rows)
-    for panel in picture.panels:
-        draw.powers_of_two(panel.axes, rows["n_keys"], columns=1)
-    draw.hide_inner(picture)
-    d_k = int(rows["d_k"].iloc[0])
-    above.title = Label(
-        message("Largest scaled score of a row, mean"),
-        rf"\operatorname{{E}} s_{{\max}},\ d_k = {d_k}",
-    )
-    below.title = Label(
-        message("The same over its exact value"),
-        r"\operatorname{E} s_{\max}/\operatorname{E}^{\ast}",
-    )
-    below.x = Label(message("keys of a row"), "n")
-    picture.keys = [
-        Key(Label(message("measured")), LARGEST_LOOK),
-        draw.line_key("-", Label(message("exact"), r"\operatorname{E}^{\ast}"), MUTED),
-        draw.line_key(
-            draw.LIMIT_DASH,
-            Label(message("asymptotic formula"), r"\sqrt{2\,\ln n}"),
-        ),
-    ]
-    return picture
-
-
-def plot_largest_score(axes: Axes, table: DataFrame) -> Axes:
-    """Draw mean largest scaled scores against n, their exact values, sqrt(2 ln n)."""
-    n, exact = _exact_line(table)
-    axes.plot(n, exact, color=MUTED, linewidth=1.1, zorder=1.6)
-    draw.plot_limit(axes, n, np.sqrt(2.0 * np.log(n)))
-    draw.plot_estimates(axes, table, LARGEST_LOOK, "n_keys")
-    axes.set_ylim(bottom=0.0)
-    draw.few_ticks(axes.yaxis)
-    return axes
-
-
-def plot_relative_largest_score(axes: Axes, table: DataFrame) -> Axes:
-    """Draw estimates and sqrt(2 ln n) over the exact value, where both can be told."""
-    n, exact = _exact_line(table)
-    draw.plot_limit(axes, n, np.sqrt(2.0 * np.log(n)) / exact)
-    draw.plot_estimates(axes, _over_reference(table), LARGEST_LOOK, "n_keys")
-    draw.level(axes, 1.0)
-    draw.few_ticks(axes.yaxis)
-    return axes
-
-
-def _exact_line(table: DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers of keys between those of a table, and exact values there."""
-    d_k, sizes = int(table["d_k"].iloc[0]), table["n_keys"]
-    n = np.unique(np.geomspace(sizes.min(), sizes.max(), LINE_POINTS).round())
-    points = [parse_point("gaussian", "gaussian", d_k, int(size)) for size in n]
-    found = [reference("score_max", one, "sqrt", "mean") for one in points]
-    return n, np.array([np.nan if one is None else one.value for one in found])
-
-
-def pick_largest_score(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the largest score and the asymptotic formula for it, without error."""
-    row = at_nearest(largest_scores(measurements), "n_keys", N_KEYS)
-    if row.empty:
-        return None
-    n = row["n_keys"].iloc[0]
-    formula = row.assign(estimate=np.sqrt(2.0 * np.log(n)), std_error=np.nan)
-    return pair(row, formula, n=n, d_k=row["d_k"].iloc[0])
-
-
-LARGEST_SCORE = FigureSpec(
-    "largest-score",
-    build_largest_score,
-    "largest score of a row against n",
-    section="weights",
-    caption=message(
-        "The asymptotic formula overstates the largest score at every $n$ shown. "
-        r"Bars: pointwise $95\,\%%$ intervals."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the largest of n = %(n)s scaled scores is %(first)s on "
-        "average, where the asymptotic formula says %(second)s."
-    ),
-    named=("score_max_measured", "score_max_asymptotic"),
-    fact=pick_largest_score,
 )

@@ -1,4 +1,4 @@
-"""What training says: steps by d_k, loss by step, steps by rate and first gradient."""
+"""What training says: steps by d_k, loss by step, steps by learning rate."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,8 +42,6 @@ MARK_EVERY = 8
 LANE = 1.22
 #: Between arms at one d_k, a factor: intervals would hide each other.
 BESIDE = 1.07
-#: Sizes of marks, from the smallest d_k on, in points.
-SIZES = (3.5, 5.0, 6.5)
 #: Losses below this are cut off; labels of steps.
 LEAST_LOSS, MOST_LOSS = 3e-4, 10.0
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
@@ -244,37 +242,6 @@ def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
     return picture
 
 
-def build_starts(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build steps by the first gradient: a panel for each optimiser."""
-    rows, budget = of_curve(curves, START_CURVE), _budget(curves)
-    optimisers = _optimisers(rows)
-    if not optimisers or budget.empty:
-        return None
-    picture = Picture((len(optimisers),), (150.0,))
-    for panel, name in zip(picture.panels, optimisers, strict=True):
-        mine = rows[rows["optimiser"].eq(name)]
-        for arm, look in ARM_LOOKS.items():
-            of_arm = mine[mine["arm"].eq(arm)].sort_values("d_k")
-            for size, d_k in zip(SIZES, sorted(set(of_arm["d_k"])), strict=False):
-                wide = _by_outcome(of_arm[of_arm["d_k"].eq(d_k)])
-                sized = replace(look, size=size)
-                _plot_steps(panel.axes, wide, _steps(budget), sized, 1)
-            median = of_arm[of_arm["outcome"].eq("median")]
-            panel.axes.plot(
-                median["x"], median["estimate"], color=look.colour, linestyle=look.dash
-            )
-        draw.logarithmic(panel.axes, x=True)
-        panel.axes.xaxis.set_major_locator(ticker.LogLocator(numticks=4))
-        _log_steps(panel.axes)
-        panel.title = OPTIMISERS[name]
-        panel.x = Label(message("norm of the first gradient"), r"\lVert g_0\rVert")
-    _share_y(picture.panels)
-    picture.panels[0].y = STEPS
-    draw.hide_inner(picture)
-    picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
-    return picture
-
-
 def pick_losses(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the median losses at the end of two arms, with plain gradient descent."""
     rows = _of_descent(of_curve(curves, LOSS_CURVE))
@@ -288,12 +255,6 @@ def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
     learned = rows.assign(estimate=rows["estimate"].gt(HALF))
     counts = learned.groupby(["arm", "d_k"])["estimate"].transform("sum")
     return pick_two(rows.assign(estimate=counts), "arm", "none", "sqrt")
-
-
-def pick_starts(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the first gradients of two arms."""
-    rows = _of_descent(of_curve(curves, START_CURVE))
-    return pick_two(rows.assign(estimate=rows["x"]), "arm", "none", "sqrt")
 
 
 TRAINING_LOSS = FigureSpec(
@@ -329,20 +290,4 @@ TRAINING_RATES = FigureSpec(
     ),
     named=("rates_that_learn_unscaled", "rates_that_learn_scaled"),
     fact=pick_rates,
-)
-TRAINING_STARTS = FigureSpec(
-    "training-starts",
-    build_starts,
-    "steps until learned, by the first gradient",
-    section="practice",
-    caption=message(
-        "Median steps until the loss stays low, by the norm of the first gradient: a "
-        "larger one does not learn faster. The larger the mark, the larger is $d_k$."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the norm of the first gradient is %(first)s unscaled and "
-        "%(second)s divided by √d_k."
-    ),
-    named=("first_gradient_norm_unscaled", "first_gradient_norm_scaled"),
-    fact=pick_starts,
 )

@@ -1,9 +1,8 @@
-"""What softmax makes of the scores: saturated rows, effective keys, weights by rank.
+"""What softmax makes of the scores: saturated rows and effective keys.
 
 And what becomes of a planted key, by how far query and key agree.
 """
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from pandas import DataFrame
@@ -23,7 +22,6 @@ from montecarlo.report.figures.specs import (
     Fact,
     FigureSpec,
     at_nearest,
-    of_curve,
     panel_of,
     pick_two,
 )
@@ -104,87 +102,6 @@ WEIGHTS = FigureSpec(
     ),
     named=("saturated_percent_unscaled", "saturated_percent_scaled"),
     fact=pick_saturated,
-)
-
-# --- Weights of a row from the largest down -----------------------------------------
-
-#: Panels of weights by rank, where the grid has them.
-RANK_KEYS = 128
-RANK_D_K = (16, 64, 256, 1024)
-#: Mean weights below this are cut off: they are nobody's concern.
-LEAST_WEIGHT = 1e-6
-#: A standard error times this is half a pointwise 95 % interval.
-NORMAL_95 = 1.96
-
-
-def rank_rows(curves: DataFrame) -> DataFrame:
-    """Return the mean weights by rank that are drawn: of one n, the nearest to 128."""
-    rows = gaussian_rows(of_curve(curves, "weight_by_rank"))
-    rows = at_nearest(rows, "n_keys", RANK_KEYS)
-    return rows[rows["d_k"].isin(RANK_D_K)]
-
-
-def build_weights_by_rank(_: DataFrame, curves: DataFrame) -> Picture | None:
-    """Build the mean weight of the key at each rank, one panel per d_k."""
-    rows = rank_rows(curves)
-    sizes = sorted({int(d_k) for d_k in rows["d_k"]})
-    if not sizes:
-        return None
-    lines = [sizes[at : at + 2] for at in range(0, len(sizes), 2)]
-    picture = Picture([len(line) for line in lines], [105.0] * len(lines))
-    for panel, d_k in zip(picture.panels, sizes, strict=True):
-        plot_weights_by_rank(panel.axes, rows[rows["d_k"].eq(d_k)])
-        draw.powers_of_two(panel.axes, rows["x"], columns=2)
-        panel.title = Label(symbol=f"d_k = {d_k}")
-    n_keys = int(rows["n_keys"].iloc[0])
-    picture.headings[0] = Label(
-        message("Mean weight by rank"), rf"\operatorname{{E}} p_{{(r)}},\ n = {n_keys}"
-    )
-    for panel in picture.rows[-1]:
-        panel.x = Label(message("rank of the key"), "r")
-    draw.hide_inner(picture)
-    picture.keys = draw.keys_of(LOOKS, rows["divisor"], line=True)
-    return picture
-
-
-def plot_weights_by_rank(axes: Axes, table: DataFrame) -> Axes:
-    """Draw mean weights of one n and d_k against rank, and the equal weight 1/n."""
-    for divisor, look in resize(DIVISOR_LOOKS, 4.0).items():
-        rows = table[table["divisor"].eq(divisor)].sort_values("x")
-        rows = rows[rows["estimate"].ge(LEAST_WEIGHT / 10.0)]
-        half = NORMAL_95 * rows["std_error"].to_numpy()
-        # A logarithmic axis has no place for a bar that reaches 0.
-        least = np.minimum(half, 0.9 * rows["estimate"].to_numpy())
-        axes.errorbar(
-            rows["x"], rows["estimate"], (least, half), linewidth=1.2, **look.mark
-        )
-    if len(table):
-        draw.level(axes, 1.0 / float(table["n_keys"].iloc[0]))
-    draw.logarithmic(axes, LEAST_WEIGHT, 1.6)
-    return axes
-
-
-def pick_first_ranks(_: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the mean largest weights under two divisors, at the largest d_k drawn."""
-    rows = rank_rows(curves)
-    return pick_two(rows[rows["x"].eq(1.0)], "divisor", *PAIR)
-
-
-WEIGHTS_BY_RANK = FigureSpec(
-    "weights-by-rank",
-    build_weights_by_rank,
-    "weights of a row from the largest down",
-    section="weights",
-    caption=message(
-        "Mean weight of the key at each rank of a row, from the largest down; both "
-        "axes are logarithmic. Horizontal line: $1/n$."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the largest weight of a row is %(first)s on average unscaled "
-        "and %(second)s divided by √d_k."
-    ),
-    named=("weight_max_unscaled", "weight_max_scaled"),
-    fact=pick_first_ranks,
 )
 
 # --- The planted key ----------------------------------------------------------------

@@ -40,14 +40,12 @@ from montecarlo.report.figures.palette import (
 )
 from montecarlo.report.figures.scores import (
     VARIANCE_DIVISORS,
-    plot_largest_score,
-    plot_relative_largest_score,
     plot_relative_variance,
     plot_variance,
 )
 from montecarlo.report.figures.verdicts import plot_outcomes, plot_z_scores
 from montecarlo.report.figures.weights import plot_weights as plot_shares
-from montecarlo.report.figures.weights import plot_weights_by_rank, weight_rows
+from montecarlo.report.figures.weights import weight_rows
 from montecarlo.report.language.catalogues import read_language
 
 SHADE_OF = {LIGHT[shade]: shade for shade in SHADES}
@@ -226,17 +224,6 @@ def test_effective_keys_are_drawn_as_part_of_n(results):
         )
 
 
-def test_weights_by_rank_draw_the_curve(results):
-    """Points of the weights are the rows of the curve; the line is at 1/n."""
-    rows = gaussian_rows(results[1], curve="weight_by_rank", n_keys=32, d_k=16)
-    axes = plot_weights_by_rank(Figure().subplots(), rows)
-    mine = rows[rows["divisor"].eq("sqrt")]
-    assert numbers_drawn(axes, DIVISOR_LOOKS["sqrt"].colour) == sorted(
-        zip(mine["x"], mine["estimate"], strict=True)
-    )
-    assert any(list(line.get_ydata()) == [1 / 32] * 2 for line in axes.get_lines())
-
-
 def measured(cells: dict[tuple[int, int], float], **values) -> pd.DataFrame:
     """Rows of measurements.csv of Gaussian rows: (d_k, n) to estimate."""
     plain = {
@@ -358,33 +345,6 @@ def test_line_of_cells_is_no_map(sizes):
 def test_percentage_is_whole_but_neither_0_nor_100(part, written):
     """What is neither nothing nor all is not written so."""
     assert percent(part) == written
-
-
-def test_largest_score_draws_what_the_table_says(results):
-    """Points and bars are the rows, the grey line their exact values."""
-    rows = largest_scores(results[0])
-    assert rows["n_keys"].tolist() == [16, 32, 128]
-    assert set(rows["d_k"]) == {64}
-    assert set(rows["divisor"]) == {"sqrt"}
-    axes = plot_largest_score(Figure().subplots(), rows)
-    colour = DIVISOR_LOOKS["sqrt"].colour
-    assert numbers_drawn(axes, colour) == sorted(
-        zip(rows["n_keys"], rows["estimate"], strict=True)
-    )
-    assert np.allclose(
-        bars_drawn(axes), sorted(zip(rows["ci_low"], rows["ci_high"], strict=True))
-    )
-    exact, limit = axes.get_lines()[:2]
-    ends = [exact.get_ydata()[0], exact.get_ydata()[-1]]
-    assert np.allclose(ends, rows["reference"].iloc[[0, -1]], rtol=1e-12)
-    assert np.allclose(limit.get_ydata(), np.sqrt(2.0 * np.log(limit.get_xdata())))
-    # below, estimates and the asymptotic formula stand over the exact value
-    below = plot_relative_largest_score(Figure().subplots(), rows)
-    drawn = below.containers[0].lines[0]
-    assert list(drawn.get_ydata()) == (rows["estimate"] / rows["reference"]).tolist()
-    limit = np.asarray(below.get_lines()[0].get_ydata())
-    wanted = np.sqrt(2.0 * np.log(rows["n_keys"])) / rows["reference"]
-    assert np.allclose([limit[0], limit[-1]], wanted.iloc[[0, -1]])
 
 
 def test_largest_scores_are_of_the_d_k_with_most_keys():
