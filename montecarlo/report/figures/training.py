@@ -27,7 +27,7 @@ from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve, pick_two
 OPTIMISERS = {
     name: Label(words, rf"\mathrm{{{symbol}}}", told=True)
     for name, words, symbol in (
-        ("sgd", message("plain gradient descent"), "SGD"),
+        ("sgd", message("Plain gradient descent"), "SGD"),
         ("adam", message("Adam"), "Adam"),
     )
     if name in RATES
