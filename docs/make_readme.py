@@ -16,7 +16,6 @@ from montecarlo.records.calibration import count_rate, read_card
 from montecarlo.report.content.findings import Findings, Said, read_results
 from montecarlo.report.figures import FIGURES, render_svg
 from montecarlo.report.language.catalogues import SOURCE, read_language
-from montecarlo.report.language.catalogues import read_language
 from montecarlo.report.render.pages import set_number
 from montecarlo.study.presets import PRESETS
 
