@@ -15,7 +15,7 @@ from montecarlo.claims.running import Study, error_rates_of
 from montecarlo.records.calibration import count_rate, read_card
 from montecarlo.report.content.findings import Findings, Said, read_results
 from montecarlo.report.figures import FIGURES, render_svg
-from montecarlo.report.language.catalogues import read_language
+from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.report.render.pages import set_number
 from montecarlo.study.presets import PRESETS
 
@@ -103,7 +103,8 @@ def with_table(readme: str, table: str) -> str:
 def main(folder: Path) -> None:
     """Write the figure and the table."""
     findings = read_results(folder)
-    svg = render_svg(FIGURES["attention"], findings.measurements, findings.curves)
+    tables = (findings.measurements, findings.curves)
+    svg = render_svg(FIGURES["attention"], *tables, read_language(SOURCE))
     if svg is None:
         raise ValueError("results must hold what the figure of attention needs")
     (ROOT / "docs" / "attention.svg").write_text(svg, encoding="utf-8", newline="\n")

@@ -89,9 +89,9 @@ def test_a_number_format_is_whole(name):
 
 @pytest.mark.parametrize("looks", [DISTRIBUTION_LOOKS, DIVISOR_LOOKS, FORMAT_LOOKS])
 def test_looks_tell_entries_apart(looks):
-    """Also without colour, by the mark; each has a sign and a tint for the legend."""
+    """Also without colour, by the mark; each has words or a symbol for the legend."""
     assert len({look.marker for look in looks.values()}) == len(looks)
-    assert all(look.symbol and look.sign and look.tint for look in looks.values())
+    assert all(look.label.symbol for look in looks.values())
 
 
 @pytest.mark.parametrize("name", QUANTITIES)

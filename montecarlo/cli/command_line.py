@@ -105,8 +105,8 @@ class FiguresOptions(StudyOptions):
     theme: str | None = option_field(
         LOOKS, "light, dark or print; left out, an SVG suits itself to its page"
     )
-    decimal: str = option_field(
-        LOOKS, "decimal sign: point (default) or comma", default="point"
+    wordless: bool = option_field(
+        LOOKS, "symbols alone, one set for all languages", default=False
     )
 
 

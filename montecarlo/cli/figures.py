@@ -6,7 +6,7 @@ bug; 130 interrupted.
 """
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 
 from montecarlo.cli.command_line import DPI, FiguresOptions
@@ -17,15 +17,14 @@ from montecarlo.names import look_up
 from montecarlo.printing import print_lines
 
 LEAST_DPI, MOST_DPI = 50, 1200
-DECIMALS = ("point", "comma")
 
 
 def build_parser() -> Parser:
     """Build the parser."""
     return Parser(
         "figures",
-        "Draw the report's figures for documents, with captions, legends and "
-        "alternative texts in several languages in captions.<lang>.md.",
+        "Draw the report's figures for documents in a language (default: en), with "
+        "captions and alternative texts in captions.<lang>.md.",
         options=FiguresOptions,
     )
 
@@ -39,6 +38,7 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         from montecarlo.report.figures import EVERY_FIGURE, FIGURES
         from montecarlo.report.figures.files import FORMATS, draw_files
         from montecarlo.report.figures.palette import THEMES
+        from montecarlo.report.language.catalogues import SOURCE
 
     if options.list:
         others = {one.name for one in fields(options)} - {"list"}
@@ -50,7 +50,6 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         ("format", formats, FORMATS),
         ("figure", options.only or (), EVERY_FIGURE),
         ("theme", (options.theme,) if options.theme else (), THEMES),
-        ("decimal", (options.decimal,), DECIMALS),
     ):
         for name in names:
             look_up(kind, name, dict.fromkeys(known))
@@ -61,16 +60,17 @@ def work(options: FiguresOptions, typed: Sequence[str]) -> int:
         formats=[kind for kind in FORMATS if kind in formats],
         theme=options.theme,
         dpi=options.dpi,
-        comma=options.decimal == "comma",
     )
     chosen = [name for name in EVERY_FIGURE if name in (options.only or EVERY_FIGURE)]
-    make = partial(write_figures, chosen=chosen, draw=draw)
+    make = partial(write_figures, chosen=chosen, draw=draw, wordless=options.wordless)
+    if options.lang is None and options.config is None:
+        options = replace(options, lang=(SOURCE,))
     _, written = write_or_render(
         options, build_parser(), typed, make, whole=False, with_data=False
     )
     if not options.quiet:
         print_lines("\n".join(map(str, written)))
-    drawn = {path.stem for path in written}
+    drawn = {path.name.split(".")[0] for path in written}
     lacking = [name for name in options.only or FIGURES if name not in drawn]
     if not lacking or (options.quiet and not options.only):
         return DONE

@@ -1,4 +1,4 @@
-"""Figures as files for documents, with captions in several languages beside them."""
+"""Figures as files for documents in some languages, with captions beside them."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -14,13 +14,13 @@ from montecarlo.report.render.markdown import read_html, to_markdown
 from montecarlo.report.render.pages import render
 from montecarlo.study.folder import write_text
 
-#: A figure and its tables to files by format.
-Draw = Callable[..., dict[str, bytes]]
+#: A figure, its tables and languages to files by format and code of the language.
+Draw = Callable[..., dict[tuple[str, str], bytes]]
 #: What a Markdown page can show, best first.
 SHOWN = ("svg", "png", "pdf")
 
 
-def write_figures(
+def write_figures(  # noqa: PLR0913 - what, in which words, and how
     findings: Findings,
     languages: Sequence[str],
     folder: Path,
@@ -28,44 +28,55 @@ def write_figures(
     *,
     chosen: Sequence[str],
     draw: Draw,
+    wordless: bool = False,
 ) -> None:
-    """Write figures, and a file of captions for each language, into a folder.
+    """Write figures, and a file of captions, for each language into a folder.
 
     Parameters
     ----------
     findings : Findings
     languages : sequence of str
-        Codes of the captions' languages.
+        Codes of languages.
     folder : Path
         An existing folder.
     chosen : sequence of str
         Names of figures; those without data are left out.
     draw : callable
         `draw_files`, told formats and looks.
+    wordless : bool
+        Whether one set with symbols alone is written for all languages; otherwise the
+        name of a file has its language.
 
     Raises
     ------
     NotReachedError
         If there are data for none of the figures.
     """
+    spoken = [read_language(code) for code in languages]
     contents = gather_contents(findings, languages, chosen)
     if not contents.figures:
         raise NotReachedError(
             f"results must have data for one of these figures: {', '.join(chosen)}"
         )
-    drawn = {}
+    shown: dict[str, dict[str, str]] = {code: {} for code in languages}
     for name in contents.figures:
-        files = draw(*contents.drawings[name])
-        for kind, content in files.items():
-            (folder / f"{name}.{kind}").write_bytes(content)
-        drawn[name] = f"{name}.{next(kind for kind in SHOWN if kind in files)}"
-    for code in languages:
-        text = captions(contents, drawn, read_language(code))
-        write_text(folder / f"captions.{code}.md", text)
+        files = draw(*contents.drawings[name], languages=[None] if wordless else spoken)
+        for (kind, code), content in files.items():
+            file = ".".join(filter(None, (name, code, kind)))
+            (folder / file).write_bytes(content)
+        kinds = {kind for kind, _ in files}
+        kind = next(kind for kind in SHOWN if kind in kinds)
+        for code in languages:
+            shown[code][name] = (
+                f"{name}.{kind}" if wordless else f"{name}.{code}.{kind}"
+            )
+    for language in spoken:
+        text = captions(contents, shown[language.code], language)
+        write_text(folder / f"captions.{language.code}.md", text)
 
 
 def captions(contents: Contents, drawn: dict[str, str], language: Language) -> str:
-    """Return captions, legends in words, alternative texts and what to cite."""
+    """Return captions, alternative texts and what to cite."""
     tree = read_html(render("captions", contents, language, quotable=True))
     figures = {figure["id"]: figure for figure in tree.find_all("figure")}
     heading = tree.find("h1")

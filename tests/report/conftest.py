@@ -3,11 +3,12 @@
 import fcntl
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property, partial
@@ -36,6 +37,7 @@ from montecarlo.report.content.record import (
 from montecarlo.report.content.texts import make_errata
 from montecarlo.report.figures import FigureSpec
 from montecarlo.report.figures.captions import threshold_panels
+from montecarlo.report.figures.files import Drawing, draw
 from montecarlo.report.language.catalogues import SOURCE, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE, read_own_claims
 from montecarlo.report.making import figures_beside
@@ -195,8 +197,7 @@ class Report:
         self.catalogue = catalogue
         self.results = read_results(folder, catalogue)
         self._claims = (folder / CLAIMS_FILE).read_bytes()
-        drawn = (folder / "figures").exists()
-        with self.keep_figures() if drawn else nullcontext():
+        with self.keep_figures():
             names = figures_beside(self.results, ["html"])
             self.contents = gather_contents(self.results, CODES, names, folder)
         self.facts = self.contents.facts
@@ -210,14 +211,18 @@ class Report:
     @contextmanager
     def keep_figures(self) -> Iterator[None]:
         """Let its figures be read where they would be drawn anew, which is slow."""
+        kept = self.folder / ".drawn"
+        known = pickle.loads(kept.read_bytes()) if kept.exists() else {}  # noqa: S301
 
-        def read(spec: FigureSpec, *_: object, **__: object) -> list[str]:
-            path = self.folder / "figures" / f"{spec.id}.svg"
-            return [path.read_text(encoding="utf-8")] if path.exists() else []
+        def read(spec: FigureSpec, *tables: object) -> Drawing | None:
+            if spec.id not in known:
+                known[spec.id] = draw(spec, *tables)
+            return known[spec.id]
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(gathering, "render_svgs", read)
+            patch.setattr(gathering, "draw", read)
             yield
+        kept.write_bytes(pickle.dumps(known))
 
     def page(self, name: str) -> Page:
         """Return a page: by the code of its language, as the index, as an erratum."""

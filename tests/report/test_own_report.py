@@ -126,7 +126,7 @@ def test_figures_are_those_that_there_are_data_for(own_report):
     assert "figure-thresholds" in {e.get("id") for e in page.by_id["answer"]}
 
 
-@pytest.mark.parametrize("name", ["variance", "effective-keys", "weight-max"])
+@pytest.mark.parametrize("name", ["variance", "weights", "gradient-sizes"])
 def test_one_size_makes_no_figure(own_report, name):
     """A figure against d_k needs two of them."""
     results = own_report.results
@@ -149,8 +149,8 @@ def test_alternative_text_speaks_of_a_panel(report):
     rows = report.results.measurements
     lone = rows[rows["n_keys"].eq(128) & rows["d_k"].ne(64)]
     facts = figure_facts(rows.drop(lone.index), report.results.curves)
-    assert facts["effective-keys"]["n"] == 32
-    assert figure_facts(rows, report.results.curves)["effective-keys"]["n"] == 128
+    assert facts["gradient-sizes"]["n"] == 32
+    assert figure_facts(rows, report.results.curves)["gradient-sizes"]["n"] == 128
 
 
 def test_audit_needs_entries(own_report):
@@ -191,11 +191,10 @@ def test_own_claims_have_a_picture(own_report):
     assert rows.estimate.tolist() == [case.estimate for case in cases]
     with house_style():
         figure = CASES.build(rows, rows)
-    points = sum(
-        len(bar[0].get_xdata()) for axes in figure.axes for bar in axes.containers
-    )
+    panels = [panel.axes for panel in figure.panels]
+    points = sum(len(bar[0].get_xdata()) for axes in panels for bar in axes.containers)
     assert points == len(cases)
-    for axes, (*_, check) in zip(figure.axes, drawn_checks(claims), strict=True):
+    for axes, (*_, check) in zip(panels, drawn_checks(claims), strict=True):
         low, high = axes.get_ylim()
         assert all(
             low <= case.estimate <= high for case in check.cases if case.estimate
@@ -203,7 +202,7 @@ def test_own_claims_have_a_picture(own_report):
     for code in CODES:
         page = own_report.page(code)
         picture = page.by_id["figure-cases"]
-        assert len(picture.findall(".//ol/li")) == len(figure.axes)
+        assert len(picture.findall(".//ol/li")) == len(panels)
         assert picture.find(".//b").text.strip()
     assert CASES.build(rows.iloc[:0], rows) is None
 

@@ -1,6 +1,6 @@
-"""The figures of the report: tables of results in, SVG without words out.
+"""The figures of the report: tables of results in, pictures with words out.
 
-Axes and legends carry symbols and numbers only, so that one set serves all languages.
+A figure is drawn once; the words of a language are put in when a page is made.
 A new figure is one module with its `FigureSpec`, and one entry in `FIGURES`: captions,
 numbers and places on pages are made from these.
 """
@@ -8,20 +8,19 @@ numbers and places on pages are made from these.
 from montecarlo.report.figures.attention import ATTENTION
 from montecarlo.report.figures.files import render_svg
 from montecarlo.report.figures.formats import FORMATS
-from montecarlo.report.figures.gradients import GRADIENT_RATIO, GRADIENTS
-from montecarlo.report.figures.judging.papers import CONCENTRATION, SCALE_GROWTH
-from montecarlo.report.figures.maps import ENTROPY, SATURATION
+from montecarlo.report.figures.gradients import GRADIENT_SIZES, GRADIENTS
+from montecarlo.report.figures.maps import SATURATION
+from montecarlo.report.figures.papers import CONCENTRATION, SCALE_GROWTH
 from montecarlo.report.figures.scores import (
     AUDIT,
-    LARGEST_SCORE,
     SCORE_DISTRIBUTION_FIGURE,
     VARIANCE,
 )
 from montecarlo.report.figures.specs import FigureSpec
 from montecarlo.report.figures.training import (
+    TRAINING,
     TRAINING_LOSS,
     TRAINING_RATES,
-    TRAINING_STARTS,
 )
 from montecarlo.report.figures.verdicts import (
     CASES,
@@ -31,10 +30,8 @@ from montecarlo.report.figures.verdicts import (
     Z_SCORES,
 )
 from montecarlo.report.figures.weights import (
-    EFFECTIVE_KEYS,
     PLANTED,
-    WEIGHT_MAX,
-    WEIGHTS_BY_RANK,
+    WEIGHTS,
 )
 
 __all__ = ["EVERY_FIGURE", "FIGURES", "FigureSpec", "render_svg"]
@@ -45,10 +42,10 @@ FIGURES = {
     for spec in (
         *(TEXTS, ATTENTION),
         *(AUDIT, VARIANCE, SCORE_DISTRIBUTION_FIGURE),
-        *(EFFECTIVE_KEYS, WEIGHTS_BY_RANK, WEIGHT_MAX, SATURATION, ENTROPY),
-        *(PLANTED, LARGEST_SCORE, THRESHOLDS),
-        *(GRADIENTS, GRADIENT_RATIO),
-        *(FORMATS, TRAINING_LOSS, TRAINING_RATES, TRAINING_STARTS),
+        *(WEIGHTS, SATURATION),
+        *(PLANTED, THRESHOLDS),
+        *(GRADIENTS, GRADIENT_SIZES, FORMATS),
+        *(TRAINING, TRAINING_LOSS, TRAINING_RATES),
         *(Z_SCORES, REPORT_CARD),
         *(SCALE_GROWTH, CONCENTRATION),
     )

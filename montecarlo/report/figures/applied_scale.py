@@ -7,16 +7,18 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 from pandas import DataFrame
 
 from montecarlo.model.answers import ScaleAnswer
 from montecarlo.model.scales import scales_table
 from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.drawing import Key, Picture
 from montecarlo.report.figures.files import on_light_ground, render_svg
-from montecarlo.report.figures.palette import INK, MUTED, VERMILLION
+from montecarlo.report.figures.labels import Label
+from montecarlo.report.figures.palette import INK, MUTED, VERMILLION, Look
 from montecarlo.report.figures.specs import FigureSpec
+from montecarlo.report.language.catalogues import SOURCE, read_language
 from montecarlo.study.folder import write_text
 
 MOST_LAYERS = 12
@@ -27,14 +29,15 @@ MOST_MARKS, APART = 6, 0.15
 def draw_scales(told: ScaleAnswer, folder: Path) -> None:
     """Draw the divisors of all heads into figures/applied-scales.svg of a folder."""
     scales = scales_table(told.scales).assign(expected=told.expected.value)
-    svg = render_svg(APPLIED_SCALES, scales, DataFrame())
+    english = read_language(SOURCE)
+    svg = render_svg(APPLIED_SCALES, scales, DataFrame(), english)
     if svg is not None:
         write_text(
             folder / "figures" / f"{APPLIED_SCALES.id}.svg", on_light_ground(svg)
         )
 
 
-def build_scales(scales: DataFrame, _: DataFrame) -> Figure | None:
+def build_scales(scales: DataFrame, _: DataFrame) -> Picture | None:
     """Build the divisors of all heads, layer by layer, beside the one expected.
 
     Parameters
@@ -44,16 +47,19 @@ def build_scales(scales: DataFrame, _: DataFrame) -> Figure | None:
     """
     if scales.empty:
         return None
-    figure, (axes,) = draw.panels(1, 1, 2.6)
-    plot_scales(axes, scales)
-    axes.set_xlabel("layer")
-    axes.set_ylabel("divisor, 95 % interval")
-    draw.legend_above(figure, axes.get_legend_handles_labels()[0])
-    return figure
+    picture = Picture((1,), (150.0,))
+    (panel,) = picture.panels
+    picture.keys = plot_scales(panel.axes, scales)
+    panel.x = Label("layer")
+    panel.y = Label("divisor of the scores, with 95 % intervals")
+    return picture
 
 
-def plot_scales(axes: Axes, scales: DataFrame) -> Axes:
-    """Draw each head's divisor with its interval; at the top where none is told."""
+def plot_scales(axes: Axes, scales: DataFrame) -> list[Key]:
+    """Draw each head's divisor with its interval; at the top where none is told.
+
+    Returns the legend.
+    """
     layers = sorted(set(scales["layer"]))
     order = scales.groupby("layer").cumcount()
     place = scales["layer"].map(layers.index) + (order + 0.5) / (order.max() + 1) - 0.5
@@ -70,8 +76,8 @@ def plot_scales(axes: Axes, scales: DataFrame) -> Axes:
         color=MUTED,
         linewidth=1.2,
         linestyle=draw.LIMIT_DASH,
-        label=f"expected: {expected:.4g}",
     )
+    keys = [draw.line_key(draw.LIMIT_DASH, Label(f"expected: {expected:.4g}"), MUTED)]
     # an interval that reaches the scale 0 is open upwards
     tops = (1.0 / scales["ci_low"]).where(scales["ci_low"].gt(0.0), high)
     axes.errorbar(
@@ -84,25 +90,20 @@ def plot_scales(axes: Axes, scales: DataFrame) -> Axes:
         linestyle="none",
         linewidth=0.9,
     )
-    for shown, marker, label in (
+    for shown, marker, words in (
         (uniform, "^", "all keys alike"),
         (~told & ~uniform, "x", "none above 0"),
     ):
         if shown.any():
-            axes.plot(
-                place[shown],
-                np.full(shown.sum(), high / 1.15),
-                color=VERMILLION,
-                marker=marker,
-                markersize=4.0,
-                linestyle="none",
-                label=label,
-            )
+            look = Look(VERMILLION, marker, size=4.0)
+            top = np.full(shown.sum(), high / 1.15)
+            axes.plot(place[shown], top, linestyle="none", **look.mark)
+            keys.append(Key(Label(words), look))
     step = -(-len(layers) // MOST_LAYERS)
     axes.xaxis.set_major_locator(FixedLocator(range(0, len(layers), step)))
     axes.set_xticklabels([str(layer) for layer in layers[::step]])
     axes.set_xlim(-0.5, len(layers) - 0.5)
-    return axes
+    return keys
 
 
 def _mark_divisors(axes: Axes, divisors: list[float]) -> None:

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pandas import DataFrame
 
@@ -16,15 +15,19 @@ from montecarlo.report.content.tables.rows import (
 )
 from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.drawing import Key, Picture
+from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     DIVISOR_LOOKS,
+    INK,
     MUTED,
     PAGE,
     SHADES,
     Dash,
+    Look,
     keep_looks,
 )
-from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, message
+from montecarlo.report.figures.specs import Fact, FigureSpec, at_nearest, of_curve
 from montecarlo.study.folder import ResultsError
 from montecarlo.study.table import EXAMPLE
 
@@ -32,26 +35,26 @@ Weights = NDArray[np.float64]
 DIVISORS = ("none", "sqrt")
 #: Borders of the shades, in percent: squares, since most weights of a row are small.
 LEVELS = 100.0 * np.linspace(0.0, 1.0, len(SHADES) + 1) ** 2
-#: Those that stand at the bar.
-TICKS = LEVELS[::2]
 #: Lines over d_k, where the results have them, each with its dash.
 LINE_KEYS = (128, 1024, 16384)
 DASHES: tuple[Dash, ...] = ("-", (0, (5, 2)), (0, (1.3, 1.5)))
 LEAST_D_K, MOST_D_K = 8, 1024
 #: Sizes of practice, which a line marks.
 MARKED_D_K = (64, 128)
+HEAD_SIZE = Label(message("dimension of a head"), "d_k")
+KEYS = Label(message("keys"), "j")
+QUERIES = Label(message("queries"), "i")
+SATURATED = Label(
+    message("Rows with a weight of at least $90\\,\\%%$, in per cent"),
+    r"P(p_{\max} \ge 0.9)",
+)
 #: The share of saturated rows is told at this d_k, or one near it.
 FACT_D_K = 64
 
 
-def example_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the weights of the rows drawn."""
-    return curves[curves["curve"].eq(EXAMPLE) & curves["divisor"].isin(DIVISORS)]
-
-
 def example_weights(curves: DataFrame) -> Iterator[tuple[str, int, Weights]]:
     """Yield divisor, d_k and weights, shape (queries, keys), of the rows drawn."""
-    rows = curves[curves["curve"].eq(EXAMPLE)]
+    rows = of_curve(curves, EXAMPLE)
     for divisor in DIVISORS:
         mine = rows[rows["divisor"].eq(divisor)].sort_values("x")
         if len(mine):
@@ -77,23 +80,29 @@ def saturated_rows(measurements: DataFrame) -> DataFrame:
     return rows[rows["n_keys"].isin(counts)]
 
 
-def build_attention(measurements: DataFrame, curves: DataFrame) -> Figure | None:
+def build_attention(measurements: DataFrame, curves: DataFrame) -> Picture | None:
     """Build maps of drawn weights above, and shares of saturated rows below."""
     drawn, rows = list(example_weights(curves)), saturated_rows(measurements)
     if len(drawn) < len(DIVISORS) or rows.empty:
         return None
-    figure = Figure(figsize=(draw.WIDTH, 4.7), layout="constrained")
-    grid = figure.add_gridspec(2, 2, height_ratios=(1.0, 1.5))
-    above = [figure.add_subplot(grid[0, place]) for place in range(len(DIVISORS))]
-    for axes, (divisor, d_k, weights) in zip(above, drawn, strict=True):
-        plot_weights(axes, weights)
-        axes.set_title(f"$d_k = {d_k}$,  {DIVISOR_LOOKS[divisor].symbol}")
-    above[0].set_ylabel("$i$")
-    above[1].tick_params(labelleft=False)
-    bar = draw.shade_bar(figure, above, LEVELS, TICKS.tolist(), 12)
-    bar.set_label(r"$p_{ij}\;/\;\%$")
-    plot_saturated(figure.add_subplot(grid[1, :]), rows)
-    return figure
+    picture = Picture((len(DIVISORS), 1), (78.0, 150.0))
+    shades = Key(
+        Label(message("attention weight, $0$ to $100\\,\\%%$"), "p_{ij}"),
+        Look(INK, ""),
+        strip=True,
+    )
+    picture.keys.append(shades)
+    for panel, (divisor, _, weights) in zip(picture.rows[0], drawn, strict=True):
+        plot_weights(panel.axes, weights)
+        panel.title = DIVISOR_LOOKS[divisor].label
+        panel.x = KEYS
+    for panel in picture.rows[0]:
+        panel.y = QUERIES
+    below = picture.rows[1][0]
+    picture.keys += plot_saturated(below.axes, rows)
+    below.title = SATURATED
+    below.x = HEAD_SIZE
+    return picture
 
 
 def plot_weights(axes: Axes, weights: Weights) -> Axes:
@@ -114,33 +123,32 @@ def plot_weights(axes: Axes, weights: Weights) -> Axes:
         part(np.arange(1.5, count), 0.5, length + 0.5, color=PAGE, linewidth=0.5)
     axes.set_xlim(0.5, n_keys + 0.5)
     axes.set_ylim(n_queries + 0.5, 0.5)
-    axes.set_xticks((1, n_keys))
-    axes.set_yticks((1, n_queries))
-    axes.tick_params(length=0)
-    axes.set_xlabel("$j$", labelpad=-4)
+    axes.set_xticks(())
+    axes.set_yticks(())
     return axes
 
 
-def plot_saturated(axes: Axes, table: DataFrame) -> Axes:
-    """Draw the percentage of saturated rows against d_k, a dash for each n."""
-    table = draw.rescale(table, lambda part: 100.0 * part)
+def plot_saturated(axes: Axes, table: DataFrame) -> list[Key]:
+    """Draw the share of saturated rows against d_k, a dash for each n.
+
+    Returns
+    -------
+    list of Key
+        The legend.
+    """
     looks = keep_looks(DIVISOR_LOOKS, DIVISORS)
     keys = draw.keys_of(looks, looks)
     for n_keys, dash in zip(sorted(set(table["n_keys"])), DASHES, strict=False):
         rows = table[table["n_keys"].eq(n_keys)]
         dashed = {d: replace(looks[d], dash=dash, size=draw.MARK) for d in looks}
         draw.plot_series(axes, rows, "divisor", dashed)
-        keys.append(draw.line_key(dash, f"$n = {n_keys:.0f}$"))
+        keys.append(draw.line_key(dash, Label(symbol=f"n = {n_keys:.0f}")))
     for d_k in MARKED_D_K:
         axes.axvline(d_k, color=MUTED, linewidth=1.1, zorder=1.5)
     draw.powers_of_two(axes, table["d_k"], columns=1)
-    axes.set_ylim(-3.0, 103.0)
-    axes.set_yticks((0, 25, 50, 75, 100))
+    draw.percent(axes)
     axes.grid(visible=False, axis="x")
-    axes.set_xlabel("$d_k$")
-    axes.set_ylabel(r"$P(p_{\max} \geq 90\,\%)\;/\;\%$")
-    axes.legend(handles=keys, loc="upper left", borderaxespad=0.0)
-    return axes
+    return keys
 
 
 def pick_attention(measurements: DataFrame, curves: DataFrame) -> Fact | None:
@@ -170,11 +178,9 @@ ATTENTION = FigureSpec(
     on_report=True,
     own_section="weights",
     caption=message(
-        "Above: attention weights $p_{ij}$ of one draw, in percent: each line is a "
-        "query $i$, each column a key $j$; the same scores unscaled on the left and "
-        r"divided by $\sqrt{d_k}$ on the right. Below: share of the rows whose largest "
-        r"weight is at least $90\,\%%$, against $d_k$, for several numbers of keys "
-        r"$n$, with pointwise $95\,\%%$ intervals."
+        "Above: weights of one draw, a line for each query. Below: the share of rows "
+        "in which one key takes nearly everything; vertical lines: usual sizes of a "
+        "head."
     ),
     alternative=message(
         "The largest weight of the rows shown is %(first)s %% on average unscaled and "
@@ -185,5 +191,4 @@ ATTENTION = FigureSpec(
     fact=pick_attention,
     # of the rows shown: no errors, so one decimal
     constants={"first_error": 1.0, "second_error": 1.0},
-    series={"divisors": example_rows},
 )

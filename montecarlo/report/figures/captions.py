@@ -1,34 +1,16 @@
-"""What stands beside figures: numbers of alternative texts, names of legends."""
+"""What stands beside figures: numbers of alternative texts, what panels show."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from pandas import DataFrame
 
 from montecarlo.claims.outcomes import ClaimOutcome, InterpretationOutcome
 from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.palette import (
-    ARM_LOOKS,
-    DISTRIBUTION_LOOKS,
-    DIVISOR_LOOKS,
-    FORMAT_LOOKS,
-    VERDICT_LOOKS,
-    keep_looks,
-)
 from montecarlo.report.figures.specs import Fact, FigureSpec
 from montecarlo.report.figures.verdicts import drawn_interpretations
 
 #: Numbers of facts that are sizes, and what they are called in data.
 SIZES = {"d_k": "d_k", "n": "n", "low": "least_d_k", "fewest": "fewest_keys"}
-#: Kinds of series: the column that names them, and their looks in the legend's order.
-KINDS = {
-    "divisors": ("divisor", DIVISOR_LOOKS),
-    "distributions": ("distribution_k", DISTRIBUTION_LOOKS),
-    "arms": ("arm", ARM_LOOKS),
-    "formats": ("number_format", FORMAT_LOOKS),
-    "verdicts": ("outcome", VERDICT_LOOKS),
-}
-#: What a figure draws of each of `KINDS`, in the order of the picture's own legend.
-Legend = Mapping[str, tuple[str, ...]]
 
 
 def figure_facts(measurements: DataFrame, curves: DataFrame) -> dict[str, Fact]:
@@ -68,23 +50,6 @@ def name_numbers(spec: FigureSpec, fact: Fact) -> dict[str, float | int]:
         for name, value in fact.items()
         if name not in SIZES
     }
-
-
-def read_legends(measurements: DataFrame, curves: DataFrame) -> dict[str, Legend]:
-    """Return what each figure that has series with names draws, by its id.
-
-    From the rows that the figure itself is drawn from.
-    """
-    legends: dict[str, Legend] = {}
-    for name, spec in FIGURES.items():
-        drawn: dict[str, tuple[str, ...]] = dict.fromkeys(KINDS, ())
-        for kind, pick_rows in spec.series.items():
-            column, looks = KINDS[kind]
-            names = pick_rows(measurements, curves)[column]
-            drawn[kind] = tuple(keep_looks(looks, names))
-        if spec.series:
-            legends[name] = drawn
-    return legends
 
 
 def threshold_panels(

@@ -1,23 +1,36 @@
 """Figures as files: SVG for pages, and SVG, PDF or PNG for documents.
 
-In the SVG of a page each look of matplotlib's is a class, to which a style sheet inside
-the file gives its colours, light and dark.  It is made small, since a page holds many:
-points are rounded far below a pixel, and names are short.
+A figure is drawn once, shapes alone; words of a language are put in as text.  In the
+SVG each look of matplotlib's is a class, to which a style sheet inside the file gives
+its colours, light and dark.  It is made small, since a page holds many: points are
+rounded far below a pixel, and names are short.
 """
 
 import io
 import re
 import string
 from collections.abc import Mapping, Sequence
+from html import escape
+from typing import NamedTuple
 
-from matplotlib.figure import Figure
-from matplotlib.text import Text
-from matplotlib.ticker import FixedFormatter, FixedLocator
+from matplotlib.colors import to_hex
+from matplotlib.font_manager import get_font_names
 from pandas import DataFrame
 
-from montecarlo.report.figures.drawing import house_style
+from montecarlo.errors import InputError
+from montecarlo.report.figures.drawing import (
+    SIZE,
+    Layout,
+    Picture,
+    Placed,
+    Words,
+    draw_key,
+    house_style,
+)
+from montecarlo.report.figures.labels import FONT, SHIFT, SMALL, width_of
 from montecarlo.report.figures.palette import DARK, LIGHT, PAGE
 from montecarlo.report.figures.specs import FigureSpec
+from montecarlo.report.language.catalogues import Language
 
 #: What a file says of itself: neither a clock nor a version, so that bytes are equal.
 _METADATA: dict[str, dict[str, None]] = {
@@ -26,67 +39,101 @@ _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
 }
 FORMATS = tuple(_METADATA)
-#: Decimals of coordinates, in points: a tenth is a quarter of a pixel at 1600 pixels.
+#: Decimals of coordinates, in points: a tenth is a fifth of a pixel at 720 pixels.
 DIGITS = 1
 #: How many coordinates each command of a path takes; all are absolute.
 ARITY = {"M": 2, "L": 2, "Q": 4, "C": 6, "z": 0}
+#: What a group of shapes that moves with the words of a legend is marked by.
+TAG = "key-"
+#: Fonts of a system; signs of formulas are those of the first ones in any language.
+FONTS = {
+    "": '"Segoe UI",Roboto,"Helvetica Neue","Noto Sans",Arial,"DejaVu Sans"',
+    "zh": '"PingFang SC","Microsoft YaHei","Noto Sans SC","Noto Sans CJK SC"',
+    "ja": '"Hiragino Sans","Yu Gothic","Noto Sans JP","Noto Sans CJK JP"',
+}
+#: Fonts that PDF and PNG are drawn with, the first that is there, and its package.
+DRAWN_FONTS = {
+    "zh": ("Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "SimHei"),
+    "ja": ("Noto Sans CJK JP", "Noto Sans JP", "Source Han Sans JP", "IPAexGothic"),
+}
+ANY_CJK, CJK_PACKAGE = "Noto Sans CJK JP", "fonts-noto-cjk"
 _COMMAND = re.compile(r"\s*([A-Za-z])([^A-Za-z]*)")
 _NAME = re.compile(r'((?<= id=")|href="#|url\(#)([\w-]+)')
 _LOOK = re.compile(r'(?:clip-path|style)="[^"]*"(?: style="[^"]*")?')
 _PLACED = re.compile(r'(?<= )(?:x|y|width|height)="[\d.-]+"|translate\([^)]*\)')
 _COLOUR = re.compile(r"#[0-9a-f]{6}")
 _COUNTERPARTS = {LIGHT[name]: DARK[name] for name in LIGHT}
-_POINT = re.compile(r"(?<=\d)\.(?=\d)")
+
+
+class Drawing(NamedTuple):
+    """A figure without words, and where they are to stand."""
+
+    shapes: str
+    layout: Layout
+
+    def written(self, language: Language | None) -> str:
+        """Return the SVG with words of a language, or with symbols alone."""
+        placed, origin = self.layout.place(language), self.layout.place(None).keys
+        svg = self.shapes
+        for place, (x, y) in enumerate(placed.keys):
+            moved = f"translate({_short(x - origin[place][0])} "
+            moved += f"{_short(y - origin[place][1])})"
+            svg = svg.replace(f'"{TAG}{place}"', f'"{moved}"')
+        text = "".join(_text_element(words) for words in placed.words)
+        fonts = ",".join(FONTS.get(one, "") for one in {"": 0, _code(language): 0})
+        fonts = fonts.rstrip(",")
+        style = f"text{{font:{SIZE:g}px {fonts},sans-serif}}"
+        svg = svg.replace("*{", style.replace('"', "'") + "*{", 1)
+        tag = f' lang="{language.tag}"' if language else ""
+        return svg.replace("<svg", f"<svg{tag}", 1).replace("</svg>", f"{text}</svg>")
+
+
+def draw(
+    spec: FigureSpec, measurements: DataFrame, curves: DataFrame
+) -> Drawing | None:
+    """Draw a figure for light and dark pages, or return None without its data.
+
+    Its ground is transparent; equal tables give equal bytes.
+    """
+    with house_style():
+        picture = spec.build(measurements, curves)
+        if picture is None:
+            return None
+        return _draw(picture)
+
+
+def _draw(picture: Picture, *, ground: str = "none", dark: bool = True) -> Drawing:
+    layout = picture.lay_out()
+    for place, (key, (x, y)) in enumerate(
+        zip(layout.keys, layout.place(None).keys, strict=True)
+    ):
+        draw_key(picture.figure, key, x, y, f"{TAG}{place}")
+    svg = _save(picture, "svg", ground).decode()
+    colours = sorted({to_hex(block.colour) for block in layout.blocks})
+    return Drawing(compact(svg, colours, dark=dark), layout)
 
 
 def render_svg(
-    spec: FigureSpec, measurements: DataFrame, curves: DataFrame
+    spec: FigureSpec,
+    measurements: DataFrame,
+    curves: DataFrame,
+    language: Language | None = None,
 ) -> str | None:
-    """Return a figure as SVG for light and dark pages, or None without its data.
-
-    Its text is paths, its ground transparent; equal tables give equal bytes.
-    """
-    return next(iter(render_svgs(spec, measurements, curves)), None)
+    """Return a figure as SVG in a language, or None without its data."""
+    drawing = draw(spec, measurements, curves)
+    return drawing and drawing.written(language)
 
 
-def render_svgs(
-    spec: FigureSpec, measurements: DataFrame, curves: DataFrame, *, comma: bool = False
-) -> list[str]:
-    """Return a figure as SVG: with decimal points, and with commas if it has any.
-
-    Parameters
-    ----------
-    spec : FigureSpec
-    measurements, curves : DataFrame
-    comma : bool
-        Whether a page needs numbers with decimal commas.
-
-    Returns
-    -------
-    list of str
-        As of `render_svg`; empty without data, a second one if ``comma`` and it differs
-        from the first.
-    """
-    with house_style():
-        figure = spec.build(measurements, curves)
-        if figure is None:
-            return []
-        svgs = [compact(_save(figure, "svg", "none").decode())]
-        if comma and write_commas(figure):
-            svgs.append(compact(_save(figure, "svg", "none").decode()))
-    return svgs
-
-
-def draw_files(  # noqa: PLR0913 - what, and as what
+def draw_files(  # noqa: PLR0913 - what, in which words, and as what
     spec: FigureSpec,
     tables: tuple[DataFrame, DataFrame],
     formats: Sequence[str],
+    languages: Sequence[Language | None] = (None,),
     theme: str | None = None,
     *,
     dpi: int = 200,
-    comma: bool = False,
-) -> dict[str, bytes]:
-    """Draw a figure in some formats.
+) -> dict[tuple[str, str], bytes]:
+    """Draw a figure in some formats and languages.
 
     Parameters
     ----------
@@ -95,72 +142,148 @@ def draw_files(  # noqa: PLR0913 - what, and as what
         Measurements and curves.
     formats : sequence of str
         Of `FORMATS`.
+    languages : sequence of Language or None
+        None: symbols alone.
     theme : str, optional
         Of `palette.THEMES`, on a ground of its own.  By default an SVG is transparent
         and suits itself to light and dark pages; the others are light.
     dpi : int
-        Pixels an inch of a PNG; a figure is 6 inches wide.
-    comma : bool
-        Whether numbers have commas for decimal points.
+        Pixels an inch of a PNG; a figure is 5 inches wide.
 
     Returns
     -------
     dict
-        Format to the file's content; empty where the tables lack what it shows.
+        Format and code of the language, or nothing, to the file's content; empty where
+        the tables lack what it shows.
+
+    Raises
+    ------
+    InputError
+        If a PDF or PNG needs a font that the machine lacks.
     """
-    files = {}
+    files: dict[tuple[str, str], bytes] = {}
     with house_style(theme or "light"):
-        figure = spec.build(*tables)
-        if figure is None:
+        picture = spec.build(*tables)
+        if picture is None:
             return {}
-        if comma:
-            figure.draw_without_rendering()
-            write_commas(figure)
-        for name in (f for f in FORMATS if f in formats):
-            suits_itself = name == "svg" and theme is None
-            files[name] = _save(figure, name, "none" if suits_itself else PAGE, dpi)
-    if "svg" in files:
-        files["svg"] = compact(files["svg"].decode(), dark=theme is None).encode()
+        if "svg" in formats:
+            ground = "none" if theme is None else PAGE
+            drawing = _draw(picture, ground=ground, dark=theme is None)
+            for language in languages:
+                files["svg", _code(language)] = drawing.written(language).encode()
+            picture = spec.build(*tables)
+        pixels = [name for name in FORMATS if name in formats and name != "svg"]
+        if picture is None or not pixels:
+            return files
+        layout = picture.lay_out()
+        for language in languages:
+            before = len(picture.figure.artists), len(picture.figure.texts)
+            _write(picture, layout, layout.place(language), language)
+            for name in pixels:
+                files[name, _code(language)] = _save(picture, name, PAGE, dpi)
+            for artist in (
+                *picture.figure.artists[before[0] :],
+                *picture.figure.texts[before[1] :],
+            ):
+                artist.remove()
     return files
 
 
-def _save(figure: Figure, name: str, ground: str, dpi: int = 200) -> bytes:
+def _write(
+    picture: Picture, layout: Layout, placed: Placed, language: Language | None
+) -> None:
+    """Write words of a language, and draw the legend beside them, by matplotlib."""
+    fonts = [FONT, *drawn_fonts(language)]
+    for key, (x, y) in zip(layout.keys, placed.keys, strict=True):
+        draw_key(picture.figure, key, x, y)
+    for words in placed.words:
+        width = width_of(words.runs, SIZE, bold=words.bold)
+        x = words.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[words.anchor] * width
+        for run in words.runs:
+            picture.figure.text(
+                x / layout.width,
+                1.0 - (words.y + SHIFT[run.level] * SIZE) / layout.height,
+                run.text,
+                color=words.colour,
+                fontfamily=fonts,
+                fontsize=SIZE * (SMALL if run.level else 1.0),
+                fontstyle="italic" if run.italic else "normal",
+                fontweight="bold" if words.bold else "normal",
+                va="baseline",
+                parse_math=False,
+            )
+            x += width_of([run], SIZE, bold=words.bold)
+
+
+def drawn_fonts(language: Language | None) -> list[str]:
+    """Return the font that a language needs in a PDF or PNG beside the usual one.
+
+    Raises
+    ------
+    InputError
+        If the machine has none.
+    """
+    wanted = DRAWN_FONTS.get(_code(language), ())
+    if not wanted or language is None:
+        return []
+    there = set(get_font_names())
+    for name in (*wanted, ANY_CJK):
+        if name in there:
+            return [name]
+    raise InputError(
+        f"PDF and PNG in {language.name} must have a font for it, got none of "
+        f"{', '.join(wanted)}: install {CJK_PACKAGE}, or draw SVG"
+    )
+
+
+def _code(language: Language | None) -> str:
+    return language.code if language else ""
+
+
+def _save(picture: Picture, name: str, ground: str, dpi: int = 200) -> bytes:
     """Return the file that matplotlib writes."""
     file = io.BytesIO()
-    figure.savefig(
+    picture.figure.savefig(
         file, format=name, dpi=dpi, facecolor=ground, metadata=_METADATA[name]
     )
     return file.getvalue()
 
 
-def write_commas(figure: Figure) -> bool:
-    """Write commas for the decimal points of a figure; tells whether it has any.
-
-    It was drawn before, which makes its ticks: they are fixed where they are.
-    """
-    found = False
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            labels = [label.get_text() for label in axis.get_majorticklabels()]
-            if any(_POINT.search(label) for label in labels):
-                found = True
-                axis.set_major_locator(FixedLocator(list(axis.get_majorticklocs())))
-                axis.set_major_formatter(FixedFormatter([_comma(x) for x in labels]))
-    for text in figure.findobj(Text):
-        found |= _POINT.search(text.get_text()) is not None
-        text.set_text(_comma(text.get_text()))
-    return found
-
-
-def _comma(text: str) -> str:
-    """Exchange decimal points; in a formula braces keep a comma from a space."""
-    return _POINT.sub("{,}" if "$" in text else ",", text)
+def _text_element(words: Words) -> str:
+    """Return a line of text as an element of SVG."""
+    anchor = "" if words.anchor == "start" else f' text-anchor="{words.anchor}"'
+    pieces, moved = [], 0.0
+    for run in words.runs:
+        shift = SHIFT[run.level] * SIZE - moved
+        moved += shift
+        style = " ".join(
+            name for name, there in (("i-", run.italic), ("s-", run.level)) if there
+        )
+        style = f' class="{style}"' if style else ""
+        dy = f' dy="{_short(shift)}"' if shift else ""
+        text = escape(run.text, quote=False)
+        plain = not style and not dy
+        pieces.append(text if plain else f"<tspan{style}{dy}>{text}</tspan>")
+    x, y = _short(words.x), _short(words.y)
+    look = text_class(to_hex(words.colour)) + (" b-" if words.bold else "")
+    place = f'class="{look}" x="{x}" y="{y}"{anchor}'
+    return f"<text {place}>{''.join(pieces)}</text>"
 
 
-def compact(svg: str, *, dark: bool = True) -> str:
+def text_class(colour: str) -> str:
+    """Return the class of text of a colour."""
+    return f"t{colour[1:]}"
+
+
+def _short(value: float) -> str:
+    return _written(round(10**DIGITS * value))
+
+
+def compact(svg: str, colours: Sequence[str] = (), *, dark: bool = True) -> str:
     """Return the SVG that matplotlib writes made small, with its style sheet inside.
 
-    One line, which suits dark pages as well unless it is told not to.
+    One line, which suits dark pages as well unless it is told not to; text may have
+    some ``colours``.
 
     Raises
     ------
@@ -180,6 +303,7 @@ def compact(svg: str, *, dark: bool = True) -> str:
         return f'class="{" ".join(classes)}"'
 
     svg = svg[svg.index("<svg") :].replace("xlink:", "").replace("\n", " ")
+    svg = svg.replace(f'<g id="{TAG}', f'<g transform="{TAG}')
     svg = re.sub(r'<!--.*?-->|(?<=<g) id="[^"]*"| xmlns:xlink="[^"]*"', "", svg)
     svg = svg.replace("<g/>", "")
     svg = _NAME.sub(shorten, svg)
@@ -190,7 +314,11 @@ def compact(svg: str, *, dark: bool = True) -> str:
     svg = re.sub(moved, r'\1x="\2" y="\3"', svg)
     svg = re.sub(r"(?<=>)\s+|\s+(?=/?>|<)", "", svg)
     svg = _unwrap(svg)
-    return svg.replace("</style>", style_sheet(looks, dark=dark) + "</style>", 1) + "\n"
+    looks |= {f"fill:{colour}": text_class(colour) for colour in colours}
+    sheet = f".i-{{font-style:italic}}.s-{{font-size:{SMALL:.0%}}}"
+    sheet += ".b-{font-weight:bold}"
+    sheet += style_sheet(looks, dark=dark)
+    return svg.replace("</style>", f"{sheet}</style>", 1) + "\n"
 
 
 def _unwrap(svg: str) -> str:

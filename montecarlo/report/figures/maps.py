@@ -1,60 +1,50 @@
-"""Maps over d_k and n: the largest weight of a row, and its entropy."""
+"""A map over d_k and n: the largest weight of a row."""
 
 from collections.abc import Iterable
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 from pandas import DataFrame
 
-from montecarlo.report.content.tables.rows import entropy_cells, saturation_cells
+from montecarlo.report.content.tables.rows import saturation_cells
 from montecarlo.report.content.tables.topics import N_KEYS
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, PAGE, SHADES
+from montecarlo.report.figures.attention import HEAD_SIZE
+from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.labels import Label, message
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, INK, PAGE, SHADES, Look
 from montecarlo.report.figures.specs import (
     MOST_D_K,
     Fact,
     FigureSpec,
     at_nearest,
-    message,
     pair,
 )
 
-#: Inches of a row of cells, and of what stands above and below the rows of a panel.
-ROW, AROUND = 0.33, 0.45
-NUMBER_SIZE = 10.0
+#: Points of a row of cells, and labels of d_k.
+ROW, MOST_LABELS = 19.0, 6
 #: From this shade on, numbers have the colour of the page.
 MIDDLE = len(SHADES) // 2
-#: Octaves of d_k between a line and a number that it is not drawn through.
-NEAR = 0.35
 LINE_POINTS = 17
+LARGEST_WEIGHT = Label(
+    message(r"mean largest weight, $0$ to $100\,\%%$"),
+    r"\operatorname{E} p_{\max}",
+)
 #: The line runs off at n = 1, where a cell of n = 2 may end.
 LEAST_KEYS = 1.05
 
 
-def build_saturation(measurements: DataFrame, _: DataFrame) -> Figure | None:
+def build_saturation(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build the maps of unscaled and of scaled rows, with the limit 2 ln n."""
     cells = saturation_cells(measurements)
-    return _build_maps(cells, r"$\mathrm{E}\,p_{\max}\;/\;\%$")
+    return _build_maps(cells, LARGEST_WEIGHT)
 
 
 def pick_saturations(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the largest weights at the ends of a line of the upper map."""
     return pick_ends(saturation_cells(measurements))
-
-
-def build_entropy(measurements: DataFrame, _: DataFrame) -> Figure | None:
-    """Build the maps of entropy over its most, with effective keys as numbers."""
-    cells = entropy_cells(measurements)
-    cells = cells.assign(label=[two_digits(keys) for keys in cells["keys"]])
-    return _build_maps(cells, r"$\mathrm{E}\,H\,/\,\ln n\;/\;\%$")
-
-
-def pick_entropies(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the entropies at the ends of a line of the upper map."""
-    return pick_ends(entropy_cells(measurements))
 
 
 def pick_ends(cells: DataFrame) -> Fact | None:
@@ -68,40 +58,40 @@ def pick_ends(cells: DataFrame) -> Fact | None:
     return pair(line, line.iloc[-1:], n=n, low=low, d_k=high)
 
 
-def _build_maps(cells: DataFrame, symbol: str) -> Figure | None:
+def _build_maps(cells: DataFrame, shades: Label) -> Picture | None:
     """Build the map of unscaled rows above that of scaled ones."""
     divisors = [d for d in ("none", "sqrt") if cells["divisor"].eq(d).any()]
     if not divisors:
         return None
-    height = ROW * cells["n_keys"].nunique() + AROUND
-    figure, axes = draw.panels(len(divisors), 1, height)
-    for one, divisor in zip(axes, divisors, strict=True):
+    height = ROW * cells["n_keys"].nunique()
+    picture = Picture((1,) * len(divisors), (height,) * len(divisors))
+    for panel, divisor in zip(picture.panels, divisors, strict=True):
         mine = cells[cells["divisor"].eq(divisor)]
-        plot_saturation(one, mine, limit=divisor == "none")
-        one.set_title(DIVISOR_LOOKS[divisor].symbol)
-        one.set_ylabel("$n$")
-    for one in axes[:-1]:
-        one.tick_params(labelbottom=False)
-    axes[-1].set_xlabel("$d_k$")
-    levels = np.linspace(0.0, 100.0, len(SHADES) + 1)
-    draw.shade_bar(figure, axes, levels, (0, 50, 100), 30).set_label(symbol)
+        plot_saturation(panel, mine, limit=divisor == "none")
+        panel.title = DIVISOR_LOOKS[divisor].label
+        panel.y = Label(message("keys of a row"), "n")
+    picture.panels[-1].x = HEAD_SIZE
+    draw.hide_inner(picture)
+    picture.keys = [Key(shades, Look(INK, ""), strip=True)]
     if "none" in divisors:
-        draw.legend_above(figure, [draw.limit_key(r"$d_k = 2\,\ln n$")])
-    return figure
+        limit = Label(symbol=r"d_k = 2\,\ln n")
+        picture.keys.append(draw.line_key(draw.LIMIT_DASH, limit))
+    return picture
 
 
-def plot_saturation(axes: Axes, table: DataFrame, *, limit: bool) -> Axes:
+def plot_saturation(panel: Panel, table: DataFrame, *, limit: bool) -> Axes:
     """Draw mean largest weights as shades, with percentages, in cells of one size.
 
     Parameters
     ----------
-    axes : Axes
+    panel : Panel
     table : DataFrame
         Rows of one divisor of measurements.csv; a combination of d_k and n that it does
         not have stays empty.  With ``label``, that stands in place of percentages.
     limit : bool
         Whether to draw the line d_k = 2 ln n, behind the numbers.
     """
+    axes = panel.axes
     table = table.sort_values(["n_keys", "d_k"])
     value = table["estimate"].to_numpy()
     shade = np.minimum((value * len(SHADES)).astype(int), len(SHADES) - 1)
@@ -114,28 +104,15 @@ def plot_saturation(axes: Axes, table: DataFrame, *, limit: bool) -> Axes:
     for d_k, n_keys, label, number in zip(
         table["d_k"], table["n_keys"], labels, shade, strict=True
     ):
-        text = axes.text(
-            d_k,
-            n_keys,
-            label,
-            color=INK if number < MIDDLE else PAGE,
-            fontsize=NUMBER_SIZE,
-            ha="center",
-            va="center_baseline",
-            zorder=3.0,
-            in_layout=False,
-        )
-        if limit and abs(np.log2(2.0 * np.log(n_keys) / d_k)) < NEAR:
-            text.set_bbox(
-                {"facecolor": SHADES[number], "edgecolor": "none", "pad": 1.0}
-            )
+        colour = INK if number < MIDDLE else PAGE
+        panel.note(Label(symbol=label), d_k, n_keys, "middle", colour=colour)
     return axes
 
 
 def _set_scales(axes: Axes, table: DataFrame, corners: NDArray[np.float64]) -> None:
     """Make both axes logarithmic, with labels at what was measured."""
     d_ks = sorted(set(table["d_k"]))
-    step = -(-len(d_ks) // draw.MOST_TICKS[1])
+    step = -(-len(d_ks) // MOST_LABELS)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log", base=2)
     for axis, ticks in (
@@ -163,11 +140,6 @@ def percent(part: float) -> str:
     return f"{value:.0f}" if 0.95 <= value < 99.5 else f"{value:.1f}"
 
 
-def two_digits(value: float) -> str:
-    """Write a number of keys: with a decimal below ten, whole from there on."""
-    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
-
-
 def _cell_ends(
     sizes: Iterable[float],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -187,10 +159,8 @@ SATURATION = FigureSpec(
     "map of the largest weight over d_k and n",
     section="weights",
     caption=message(
-        "Mean of the largest weight of a row in percent, as colour and number, over "
-        "$d_k$ and $n$, both axes logarithmic. Above: unscaled; below: divided by "
-        r"$\sqrt{d_k}$. Dashed: $d_k = 2\ln n$, beyond which unscaled attention "
-        "saturates in the limit of large $n$."
+        "Mean largest weight of a row in per cent, as shade and number. Dashed: beyond "
+        "it unscaled attention saturates in the limit of large $n$."
     ),
     alternative=message(
         "The largest weight of an unscaled row of n = %(n)s keys is %(first)s %% on "
@@ -198,22 +168,4 @@ SATURATION = FigureSpec(
     ),
     named=("weight_max_percent_at_least_d_k", "weight_max_percent_at_d_k"),
     fact=pick_saturations,
-)
-ENTROPY = FigureSpec(
-    "entropy",
-    build_entropy,
-    "map of entropy and effective keys over d_k and n",
-    section="weights",
-    caption=message(
-        r"Mean entropy of a row as a part of its largest possible value $\ln n$, as "
-        "colour, and mean effective keys, as number, over $d_k$ and $n$, both axes "
-        r"logarithmic. Above: unscaled; below: divided by $\sqrt{d_k}$. Dashed: $d_k = "
-        r"2\ln n$, beyond which unscaled attention saturates in the limit of large $n$."
-    ),
-    alternative=message(
-        "The entropy of an unscaled row of n = %(n)s keys is %(first)s %% of its "
-        "largest possible value at d_k = %(low)s and %(second)s %% at d_k = %(d_k)s."
-    ),
-    named=("entropy_percent_at_least_d_k", "entropy_percent_at_d_k"),
-    fact=pick_entropies,
 )

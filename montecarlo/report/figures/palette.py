@@ -13,6 +13,7 @@ from matplotlib.colors import get_named_colors_mapping
 from montecarlo.attention.divisors import DIVISORS
 from montecarlo.attention.number_formats import NUMBER_FORMATS
 from montecarlo.records.training import ARMS
+from montecarlo.report.figures.labels import Label, message
 from montecarlo.sampling.distributions import DISTRIBUTIONS
 
 Dash = Literal["-"] | tuple[float, tuple[float, ...]]
@@ -75,19 +76,11 @@ def name_colours(theme: str) -> None:
 
 name_colours("light")
 
-#: Marks as characters, filled and open; what report.css calls the colours of series.
-SIGNS = dict(
-    zip(
-        "os^Dv<>phX*P",
-        ["●○", "■□", "▲△", "◆◇", "▼▽", "◀◁", "▶▷", "⬟⬠", "⬢⬡", "✖✕", "★☆", "✚✛"],
-        strict=True,
-    )
-)
-TINTS = {VERMILLION: "none", BLUE: "sqrt", GREEN: "double", PURPLE: "linear"} | {
-    OCHRE: "single",
-    INK: "ink",
-    MUTED: "ink",
-}
+#: Marks that no two series of a figure share.
+MARKERS = "os^Dv<>phX*P"
+
+
+NO_LABEL = Label()  # of a series that no legend names
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +90,10 @@ class Look:
     colour: str
     marker: str
     dash: Dash = "-"
-    symbol: str = ""  # mathtext
+    label: Label = NO_LABEL
     filled: bool = True
     size: float = 5.5  # points
     half: bool = False  # the left half is filled, the right one open
-
-    @property
-    def sign(self) -> str:
-        """The mark as a character, for legends of pages."""
-        return SIGNS[self.marker][0 if self.filled else 1]
-
-    @property
-    def tint(self) -> str:
-        """What report.css calls its colour."""
-        return TINTS[self.colour]
 
     @property
     def mark(self) -> dict[str, Any]:
@@ -125,45 +108,58 @@ class Look:
         }
 
 
+DIVISOR_LABELS = {
+    "none": Label(message("unscaled"), "c = 1"),
+    "sqrt": Label(message(r"divided by $\sqrt{d_k}$"), r"c = \sqrt{d_k}", told=True),
+    "2sqrt": Label(message(r"divided by $2\sqrt{d_k}$"), r"c = 2\sqrt{d_k}", told=True),
+    "linear": Label(message("divided by $d_k$"), "c = d_k", told=True),
+}
 #: Divisors look the same in every figure, distributions too; the Gaussian has a filled
 #: mark, others open ones.  By their order in their tables, with marks to spare.
 DIVISOR_LOOKS = {
-    name: Look(colour, marker, symbol=rf"$c = {divisor.symbol}$")
-    for (name, divisor), (colour, marker) in zip(
+    name: Look(
+        colour,
+        marker,
+        label=DIVISOR_LABELS.get(name, Label(symbol=f"c = {one.symbol}")),
+    )
+    for (name, one), (colour, marker) in zip(
         DIVISORS.items(),
         zip((VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK), "os^Dvp", strict=True),
         strict=False,
     )
 }
+SMALL_QUERIES = Label(
+    message(r"unscaled, $W_Q$ divided by $\sqrt{d_k}$ at the start"),
+    r"c = 1,\ W_Q/\sqrt{d_k}",
+    told=True,
+)
 #: Arms of training look as their divisors do; one that starts otherwise is open.
 ARM_LOOKS = {
     name: look
     if name == divisor
-    else replace(
-        look,
-        dash=(0, (3, 1.5)),
-        symbol=look.symbol + r",  $W_Q\,/\sqrt{d_k}$",
-        filled=False,
-    )
+    else replace(look, dash=(0, (3, 1.5)), label=SMALL_QUERIES, filled=False)
     for name, divisor in ARMS.items()
     for look in (DIVISOR_LOOKS[divisor],)
+}
+DISTRIBUTION_LABELS = {
+    "rademacher": Label(message("Rademacher"), r"\pm 1"),
+    **{f"student_t{nu}": Label(message("Student"), f"t_{{{nu}}}") for nu in (10, 5, 3)},
 }
 DISTRIBUTION_LOOKS = {
     name: Look(
         INK if marker == "o" else MUTED,
         marker,
-        symbol=f"${distribution.symbol}$",
+        label=DISTRIBUTION_LABELS.get(name, Label(one.words, one.symbol, told=True)),
         filled=marker == "o",
     )
-    for (name, distribution), marker in zip(DISTRIBUTIONS.items(), SIGNS, strict=False)
+    for (name, one), marker in zip(DISTRIBUTIONS.items(), MARKERS, strict=False)
 }
-#: Number formats by what their rounding is, coarse first; float64 is what they are
-#: compared with.
+#: Number formats, coarse first; float64 is what they are compared with.
 FORMAT_LOOKS = {
-    number_format.name: Look(
-        colour, marker, symbol=f"$u = 2^{{-{number_format.bits}}}$", filled=filled
+    one.name: Look(
+        colour, marker, label=Label(symbol=rf"\mathrm{{{one.name}}}"), filled=filled
     )
-    for number_format, (colour, marker, filled) in sorted(
+    for one, (colour, marker, filled) in sorted(
         zip(
             (one for one in NUMBER_FORMATS.values() if one.name != "float64"),
             (
@@ -178,27 +174,43 @@ FORMAT_LOOKS = {
         key=lambda pair: pair[0].bits,
     )
 }
-#: Gradients, where all four stand in one panel.
-GRADIENT_LOOKS = {
-    "jacobian_trace": Look(INK, "o", "-"),
-    "jacobian_frobenius": Look(GREEN, "s", (0, (5, 1.6))),
-    "jacobian_spectral": Look(PURPLE, "^", (0, (5, 1.6, 1.2, 1.6))),
-    "gradient_query": Look(OCHRE, "D", (0, (1.4, 1.2))),
-}
 #: Verdicts, worst news first: shapes and colours are those of a page's badges.
 VERDICT_LOOKS = {
-    "refuted": Look(REFUTED, "D", symbol="✗", size=5.0),
-    "contradicted_by_record": Look(REFUTED, "s", symbol="≠", filled=False),
-    "tally": Look(CONDITIONAL, "o", symbol="✓✗", half=True),
-    "depends": Look(CONDITIONAL, "s", symbol="↔", half=True),
-    "approximate": Look(CONDITIONAL, "^", symbol="≈"),
-    "degree": Look(OPEN, "v", symbol="#"),
-    "undecided": Look(OPEN, "o", symbol="?", filled=False),
-    "supported": Look(SUPPORTED, "o", symbol="✓"),
-    "documented": Look(SUPPORTED, "s", symbol="="),
-    "premise": Look(OPEN, "_", symbol="∅"),
-    "not_measured": Look(OPEN, "_", symbol="∅"),
-    "not_applicable": Look(OPEN, "_", symbol="∅"),
+    "refuted": Look(
+        REFUTED, "D", label=Label(message("refuted"), "✗", told=True), size=5.0
+    ),
+    "contradicted_by_record": Look(
+        REFUTED,
+        "s",
+        label=Label(message("contradicted by the record"), "≠", told=True),
+        filled=False,
+    ),
+    "tally": Look(
+        CONDITIONAL, "o", label=Label(message("tally"), "✓✗", told=True), half=True
+    ),
+    "depends": Look(
+        CONDITIONAL, "s", label=Label(message("depends"), "↔", told=True), half=True
+    ),
+    "approximate": Look(
+        CONDITIONAL, "^", label=Label(message("approximate"), "≈", told=True)
+    ),
+    "degree": Look(OPEN, "v", label=Label(message("degree"), "#", told=True)),
+    "undecided": Look(
+        OPEN, "o", label=Label(message("undecided"), "?", told=True), filled=False
+    ),
+    "supported": Look(
+        SUPPORTED, "o", label=Label(message("supported"), "✓", told=True)
+    ),
+    "documented": Look(
+        SUPPORTED, "s", label=Label(message("documented"), "=", told=True)
+    ),
+    "premise": Look(OPEN, "_", label=Label(message("premise"), "∅", told=True)),
+    "not_measured": Look(
+        OPEN, "_", label=Label(message("not measured"), "∅", told=True)
+    ),
+    "not_applicable": Look(
+        OPEN, "_", label=Label(message("not applicable"), "∅", told=True)
+    ),
 }
 
 

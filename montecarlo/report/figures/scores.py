@@ -1,23 +1,19 @@
-"""The size of scores: their variance, their distribution, the largest of a row."""
+"""The size of scores: their variance and their distribution."""
 
-from dataclasses import replace
-
-import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
 from pandas import DataFrame
 
 from montecarlo.report.content.tables.rows import (
     FEWEST_POINTS,
     gaussian_rows,
-    largest_scores,
     plain_rows,
     with_interval,
 )
-from montecarlo.report.content.tables.topics import N_KEYS, audit_table
+from montecarlo.report.content.tables.topics import audit_table
 from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.attention import HEAD_SIZE
+from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
     DISTRIBUTION_LOOKS,
@@ -35,29 +31,43 @@ from montecarlo.report.figures.specs import (
     MOST_D_K,
     Fact,
     FigureSpec,
-    at_nearest,
-    message,
+    of_curve,
     pair,
     pick_two,
 )
-from montecarlo.sampling.design_points import parse_point
 from montecarlo.study.table import SCORE_DISTRIBUTION
-from montecarlo.theory.references import reference
 
 # --- Initialisations: the variance they give entries and scaled scores --------------
 
-ENTRY_LOOK = Look(INK, "o", symbol=r"$\mathrm{Var}(q_m)$", filled=False)
-SCORE_LOOK = Look(BLUE, "s", symbol=r"$\mathrm{Var}(q\cdot k/\sqrt{d_k})$")
-#: Inches of a line.
-LINE = 0.24
+ENTRY_LOOK = Look(
+    INK,
+    "o",
+    label=Label(
+        message("of the entries of $Q$"), r"\operatorname{Var}(q_m)", told=True
+    ),
+    filled=False,
+)
+SCORE_LOOK = Look(
+    BLUE,
+    "s",
+    label=Label(
+        message(r"of the scores, divided by $\sqrt{d_k}$"),
+        r"\operatorname{Var}(q\cdot k/\sqrt{d_k})",
+        told=True,
+    ),
+)
+#: Points of a line.
+LINE = 15.0
 
 
-def build_audit(measurements: DataFrame, _: DataFrame) -> Figure | None:
+def build_audit(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build one line for each initialisation, lettered as in the table."""
     entries, scores = audit_table(measurements)
     if entries.empty:
         return None
-    figure, (axes,) = draw.panels(1, 1, LINE * len(entries) + 0.85)
+    picture = Picture((1,), (LINE * len(entries),))
+    (panel,) = picture.panels
+    axes = panel.axes
     for table, look in ((entries, ENTRY_LOOK), (scores, SCORE_LOOK)):
         axes.errorbar(
             table["estimate"],
@@ -67,13 +77,14 @@ def build_audit(measurements: DataFrame, _: DataFrame) -> Figure | None:
             **look.mark,
         )
     axes.axvline(1.0, color=MUTED, linewidth=1.1, zorder=1.5)
-    axes.set_xscale("log")
-    axes.set_yticks(range(len(entries)), draw.letters(len(entries)))
+    draw.logarithmic(axes, x=True)
+    marks = [rf"\mathrm{{{mark}}}" for mark in draw.letters(len(entries))]
+    axes.set_yticks(range(len(entries)), marks)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="x")
-    axes.set_xlabel(r"$\mathrm{Var}$")
-    draw.legend_above(figure, [draw.key_of(ENTRY_LOOK), draw.key_of(SCORE_LOOK)])
-    return figure
+    panel.x = Label(message("variance"), r"\operatorname{Var}")
+    picture.keys = [Key(look.label, look) for look in (ENTRY_LOOK, SCORE_LOOK)]
+    return picture
 
 
 def pick_initial_variances(measurements: DataFrame, _: DataFrame) -> Fact | None:
@@ -88,10 +99,8 @@ AUDIT = FigureSpec(
     "variances that initialisations give",
     section="variance",
     caption=message(
-        "Variance of the entries of $Q$ (rings) and of the scores divided by "
-        r"$\sqrt{d_k}$ (squares) after each initialisation, on a logarithmic axis, "
-        r"with pointwise $95\,\%%$ intervals. Vertical line: the variance $1$ that the "
-        "texts assume. Lines:"
+        "Variances after each initialisation, on a logarithmic axis. Vertical line: "
+        r"the variance $1$ that the texts assume. Bars: $95\,\%%$ intervals. Lines:"
     ),
     alternative=message(
         "The variance of the scaled scores after initialisation lies between %(first)s "
@@ -103,6 +112,7 @@ AUDIT = FigureSpec(
 
 # --- The variance against d_k -------------------------------------------------------
 
+VARIANCE_DIVISORS = ("none", "sqrt")
 #: Distributions stand beside each other, this factor of d_k apart.
 APART = 1.085
 
@@ -121,35 +131,40 @@ def variance_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     return same_distribution(measurements, "score_variance", summary="value")
 
 
-def build_variance(measurements: DataFrame, curves: DataFrame) -> Figure | None:
-    """Build the variance under each divisor, and below it relative to theory."""
+def build_variance(measurements: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build the variance with and without the divisor, and below it over theory."""
     rows = variance_rows(measurements, curves)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
-    figure, (above, below) = draw.panels(
-        2, 1, 2.825, sharex=True, height_ratios=(2.4, 1.0)
-    )
+    picture = Picture((1, 1), (165.0, 72.0))
+    above, below = picture.panels
     plot_variance(above, rows)
-    plot_relative_variance(below, rows)
-    draw.powers_of_two(below, rows["d_k"], columns=1)
-    above.tick_params(labelbottom=False)
-    draw.legend_above(figure, draw.keys_of(DIVISOR_LOOKS, rows["divisor"]))
-    _name_distributions(figure, rows)
-    return figure
+    plot_relative_variance(below.axes, rows)
+    draw.powers_of_two(above.axes, rows["d_k"], columns=1)
+    draw.powers_of_two(below.axes, rows["d_k"], columns=1)
+    draw.hide_inner(picture)
+    above.title = Label(
+        message("Variance of the scores"), r"\operatorname{Var}(q\cdot k/c)"
+    )
+    below.title = Label(
+        message("Unscaled variance over $d_k$"),
+        r"\operatorname{Var}(q\cdot k)/d_k",
+        told=True,
+    )
+    below.x = HEAD_SIZE
+    picture.keys = draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
+    return picture
 
 
-def _name_distributions(figure: Figure, rows: DataFrame) -> None:
-    keys = draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
-    draw.legend_below(figure, keys, columnspacing=1.0, handlelength=1.0)
-
-
-def plot_variance(axes: Axes, table: DataFrame) -> Axes:
-    """Draw the variance of divided scores against d_k.
+def plot_variance(panel: Panel, table: DataFrame) -> Axes:
+    """Draw the variance of scores against d_k, unscaled and divided by sqrt(d_k).
 
     Gaussian estimates are filled marks with intervals, other distributions rings around
-    them.
+    them; each line says which divisor it is of.
     """
-    for divisor, look in DIVISOR_LOOKS.items():
+    axes = panel.axes
+    for divisor in VARIANCE_DIVISORS:
+        look = DIVISOR_LOOKS[divisor]
         rows = table[table["divisor"].eq(divisor)]
         gaussian = gaussian_rows(rows)
         others = rows.drop(gaussian.index)
@@ -160,10 +175,15 @@ def plot_variance(axes: Axes, table: DataFrame) -> Axes:
             others["estimate"],
             markeredgewidth=0.8,
             linestyle="none",
-            **Look(look.colour, "o", filled=False, size=10.0).mark,
+            **Look(look.colour, "o", filled=False, size=9.0).mark,
         )
+        if len(gaussian):
+            last = gaussian.sort_values("d_k").iloc[-1]
+            at = (float(last["d_k"]), float(last["estimate"]))
+            dy = 0.0 if divisor == "none" else 13.0
+            dx = -12.0 if divisor == "none" else 4.0
+            panel.note(look.label, *at, "end", dx=dx, dy=dy, colour=look.colour)
     draw.logarithmic(axes)
-    axes.set_ylabel(r"$\mathrm{Var}(q\cdot k\,/\,c)$")
     return axes
 
 
@@ -173,14 +193,12 @@ def plot_relative_variance(axes: Axes, table: DataFrame) -> Axes:
     Of raw scores, since a divisor divides estimate, interval and exact value alike.
     """
     raw = table[table["divisor"].eq("none") & table["reference"].notna()]
-    looks = keep_looks(DISTRIBUTION_LOOKS, raw["distribution_q"])
+    looks = resize(keep_looks(DISTRIBUTION_LOOKS, raw["distribution_q"]), draw.MARK)
     for place, (distribution, look) in enumerate(looks.items()):
         rows = _over_reference(raw[raw["distribution_q"].eq(distribution)])
         draw.plot_estimates(axes, rows.assign(d_k=rows["d_k"] * APART**place), look)
     draw.level(axes, 1.0)
-    axes.set_xlabel("$d_k$")
-    axes.set_ylabel(r"$\mathrm{Var}(q\cdot k)\,/\,d_k$")
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    draw.few_ticks(axes.yaxis)
     axes.grid(visible=False, axis="x")
     return axes
 
@@ -201,12 +219,11 @@ VARIANCE = FigureSpec(
     build_variance,
     "variance of the scores against d_k under several divisors",
     section="variance",
+    on_report=True,
     caption=message(
-        "Above: the variance of the scores against $d_k$, both axes logarithmic, for "
-        "several divisors $c$; points are estimates for Gaussian entries, rings those "
-        "for other distributions, lines are exact theory. Below: the unscaled "
-        "variance over $d_k$ for several distributions of the entries, with pointwise "
-        r"$95\,\%%$ intervals."
+        "Lines: exact theory. Filled marks: Gaussian entries; rings and open marks: "
+        r"other distributions. Bars: pointwise $95\,\%%$ intervals, drawn where they "
+        "can be seen, below."
     ),
     alternative=message(
         "At d_k = %(d_k)s the variance of the scores is %(first)s unscaled and "
@@ -214,7 +231,6 @@ VARIANCE = FigureSpec(
     ),
     named=("score_variance_unscaled", "score_variance_scaled"),
     fact=pick_variances,
-    series={"divisors": variance_rows, "distributions": variance_rows},
 )
 
 # --- The distribution of the scaled score against the normal one --------------------
@@ -235,22 +251,26 @@ def gap_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
 
 def build_score_distribution(
     measurements: DataFrame, curves: DataFrame
-) -> Figure | None:
+) -> Picture | None:
     """Build distribution functions less the normal one, and gaps against d_k."""
     rows = gap_rows(measurements, curves)
     if gaussian_rows(rows)["d_k"].nunique() < FEWEST_POINTS:
         return None
-    figure, (left, right) = draw.panels(1, 2, 2.9)
-    _plot_curves(left, curves[curves["curve"].eq(SCORE_DISTRIBUTION)])
-    _plot_gaps(right, rows)
-    draw.powers_of_two(right, rows["d_k"], columns=2)
-    lines = [
-        draw.line_key(dash, f"$d_k = {d_k}$", colour)
+    picture = Picture((2,), (150.0,))
+    left, right = picture.panels
+    _plot_curves(left.axes, of_curve(curves, SCORE_DISTRIBUTION))
+    left.y = Label(message("Above the normal one, in per cent"), r"F(x) - \Phi(x)")
+    left.x = Label(message("scaled score"), "x")
+    _plot_gaps(right.axes, rows)
+    draw.powers_of_two(right.axes, rows["d_k"], columns=2)
+    right.y = Label(message("The same at one point"), r"F(x^{\ast}) - \Phi(x^{\ast})")
+    right.x = HEAD_SIZE
+    picture.keys = [
+        draw.line_key(dash, Label(symbol=f"d_k = {d_k}"), colour)
         for d_k, (colour, dash) in CURVES.items()
     ]
-    draw.legend_above(figure, lines)
-    _name_distributions(figure, rows)
-    return figure
+    picture.keys += draw.keys_of(DISTRIBUTION_LOOKS, rows["distribution_q"])
+    return picture
 
 
 def _plot_curves(axes: Axes, table: DataFrame) -> None:
@@ -261,10 +281,8 @@ def _plot_curves(axes: Axes, table: DataFrame) -> None:
         axes.plot(
             rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.4
         )
-    draw.in_percent(axes)
-    axes.set_xlabel("$x$")
-    axes.set_ylabel(r"$F(x) - \Phi(x)\;/\;\%$")
-    axes.set_xticks((-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0))
+    draw.percent(axes, limits=False)
+    axes.set_xticks((-2.0, 0.0, 2.0), ("-2", "0", "2"))
 
 
 def _plot_gaps(axes: Axes, table: DataFrame) -> None:
@@ -273,9 +291,7 @@ def _plot_gaps(axes: Axes, table: DataFrame) -> None:
     looks = resize(DISTRIBUTION_LOOKS, draw.MARK)
     parts = (draw.plot_reference, draw.plot_estimates)
     draw.plot_series(axes, table, "distribution_q", looks, *parts)
-    draw.in_percent(axes)
-    axes.set_xlabel("$d_k$")
-    axes.set_ylabel(r"$F(x^{\ast}) - \Phi(x^{\ast})\;/\;\%$")
+    draw.percent(axes, limits=False)
 
 
 def pick_gaps(measurements: DataFrame, _: DataFrame) -> Fact | None:
@@ -293,11 +309,9 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
     "distribution of the scaled score against the normal distribution",
     section="variance",
     caption=message(
-        "Left: the exact distribution function $F$ of a score divided by "
-        r"$\sqrt{d_k}$, less that of $\mathcal{N}(0, 1)$, for Gaussian entries and "
-        r"four $d_k$. Right: the same difference at one point $x^{\ast}$ against "
-        r"$d_k$, for several distributions of the entries, with pointwise $95\,\%%$ "
-        "intervals; grey line: exact theory for Gaussian entries."
+        "How far the distribution function of a scaled score lies above the normal "
+        r"one: exact for Gaussian entries, and measured at $x^{\ast}$ for several "
+        r"distributions; bars: $95\,\%%$ intervals."
     ),
     alternative=message(
         "The distribution function of a scaled score lies %(first)s above the normal "
@@ -305,96 +319,4 @@ SCORE_DISTRIBUTION_FIGURE = FigureSpec(
     ),
     named=("distribution_gap_at_least_d_k", "distribution_gap_at_d_k"),
     fact=pick_gaps,
-    series={"distributions": gap_rows},
-)
-
-# --- The largest score of a row against n -------------------------------------------
-
-#: Numbers of keys that the lines against n are drawn through, at most.
-LINE_POINTS = 25
-#: Smaller than elsewhere, or intervals would hide behind them.
-LARGEST_LOOK = replace(DIVISOR_LOOKS["sqrt"], size=4.0)
-
-
-def build_largest_score(measurements: DataFrame, _: DataFrame) -> Figure | None:
-    """Build the mean largest scaled score against n, and below it over its exact value.
-
-    Between the measured n the exact value comes from theory, as in the table.
-    """
-    rows = largest_scores(measurements)
-    if rows.empty:
-        return None
-    figure, (above, below) = draw.panels(
-        2, 1, 2.125, sharex=True, height_ratios=(1.7, 1.0)
-    )
-    plot_largest_score(above, rows)
-    plot_relative_largest_score(below, rows)
-    above.set_title(f"$d_k = {rows['d_k'].iloc[0]}$")
-    draw.powers_of_two(below, rows["n_keys"], columns=1)
-    above.tick_params(labelbottom=False)
-    keys = [draw.key_of(LARGEST_LOOK), draw.limit_key(r"$\sqrt{2\,\ln n}$")]
-    draw.legend_above(figure, keys)
-    return figure
-
-
-def plot_largest_score(axes: Axes, table: DataFrame) -> Axes:
-    """Draw mean largest scaled scores against n, their exact values, sqrt(2 ln n)."""
-    n, exact = _exact_line(table)
-    axes.plot(n, exact, color=MUTED, linewidth=1.1, zorder=1.6)
-    draw.plot_limit(axes, n, np.sqrt(2.0 * np.log(n)))
-    draw.plot_estimates(axes, table, LARGEST_LOOK, "n_keys")
-    axes.set_ylim(bottom=0.0)
-    axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.set_ylabel(r"$\mathrm{E}\,s_{\max}$")
-    return axes
-
-
-def plot_relative_largest_score(axes: Axes, table: DataFrame) -> Axes:
-    """Draw estimates and sqrt(2 ln n) over the exact value, where both can be told."""
-    n, exact = _exact_line(table)
-    draw.plot_limit(axes, n, np.sqrt(2.0 * np.log(n)) / exact)
-    draw.plot_estimates(axes, _over_reference(table), LARGEST_LOOK, "n_keys")
-    draw.level(axes, 1.0)
-    axes.set_xlabel("$n$")
-    axes.set_ylabel(r"$\mathrm{E}\,s_{\max}\,/\,\mathrm{E}^{\ast}$")
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    return axes
-
-
-def _exact_line(table: DataFrame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return numbers of keys between those of a table, and exact values there."""
-    d_k, sizes = int(table["d_k"].iloc[0]), table["n_keys"]
-    n = np.unique(np.geomspace(sizes.min(), sizes.max(), LINE_POINTS).round())
-    points = [parse_point("gaussian", "gaussian", d_k, int(size)) for size in n]
-    found = [reference("score_max", one, "sqrt", "mean") for one in points]
-    return n, np.array([np.nan if one is None else one.value for one in found])
-
-
-def pick_largest_score(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the largest score and the asymptotic formula for it, without error."""
-    row = at_nearest(largest_scores(measurements), "n_keys", N_KEYS)
-    if row.empty:
-        return None
-    n = row["n_keys"].iloc[0]
-    formula = row.assign(estimate=np.sqrt(2.0 * np.log(n)), std_error=np.nan)
-    return pair(row, formula, n=n, d_k=row["d_k"].iloc[0])
-
-
-LARGEST_SCORE = FigureSpec(
-    "largest-score",
-    build_largest_score,
-    "largest score of a row against n",
-    section="weights",
-    caption=message(
-        r"Above: mean of the largest scaled score $s_{\max}$ of a row against $n$, "
-        r"with pointwise $95\,\%%$ intervals. Grey line: its exact expectation, by "
-        r"quadrature. Dashed: the asymptotic formula $\sqrt{2\ln n}$. Below: estimates "
-        "and formula over the exact expectation."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the largest of n = %(n)s scaled scores is %(first)s on "
-        "average, where the asymptotic formula says %(second)s."
-    ),
-    named=("score_max_measured", "score_max_asymptotic"),
-    fact=pick_largest_score,
 )

@@ -1,6 +1,6 @@
 """What a figure of the report is, and the numbers that its alternative text names.
 
-Tables of results come in; a styled `Figure` without words goes out.
+Tables of results come in; a `Picture` goes out.
 """
 
 import math
@@ -9,28 +9,22 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 import pandas as pd
-from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.claims.schema import Topic
 from montecarlo.report.content.tables.rows import FEWEST_POINTS, gaussian_rows, nearest
 from montecarlo.report.content.tables.topics import N_KEYS
+from montecarlo.report.figures.drawing import Picture
 
 #: These take measurements and curves.
-Builder = Callable[[DataFrame, DataFrame], Figure | None]
+Builder = Callable[[DataFrame, DataFrame], Picture | None]
 Fact = Mapping[str, float]
 FactPicker = Callable[[DataFrame, DataFrame], Fact | None]
-RowPicker = Callable[[DataFrame, DataFrame], DataFrame]
 #: Where figures stand, from the top of a page: before all topics, with one, after them.
 Section = Literal["answer", Topic, "method"]
 SECTIONS: tuple[Section, ...] = get_args(Section)
 #: The largest d_k that a domain reaches; beyond it a grid has edges only.
 MOST_D_K = 1024
-
-
-def message(text: str) -> str:
-    """Return words as they are: by this name the catalogues of languages find them."""
-    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +36,7 @@ class FigureSpec:
     id : str
         Its name in pages and file names.
     build : callable
-        Returns a Figure, or None where the results lack what it shows.
+        Returns a Picture, or None where the results lack what it shows.
     shows : str
         What it shows, for a list on a terminal.
     section : str, optional
@@ -60,8 +54,6 @@ class FigureSpec:
         What ``first`` and ``second`` of its fact are, for data.
     constants : mapping
         What else they name: the same for all results.
-    series : mapping
-        Kind of the named series of its legend, to what returns their rows.
     """
 
     id: str
@@ -75,7 +67,6 @@ class FigureSpec:
     fact: FactPicker | None = None
     named: tuple[str, str] = ("first", "second")
     constants: Mapping[str, float | str] = field(default_factory=dict)
-    series: Mapping[str, RowPicker] = field(default_factory=dict)
 
 
 # --- Picking the two numbers of a fact ----------------------------------------------
@@ -113,6 +104,11 @@ def pick_two(
     one, two = (part[part["d_k"].eq(d_k)] for part in (one, two))
     n = one["n_keys"].iloc[0]
     return pair(one, two, d_k=d_k, n=0.0 if pd.isna(n) else n)
+
+
+def of_curve(curves: DataFrame, *kinds: str) -> DataFrame:
+    """Return the lines of some kinds of curve."""
+    return curves[curves["curve"].isin(kinds)]
 
 
 def at_nearest(rows: DataFrame, column: str, wanted: float) -> DataFrame:

@@ -22,10 +22,10 @@ from montecarlo.report.figures.palette import (
     BLUE,
     GREEN,
     INK,
+    MARKERS,
     MUTED,
     OCHRE,
     PURPLE,
-    SIGNS,
     VERMILLION,
     Look,
 )
@@ -43,7 +43,7 @@ COLUMNS = ("quantity", "summary", "estimate", "ci_low", "ci_high", "reference")
 #: From these ratios of ends on, an axis is logarithmic.
 WIDE, TALL = 8.0, 30.0
 #: Series of a panel that marks and colours tell apart.
-MOST_SERIES = len(SIGNS)
+MOST_SERIES = len(MARKERS)
 COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, OCHRE, INK)
 #: Characters of a title across a figure.
 TITLE_WIDTH = 80
@@ -135,13 +135,16 @@ def figure(
     parts = list(table.groupby(["quantity", "summary"], sort=False))
     columns = min(2, len(parts))
     with draw.house_style():
-        drawn, axes = draw.panels_for(len(parts), columns, 2.7, Picture)
+        lines = -(-len(parts) // columns)
+        drawn = Picture(figsize=(6.0, 2.7 * lines + 0.35), layout="constrained")
+        axes = [
+            drawn.add_subplot(lines, columns, place + 1) for place in range(len(parts))
+        ]
         for one, ((quantity, summary), rows) in zip(axes, parts, strict=True):
             _plot(one, rows, x, looks, y)
             title = _title(str(quantity), str(summary))
             one.set_title(fill(title, TITLE_WIDTH // columns), fontsize="small")
-            symbol = draw.symbol_of(str(quantity))
-            one.set_ylabel(LESS[minus or ""].format(symbol))
+            one.set_ylabel(LESS[minus or ""].format(symbol_of(str(quantity))))
             one.set_xlabel(LABELS[x])
         keys = list(_keys(frame, looks, named=bool(names)))
         if keys:
@@ -231,7 +234,7 @@ def _looks(table: DataFrame, coloured: list[str]) -> Iterator[tuple[str, Look]]:
     firsts = table[coloured[0]] if coloured else table["label"]
     colours = dict(zip(dict.fromkeys(firsts), cycle(COLOURS), strict=False))
     first_of = dict(zip(table["label"], firsts, strict=True))
-    for marker, (label, first) in zip(SIGNS, first_of.items(), strict=False):
+    for marker, (label, first) in zip(MARKERS, first_of.items(), strict=False):
         yield label, Look(colours[first], marker, size=4.5)
 
 
@@ -254,11 +257,30 @@ def _labels(row: "Series[Any]", names: list[str]) -> Iterator[str]:
 
 def _keys(frame: DataFrame, looks: dict[str, Look], *, named: bool) -> Iterator[Line2D]:
     for label, look in looks.items() if named else ():
-        key = draw.key_of(look)
-        key.set_label(label)
-        yield key
+        yield Line2D([], [], linestyle="none", label=label, **look.mark)
     if frame["reference"].notna().any():
-        yield draw.line_key("-", "exact", MUTED)
+        yield Line2D([], [], color=MUTED, label="exact")
+
+
+#: What mathtext lacks, and what it has for it.
+_SPELLED = {
+    r"\lVert": r"\|",
+    r"\rVert": r"\|",
+    r"\lvert": "|",
+    r"\rvert": "|",
+    r"\mathbb{1}": "1",
+    r"\ge": r"\geq",
+    r"\left(": "(",
+    r"\right)": ")",
+}
+
+
+def symbol_of(quantity: str) -> str:
+    """Return a quantity's symbol in the part of LaTeX that mathtext knows."""
+    symbol = QUANTITIES[quantity].symbol
+    for known, spelled in _SPELLED.items():
+        symbol = symbol.replace(known, spelled)
+    return symbol
 
 
 def _title(quantity: str, summary: str) -> str:

@@ -1,12 +1,12 @@
-"""What training says: loss by step, steps by rate, steps by the first gradient."""
+"""What training says: steps by d_k, loss by step, steps by learning rate."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from matplotlib import ticker
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from montecarlo.records.training import RATES
@@ -18,53 +18,196 @@ from montecarlo.report.content.training import (
     STEPS_CURVE,
 )
 from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.attention import HEAD_SIZE
+from montecarlo.report.figures.drawing import Panel, Picture
+from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import ARM_LOOKS, Look, resize
-from montecarlo.report.figures.specs import Fact, FigureSpec, message, pick_two
+from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve, pick_two
 
-#: Lines of panels, from above.
-OPTIMISERS = tuple(RATES)
-LOOKS = resize(ARM_LOOKS, 4.0)
+OPTIMISERS = {
+    name: Label(words, rf"\mathrm{{{symbol}}}", told=True)
+    for name, words, symbol in (
+        ("sgd", message("Plain gradient descent"), "SGD"),
+        ("adam", message("Adam"), "Adam"),
+    )
+    if name in RATES
+}
+LOOKS = resize(ARM_LOOKS, draw.MARK)
+STEPS = Label(message("Steps to learn"), "T")
+#: The d_k that a column of panels has, where the record has them.
+PANEL_D_K = (64, 256)
 #: Every which point of a curve of the loss has a mark.
-MARK_EVERY = 6
+MARK_EVERY = 8
 #: Each arm has a lane for what takes more steps than runs have, so many times higher.
 LANE = 1.22
-#: Sizes of marks, from the smallest d_k on, in points.
-SIZES = (3.5, 5.0, 6.5)
+#: Between arms at one d_k, a factor: intervals would hide each other.
+BESIDE = 1.07
 #: Losses below this are cut off; labels of steps.
 LEAST_LOSS, MOST_LOSS = 3e-4, 10.0
 STEP_TICKS = (3.0, 10.0, 30.0, 100.0, 300.0)
 #: Half of the seeds: a median is known.
 HALF = 0.5
 
-Plot = Callable[[Axes, DataFrame, DataFrame], None]
+
+def _optimisers(rows: DataFrame) -> list[str]:
+    return [name for name in OPTIMISERS if rows["optimiser"].eq(name).any()]
 
 
-def loss_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the quantiles of the loss by step."""
-    return curves[curves["curve"].eq(LOSS_CURVE)]
+def _budget(curves: DataFrame) -> DataFrame:
+    """Return the row with the steps that runs have and the loss that is learned."""
+    return of_curve(curves, BUDGET_CURVE)
 
 
-def rate_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the median steps by rate, with the ends of their intervals."""
-    return curves[curves["curve"].eq(STEPS_CURVE)]
+def _by_outcome(rows: DataFrame, x: str = "x") -> DataFrame:
+    """Return estimates against x, a column for each outcome, such as a quantile."""
+    return rows.pivot_table(index=x, columns="outcome", values="estimate", dropna=False)
 
 
-def start_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the median steps by the first gradient, with the ends of intervals."""
-    return curves[curves["curve"].eq(START_CURVE)]
+# --- Steps against d_k --------------------------------------------------------------
 
 
-def build_losses(measurements: DataFrame, curves: DataFrame) -> Figure | None:
-    """Build the loss by step: a line of panels for each optimiser, a column a d_k."""
-    rows = loss_rows(measurements, curves)
-    return _build(rows, curves, _plot_losses, "$t$", "$L$")
+def build_training(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build the steps to learn against d_k, a panel for each optimiser."""
+    rows, budget = of_curve(curves, START_CURVE), _budget(curves)
+    optimisers = _optimisers(rows)
+    if not optimisers or budget.empty:
+        return None
+    picture = Picture((len(optimisers),), (150.0,))
+    for panel, name in zip(picture.panels, optimisers, strict=True):
+        mine = rows[rows["optimiser"].eq(name)]
+        for place, (arm, look) in enumerate(LOOKS.items()):
+            wide = _by_outcome(mine[mine["arm"].eq(arm)], "d_k")
+            wide.index = wide.index.astype(float) * BESIDE ** (place - 1.5)
+            _plot_steps(panel.axes, wide, _steps(budget), look, place + 1)
+        draw.powers_of_two(panel.axes, mine["d_k"], columns=2)
+        panel.axes.set_xticks(sorted(set(mine["d_k"])))
+        _log_steps(panel.axes)
+        panel.title = OPTIMISERS[name]
+        panel.x = HEAD_SIZE
+    picture.panels[0].y = STEPS
+    _share_y(picture.panels)
+    draw.hide_inner(picture)
+    picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
+    return picture
 
 
-def _plot_losses(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
-    draw.level(axes, float(budget["estimate"].iloc[0]))
-    draw.plot_series(axes, table, "arm", LOOKS, _plot_loss)
-    draw.logarithmic(axes, LEAST_LOSS, MOST_LOSS)
-    axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
+def _steps(budget: DataFrame) -> float:
+    return float(budget["x"].iloc[0])
+
+
+def _plot_steps(
+    axes: Axes, wide: DataFrame, budget: float, look: Look, lane: int
+) -> None:
+    """Draw median steps with their intervals; what is beyond the budget in its lane."""
+    wide = wide.reindex(columns=["median", "low", "high"]).astype(float)
+    never = wide.index[wide["median"].isna()]
+    if len(never):
+        draw.level(axes, budget)
+        axes.plot(
+            never,
+            [budget * LANE**lane] * len(never),
+            linestyle="none",
+            alpha=0.75,
+            **replace(look, size=0.7 * look.size).mark,
+        )
+    median = wide["median"]
+    low, high = wide["low"].fillna(median), wide["high"].fillna(budget)
+    axes.errorbar(
+        wide.index,
+        median,
+        np.nan_to_num(draw.bars(median, low, high)),
+        linestyle=look.dash,
+        linewidth=1.2,
+        elinewidth=1.0,
+        **look.mark,
+    )
+
+
+def _log_steps(axes: Axes) -> None:
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(ticker.FixedLocator(STEP_TICKS))
+    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
+    axes.yaxis.set_minor_locator(ticker.NullLocator())
+
+
+def _share_y(panels: Sequence[Panel]) -> None:
+    """Give panels the same limits of the y axis."""
+    low, high = zip(*(panel.axes.get_ylim() for panel in panels), strict=True)
+    for panel in panels:
+        panel.axes.set_ylim(min(low), max(high))
+
+
+def pick_steps(_: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick the median steps of two arms, with plain gradient descent."""
+    rows = _of_descent(of_curve(curves, START_CURVE)).dropna(subset=["estimate"])
+    return pick_two(rows, "arm", "none", "sqrt")
+
+
+def _of_descent(rows: DataFrame) -> DataFrame:
+    """Return the medians of plain gradient descent."""
+    return rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
+
+
+TRAINING = FigureSpec(
+    "training",
+    build_training,
+    "steps to learn against d_k",
+    section="training",
+    on_report=True,
+    caption=message(
+        "Median steps over seeds until the loss stays low, at the best learning rate "
+        r"of each; both axes are logarithmic. Bars: pointwise $95\,\%%$ intervals."
+    ),
+    alternative=message(
+        "At d_k = %(d_k)s, gradient descent takes %(first)s steps unscaled and "
+        "%(second)s divided by √d_k."
+    ),
+    named=("median_steps_unscaled", "median_steps_scaled"),
+    fact=pick_steps,
+)
+
+# --- Panels by optimiser and d_k ----------------------------------------------------
+
+
+def _build_panels(rows: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build empty panels: a row for each optimiser, a column for each d_k."""
+    sizes = [d_k for d_k in PANEL_D_K if rows["d_k"].eq(d_k).any()]
+    optimisers = _optimisers(rows)
+    if not optimisers or not sizes or _budget(curves).empty:
+        return None
+    picture = Picture((len(sizes),) * len(optimisers), (100.0,) * len(optimisers))
+    for panel, (_, d_k) in zip(picture.panels, product(optimisers, sizes), strict=True):
+        panel.title = Label(symbol=f"d_k = {d_k}")
+    picture.headings = [OPTIMISERS[name] for name in optimisers]
+    picture.keys = draw.keys_of(LOOKS, rows["arm"], line=True)
+    return picture
+
+
+def _panel_rows(rows: DataFrame) -> list[DataFrame]:
+    sizes = [d_k for d_k in PANEL_D_K if rows["d_k"].eq(d_k).any()]
+    return [
+        rows[rows["optimiser"].eq(name) & rows["d_k"].eq(d_k)]
+        for name, d_k in product(_optimisers(rows), sizes)
+    ]
+
+
+def build_losses(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build the loss by step: a row of panels for each optimiser, a column a d_k."""
+    rows = of_curve(curves, LOSS_CURVE)
+    picture = _build_panels(rows, curves)
+    if picture is None:
+        return None
+    for panel, mine in zip(picture.panels, _panel_rows(rows), strict=True):
+        draw.level(panel.axes, float(_budget(curves)["estimate"].iloc[0]))
+        draw.plot_series(panel.axes, mine, "arm", LOOKS, _plot_loss)
+        draw.logarithmic(panel.axes, LEAST_LOSS, MOST_LOSS)
+        draw.few_ticks(panel.axes.xaxis, 3)
+    for line in picture.rows:
+        line[0].y = Label(message("Loss of a batch"), "L")
+    for panel in picture.rows[-1]:
+        panel.x = Label(message("step"), "t")
+    draw.hide_inner(picture)
+    return picture
 
 
 def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
@@ -75,150 +218,43 @@ def _plot_loss(axes: Axes, rows: DataFrame, look: Look) -> Axes:
     return axes
 
 
-def _by_outcome(rows: DataFrame) -> DataFrame:
-    """Return estimates against x, a column for each outcome, such as a quantile."""
-    return rows.pivot_table(
-        index="x", columns="outcome", values="estimate", dropna=False
-    )
-
-
-def build_rates(measurements: DataFrame, curves: DataFrame) -> Figure | None:
-    """Build steps by rate: a line of panels for each optimiser, a column a d_k."""
-    rows = rate_rows(measurements, curves)
-    return _build(rows, curves, _plot_rates, r"$\eta$", "$T$")
-
-
-def _plot_rates(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
-    _set_scales(axes)
-    _plot_steps(axes, table, float(budget["x"].iloc[0]), LOOKS)
-
-
-def build_starts(measurements: DataFrame, curves: DataFrame) -> Figure | None:
-    """Build steps by the first gradient: a panel for each optimiser."""
-    rows = start_rows(measurements, curves)
-    return _build(rows, curves, _plot_starts, r"$\|g_0\|$", "$T$", apart=False)
-
-
-def _plot_starts(axes: Axes, table: DataFrame, budget: DataFrame) -> None:
-    _set_scales(axes)
-    for size, d_k in zip(SIZES, sorted(set(table["d_k"])), strict=False):
-        mine = table[table["d_k"].eq(d_k)]
-        _plot_steps(axes, mine, float(budget["x"].iloc[0]), resize(LOOKS, size))
-    draw.plot_series(
-        axes, table[table["outcome"].eq("median")], "arm", LOOKS, _join_sizes
-    )
-
-
-def _join_sizes(axes: Axes, rows: DataFrame, look: Look) -> Axes:
-    rows = rows.sort_values("d_k")
-    axes.plot(rows["x"], rows["estimate"], color=look.colour, linestyle=look.dash)
-    return axes
-
-
-def _plot_steps(
-    axes: Axes, table: DataFrame, budget: float, looks: dict[str, Look]
-) -> None:
-    """Draw median steps with their intervals; what is beyond the budget in its lane."""
-    draw.level(axes, budget)
-    for lane, (arm, look) in enumerate(looks.items(), start=1):
-        rows = table[table["arm"].eq(arm)]
-        wide = _by_outcome(rows).reindex(columns=["median", "low", "high"])
-        never = wide.index[wide["median"].isna()]
-        axes.plot(
-            never,
-            [budget * LANE**lane] * len(never),
-            linestyle="none",
-            alpha=0.75,
-            **replace(look, size=0.7 * look.size).mark,
-        )
-        median = wide["median"]
-        low, high = wide["low"].fillna(median), wide["high"].fillna(budget)
-        axes.errorbar(
-            wide.index,
-            median,
-            np.nan_to_num(draw.bars(median, low, high)),
-            linestyle=look.dash,
-            linewidth=1.1,
-            elinewidth=1.0,
-            **look.mark,
-        )
-
-
-def _set_scales(axes: Axes) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.xaxis.set_major_locator(ticker.LogLocator(numticks=4))
-    axes.yaxis.set_major_locator(ticker.FixedLocator(STEP_TICKS))
-    axes.yaxis.set_major_formatter(ticker.FuncFormatter(lambda y, _: f"{y:g}"))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_locator(ticker.NullLocator())
-
-
-def _build(  # noqa: PLR0913 - what, in which panels, on which axes
-    rows: DataFrame,
-    curves: DataFrame,
-    plot: Plot,
-    x: str,
-    y: str,
-    *,
-    apart: bool = True,
-) -> Figure | None:
-    """Build a line of panels for each optimiser and a column for each d_k.
-
-    With all d_k in one panel a column for each optimiser; None without rows.
-    """
-    sizes = sorted({int(d_k) for d_k in rows["d_k"]}) if apart else []
-    budget = curves[curves["curve"].eq(BUDGET_CURVE)]
-    optimisers = [name for name in OPTIMISERS if rows["optimiser"].eq(name).any()]
-    if not optimisers or budget.empty:
+def build_rates(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build steps by rate: a row of panels for each optimiser, a column a d_k."""
+    rows = of_curve(curves, STEPS_CURVE)
+    picture = _build_panels(rows, curves)
+    if picture is None:
         return None
-    lines = len(optimisers) if sizes else 1
-    columns = len(sizes) or len(optimisers)
-    figure, axes = draw.panels(lines, columns, 2.4 if sizes else 3.0)
-    for number, one in enumerate(axes):
-        line, column = divmod(number, columns)
-        mine = rows[rows["optimiser"].eq(optimisers[line if sizes else column])]
-        if sizes:
-            mine = mine[mine["d_k"].eq(sizes[column])]
-            if line == 0:
-                one.set_title(f"$d_k = {sizes[column]}$")
-        plot(one, mine, budget)
-        if line == lines - 1:
-            one.set_xlabel(x)
-        if column == 0:
-            one.set_ylabel(y)
-        else:
-            one.tick_params(labelleft=False)
-    low, high = zip(*(one.get_ylim() for one in axes), strict=True)
-    for one in axes:
-        one.set_ylim(min(low), max(high))
-    draw.legend_above(figure, draw.keys_of(ARM_LOOKS, rows["arm"], line=True))
-    return figure
+    for panel, mine in zip(picture.panels, _panel_rows(rows), strict=True):
+        for lane, (arm, look) in enumerate(LOOKS.items(), start=1):
+            wide = _by_outcome(mine[mine["arm"].eq(arm)])
+            _plot_steps(panel.axes, wide, _steps(_budget(curves)), look, lane)
+        draw.logarithmic(panel.axes, x=True)
+        panel.axes.xaxis.set_major_locator(ticker.LogLocator(numticks=4))
+        _log_steps(panel.axes)
+    _share_y(picture.panels)
+    for line in picture.rows:
+        line[0].y = STEPS
+    for panel in picture.rows[-1]:
+        panel.x = Label(message("learning rate"), r"\eta")
+    draw.hide_inner(picture)
+    for panel in picture.panels:
+        panel.axes.tick_params(labelbottom=True)
+    return picture
 
 
-def pick_losses(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+def pick_losses(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick the median losses at the end of two arms, with plain gradient descent."""
-    rows = _of_descent(loss_rows(measurements, curves))
+    rows = _of_descent(of_curve(curves, LOSS_CURVE))
     return pick_two(rows[rows["x"].eq(rows["x"].max())], "arm", "none", "sqrt")
 
 
 def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Pick at how many rates more than half of the seeds learn."""
-    rows = curves[curves["curve"].eq(SHARE_CURVE) & curves["optimiser"].eq("sgd")]
+    rows = of_curve(curves, SHARE_CURVE)
+    rows = rows[rows["optimiser"].eq("sgd")]
     learned = rows.assign(estimate=rows["estimate"].gt(HALF))
     counts = learned.groupby(["arm", "d_k"])["estimate"].transform("sum")
     return pick_two(rows.assign(estimate=counts), "arm", "none", "sqrt")
-
-
-def pick_starts(measurements: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the first gradients of two arms."""
-    rows = _of_descent(start_rows(measurements, curves))
-    return pick_two(rows.assign(estimate=rows["x"]), "arm", "none", "sqrt")
-
-
-def _of_descent(rows: DataFrame) -> DataFrame:
-    """Return the medians of plain gradient descent."""
-    return rows[rows["optimiser"].eq("sgd") & rows["outcome"].eq("median")]
 
 
 TRAINING_LOSS = FigureSpec(
@@ -227,10 +263,9 @@ TRAINING_LOSS = FigureSpec(
     "loss by step, for each divisor",
     section="training",
     caption=message(
-        "The loss $L$ of a batch by step $t$, at the rate chosen for each arm, for "
-        r"several $d_k$: median over seeds, and the range from the $10\,\%%$ to the "
-        r"$90\,\%%$ quantile. Above: plain gradient descent; below: Adam. Horizontal "
-        "line: the loss below which it has to stay."
+        "Median loss over seeds, at the best learning rate of each; shaded: from the "
+        r"$10\,\%%$ to the $90\,\%%$ quantile. Horizontal line: the loss below which "
+        "it has to stay."
     ),
     alternative=message(
         "At d_k = %(d_k)s the median loss at the last step of gradient descent shown "
@@ -238,7 +273,6 @@ TRAINING_LOSS = FigureSpec(
     ),
     named=("median_loss_unscaled", "median_loss_scaled"),
     fact=pick_losses,
-    series={"arms": loss_rows},
 )
 TRAINING_RATES = FigureSpec(
     "training-rates",
@@ -246,10 +280,8 @@ TRAINING_RATES = FigureSpec(
     "steps until learned, by learning rate",
     section="training",
     caption=message(
-        "Median steps $T$ until the loss is low for good, by the learning rate "
-        r"$\eta$, with pointwise $95\,\%%$ intervals, one column for each $d_k$. "
-        "Above: plain gradient descent; below: Adam. Horizontal line: the steps after "
-        "which runs end; marks above it: rates at which half of the seeds or more "
+        "Median steps until the loss stays low, by learning rate. Marks above the "
+        "horizontal line, the steps after which runs end: half of the seeds or more "
         "have not learned."
     ),
     alternative=message(
@@ -258,25 +290,4 @@ TRAINING_RATES = FigureSpec(
     ),
     named=("rates_that_learn_unscaled", "rates_that_learn_scaled"),
     fact=pick_rates,
-    series={"arms": rate_rows},
-)
-TRAINING_STARTS = FigureSpec(
-    "training-starts",
-    build_starts,
-    "steps until learned, by the first gradient",
-    section="training",
-    caption=message(
-        "Median steps $T$ until the loss is low for good, at the rate chosen for each "
-        r"arm, by the norm of the first gradient $\lVert g_0\rVert$, with pointwise "
-        r"$95\,\%%$ intervals. Left: plain gradient descent; right: Adam. The larger "
-        "the mark, the larger is $d_k$. Horizontal line: the steps after which runs "
-        "end."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the norm of the first gradient is %(first)s unscaled and "
-        "%(second)s divided by √d_k."
-    ),
-    named=("first_gradient_norm_unscaled", "first_gradient_norm_scaled"),
-    fact=pick_starts,
-    series={"arms": start_rows},
 )

@@ -4,19 +4,18 @@ Verdicts by text; of a few claims, what was measured beside what is claimed; out
 over thresholds; z-scores against theory; the judge's report card.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator
 from numpy.typing import NDArray
 from pandas import DataFrame
 from scipy.special import ndtri
 
+from montecarlo.claims.checks import Words
 from montecarlo.claims.judging import SHARE, USED
 from montecarlo.claims.outcomes import CheckOutcome, ClaimOutcome
 from montecarlo.records.calibration import ALLOWED
@@ -28,6 +27,8 @@ from montecarlo.report.content.report_card import (
 )
 from montecarlo.report.content.tables.rows import with_interval
 from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.drawing import Key, Panel, Picture
+from montecarlo.report.figures.labels import Label, message
 from montecarlo.report.figures.palette import (
     BLUE,
     DISTRIBUTION_LOOKS,
@@ -45,20 +46,25 @@ from montecarlo.report.figures.palette import (
     Look,
     keep_looks,
 )
-from montecarlo.report.figures.specs import Fact, FigureSpec, message
+from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
 
 # --- Verdicts by text ---------------------------------------------------------------
 
 #: The curve of what `with_verdicts` adds.
 CURVE = "verdict"
-LINE = 0.36
+LINE = 33.0
 
 
-def with_verdicts(curves: DataFrame, claims: Sequence[ClaimOutcome]) -> DataFrame:
+def with_verdicts(
+    curves: DataFrame,
+    claims: Sequence[ClaimOutcome],
+    names: Mapping[str, Words] | None = None,
+) -> DataFrame:
     """Put a row for each text and claim behind the curves, where there are texts.
 
-    With the column ``text``; ``outcome`` is the verdict on what it says, ``x`` the
-    number of the claim.  Texts come in alphabetical order of their keys.
+    With the columns ``text`` and ``name``, what a text is called, or a letter and its
+    key; ``outcome`` is the verdict on what it says, ``x`` the number of the claim.
+    Texts come in alphabetical order of their keys.
     """
     rows = {
         (source.text, float(number), str(claim.texts[source.text]))
@@ -68,39 +74,53 @@ def with_verdicts(curves: DataFrame, claims: Sequence[ClaimOutcome]) -> DataFram
     if not rows:
         return curves
     added = DataFrame(sorted(rows), columns=["text", "x", "outcome"])
-    added = added.assign(curve=CURVE)
+    keys = dict.fromkeys(added["text"])
+    marks = dict(zip(keys, draw.letters(len(keys)), strict=True))
+    called = {key: str((names or {}).get(key, f"{marks[key]} {key}")) for key in keys}
+    added = added.assign(curve=CURVE, name=added["text"].map(called))
     return pd.concat([curves, added], ignore_index=True)
 
 
-def text_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
+def text_rows(curves: DataFrame) -> DataFrame:
     """Return the rows of curves that hold a text's claim and its verdict."""
-    return curves[curves["curve"].eq(CURVE)]
+    return of_curve(curves, CURVE)
 
 
-def build_texts(measurements: DataFrame, curves: DataFrame) -> Figure | None:
+def build_texts(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build a mark for each claim of each text, claims in columns, worst news first."""
-    rows = text_rows(measurements, curves)
+    rows = text_rows(curves)
     if rows.empty:
         return None
-    texts = list(dict.fromkeys(rows["text"]))
-    figure, (axes,) = draw.panels(1, 1, LINE * len(texts) + 0.65)
+    texts = dict(zip(rows["text"], rows["name"], strict=True))
+    picture = Picture((1,), (LINE * len(texts),))
+    (panel,) = picture.panels
     looks = keep_looks(VERDICT_LOOKS, rows["outcome"])
     for verdict, look in looks.items():
         mine = rows[rows["outcome"].eq(verdict)]
-        lines = [texts.index(text) for text in mine["text"]]
-        axes.plot(mine["x"], lines, linestyle="none", **look.mark)
-    axes.set_yticks(range(len(texts)), draw.letters(len(texts)))
-    axes.set_ylim(len(texts) - 0.5, -0.5)
-    axes.set_xlim(0.0, rows["x"].max() + 1.0)
-    axes.set_xlabel("$N$")
+        lines = [list(texts).index(text) for text in mine["text"]]
+        mark = look.mark
+        panel.axes.plot(mine["x"], lines, linestyle="none", **mark)
+    for line, name in enumerate(texts.values()):
+        panel.note(
+            Label(words=name, symbol=rf"\mathrm{{{line + 1}}}", told=True),
+            0.3,
+            line - 0.42,
+        )
+    panel.axes.set_yticks(range(len(texts)), [""] * len(texts))
+    panel.axes.set_ylim(len(texts) - 0.6, -0.75)
+    panel.axes.set_xlim(0.0, rows["x"].max() + 1.0)
+    panel.axes.spines["left"].set_visible(False)
+    panel.axes.tick_params(left=False)
+    panel.axes.grid(visible=False, axis="x")
+    panel.x = Label(message("number of the claim"), "N")
     different = dict.fromkeys(looks.values())  # some look alike
-    draw.legend_above(figure, [draw.key_of(look) for look in different])
-    return figure
+    picture.keys = [Key(look.label, look) for look in different]
+    return picture
 
 
-def count_failing(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+def count_failing(_: DataFrame, curves: DataFrame) -> Fact | None:
     """Count claims of all texts together, and those of them that fail."""
-    verdicts = text_rows(measurements, curves)["outcome"]
+    verdicts = text_rows(curves)["outcome"]
     if verdicts.empty:
         return None
     failing = verdicts.isin(FAILING).sum()
@@ -114,8 +134,8 @@ TEXTS = FigureSpec(
     section="record",
     on_report=True,
     caption=message(
-        "Which text makes which claim, and how it fared: one line for each text, one "
-        "column for each claim, by its number. Marks:"
+        "Who says what, and how it fared: a line for each text, a column for each "
+        "claim, by its number in the tables."
     ),
     alternative=message(
         "The texts make %(first)s claims between them, each counted once for each "
@@ -123,7 +143,6 @@ TEXTS = FigureSpec(
     ),
     named=("claims_made", "claims_refuted"),
     fact=count_failing,
-    series={"verdicts": text_rows},
 )
 
 # --- Measured beside claimed, of a few claims ---------------------------------------
@@ -178,20 +197,37 @@ def case_rows(claims: Iterable[ClaimOutcome]) -> DataFrame:
     return table if table.empty else table.fillna({"low": -np.inf, "high": np.inf})
 
 
-def build_cases(cases: DataFrame, _: DataFrame) -> Figure | None:
+def build_cases(cases: DataFrame, _: DataFrame) -> Picture | None:
     """Build a panel for each check: estimates, intervals, and what is claimed."""
     if cases.empty:
         return None
     parts = [rows for _, rows in cases.groupby("panel", sort=True)]
-    figure, axes = draw.panels_for(len(parts), CASE_COLUMNS, 2.2)
-    for one, mark, rows in zip(axes, draw.letters(len(parts)), parts, strict=True):
-        plot_cases(one, rows)
-        one.set_title(mark, loc="left")
-    return figure
+    columns = _lines_of(len(parts), CASE_COLUMNS)
+    picture = Picture(columns, [100.0] * len(columns), CASE_COLUMNS)
+    for panel, mark, rows in zip(
+        picture.panels, draw.letters(len(parts)), parts, strict=True
+    ):
+        plot_cases(panel, rows)
+        panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
+    outcomes = [name for name in CASE_LOOKS if cases["outcome"].eq(name).any()]
+    picture.keys = [
+        Key(VERDICT_LOOKS[name].label, CASE_LOOKS[name]) for name in outcomes
+    ]
+    claimed = Look(UNDECIDED, "")
+    picture.keys.append(
+        Key(Label(message("what is claimed")), claimed, mark=False, area=1.0)
+    )
+    return picture
 
 
-def plot_cases(axes: Axes, rows: DataFrame) -> Axes:
+def _lines_of(count: int, columns: int) -> list[int]:
+    """Return how many panels stand in each row: at most so many."""
+    return [min(columns, count - at) for at in range(0, count, columns)]
+
+
+def plot_cases(panel: Panel, rows: DataFrame) -> Axes:
     """Draw cases over d_k, or over n where that alone varies; bars: the claimed."""
+    axes = panel.axes
     x = "n_keys" if rows["d_k"].nunique() == 1 < rows["n_keys"].nunique() else "d_k"
     rows = rows.sort_values(x)
     at = rows[x].to_numpy(float)
@@ -202,10 +238,11 @@ def plot_cases(axes: Axes, rows: DataFrame) -> Axes:
     else:
         margin = 0.15 * (seen.max() - seen.min() or abs(seen.max()) or 1.0)
         axes.set_ylim(seen.min() - margin, seen.max() + margin)
+        draw.few_ticks(axes.yaxis)
     if at.max() >= WIDE * at.min():
         draw.powers_of_two(axes, at, CASE_COLUMNS)
     else:
-        axes.set_xticks(sorted(set(at)))
+        axes.set_xticks(sorted(set(at)), [f"{size:.0f}" for size in sorted(set(at))])
         axes.set_xlim(0.9 * at.min(), 1.1 * at.max())
     bottom, top = axes.get_ylim()
     _, low, high, least, most = np.clip(shown, bottom, top).T  # some have no end
@@ -220,7 +257,7 @@ def plot_cases(axes: Axes, rows: DataFrame) -> Axes:
             elinewidth=1.2,
             **CASE_LOOKS.get(outcome, Look(INK, "o", size=draw.MARK)).mark,
         )
-    axes.set_xlabel("$n$" if x == "n_keys" else "$d_k$")
+    panel.x = Label(symbol="n" if x == "n_keys" else "d_k")
     return axes
 
 
@@ -231,9 +268,7 @@ CASES = FigureSpec(
     section="answer",
     on_report=True,
     caption=message(
-        "What was measured, with simultaneous intervals, and, shaded, what is claimed; "
-        "over $d_k$, or over $n$ where that alone varies. Circles: supported; crosses: "
-        "refuted; squares: undecided."
+        "What was measured, with simultaneous intervals, beside what is claimed."
     ),
     alternative=message("Each estimate with its interval beside what is claimed."),
 )
@@ -241,11 +276,11 @@ CASES = FigureSpec(
 # --- Outcomes over thresholds -------------------------------------------------------
 
 COLUMNS = 3
-#: Outcomes from below to above: colour, and the sign in the legend.
+#: Outcomes from below to above: colour and words.
 OUTCOMES = (
-    ("supported", SUPPORTED, "✓"),
-    ("undecided", UNDECIDED, "?"),
-    ("refuted", REFUTED, "✗"),
+    ("supported", SUPPORTED),
+    ("undecided", UNDECIDED),
+    ("refuted", REFUTED),
 )
 
 
@@ -263,30 +298,36 @@ def drawn_interpretations(curves: DataFrame) -> dict[tuple[str, str], DataFrame]
     }
 
 
-def build_thresholds(_: DataFrame, curves: DataFrame) -> Figure | None:
+def build_thresholds(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build the outcomes as functions of the threshold of each vague word."""
     drawn = drawn_interpretations(curves)
     if not drawn:
         return None
-    figure, axes = draw.panels_for(len(drawn), COLUMNS, 1.7)
+    columns = _lines_of(len(drawn), COLUMNS)
+    picture = Picture(columns, [62.0] * len(columns), COLUMNS)
     marks = draw.letters(len(drawn))
-    for place, (one, rows) in enumerate(zip(axes, drawn.values(), strict=True)):
-        plot_outcomes(one, rows)
-        one.set_title(marks[place], loc="left")
-        one.tick_params(labelleft=place % COLUMNS == 0)
-    figure.supxlabel(r"$\tau$")
-    keys = [Patch(color=colour, label=sign) for _, colour, sign in OUTCOMES]
-    draw.legend_above(figure, keys, handlelength=1.2)
-    return figure
+    for mark, panel, rows in zip(marks, picture.panels, drawn.values(), strict=True):
+        plot_outcomes(panel.axes, rows)
+        panel.title = Label(symbol=rf"\mathrm{{{mark}}}")
+    for line in picture.rows:
+        for panel in line[1:]:
+            panel.axes.tick_params(labelleft=False)
+    picture.rows[0][0].y = Label(message("Cases, in per cent"))
+    picture.panels[-1].x = Label(message("threshold"), r"\tau")
+    picture.keys = [
+        Key(VERDICT_LOOKS[name].label, Look(colour, ""), mark=False, area=1.0)
+        for name, colour in OUTCOMES
+    ]
+    return picture
 
 
 def plot_outcomes(axes: Axes, table: DataFrame) -> Axes:
     """Draw shares of cases supported, undecided and refuted over thresholds."""
-    shares = table[table["curve"].eq(SHARE)]
+    shares = of_curve(table, SHARE)
     wide = shares.pivot_table(index="x", columns="outcome", values="estimate")
     supported, refuted = wide["supported"], wide["refuted"]
     edges = (0.0 * supported, supported, 1.0 - refuted, 0.0 * supported + 1.0)
-    for (_, colour, _), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
+    for (_, colour), low, high in zip(OUTCOMES, edges, edges[1:], strict=False):
         axes.fill_between(
             wide.index, low, high, facecolor=colour, edgecolor=PAGE, linewidth=0.8
         )
@@ -294,8 +335,9 @@ def plot_outcomes(axes: Axes, table: DataFrame) -> Axes:
         axes.axvline(float(used), color=PAGE, linewidth=3.6)
         axes.axvline(float(used), color=INK, linewidth=1.3)
     axes.set_xlim(wide.index.min(), wide.index.max())
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    draw.unit_interval(axes, 0.0, 1.0)
+    draw.few_ticks(axes.xaxis, 3)
+    draw.percent(axes)
+    axes.set_ylim(0.0, 1.0)
     axes.grid(visible=False)
     return axes
 
@@ -319,9 +361,9 @@ THRESHOLDS = FigureSpec(
     section="weights",
     own_section="answer",
     caption=message(
-        "Share of the cases of a check that come out supported (✓, from below), "
-        "refuted (✗, from above) and undecided (?, between), against the threshold "
-        r"$\tau$. Vertical line: the threshold used here. Panels:"
+        "How many cases of a check are supported (from below) and refuted (from "
+        "above), against the threshold of its word. Vertical line: the threshold used "
+        "here. Panels:"
     ),
     alternative=message(
         "At the thresholds used here the interpretation of panel a is supported in "
@@ -340,11 +382,15 @@ Scores = NDArray[np.float64]
 ONE_EACH = (("score_variance", "none"), ("entropy", "sqrt"))
 #: With fewer of these, the others are the same few draws over and over.
 FEWEST_ALONE = 10
-ALL_LOOK = Look(MUTED, "o", filled=False, size=4.0)
-ALONE_LOOK = Look(BLUE, "s", size=4.5)
+ALL_LOOK = Look(
+    MUTED, "o", label=Label(message("all estimates")), filled=False, size=4.0
+)
+ALONE_LOOK = Look(
+    BLUE, "s", label=Label(message("those that share no draws")), size=4.5
+)
 
 
-def build_z_scores(measurements: DataFrame, _: DataFrame) -> Figure | None:
+def build_z_scores(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build the z-scores of all estimates that theory knows, against normal ones."""
     rows = measurements[
         measurements["reference"].notna()
@@ -354,35 +400,37 @@ def build_z_scores(measurements: DataFrame, _: DataFrame) -> Figure | None:
     rows = with_interval(rows)  # of rare draws neither the mean nor its error is known
     if len(rows) < 2 * ENDS or len(_one_each(rows)) < FEWEST_ALONE:
         return None
-    figure, (axes,) = draw.panels(1, 1, 4.25)
-    plot_z_scores(axes, rows)
-    return figure
+    picture = Picture((1,), (300.0,))
+    (panel,) = picture.panels
+    picture.keys = plot_z_scores(panel.axes, rows)
+    panel.y = Label(message("Distance from the exact value, in standard errors"), "z")
+    panel.x = Label(message("normal quantile"), r"\Phi^{-1}")
+    return picture
 
 
-def plot_z_scores(axes: Axes, table: DataFrame) -> Axes:
-    """Draw ordered z-scores against normal quantiles, with the line of equality."""
-    limit = 0.0
+def plot_z_scores(axes: Axes, table: DataFrame) -> list[Key]:
+    """Draw ordered z-scores against normal quantiles, with the line of equality.
+
+    Returns
+    -------
+    list of Key
+        The legend.
+    """
+    limit, keys = 0.0, []
     for rows, look in ((table, ALL_LOOK), (_one_each(table), ALONE_LOOK)):
         if rows.empty:
             continue
         normal, z = _ordered_scores(rows)
         limit = max(limit, 1.05 * np.abs(z).max(), 1.05 * np.abs(normal).max())
         shown = _thin(normal)
-        axes.plot(
-            normal[shown],
-            z[shown],
-            linestyle="none",
-            label=f"$N = {len(rows)}$",
-            **look.mark,
-        )
+        axes.plot(normal[shown], z[shown], linestyle="none", **look.mark)
+        keys.append(Key(look.label._replace(symbol=f"N = {len(rows)}"), look))
     axes.plot((-limit, limit), (-limit, limit), color=MUTED, linewidth=1.1, zorder=1.5)
-    axes.legend(loc="upper left")
-    axes.set_aspect("equal")
     axes.set_xlim(-limit, limit)
     axes.set_ylim(-limit, limit)
-    axes.set_xlabel(r"$\Phi^{-1}$")
-    axes.set_ylabel("$z$")
-    return axes
+    draw.few_ticks(axes.xaxis)
+    draw.few_ticks(axes.yaxis)
+    return keys
 
 
 def _one_each(table: DataFrame) -> DataFrame:
@@ -423,10 +471,9 @@ Z_SCORES = FigureSpec(
     "estimates against exact theory",
     section="method",
     caption=message(
-        "Every estimate that has an exact value: its distance from it in standard "
-        "errors, ordered, against what a normal distribution would give. Rings: all of "
-        "them; estimates of one condition share draws, so these are not independent. "
-        "Squares: about one estimate for each condition. Line: perfect agreement."
+        "Every estimate that has an exact value, ordered, against what a normal "
+        "distribution would give. Estimates of one design point share draws. Line: "
+        "perfect agreement."
     ),
     alternative=message(
         "The root mean square of all z-scores is %(first)s, the largest is %(second)s "
@@ -446,32 +493,36 @@ COLOURS = {"supported": SUPPORTED, "refuted": REFUTED}
 DASHES: tuple[Dash, ...] = ((0, (2, 1.5)), "-")
 
 
-def card_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
+def card_rows(curves: DataFrame) -> DataFrame:
     """Return the error rates that are drawn: of independent entries."""
     rates = curves["curve"].isin((RATE_CURVE, EXTRAPOLATED_CURVE))
     return curves[rates & curves["dependence"].eq("none")]
 
 
-def build_report_card(measurements: DataFrame, curves: DataFrame) -> Figure | None:
+def build_report_card(_: DataFrame, curves: DataFrame) -> Picture | None:
     """Build actual over stated error rates by distribution, and power beside them."""
-    rates = card_rows(measurements, curves)
-    power = curves[curves["curve"].eq(POWER_CURVE)]
+    rates, power = card_rows(curves), of_curve(curves, POWER_CURVE)
     if rates.empty or power.empty:
         return None
-    figure, (left, right) = draw.panels(1, 2, 2.9)
-    keys = []
+    picture = Picture((2,), (150.0,))
+    left, right = picture.panels
     for judged, colour in (("judged", INK), ("shown", VERMILLION)):
         of_kind = rates[rates["outcome"].eq(judged)]
         looks = {
             name: replace(look, colour=colour, size=draw.MARK)
             for name, look in DISTRIBUTION_LOOKS.items()
         }
-        draw.plot_series(left, of_kind, "distribution_k", looks, _plot_rates)
-        keys += draw.keys_of(looks, of_kind["distribution_k"])
-    _finish_rates(left)
-    _plot_power(right, power)
-    draw.legend_above(figure, keys, 6)
-    return figure
+        draw.plot_series(left.axes, of_kind, "distribution_k", looks, _plot_rates)
+        picture.keys += draw.keys_of(looks, of_kind["distribution_k"])
+    _finish_rates(left.axes)
+    left.y = Label(message("Errors, times as often as stated"), r"\hat\alpha/\alpha")
+    left.x = Label(message("stated rate"), r"\alpha")
+    picture.keys += _plot_power(right.axes, power)
+    right.y = Label(message("Claims, in per cent"))
+    right.x = Label(
+        message("distance from the truth, in tolerances"), r"\Delta/\tau", told=True
+    )
+    return picture
 
 
 def _plot_rates(axes: Axes, table: DataFrame, look: Look) -> Axes:
@@ -491,36 +542,36 @@ def _plot_rates(axes: Axes, table: DataFrame, look: Look) -> Axes:
 
 
 def _finish_rates(axes: Axes) -> None:
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    draw.logarithmic(axes, x=True)
+    draw.logarithmic(axes)
     axes.invert_xaxis()
-    axes.xaxis.set_major_locator(LogLocator(numticks=6))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_locator(LogLocator(numticks=4))
     draw.level(axes, 1.0)
     low, _ = axes.get_ylim()
     axes.axhspan(low, ALLOWED, color=GRID, alpha=0.5, linewidth=0)
     axes.set_ylim(bottom=low)
-    axes.set_xlabel(r"$\alpha$")
-    axes.set_ylabel(r"$\hat\alpha\,/\,\alpha$")
 
 
-def _plot_power(axes: Axes, table: DataFrame) -> None:
-    """Draw shares of claims supported and refuted, by distance from the truth."""
+def _plot_power(axes: Axes, table: DataFrame) -> list[Key]:
+    """Draw shares of claims supported and refuted, by distance from the truth.
+
+    Returns the legend.
+    """
     replicates, outcomes = table["n_replicates"].astype(int), table["outcome"]
-    keys = []
+    keys = [
+        draw.line_key("-", VERDICT_LOOKS[name].label, colour)
+        for name, colour in COLOURS.items()
+    ]
     for n, dash in zip(sorted(set(replicates)), DASHES, strict=False):
         for name, colour in COLOURS.items():
             line = table[replicates.eq(n) & outcomes.eq(name)].sort_values("x")
             axes.plot(line["x"], line["estimate"], color=colour, linestyle=dash)
-        keys.append(draw.line_key(dash, f"{n}"))
-    signs = zip(COLOURS.values(), "✓✗", strict=True)
-    keys += [draw.line_key("-", sign, colour) for colour, sign in signs]
+        keys.append(draw.line_key(dash, Label(message("replicates"), str(n))))
     axes.axvline(1.0, color=INK, linewidth=0.8)
     axes.set_xlim(*SHOWN)
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_xlabel(r"$\Delta\,/\,\tau$")
-    axes.legend(handles=keys, loc="lower left", handlelength=1.2)
+    axes.set_xticks((0.5, 1.0, 1.5), ("0.5", "1", "1.5"))
+    draw.percent(axes)
+    return keys
 
 
 def pick_rates(_: DataFrame, curves: DataFrame) -> Fact | None:
@@ -538,15 +589,9 @@ REPORT_CARD = FigureSpec(
     "actual error rates of the judge, and its power",
     section="method",
     caption=message(
-        "Left: how many times as often as stated intervals miss on their worse side, "
-        r"$\hat\alpha/\alpha$, against the stated rate $\alpha$, for the worst "
-        "combination of $d_k$ and quantity of each distribution. Dotted: extrapolated "
-        "to the rate of this report by a power law fitted to the counts. Shaded: at "
-        "most %(allowed)s times. Orange: rows that are not judged. Right: shares of "
-        "claims about the variance that come out supported (✓) and refuted (✗), "
-        r"against the distance $\Delta$ of the claimed value from the truth, in "
-        r"tolerances $\tau$; left of the line the claim is true. Dashed and full: few "
-        "and many replicates."
+        "Left: the worst case of each distribution; dotted: extrapolated; shaded: at "
+        "most %(allowed)s times; orange: not judged. Right: left of the line the claim "
+        "about a variance is true."
     ),
     alternative=message(
         "Of all judged distributions the worst misses %(first)s times as often as "
@@ -555,5 +600,4 @@ REPORT_CARD = FigureSpec(
     named=("worst_ratio_at_largest_rate", "worst_ratio_at_smallest_rate"),
     fact=pick_rates,
     constants={"allowed": ALLOWED},
-    series={"distributions": card_rows},
 )

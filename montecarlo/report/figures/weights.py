@@ -1,16 +1,12 @@
-"""What softmax makes of the scores: weights by rank, effective keys, largest weight.
+"""What softmax makes of the scores: saturated rows and effective keys.
 
 And what becomes of a planted key, by how far query and key agree.
 """
 
-from collections.abc import Callable
-
-import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from montecarlo.claims.yardsticks import BALANCED, NEAR_UNIFORM, ONE_HOT
 from montecarlo.report.content.tables.rows import (
     FEWEST_POINTS,
     gaussian_rows,
@@ -18,252 +14,113 @@ from montecarlo.report.content.tables.rows import (
     with_interval,
 )
 from montecarlo.report.figures import drawing as draw
-from montecarlo.report.figures.palette import (
-    DIVISOR_LOOKS,
-    INK,
-    MUTED,
-    Look,
-    resize,
-)
+from montecarlo.report.figures.attention import HEAD_SIZE, SATURATED
+from montecarlo.report.figures.drawing import Picture
+from montecarlo.report.figures.labels import Label, message
+from montecarlo.report.figures.palette import DIVISOR_LOOKS, resize
 from montecarlo.report.figures.specs import (
     Fact,
     FigureSpec,
     at_nearest,
-    message,
     panel_of,
     pick_two,
 )
 from montecarlo.sampling.design_points import parse_dependence
 
-# --- Weights of a row from the largest down -----------------------------------------
+LOOKS = resize(DIVISOR_LOOKS, draw.MARK)
 
-#: Panels of weights by rank, where the grid has them.
-RANK_KEYS = 128
-RANK_D_K = (16, 64, 256, 1024)
-#: Mean weights below this are cut off: they are nobody's concern.
-LEAST_WEIGHT = 1e-6
-#: A standard error times this is half a pointwise 95 % interval.
-NORMAL_95 = 1.96
+# --- Saturated rows and effective keys against d_k ----------------------------------
 
-
-def rank_rows(_: DataFrame, curves: DataFrame) -> DataFrame:
-    """Return the mean weights by rank that are drawn: of one n, the nearest to 128."""
-    rows = at_nearest(
-        gaussian_rows(curves, curve="weight_by_rank"), "n_keys", RANK_KEYS
-    )
-    return rows[rows["d_k"].isin(RANK_D_K)]
+#: A column of panels for each of these, where the grid has them.
+PANEL_KEYS = (128, 16384)
+MOST_PANELS = 2
+EFFECTIVE = Label(message("Effective keys, in per cent of all"), r"e^H/n")
 
 
-def build_weights_by_rank(measurements: DataFrame, curves: DataFrame) -> Figure | None:
-    """Build the mean weight of the key at each rank, one panel per d_k."""
-    rows = rank_rows(measurements, curves)
-    parts = [
-        (f"$n = {n_keys:.0f}$,  $d_k = {d_k:.0f}$", mine)
-        for (n_keys, d_k), mine in rows.groupby(["n_keys", "d_k"])
-    ]
-    if not parts:
-        return None
-    y = r"$\mathrm{E}\,p_{(r)}$"
-    figure = draw.plot_panels(
-        plot_weights_by_rank, parts, rows["x"], y, columns=2, height=2.5, x="$r$"
-    )
-    draw.legend_above(figure, draw.keys_of(DIVISOR_LOOKS, rows["divisor"], line=True))
-    return figure
+def weight_rows(measurements: DataFrame) -> DataFrame:
+    """Return shares of saturated rows, and of effective keys, of Gaussian entries."""
+    rows = gaussian_rows(measurements, summary="mean")
+    rows = rows[rows["divisor"].isin(DIVISOR_LOOKS)]
+    keys = rows[rows["quantity"].eq("effective_keys")]
+    saturated = rows[rows["quantity"].eq("saturated")]
+    keys = draw.rescale(keys, lambda value: value / keys["n_keys"].astype(float))
+    return pd.concat([saturated, keys])
 
 
-def plot_weights_by_rank(axes: Axes, table: DataFrame) -> Axes:
-    """Draw mean weights of one n and d_k against rank, and the equal weight 1/n."""
-    for divisor, look in resize(DIVISOR_LOOKS, 4.0).items():
-        rows = table[table["divisor"].eq(divisor)].sort_values("x")
-        rows = rows[rows["estimate"].ge(LEAST_WEIGHT / 10.0)]
-        half = NORMAL_95 * rows["std_error"].to_numpy()
-        # A logarithmic axis has no place for a bar that reaches 0.
-        least = np.minimum(half, 0.9 * rows["estimate"].to_numpy())
-        axes.errorbar(
-            rows["x"], rows["estimate"], (least, half), linewidth=1.2, **look.mark
-        )
-    if len(table):
-        draw.level(axes, 1.0 / float(table["n_keys"].iloc[0]))
-    draw.logarithmic(axes, LEAST_WEIGHT, 1.6)
-    return axes
-
-
-def pick_first_ranks(measurements: DataFrame, curves: DataFrame) -> Fact | None:
-    """Pick the mean largest weights under two divisors, at the largest d_k drawn."""
-    rows = rank_rows(measurements, curves)
-    return pick_two(rows[rows["x"].eq(1.0)], "divisor", "none", "sqrt")
-
-
-WEIGHTS_BY_RANK = FigureSpec(
-    "weights-by-rank",
-    build_weights_by_rank,
-    "weights of a row from the largest down",
-    section="weights",
-    caption=message(
-        "Mean weight of the key at each rank of a row of $n$ keys, from the largest "
-        "down, for several divisors. Horizontal line: $1/n$."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s the largest weight of a row is %(first)s on average unscaled "
-        "and %(second)s divided by √d_k."
-    ),
-    named=("weight_max_unscaled", "weight_max_scaled"),
-    fact=pick_first_ranks,
-    series={"divisors": rank_rows},
-)
-
-# --- Effective keys and the largest weight against d_k ------------------------------
-
-#: Panels over d_k, where the grid has them.
-PANEL_KEYS = (8, 32, 128, 512)
-MOST_PANELS = 4
-
-
-def _plot_divisors(axes: Axes, table: DataFrame) -> Axes:
-    return draw.plot_series(axes, table, "divisor", DIVISOR_LOOKS)
-
-
-def _build_by_keys(
-    drawn: DataFrame, y: str, plot: Callable[[Axes, DataFrame], Axes] = _plot_divisors
-) -> Figure | None:
-    """Build one panel over d_k for each n; None without any."""
-    counts = key_counts(with_interval(drawn), PANEL_KEYS, MOST_PANELS)
+def build_weights(measurements: DataFrame, _: DataFrame) -> Picture | None:
+    """Build saturated rows above, effective keys below, a column for each n."""
+    rows = weight_rows(measurements)
+    saturated = with_interval(rows[rows["quantity"].eq("saturated")])
+    counts = key_counts(saturated, PANEL_KEYS, MOST_PANELS)
     if not counts:
         return None
-    parts = [(f"$n = {n}$", drawn[drawn["n_keys"].eq(n)]) for n in counts]
-    figure = draw.plot_panels(plot, parts, drawn["d_k"], y, columns=2, height=2.4)
-    draw.legend_above(figure, draw.keys_of(DIVISOR_LOOKS, drawn["divisor"], line=True))
-    return figure
+    picture = Picture((len(counts),) * 2, (105.0, 105.0))
+    picture.headings = [SATURATED, EFFECTIVE]
+    for line, name in zip(picture.rows, ("saturated", "effective_keys"), strict=True):
+        for panel, n_keys in zip(line, counts, strict=True):
+            here = rows["quantity"].eq(name) & rows["n_keys"].eq(n_keys)
+            plot_weights(panel.axes, rows[here])
+            draw.powers_of_two(panel.axes, rows["d_k"], columns=2)
+            panel.title = Label(symbol=f"n = {n_keys}")
+    for panel in picture.rows[-1]:
+        panel.x = HEAD_SIZE
+    draw.hide_inner(picture)
+    picture.keys = draw.keys_of(LOOKS, rows["divisor"], line=True)
+    return picture
 
 
-def effective_key_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
-    """Return the mean effective keys of rows of Gaussian entries."""
-    return gaussian_rows(measurements, quantity="effective_keys", summary="mean")
-
-
-def build_effective_keys(measurements: DataFrame, curves: DataFrame) -> Figure | None:
-    """Build the part of the keys that a row attends to, one panel per n."""
-    rows = effective_key_rows(measurements, curves)
-    return _build_by_keys(rows, r"$\mathrm{E}\,e^H/\,n$", plot_effective_keys)
-
-
-def plot_effective_keys(axes: Axes, table: DataFrame) -> Axes:
-    """Draw effective keys over one n against d_k, with the balanced band and 2 ln n."""
-    n_keys = float(table["n_keys"].iloc[0])
-    axes.axhspan(
-        BALANCED, NEAR_UNIFORM, color=MUTED, alpha=0.13, linewidth=0.0, zorder=0.5
-    )
-    axes.axvline(
-        2.0 * np.log(n_keys),
-        color=INK,
-        linewidth=draw.LIMIT_WIDTH,
-        linestyle=draw.LIMIT_DASH,
-        zorder=1.5,
-    )
-    table = draw.rescale(table, lambda keys: keys / n_keys)
-    draw.plot_series(axes, table, "divisor", DIVISOR_LOOKS)
-    draw.unit_interval(axes, -0.03, 1.05, 0.25)
+def plot_weights(axes: Axes, table: DataFrame) -> Axes:
+    """Draw a share against d_k, for each divisor."""
+    draw.plot_series(axes, table, "divisor", LOOKS)
+    draw.percent(axes)
     return axes
 
 
-def pick_effective_keys(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the mean effective keys over n under two divisors."""
-    rows = panel_of(measurements, quantity="effective_keys", summary="mean")
-    rows = draw.rescale(rows, lambda keys: keys / rows["n_keys"])
-    return pick_two(rows, "divisor", "none", "sqrt")
+def pick_saturated(measurements: DataFrame, _: DataFrame) -> Fact | None:
+    """Pick the shares of saturated rows under two divisors, at one d_k."""
+    rows = panel_of(measurements, quantity="saturated", summary="mean")
+    rows = at_nearest(rows, "d_k", FACT_D_K)
+    return pick_two(draw.rescale(rows, lambda part: 100.0 * part), "divisor", *PAIR)
 
 
-EFFECTIVE_KEYS = FigureSpec(
-    "effective-keys",
-    build_effective_keys,
-    "keys that a row spreads over, against d_k",
+#: What alternative texts speak of, where the grid has it.
+FACT_D_K = 64
+PAIR = ("none", "sqrt")
+WEIGHTS = FigureSpec(
+    "weights",
+    build_weights,
+    "saturated rows and effective keys against d_k",
     section="weights",
+    on_report=True,
     caption=message(
-        "Effective keys as a part of $n$, against $d_k$, for several $n$ and several "
-        r"divisors. Bars: pointwise $95\,\%%$ intervals. Shaded: what counts as "
-        r"balanced here. Vertical line: $d_k = 2\ln n$, beyond which unscaled "
-        "attention saturates in the limit of large $n$."
+        "Above: rows in which one key takes nearly everything. Below: over what part "
+        r"of its keys a row spreads. Bars: pointwise $95\,\%%$ intervals."
     ),
     alternative=message(
-        "At d_k = %(d_k)s and n = %(n)s a row uses %(first)s of its keys unscaled and "
-        "%(second)s divided by √d_k."
+        "At d_k = %(d_k)s and n = %(n)s, %(first)s %% of the rows are saturated "
+        "unscaled and %(second)s %% divided by √d_k."
     ),
-    named=("effective_keys_share_unscaled", "effective_keys_share_scaled"),
-    fact=pick_effective_keys,
-    series={"divisors": effective_key_rows},
-)
-
-
-def weight_max_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
-    """Return all summaries of the largest weight, unscaled and by sqrt(d_k)."""
-    rows = gaussian_rows(measurements, quantity="weight_max")
-    return rows[rows["divisor"].isin(("none", "sqrt"))]
-
-
-def build_weight_max(measurements: DataFrame, curves: DataFrame) -> Figure | None:
-    """Build the median of the largest weight between its outer tenths, per n."""
-    rows = weight_max_rows(measurements, curves)
-    if not rows["summary"].eq("median").any():
-        return None
-    return _build_by_keys(rows, r"$Q_{0.5}\,(p_{\max})$", _plot_weight_max)
-
-
-def _plot_weight_max(axes: Axes, table: DataFrame) -> Axes:
-    """Draw the median of the largest weight and the band from q10 to q90."""
-    draw.level(axes, ONE_HOT)
-    draw.plot_series(axes, table, "divisor", DIVISOR_LOOKS, _plot_band)
-    median = table[table["summary"].eq("median")]
-    draw.plot_series(axes, median, "divisor", DIVISOR_LOOKS)
-    draw.unit_interval(axes, -0.03, 1.05, 0.25)
-    return axes
-
-
-def _plot_band(axes: Axes, rows: DataFrame, look: Look) -> Axes:
-    wide = rows.pivot_table(
-        index="d_k", columns="summary", values="estimate", dropna=False
-    )
-    there = {"q10", "q90"} <= set(wide.columns)
-    return draw.plot_band(axes, wide, look) if there else axes
-
-
-def pick_weight_max(measurements: DataFrame, _: DataFrame) -> Fact | None:
-    """Pick the median largest weight under two divisors."""
-    rows = panel_of(measurements, quantity="weight_max", summary="median")
-    return pick_two(rows, "divisor", "none", "sqrt")
-
-
-WEIGHT_MAX = FigureSpec(
-    "weight-max",
-    build_weight_max,
-    "largest weight of a row, against d_k",
-    section="weights",
-    caption=message(
-        "The largest weight of a row against $d_k$, unscaled and divided by "
-        r"$\sqrt{d_k}$: median, and the range from the $10\,\%%$ to the $90\,\%%$ "
-        "quantile. Horizontal line: what counts as one-hot here."
-    ),
-    alternative=message(
-        "At d_k = %(d_k)s and n = %(n)s the median of the largest weight is %(first)s "
-        "unscaled and %(second)s divided by √d_k."
-    ),
-    named=("weight_max_median_unscaled", "weight_max_median_scaled"),
-    fact=pick_weight_max,
-    series={"divisors": weight_max_rows},
+    named=("saturated_percent_unscaled", "saturated_percent_scaled"),
+    fact=pick_saturated,
 )
 
 # --- The planted key ----------------------------------------------------------------
 
 #: Quantities, each with its label.
 PLANTED_LABELS = {
-    "planted_weight": rf"$\mathrm{{E}}\,{draw.symbol_of('planted_weight')}$",
-    "planted_rank_first": r"$P(p_{\ast} = p_{\max})$",
+    "planted_weight": Label(
+        message("Mean weight of the planted key"), r"\operatorname{E} p_{\ast}"
+    ),
+    "planted_rank_first": Label(
+        message("Rows in which it has the largest, in per cent"),
+        r"P(p_{\ast} = p_{\max})",
+        told=True,
+    ),
 }
-MOST_COLUMNS = 3
-#: What its alternative text speaks of, where the grid has it.
-FACT_D_K = 64
+MOST_COLUMNS = 2
 
 
-def planted_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
+def planted_rows(measurements: DataFrame) -> DataFrame:
     """Return mean weights and ranks of planted keys, with ``alignment``.
 
     Of the number of keys that has most of them, one alignment after another.
@@ -281,42 +138,32 @@ def planted_rows(measurements: DataFrame, _: DataFrame) -> DataFrame:
     return rows.assign(alignment=alignment).sort_values(["alignment", "d_k"])
 
 
-def build_planted(measurements: DataFrame, curves: DataFrame) -> Figure | None:
+def build_planted(measurements: DataFrame, _: DataFrame) -> Picture | None:
     """Build one column of panels for each alignment: weight above, rank below."""
-    rows = planted_rows(measurements, curves)
+    rows = planted_rows(measurements)
     sizes = with_interval(rows).groupby("alignment")["d_k"].nunique()
     shown = [a for a in sizes.index if sizes[a] >= FEWEST_POINTS][-MOST_COLUMNS:]
     if not shown:
         return None
-    parts = [
-        (
-            rf"$\rho = {alignment:g}$" if quantity == "planted_weight" else "",
-            rows[rows["quantity"].eq(quantity) & rows["alignment"].eq(alignment)],
-        )
-        for quantity in PLANTED_LABELS
-        for alignment in shown
-    ]
-    labels = list(PLANTED_LABELS.values())
-    figure = draw.plot_panels(
-        _plot_planted, parts, rows["d_k"], labels, columns=len(shown), height=2.2
-    )
-    draw.legend_above(figure, draw.keys_of(DIVISOR_LOOKS, rows["divisor"], line=True))
-    return figure
+    picture = Picture((len(shown),) * len(PLANTED_LABELS), (100.0, 100.0))
+    picture.headings = list(PLANTED_LABELS.values())
+    for line, quantity in zip(picture.rows, PLANTED_LABELS, strict=True):
+        for panel, alignment in zip(line, shown, strict=True):
+            here = rows["quantity"].eq(quantity) & rows["alignment"].eq(alignment)
+            draw.plot_series(panel.axes, rows[here], "divisor", LOOKS)
+            draw.percent(panel.axes)
+            draw.powers_of_two(panel.axes, rows["d_k"], columns=2)
+            panel.title = Label(message("correlation"), rf"\rho = {alignment:g}")
+    for panel in picture.rows[-1]:
+        panel.x = HEAD_SIZE
+    draw.hide_inner(picture)
+    picture.keys = draw.keys_of(LOOKS, rows["divisor"], line=True)
+    return picture
 
 
-def _plot_planted(axes: Axes, table: DataFrame) -> Axes:
-    """Draw one mean of the planted key against d_k, for each divisor.
-
-    Ranks are the same for every divisor, so that marks cover each other.
-    """
-    draw.plot_series(axes, table, "divisor", resize(DIVISOR_LOOKS, draw.MARK))
-    draw.unit_interval(axes, -0.04, 1.06)
-    return axes
-
-
-def pick_planted_weights(measurements: DataFrame, curves: DataFrame) -> Fact | None:
+def pick_planted_weights(measurements: DataFrame, _: DataFrame) -> Fact | None:
     """Pick the weight of the planted key under two divisors, at a common d_k."""
-    rows = with_interval(planted_rows(measurements, curves))
+    rows = with_interval(planted_rows(measurements))
     rows = rows[rows["quantity"].eq("planted_weight")]
     rows = rows[rows["alignment"].eq(rows["alignment"].max())]
     rows = at_nearest(rows, "d_k", FACT_D_K)
@@ -329,12 +176,9 @@ PLANTED = FigureSpec(
     build_planted,
     "planted key by alignment: its weight and its rank",
     section="weights",
-    on_report=True,
     caption=message(
         "One key of each row is planted: its entries correlate with those of the "
-        r"query, by $\rho$. Above: its mean weight $p_{\ast}$ against $d_k$ for "
-        "several divisors; below: how often it has the largest weight of its row. "
-        r"Bars: pointwise $95\,\%%$ intervals."
+        r"query. Ranks are the same under every divisor. Bars: $95\,\%%$ intervals."
     ),
     alternative=message(
         "At d_k = %(d_k)s and a correlation of %(rho)s the planted key gets a weight "
@@ -342,5 +186,4 @@ PLANTED = FigureSpec(
     ),
     named=("planted_weight_sqrt", "planted_weight_linear"),
     fact=pick_planted_weights,
-    series={"divisors": planted_rows},
 )

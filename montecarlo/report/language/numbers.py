@@ -311,11 +311,6 @@ class NumberFormat:
         return escape(f"{KEPT}…{KEPT}").join(ends)
 
 
-def decimal_mark(code: str) -> str:
-    """Return the decimal sign of a language."""
-    return NumberFormat(Locale.parse(code)).mark
-
-
 def _attributes(value: float, row: str, exponent: int = 0) -> Markup:
     """Return the raw value, its row, and the power of ten that stands outside.
 

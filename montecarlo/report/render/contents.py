@@ -1,10 +1,8 @@
 """What pages show, of findings: gathered once, for all languages and formats."""
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -27,13 +25,9 @@ from montecarlo.report.content.tables.topics import (
 )
 from montecarlo.report.content.texts import Erratum, make_errata
 from montecarlo.report.figures import EVERY_FIGURE, FIGURES, FigureSpec
-from montecarlo.report.figures.captions import (
-    Legend,
-    figure_facts,
-    read_legends,
-    threshold_panels,
-)
-from montecarlo.report.figures.files import on_light_ground, render_svgs
+from montecarlo.report.figures.captions import figure_facts, threshold_panels
+from montecarlo.report.figures.files import Drawing as Drawn
+from montecarlo.report.figures.files import draw, on_light_ground
 from montecarlo.report.figures.specs import SECTIONS
 from montecarlo.report.figures.verdicts import (
     CASES,
@@ -41,8 +35,7 @@ from montecarlo.report.figures.verdicts import (
     drawn_checks,
     with_verdicts,
 )
-from montecarlo.report.language.catalogues import LANGUAGES
-from montecarlo.report.language.numbers import decimal_mark
+from montecarlo.report.language.catalogues import LANGUAGES, Language, read_language
 from montecarlo.report.language.own_words import OWN_FILE
 from montecarlo.report.language.symbols import check_formula
 from montecarlo.study.folder import RUN_FILE, write_text
@@ -73,13 +66,24 @@ Spread = Callable[..., Iterable[Any]]
 
 
 class Figure(NamedTuple):
-    """A figure as a page embeds it."""
+    """A figure as pages embed it, each in its own words."""
 
     id: str
-    source: Markup  # data URI, ready for an attribute in double quotes
-    width: int
-    height: int
-    with_comma: Markup  # the same with commas for decimal points
+    drawn: Drawn
+
+    @property
+    def width(self) -> int:
+        """Pixels at the least size that a page shows it in."""
+        return round(self.drawn.layout.width)
+
+    @property
+    def height(self) -> int:
+        """Pixels at that size."""
+        return round(self.drawn.layout.height)
+
+    def source(self, language: Language) -> Markup:
+        """Return its data URI, ready for an attribute in double quotes."""
+        return data_uri(self.drawn.written(language))
 
 
 class Numbers(NamedTuple):
@@ -101,7 +105,6 @@ class Contents:
     facts: Mapping[str, Mapping[str, float]]  # numbers that alternative texts name
     audit: Sequence[AuditRow]  # the table of initialisations
     saturated: Sequence[SaturatedRow]  # the table of saturated rows and their gradients
-    legends: Mapping[str, Legend]  # figure id to what it draws
     #: What the panels of the figure of thresholds show, in their order.
     threshold_panels: Sequence[tuple[ClaimOutcome, InterpretationOutcome]]
     divisors: DivisorTable | None  # what each divisor makes of a row
@@ -232,9 +235,10 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
         Draws figures, as ``map`` would.
     adaptive : bool
         Whether files suit themselves to light and dark pages; otherwise they are light,
-        on a ground of their own.
+        on a ground of their own, and there is one for each language.
     """
-    curves = with_verdicts(findings.curves, findings.claims)
+    texts = {} if findings.own else findings.names
+    curves = with_verdicts(findings.curves, findings.claims, texts)
     tables = (findings.measurements, curves)
     facts = figure_facts(*tables)
     if findings.own:  # calibration is the report's to show: here a sentence tells it
@@ -250,17 +254,15 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
     # holds at others fails
     if not findings.of_some and findings.run["preset"] != "quick":
         errata = make_errata(findings, languages)
-    comma = any(decimal_mark(code) == "," for code in languages)
     return Contents(
         findings,
         errata,
-        draw_figures(drawings, folder, spread, adaptive=adaptive, comma=comma),
+        draw_figures(drawings, languages, folder, spread, adaptive=adaptive),
         drawings,
         topic_tables(findings.measurements),
         facts,
         audit_rows(findings.measurements),
         saturated_rows(findings.measurements),
-        read_legends(*tables),
         threshold_panels(findings.curves, findings.claims),
         divisor_table(*tables),
         languages,
@@ -270,57 +272,45 @@ def gather_contents(  # noqa: PLR0913 - what, in which words, where, by whom
 
 def draw_figures(
     drawings: Mapping[str, Drawing],
+    languages: Sequence[str],
     folder: Path | None = None,
     spread: Spread = map,
     *,
     adaptive: bool = True,
-    comma: bool = False,
 ) -> dict[str, Figure]:
     """Draw the figures whose tables have data for them, into a folder if there is one.
 
-    Files that are not ``adaptive`` are light, on a ground of their own.  A page whose
-    numbers have a ``comma`` needs figures with it.
+    There they are in the first language; files that are not ``adaptive`` are light, on
+    a ground of their own, and in the other languages as well.
     """
     figures = {}
     specs = [spec for spec, _ in drawings.values()]
     tables = zip(*(tables for _, tables in drawings.values()), strict=True)
-    drawn = spread(partial(render_svgs, comma=comma), specs, *tables) if specs else ()
-    for name, svgs in zip(drawings, drawn, strict=True):
-        if not svgs:
+    drawn = spread(draw, specs, *tables) if specs else ()
+    for name, figure in zip(drawings, drawn, strict=True):
+        if figure is None:
             continue
-        svg = svgs[0]
-        if folder is not None:
-            file = svg if adaptive else on_light_ground(svg)
-            write_text(folder / "figures" / f"{name}.svg", file)
-        figures[name] = make_figure(name, svg, svgs[-1])
+        for code in languages[:1] if adaptive else languages:
+            if folder is not None:
+                svg = figure.written(read_language(code))
+                file = svg if adaptive else on_light_ground(svg)
+                write_text(folder / figure_file(name, code, languages), file)
+        figures[name] = Figure(name, figure)
     return figures
 
 
-_SIZE = re.compile(r'<svg[^>]*?\bviewBox="[\d.]+ [\d.]+ ([\d.]+) ([\d.]+)"')
+def figure_file(name: str, code: str, languages: Sequence[str]) -> str:
+    """Return where a figure stands: of the first language without its code."""
+    return f"figures/{name}{'' if code == languages[0] else f'.{code}'}.svg"
 
 
-def make_figure(name: str, svg: str, with_comma: str | None = None) -> Figure:
-    """Wrap SVG text for a page, and the same with decimal commas if it differs.
+def data_uri(svg: str) -> Markup:
+    """Return SVG text as a data URI for a page.
 
-    The data URI has the text, a quarter smaller than in base 64; double quotes become
-    single ones, so that these, < and > need no escape.
-
-    Raises
-    ------
-    ValueError
-        If the SVG has no size.
+    It has the text, a quarter smaller than in base 64; double quotes become single
+    ones, so that these, < and > need no escape.
     """
-    match = _SIZE.search(svg)
-    if match is None:
-        raise ValueError(f"figure must have a viewBox, got {name!r} without one")
-    width, height = (round(float(size)) for size in match.groups())
-    source = _data_uri(svg)
-    comma = source if with_comma in {None, svg} else _data_uri(with_comma or svg)
-    return Figure(name, source, width, height, comma)
-
-
-def _data_uri(svg: str) -> Markup:
-    text = " ".join(svg.replace('"', "'").split())
+    text = svg.replace('"', "'").strip()
     uri = quote(text, safe=" '<>()/:;=,!?&+*@[]|^{}~").replace("&", "&amp;")
     return Markup(f"data:image/svg+xml,{uri}")  # noqa: S704 - quoted above
 

@@ -23,7 +23,7 @@ from montecarlo.errors import InputError
 from montecarlo.names import look_up
 from montecarlo.report.content.texts import Erratum
 from montecarlo.report.language.catalogues import SOURCE, Language
-from montecarlo.report.render.contents import KRAMDOWN, Contents
+from montecarlo.report.render.contents import KRAMDOWN, Contents, figure_file
 from montecarlo.report.render.pages import render, render_erratum
 
 #: What is of no use outside of a page; an unseen caption is the title of its table.
@@ -371,7 +371,8 @@ def render_markdown_post(contents: Contents, language: Language) -> str:
     if heading is not None:
         heading.extract()
     flavour = FLAVOURS[contents.post.flavour]
-    convert = partial(to_markdown, link=link_beside, flavour=flavour)
+    link = partial(link_beside, code=language.code, languages=contents.languages)
+    convert = partial(to_markdown, link=link, flavour=flavour)
     text = convert(tree)
     if flavour.titled and heading is not None:
         text = f"{convert(heading)}\n{text}"
@@ -382,10 +383,12 @@ def render_markdown_post(contents: Contents, language: Language) -> str:
     return front_matter(language.code, title, front) + text
 
 
-def link_beside(address: str) -> str:
+def link_beside(
+    address: str, code: str = SOURCE, languages: Sequence[str] = (SOURCE,)
+) -> str:
     """Return an address as it is beside a post: figures are files, errata Markdown."""
     if address.startswith("#figure-"):
-        return f"figures/{address.removeprefix('#figure-')}.svg"
+        return figure_file(address.removeprefix("#figure-"), code, languages)
     address = re.sub(r"^(erratum-[\w-]+)\.html", r"\1.md", address)
     return re.sub(r"^(\w{2})\.html#", r"report-\1.md#", address)
 

@@ -33,12 +33,6 @@ from montecarlo.report.content.tables.papers import view_literature
 from montecarlo.report.content.texts import Erratum, part_of, sayers_of
 from montecarlo.report.figures import EVERY_FIGURE
 from montecarlo.report.figures.captions import numbers_in_words
-from montecarlo.report.figures.palette import (
-    ARM_LOOKS,
-    DISTRIBUTION_LOOKS,
-    DIVISOR_LOOKS,
-    FORMAT_LOOKS,
-)
 from montecarlo.report.language.catalogues import (
     LANGUAGES,
     Language,
@@ -156,7 +150,6 @@ def environment() -> Environment:
         "divisors": DIVISORS,
         "figure_specs": EVERY_FIGURE,
         "formats": NUMBER_FORMATS,
-        "looks": FORMAT_LOOKS | DIVISOR_LOOKS | ARM_LOOKS | DISTRIBUTION_LOOKS,
         "numbers_in_words": numbers_in_words,
         "parse_dependence": parse_dependence,
         "parse_distribution": parse_distribution,
@@ -217,8 +210,8 @@ def functions_for(
         return set_said(language, Said(words, {}), own)
 
     def image(figure: Figure) -> Markup:
-        """Return a figure's data URI, with the language's decimal sign in it."""
-        return figure.source if numbers.mark == "." else figure.with_comma
+        """Return a figure's data URI, in the language's words."""
+        return figure.source(language)
 
     def tex(latex: str) -> Markup:
         """Set a formula that the program made, with the language's decimal sign."""

@@ -8,9 +8,10 @@ from montecarlo.claims.running import Study, run_study, write_results
 from montecarlo.records.calibration import read_card
 from montecarlo.report.content.findings import read_results
 from montecarlo.report.content.record import with_calibration, with_studies
-from montecarlo.report.figures import FIGURES, files, render_svg
+from montecarlo.report.figures import FIGURES, files
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.verdicts import with_verdicts
+from montecarlo.report.language.catalogues import read_language
 from montecarlo.study.executors import make_executor
 from montecarlo.study.presets import Block, Grid
 
@@ -42,7 +43,7 @@ def results(tmp_path_factory):
     results = with_studies(with_calibration(found, read_card()))
     record = write_results(results, folder)
     read = read_results(folder, run=record)
-    curves = with_verdicts(read.curves, read.claims)
+    curves = with_verdicts(read.curves, read.claims, read.names)
     return with_saturated(read.measurements), curves
 
 
@@ -60,23 +61,30 @@ def with_saturated(measurements):
 
 @pytest.fixture(scope="session")
 def rendered(results):
-    """The SVG text of every figure, and what matplotlib wrote for it."""
+    """The drawing of every figure, and what matplotlib wrote for it."""
     compact, written = files.compact, []
 
-    def note(text):
+    def note(text, *more, **options):
         written.append(text)
-        return compact(text)
+        return compact(text, *more, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "compact", note)
-        svgs = {name: render_svg(spec, *results) for name, spec in FIGURES.items()}
-    return svgs, dict(zip(svgs, written, strict=True))
+        drawings = {name: files.draw(spec, *results) for name, spec in FIGURES.items()}
+    return drawings, dict(zip(drawings, written, strict=True))
 
 
 @pytest.fixture(scope="session")
-def svgs(rendered):
-    """The SVG text of every figure."""
+def drawings(rendered):
+    """Every figure as it is before it has words."""
     return rendered[0]
+
+
+@pytest.fixture(scope="session")
+def svgs(drawings):
+    """The SVG text of every figure, in English."""
+    english = read_language("en")
+    return {name: drawing.written(english) for name, drawing in drawings.items()}
 
 
 @pytest.fixture(scope="session")
@@ -94,18 +102,3 @@ def build(results):
             return FIGURES[name].build(*results)
 
     return build_figure
-
-
-@pytest.fixture(scope="session")
-def laid_out(results):
-    """A figure by name as its layout leaves it, drawn once: it is not to be changed."""
-    known = {}
-
-    def lay_out(name):
-        if name not in known:
-            with house_style():
-                known[name] = FIGURES[name].build(*results)
-                known[name].draw_without_rendering()
-        return known[name]
-
-    return lay_out

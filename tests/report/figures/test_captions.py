@@ -1,33 +1,14 @@
-"""Captions: numbers of alternative texts, legends in words as their pictures draw."""
+"""Captions: short, with the numbers of alternative texts."""
 
 import pickle
 import re
 
 import pytest
 
-from montecarlo.report.figures import FIGURES
-from montecarlo.report.figures.captions import KINDS, figure_facts, read_legends
+from montecarlo.report.figures import EVERY_FIGURE, FIGURES
+from montecarlo.report.figures.captions import figure_facts
 from montecarlo.report.figures.palette import DARK, LIGHT, VERDICT_LOOKS
 from montecarlo.report.render.pages import stylesheet
-
-LOOKS = {kind: looks for kind, (_, looks) in KINDS.items()}
-#: Those whose picture's own legend names divisors, distributions, formats or verdicts.
-NAMED = (
-    "attention",
-    "variance",
-    "weights-by-rank",
-    "effective-keys",
-    "weight-max",
-    "gradients",
-    "planted",
-    "formats",
-    "score-distribution",
-    "texts",
-    "training-loss",
-    "training-rates",
-    "training-starts",
-    "report-card",
-)
 
 
 def test_every_figure_has_its_two_numbers(results):
@@ -45,40 +26,11 @@ def test_figure_can_be_sent_to_a_worker(name):
     assert pickle.loads(pickle.dumps(FIGURES[name])) == FIGURES[name]  # noqa: S301
 
 
-def symbols_of(figure):
-    """What stands in all legends of a figure."""
-    found = [*figure.legends, *(one.get_legend() for one in figure.axes)]
-    return {t.get_text() for legend in found if legend for t in legend.get_texts()}
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_words_name_what_the_picture_names(build, results, name):
-    """Each series of the picture's legend stands in the legend in words, and no other.
-
-    Verdicts without a sign of their own share one.
-    """
-    legend = read_legends(*results)[name]
-    wanted = set()
-    for kind, looks in LOOKS.items():
-        wanted |= {looks[series].symbol for series in legend[kind]}
-    known = {look.symbol for looks in LOOKS.values() for look in looks.values()}
-    shown = symbols_of(build(name))
-    if name == "report-card":  # ✓ and ✗ are lines of the other panel
-        shown -= {"✓", "✗"}
-    assert wanted
-    assert shown & known == wanted
-
-
-def test_a_series_that_is_not_there_has_no_entry(results):
-    """Without its rows, a divisor or distribution is in no legend."""
-    measurements, curves = results
-    fewer = measurements[~measurements["divisor"].eq("linear")]
-    fewer = fewer[~fewer["distribution_k"].eq("laplace")]
-    before, after = read_legends(measurements, curves), read_legends(fewer, curves)
-    for kind, gone in (("divisors", "linear"), ("distributions", "laplace")):
-        names = (set(one["variance"][kind]) for one in (before, after))
-        assert next(names) - next(names) == {gone}
-    assert "linear" not in after["effective-keys"]["divisors"]
+@pytest.mark.parametrize("name", EVERY_FIGURE)
+def test_captions_are_short(name):
+    """At most thirty words, formulas counted as one."""
+    words = re.sub(r"\$[^$]*\$", "x", EVERY_FIGURE[name].caption).split()
+    assert 0 < len(words) <= 30
 
 
 @pytest.mark.parametrize(

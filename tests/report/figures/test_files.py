@@ -1,4 +1,4 @@
-"""Figures as files: small SVG for light and dark pages, decimal commas, themes."""
+"""Figures as files: small SVG for light and dark pages, words by language, themes."""
 
 import re
 from xml.etree import ElementTree as ET
@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 from fontTools.pens.recordingPen import RecordingPen  # comes with matplotlib
 from fontTools.svgLib.path import parse_path
-from matplotlib.text import Text
 
+from montecarlo.errors import InputError
 from montecarlo.report.figures import FIGURES
 from montecarlo.report.figures.drawing import house_style
 from montecarlo.report.figures.files import (
     ARITY,
     compact,
+    draw_files,
     render_svg,
-    render_svgs,
     short_path,
     style_sheet,
-    write_commas,
 )
 from montecarlo.report.figures.maps import MIDDLE
 from montecarlo.report.figures.palette import (
@@ -32,7 +31,7 @@ from montecarlo.report.figures.palette import (
     THEMES,
     UNDECIDED,
 )
-from montecarlo.report.render.contents import make_figure
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
 
 SVG = "http://www.w3.org/2000/svg"
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -72,7 +71,7 @@ def looks_of(root: ET.Element) -> dict[str, dict[str, str]]:
     light = sheet_of(root).partition("@media")[0]
     return {
         name: dict(part.split(":") for part in look.split(";"))
-        for name, look in re.findall(r"\.(\w+){([^}]*)}", light)
+        for name, look in re.findall(r"\.([\w-]+){([^}]*)}", light)
     }
 
 
@@ -104,11 +103,12 @@ def test_svg_stands_alone(svgs, name):
     """
     text = svgs[name]
     program = r"matplotlib|creator|metadata|20\d\d-[01]\d-[0-3]\d"
-    assert not re.search(rf"{program}|\bnan|\binf", text.lower())
+    assert not re.search(rf"{program}|\bnan|\binf\b", text.lower())
     root = parse(text)
     assert root.tag == f"{{{SVG}}}svg"
     assert root.get("viewBox")
     allowed = {"svg", "style", "defs", "g", "path", "use", "rect", "clipPath"}
+    allowed |= {"text", "tspan"}
     assert {e.tag.removeprefix(f"{{{SVG}}}") for e in root.iter()} <= allowed
     assert set(re.findall(r"https?://[^\"]*", text)) == {SVG}
     assert "@import" not in text
@@ -119,7 +119,8 @@ def test_svg_stands_alone(svgs, name):
     named |= set(re.findall(r"url\(#(\w+)\)", sheet_of(root)))
     assert named <= set(ids)
     classes = {name for names in painted_with(root, "class") for name in names.split()}
-    assert classes == set(looks_of(root))
+    assert classes <= set(looks_of(root))
+    assert set(looks_of(root)) - classes <= {"b-", "i-", "s-"}
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -137,7 +138,7 @@ def test_every_colour_has_a_dark_counterpart(svgs, name):
     }
     exchanged = {
         (label, *part.split(":"))
-        for label, look in re.findall(r"\.(\w+){([^}]*)}", rules)
+        for label, look in re.findall(r"\.([\w-]+){([^}]*)}", rules)
         for part in look.split(";")
     }
     assert exchanged == wanted
@@ -162,7 +163,7 @@ def test_nothing_is_painted_in_default_black(svgs, name):
         if local in {"defs", "clipPath", "style"}:
             return 0
         has_fill = has_fill or bool(filled & set(element.get("class", "").split()))
-        if local in {"path", "use", "rect"}:
+        if local in {"path", "use", "rect", "text"}:
             return int(not has_fill)
         return sum(unpainted(child, has_fill=has_fill) for child in element)
 
@@ -280,48 +281,78 @@ def test_unknown_colour_is_refused():
     assert style_sheet({"fill:#123456": "a"}, dark=False) == ".a{fill:#123456}"
 
 
-# --- Decimal commas -----------------------------------------------------------------
+# --- Words --------------------------------------------------------------------------
 
 
-def test_commas_stand_where_points_stood(build):
-    """In ticks, texts and formulas; there, braces keep a comma from a space."""
-    figure = build("thresholds")
-    with house_style():
-        figure.draw_without_rendering()
-        before = {text.get_text() for text in figure.findobj(Text)}
-        figure.axes[0].text(0, 0, "$Q_{0.5}$")
-        figure.axes[0].text(0, 0, "−12.25")
-        assert write_commas(figure)
-        figure.draw_without_rendering()
-    shown = [text for text in figure.findobj(Text) if text.get_visible()]
-    after = {text.get_text() for text in shown}
-    assert any("." in text for text in before)
-    wanted = {text.replace(".", ",") for text in before}
-    assert after == wanted | {"$Q_{0{,}5}$", "−12,25"}
+def texts_of(svg):
+    """What stands in a figure, line by line."""
+    return ["".join(line.itertext()) for line in parse(svg).iter(f"{{{SVG}}}text")]
+
+
+@pytest.mark.parametrize("code", LANGUAGES)
+def test_figures_speak_the_language_of_their_page(drawings, code):
+    """Words are translated, also where lines are broken; numbers have its marks."""
+    language = read_language(code)
+    for name, drawing in drawings.items():
+        svg = drawing.written(language)
+        assert f'<svg lang="{language.tag}"' in svg
+        wanted = [block.label.words for block in drawing.layout.blocks]
+        wanted += [key.label.words for key in drawing.layout.keys]
+        shown = re.sub(r"\s", "", "".join(texts_of(svg)))
+        for words in filter(None, wanted):
+            text = language.translate(words).replace("%%", "%")
+            for part in re.split(r"\$[^$]*\$", text):
+                assert re.sub(r"\s", "", part) in shown, (name, words)
+    numbers = texts_of(drawings["thresholds"].written(language))
+    mark = language.numbers.mark
+    assert any(re.fullmatch(rf"\d+{re.escape(mark)}\d+", text) for text in numbers)
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_points_in_figures_are_decimal_points(laid_out, name):
-    """Every full stop of a figure stands between digits, so that it may be a comma."""
-    for text in laid_out(name).findobj(Text):
-        assert not re.search(r"(?<!\d)\.|\.(?!\d)", text.get_text()), text.get_text()
+def test_without_words_there_are_symbols(drawings, name):
+    """Letters of quantities, functions, names of formats and optimisers; no word."""
+    for piece in parse(drawings[name].written(None)).iter():
+        if piece.tag in {f"{{{SVG}}}text", f"{{{SVG}}}tspan"}:
+            for text in (piece.text or "", piece.tail or ""):
+                for word in re.findall(r"[^\W\d_]{4,}", text):
+                    assert word in {"float", "bfloat", "cosh", "Adam"}, text
 
 
-@pytest.mark.parametrize(
-    ("name", "differs"), [("thresholds", True), ("audit", False), ("texts", False)]
-)
-def test_figure_is_drawn_again_only_for_its_commas(results, svgs, name, differs):
-    """The one with points is the same; a figure of whole numbers has no other."""
-    found = render_svgs(FIGURES[name], *results, comma=True)
-    assert found[0] == svgs[name]
-    assert len(found) == 1 + differs
-    figure = make_figure(name, found[0], found[-1])
-    assert (figure.source != figure.with_comma) == differs
+@pytest.mark.parametrize("name", FIGURES)
+def test_only_words_and_the_legend_differ_between_languages(drawings, name):
+    """One drawing serves all: no shape moves but those of the legend."""
+    shapes = set()
+    for code in LANGUAGES:
+        svg = drawings[name].written(read_language(code))
+        svg = re.sub(r"<text.*?</text>|text{.*?}", "", svg)
+        shapes.add(re.sub(r'(?<=<g transform=")[^"]*|<svg lang="[^"]*"', "", svg))
+    assert len(shapes) == 1
+
+
+@pytest.mark.parametrize("kind", ["pdf", "png"])
+def test_matplotlib_writes_the_words_as_well(results, kind):
+    """A file of each language, which is not that of another, and as before again."""
+    german = read_language("de")
+    files = [
+        draw_files(FIGURES["texts"], results, [kind], [language])
+        for language in (german, None, german)
+    ]
+    first, symbols, again = (one.popitem() for one in files)
+    assert first == again
+    assert (first[0], symbols[0]) == ((kind, "de"), (kind, ""))
+    assert first[1] != symbols[1]
+
+
+def test_a_font_that_is_not_there_is_named(results, monkeypatch):
+    """Japanese is not drawn with boxes: one line says what to install."""
+    monkeypatch.setattr("montecarlo.report.figures.files.get_font_names", list)
+    with pytest.raises(InputError, match="fonts-noto-cjk"):
+        draw_files(FIGURES["texts"], results, ["png"], [read_language("ja")])
 
 
 def test_themes_leave_nothing_behind(results, svgs):
     """After a dark figure, a light one is as before."""
     with house_style("dark"):
-        dark = FIGURES["texts"].build(*results)
-        assert dark is not None
-    assert render_svg(FIGURES["texts"], *results) == svgs["texts"]
+        assert FIGURES["texts"].build(*results) is not None
+    english = read_language("en")
+    assert render_svg(FIGURES["texts"], *results, english) == svgs["texts"]

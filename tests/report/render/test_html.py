@@ -13,9 +13,9 @@ import html5lib
 import pytest
 from markupsafe import Markup
 
-from montecarlo.report.language.catalogues import LANGUAGES
+from montecarlo.report.language.catalogues import LANGUAGES, read_language
 from montecarlo.report.language.own_words import OWN_FILE
-from montecarlo.report.render.contents import make_figure
+from montecarlo.report.render.contents import data_uri
 from tests.report.conftest import EVIDENCE, PAPERS
 
 #: What a page may weigh: a report, its evidence, any other.
@@ -257,25 +257,21 @@ def test_page_lacks_nothing(any_page):
 
 
 def test_images_are_the_figures(any_page):
-    """Each picture is the file of its figure, to the last stroke.
-
-    Where the language writes commas, its numbers have them for decimal points.
-    """
+    """Each picture is its figure in the words of the page; the file is in English."""
     for image in any_page.root.iter("img"):
         name = any_page.parents[image].get("id").removeprefix("figure-")
-        if any_page.root.get("lang") in {"de", "es"}:
-            drawn = picture(any_page.home.contents.figures[name].with_comma)
-        else:
-            drawn = (any_page.home.folder / "figures" / f"{name}.svg").read_text()
-        assert plain_tree(picture(image.get("src"))) == plain_tree(drawn)
+        drawn = any_page.home.contents.figures[name].drawn
+        said = drawn.written(read_language(any_page.code))
+        assert plain_tree(picture(image.get("src"))) == plain_tree(said)
+        file = (any_page.home.folder / "figures" / f"{name}.svg").read_text()
+        assert file == drawn.written(read_language("en"))
 
 
 def test_address_of_a_picture_holds_any_sign():
     """Signs that end attributes, addresses or escapes come back as they were."""
     svg = '<svg viewBox="0 0 1 1"><text>50% #1 &amp;lt; \'é\' "</text></svg>'
-    made = make_figure("x", svg)
     found = html5lib.parseFragment(
-        Markup('<img src="{}">').format(made.source), namespaceHTMLElements=False
+        Markup('<img src="{}">').format(data_uri(svg)), namespaceHTMLElements=False
     )
     assert picture(found[0].get("src")) == svg.replace('"', "'")
 

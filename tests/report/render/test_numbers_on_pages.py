@@ -629,22 +629,26 @@ def test_facts_are_rows_of_the_results(report):
     table = report.results.measurements
     rows = plain(table)
     rows = rows[(rows["distribution_k"] == "gaussian") & (rows["d_k"] == 256)]
-    fact = report.facts["weight-max"]
+    fact = report.facts["gradient-sizes"]
     wanted = rows[
-        (rows["quantity"] == "weight_max")
-        & (rows["summary"] == "median")
+        (rows["quantity"] == "jacobian_frobenius")
+        & (rows["divisor"] == "none")
         & (rows["n_keys"] == fact["n"])
-    ].set_index("divisor")
+    ].set_index("summary")
     assert fact["d_k"] == 256
-    assert fact["first"] == wanted.loc["none", "estimate"]
-    assert fact["second"] == wanted.loc["sqrt", "estimate"]
-    part = report.facts["effective-keys"]
+    assert fact["first"] == wanted.loc["mean", "estimate"]
+    assert fact["second"] == wanted.loc["median", "estimate"]
+    part = report.facts["weights"]
+    rows = plain(table)
     wanted = rows[
-        (rows["quantity"] == "effective_keys")
+        (rows["distribution_k"] == "gaussian")
+        & (rows["d_k"] == part["d_k"])
+        & (rows["quantity"] == "saturated")
         & (rows["summary"] == "mean")
         & (rows["n_keys"] == part["n"])
     ].set_index("divisor")
-    assert part["first"] == pytest.approx(wanted.loc["none", "estimate"] / part["n"])
+    assert part["d_k"] == 64
+    assert part["first"] == pytest.approx(100.0 * wanted.loc["none", "estimate"])
 
 
 def test_formulas_have_the_decimal_sign(evidence):

@@ -75,25 +75,6 @@ def saturation_cells(measurements: pd.DataFrame) -> pd.DataFrame:
     return map_cells(measurements, "weight_max")
 
 
-def entropy_cells(measurements: pd.DataFrame) -> pd.DataFrame:
-    """Return mean entropies over ln n, with mean effective keys as ``keys``.
-
-    Returns
-    -------
-    DataFrame
-        As `map_cells` gives them; where effective keys are missing there is no cell.
-    """
-    place = ["d_k", "n_keys", "divisor"]
-    keys = map_cells(measurements, "effective_keys")[[*place, "estimate"]]
-    rows = map_cells(measurements, "entropy").merge(
-        keys.rename(columns={"estimate": "keys"}), on=place
-    )
-    most = np.log(rows["n_keys"].astype(float))
-    columns = ["estimate", "std_error", "ci_low", "ci_high"]
-    rows[columns] = rows[columns].div(most, axis=0)
-    return rows
-
-
 def map_cells(measurements: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """Return the means of a quantity that a map over d_k and n has cells for.
 

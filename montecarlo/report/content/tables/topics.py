@@ -55,6 +55,7 @@ class TopicTable(NamedTuple):
     rows: tuple[tuple[int, Cells], ...]  # each with its d_k, or its number of keys
     n_keys: int | None = None  # of all rows
     head: str = "d_k"  # what the rows are of, as LaTeX
+    d_k: int | None = None  # of all rows
 
 
 def topic_tables(measurements: pd.DataFrame) -> dict[str, TopicTable]:
@@ -93,7 +94,9 @@ def saturation_table(measurements: pd.DataFrame) -> TopicTable:
 def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
     """Set the mean largest scaled score beside sqrt(2 ln n), one row for each n."""
     rows = []
+    d_k = None
     for row in largest_scores(measurements).to_dict("records"):
+        d_k = int(row["d_k"])
         mean, n_keys = read_cell(row), int(row["n_keys"])
         limit = math.sqrt(2.0 * math.log(n_keys))
         ratio = limit / mean.value
@@ -103,7 +106,7 @@ def largest_score_table(measurements: pd.DataFrame) -> TopicTable:
     limit_symbol = r"\sqrt{2\ln n}"
     ratio_symbol = rf"{limit_symbol}\,/\operatorname{{E}}\, s_{{\max}}"
     columns = (mean_symbol, limit_symbol, ratio_symbol)
-    return TopicTable(columns, tuple(rows), head="n")
+    return TopicTable(columns, tuple(rows), head="n", d_k=d_k)
 
 
 def tail_table(measurements: pd.DataFrame) -> TopicTable:

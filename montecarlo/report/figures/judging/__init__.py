@@ -1,1 +1,0 @@
-"""Figures of the judging itself: verdicts by text, thresholds, z-scores, the card."""

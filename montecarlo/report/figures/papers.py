@@ -1,0 +1,161 @@
+"""What papers differ on: how scores must grow with n, and where rows concentrate."""
+
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
+from pandas import DataFrame
+
+from montecarlo.claims.papers import CONCENTRATION_CURVE, GROWTH_CURVE, LIMIT
+from montecarlo.report.figures import drawing as draw
+from montecarlo.report.figures.drawing import Picture
+from montecarlo.report.figures.labels import Label, message
+from montecarlo.report.figures.palette import (
+    BLUE,
+    GREEN,
+    INK,
+    OCHRE,
+    PURPLE,
+    VERMILLION,
+    Dash,
+)
+from montecarlo.report.figures.specs import Fact, FigureSpec, of_curve
+
+KEYS_OF_ROW = Label(message("keys of a row"), "n")
+LONG, SHORT, MIXED = (0, (5, 1.6)), (0, (1.4, 1.2)), (0, (5, 1.6, 1.2, 1.6))
+Line = tuple[str, Dash, Label]
+#: Colour, dash and name of what is held, and of the laws.
+GROWTHS: Mapping[str, Line] = {
+    "entropy-1": (BLUE, "-", Label(message("entropy held"), "H = 1")),
+    "entropy-3": (GREEN, "-", Label(message("entropy held"), "H = 3")),
+    "concentration-0.5": (
+        PURPLE,
+        "-",
+        Label(message("sum of squares held"), r"\Sigma p^2 = 1/2"),
+    ),
+    "logarithm": (VERMILLION, LONG, Label(symbol=r"\ln n")),
+    "root": (OCHRE, SHORT, Label(symbol=r"\sqrt{\ln n}")),
+    "extension": (INK, MIXED, Label(message("YaRN"), r"(0.1\,\ln(n/4096) + 1)^2")),
+}
+#: Colour and dash of each number of keys, from the fewest on.
+LENGTHS: tuple[tuple[str, Dash], ...] = (
+    (VERMILLION, SHORT),
+    (OCHRE, MIXED),
+    (GREEN, LONG),
+    (BLUE, "-"),
+    (PURPLE, (0, (3, 1, 1, 1, 1, 1))),
+)
+
+
+def build_growth(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build the factor that scores must grow by against n."""
+    rows = of_curve(curves, GROWTH_CURVE)
+    if rows.empty:
+        return None
+    picture = Picture((1,), (175.0,))
+    (panel,) = picture.panels
+    for name, (colour, dash, _label) in GROWTHS.items():
+        _plot_line(panel.axes, rows[rows["outcome"].eq(name)], colour, dash)
+    draw.powers_of_two(panel.axes, rows["x"], columns=1)
+    draw.few_ticks(panel.axes.yaxis)
+    panel.x = KEYS_OF_ROW
+    panel.y = Label(message("Factor of the scores"), "s(n)/s(4096)")
+    picture.keys = [
+        draw.line_key(dash, label, colour) for colour, dash, label in GROWTHS.values()
+    ]
+    return picture
+
+
+def build_concentration(_: DataFrame, curves: DataFrame) -> Picture | None:
+    """Build E Σp² against s over sqrt(2 ln n)."""
+    rows = of_curve(curves, CONCENTRATION_CURVE)
+    if rows.empty:
+        return None
+    picture = Picture((1,), (175.0,))
+    (panel,) = picture.panels
+    exact = rows[rows["outcome"].eq("exact")]
+    for n_keys, (colour, dash) in zip(
+        sorted(set(exact["n_keys"])), LENGTHS, strict=False
+    ):
+        _plot_line(panel.axes, exact[exact["n_keys"].eq(n_keys)], colour, dash)
+        label = Label(symbol=f"n = {n_keys:.0f}")
+        picture.keys.append(draw.line_key(dash, label, colour))
+    limit = rows[rows["outcome"].eq(LIMIT)].sort_values("x")
+    draw.plot_limit(panel.axes, limit["x"].to_numpy(), limit["estimate"].to_numpy())
+    label = Label(message("limit"), r"n \to \infty")
+    picture.keys.append(draw.line_key(draw.LIMIT_DASH, label))
+    panel.axes.set_xscale("log", base=2)
+    panel.axes.set_xticks((0.5, 1.0, 2.0, 4.0), ("0.5", "1", "2", "4"))
+    panel.axes.xaxis.set_minor_locator(NullLocator())
+    panel.axes.set_ylim(0.0, 1.0)
+    draw.few_ticks(panel.axes.yaxis)
+    panel.x = Label(message("scale over the critical one"), r"s/\sqrt{2\,\ln n}")
+    panel.y = Label(message("Concentration of a row"), r"\operatorname{E} \Sigma p^2")
+    return picture
+
+
+def _plot_line(axes: Axes, rows: DataFrame, colour: str, dash: Dash) -> None:
+    rows = rows.sort_values("x")
+    axes.plot(rows["x"], rows["estimate"], color=colour, linestyle=dash, linewidth=1.5)
+
+
+def pick_growth(_: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick by what rows need to grow to the most keys, and what a logarithm gives."""
+    rows = of_curve(curves, GROWTH_CURVE)
+    if rows.empty:
+        return None
+    last = rows[rows["x"].eq(rows["x"].max())].set_index("outcome")["estimate"]
+    return {
+        "first": float(last["entropy-1"]),
+        "second": float(last["logarithm"]),
+        "n": float(rows["x"].max()),
+    }
+
+
+def pick_concentration(_: DataFrame, curves: DataFrame) -> Fact | None:
+    """Pick E Σp² at the critical scale, for the fewest and the most keys."""
+    rows = of_curve(curves, CONCENTRATION_CURVE)
+    rows = rows[rows["outcome"].eq("exact")]
+    if rows.empty:
+        return None
+    near = rows.loc[(rows["x"] - 1.0).abs().groupby(rows["n_keys"]).idxmin()]
+    near = near.sort_values("n_keys")
+    return {
+        "first": float(near["estimate"].iloc[0]),
+        "second": float(near["estimate"].iloc[-1]),
+        "fewest": float(near["n_keys"].iloc[0]),
+        "n": float(near["n_keys"].iloc[-1]),
+    }
+
+
+SCALE_GROWTH = FigureSpec(
+    "scale-growth",
+    build_growth,
+    "how scores must grow with n so that rows stay as they are",
+    caption=message(
+        "By what factor independent normal scores must grow with $n$ so that a row "
+        "keeps its shape (solid, exact), beside three laws (dashed); all are $1$ at "
+        "$n = 4096$."
+    ),
+    alternative=message(
+        "At n = %(n)s the factor that keeps the least entropy drawn is %(first)s, "
+        "where ln n would give %(second)s."
+    ),
+    named=("factor_for_entropy_1", "factor_of_logarithm"),
+    fact=pick_growth,
+)
+CONCENTRATION = FigureSpec(
+    "concentration-collapse",
+    build_concentration,
+    "how much rows concentrate, against the scale at which they begin to",
+    caption=message(
+        r"Rows of $n$ independent $N(0, s^2)$ scores begin to concentrate near "
+        r"$s = \sqrt{2\ln n}$ (exact). Unscaled, $s = \sqrt{d_k}$."
+    ),
+    alternative=message(
+        "Where s is the root of twice ln n, the expected sum of squared weights is "
+        "%(first)s at n = %(fewest)s and %(second)s at n = %(n)s."
+    ),
+    named=("concentration_at_fewest_keys", "concentration_at_most_keys"),
+    fact=pick_concentration,
+)
