@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from montecarlo.theory import expected_row, largest_weight_share
 from montecarlo.theory.query_gradients import expect_along_query
 from montecarlo.theory.row_expectations import interpolate
-from studies.program import ROOT, parse
+from studies.program import ROOT, parse, run_program
 
 TABLE = ROOT / "report_templates" / "explorer.json"
 KEYS = tuple(2**i for i in range(3, 15))
@@ -74,4 +74,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(run_program("explorer", main))

@@ -78,8 +78,6 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
     ----------
     text : Words
         With ``%(name)s`` where a number stands.
-    short : Words or None
-        The same in at most 25 words, for a line of a table; None: ``text`` it is.
     interpretations : dict
         Verdicts that interpretations of its claim must have.
     check : tuple of Check
@@ -90,15 +88,17 @@ class Sentence(Struct, frozen=True, forbid_unknown_fields=True):
         The verdict of the claim that it goes with; None for any.
     basis : str
         ``measured``, or why nothing is: a ``definition``, or a matter of ``record``.
+    short : Words or None
+        The same in at most 25 words, for a line of a table; None: ``text`` it is.
     """
 
     text: Words
-    short: Words | None = None
     interpretations: dict[Name, Verdict] = {}
     check: tuple[Check, ...] = ()
     value: dict[str, Value] = {}
     verdict: Verdict | None = None
     basis: Basis = "measured"
+    short: Words | None = None
 
     @property
     def is_bound(self) -> bool:
@@ -243,11 +243,6 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     topic : str
     statement : Words
         What is claimed.
-    same : str or None
-        Id of the claim that it restates: one line of the report says both, where they
-        came out alike.
-    together : Words or None
-        What is claimed by a claim and all that restate it.
     source : tuple of Source
         None: asked by readers, no text says it.
     finding : tuple of Sentence
@@ -265,13 +260,16 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
         in English.
     changed : bool
         Whether what it is judged by was changed after results had been seen.
+    same : str or None
+        Id of the claim that it restates: one line of the report says both, where they
+        came out alike.
+    together : Words or None
+        What is claimed by a claim and all that restate it.
     """
 
     id: Name
     topic: Topic
     statement: Words
-    same: Name | None = None
-    together: Words | None = None
     source: tuple[Source, ...] = ()
     finding: tuple[Sentence, ...] = ()
     interpretation: tuple[Interpretation, ...] = ()
@@ -280,6 +278,8 @@ class Claim(Struct, frozen=True, forbid_unknown_fields=True):
     concedes: Sentence | None = None
     tested: Annotated[str, Meta(max_length=2000)] = ""
     changed: bool = False
+    same: Name | None = None
+    together: Words | None = None
 
     def admitted(self, text: str | None = None) -> tuple[str, ...]:
         """Return the ids of the interpretations that vote, for one text or for all."""

@@ -106,6 +106,8 @@ def test_row_quantities_are_one_number_per_row(drawn, name, divisor):
     few = {
         "jacobian_spectral": SPECTRAL_ROWS,
         "element_gradient": ELEMENT_ROWS * N_KEYS,
+        "weight_above(0.01)": ELEMENT_ROWS,
+        "keys_holding(0.9)": ELEMENT_ROWS,
     }
     n_rows = few.get(name, N_QUERIES)
     assert values.shape == (N_REPLICATES, n_rows)

@@ -168,6 +168,8 @@ def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
             run._replace(text=run.text + "\N{COMBINING CIRCUMFLEX ACCENT}")
             for run in _atom(tokens, level, upright=False)
         )
+    elif name in {"{", "}", "#"}:
+        yield Run(name, level=level)
     elif name in {"left", "right"}:
         yield Run(tokens.pop(), level=level)
     else:

@@ -227,7 +227,7 @@ class NumberFormat:
         brackets = "({}){}" if layout.exponent and len(elements) > 1 else "{}{}"
         joined = escape(PLUS_MINUS).join(elements)
         power = _power(layout.exponent)
-        return escape(brackets).format(joined, power) + f"{self._before_percent}%"
+        return escape(brackets).format(joined, power) + f"{self.before_percent}%"
 
     def brief(
         self, value: float, error: float | None, row: str = "", *, percent: bool = False
@@ -263,11 +263,12 @@ class NumberFormat:
         )
         if percent:
             pattern = Markup("<data{} data-percent>{}</data>{}{}%")
-            return pattern.format(*parts, self._before_percent)
+            return pattern.format(*parts, self.before_percent)
         return Markup("<data{}>{}</data>{}").format(*parts)
 
     @property
-    def _before_percent(self) -> str:
+    def before_percent(self) -> str:
+        """What stands before a sign of per cent: a space, or nothing."""
         return "" if self.locale.language in CLOSE_PERCENT else KEPT
 
     @property

@@ -19,22 +19,24 @@ LABEL = "%(quantity)s (%(summary)s)"
 SUMMARIES = {
     "mean": "mean over rows",
     "median": "median over rows",
-    "spread": "90 %% quantile over 10 %% quantile of the rows",
+    "spread": "ratio of the highest to the lowest decile of the rows",
     "share_above": "share of rows above the mean under the second divisor",
 }
 QUANTILE = "%(level)s %% quantile over rows"
 ESTIMATE = (
-    "%(label)s: the Monte Carlo estimate is %(value)s, with a 95 %% confidence "
+    "%(label)s: the Monte Carlo estimate is %(value)s, with a %(level)s confidence "
     "interval from %(low)s to %(high)s."
 )
 NONE = (
-    "%(label)s: the Monte Carlo estimate is 0, with 95 %% confidence at most %(high)s."
+    "%(label)s: the Monte Carlo estimate is 0, with %(level)s confidence at most "
+    "%(high)s."
 )
 ALL = (
-    "%(label)s: the Monte Carlo estimate is 1, with 95 %% confidence at least %(low)s."
+    "%(label)s: the Monte Carlo estimate is 1, with %(level)s confidence at least "
+    "%(low)s."
 )
 BARE = (
-    "%(label)s: the Monte Carlo estimate is %(value)s; no 95 %% confidence "
+    "%(label)s: the Monte Carlo estimate is %(value)s; no %(level)s confidence "
     "interval can be given."
 )
 UNKNOWN = "%(label)s: the sample does not determine an estimate."
@@ -95,7 +97,8 @@ def read_citation() -> dict[str, str]:
 
 
 def _say(language: Language, message: str, **values: str) -> str:
-    return language.translate(message) % values
+    level = f"95{language.numbers.before_percent}%"
+    return language.translate(message) % {"level": level, **values}
 
 
 def _estimate(found: Measurement, language: Language) -> str:

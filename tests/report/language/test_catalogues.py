@@ -76,7 +76,8 @@ def is_filled(places):
         r"question [\w-]+, answer "
     )
     return any(
-        place.endswith((".j2", ".py")) or sentence.match(place) for place in places
+        place.endswith((".j2", ".py", "to quote")) or sentence.match(place)
+        for place in places
     )
 
 
