@@ -550,7 +550,8 @@ def test_progress_is_shown_to_a_terminal_only(run, config, tmp_path, monkeypatch
 def test_refuted_self_check_ends_in_its_status(monkeypatch, typed, failed, status):
     """Status 1 where a check of the simulator itself is refuted, if it is asked for."""
     record = SimpleNamespace(claims=(), failed_self_checks=lambda: failed)
-    monkeypatch.setattr(studies, "write_or_render", lambda *_, **__: (record, ()))
+    results = SimpleNamespace(record=record)
+    monkeypatch.setattr(studies, "write_or_render", lambda *_, **__: (results, ()))
     assert main([*typed, "--quiet"]) == status
 
 

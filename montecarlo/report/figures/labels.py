@@ -154,7 +154,7 @@ def _command(name: str, tokens: list[str], level: int) -> Iterator[Run]:
         yield from _atom(tokens, level, upright=True)
     elif name in _SIGNS:
         yield Run(_SIGNS[name], level=level)
-    elif name in {"ln", "max", "cosh", "tr", "exp"}:
+    elif name in {"ln", "max", "min", "cosh", "tr", "exp"}:
         near = tokens and tokens[-1] not in "_^})("
         yield Run(f"{name}\N{THIN SPACE}" if near and not level else name, level=level)
     elif name == "sqrt":

@@ -28,11 +28,11 @@ ESTIMATE = (
     "interval from %(low)s to %(high)s."
 )
 NONE = (
-    "%(label)s: the Monte Carlo estimate is 0, with %(level)s confidence at most "
+    "%(label)s: the Monte Carlo estimate is $0$, with %(level)s confidence at most "
     "%(high)s."
 )
 ALL = (
-    "%(label)s: the Monte Carlo estimate is 1, with %(level)s confidence at least "
+    "%(label)s: the Monte Carlo estimate is $1$, with %(level)s confidence at least "
     "%(low)s."
 )
 BARE = (
