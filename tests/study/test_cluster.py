@@ -35,7 +35,7 @@ from montecarlo.errors import UnfinishedError
 from montecarlo.study import cluster
 from montecarlo.study.cluster import ready, require_alike, run_checked
 from montecarlo.study.executors import make_executor
-from montecarlo.study.folder import file_hash
+from montecarlo.study.folder import file_hash, files_of
 from montecarlo.study.presets import Block, Grid
 from montecarlo.study.tasks import finish
 
@@ -69,7 +69,7 @@ def study_hashes(executor, folder, advance=lambda *_: None):
     """The hashes of what a study comes to, by file."""
     study = Study(read_catalogue(), GRID, 3, batch=BATCH)
     write_results(run_study(study, executor, advance), folder)
-    return {path.name: file_hash(path) for path in sorted(folder.iterdir())}
+    return {path.name: file_hash(path) for path in files_of(folder)}
 
 
 def start(folder, *arguments, **environment):
