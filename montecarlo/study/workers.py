@@ -133,6 +133,9 @@ def start_processes(kind: str, jobs: int) -> Workers:
             # the pool would wait for the rest of a result that was cut short for as
             # long as this end, which nobody writes to, is open
             pool._result_queue._writer.close()  # type: ignore[attr-defined]  # noqa: SLF001
+            # and, before Python 3.11.5, with a task half written to who was killed for
+            # as long as this end, which nobody reads from, is open (CPython 94777)
+            pool._call_queue._reader.close()  # type: ignore[attr-defined]  # noqa: SLF001
             ending.join()
 
     return Workers(kind, jobs, pool.submit, end, ROOM * jobs)

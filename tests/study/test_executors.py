@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import BrokenExecutor
 from multiprocessing.context import SpawnProcess
 
 import pytest
@@ -237,3 +238,24 @@ def test_processes_ended_while_they_write_are_not_waited_for(monkeypatch):
     ending.start()
     ending.join(20.0)
     assert not ending.is_alive()
+
+
+@pytest.mark.slow
+def test_a_lost_worker_leaves_no_task_half_written():
+    """A task too long for the pipe to whom was killed does not keep the command."""
+    before = set(multiprocessing.active_children())
+    executor = make_executor(2, "processes")
+    mine = set(multiprocessing.active_children()) - before
+    started = time.monotonic()
+    tasks = [executor.submit(_slow_length, bytes(2**22)) for _ in range(8)]
+    time.sleep(0.2)
+    for process in mine:
+        process.kill()
+    with pytest.raises(BrokenExecutor), executor:
+        [task.result() for task in tasks]
+    assert time.monotonic() - started < 30.0
+
+
+def _slow_length(content):
+    time.sleep(1.0)
+    return len(content)
