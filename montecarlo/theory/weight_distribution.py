@@ -140,8 +140,7 @@ def _invert(std: float, n_keys: int, others: float, n_terms: int, step: float) -
     density = np.exp(-0.5 * (z[:, np.newaxis] - gaps / std) ** 2)
     lost = -np.expm1(-theta * np.exp(-gaps)[:, np.newaxis])
     lost *= (widths * np.exp(beside * gaps / std))[:, np.newaxis]
-    # not a BLAS product: its last bit would depend on the number of threads
-    complement = np.einsum("zy,yk->zk", density, lost)
+    complement = (density @ lost.view(np.float64)).view(np.complex128)
     normal = np.exp(-0.5 * beside * beside - beside * z) / math.sqrt(2.0 * math.pi)
     complement *= (normal / std)[:, np.newaxis]
     # smaller gaps lose all
@@ -351,7 +350,7 @@ def _profile_waves(index: int) -> tuple[Profile, Array, NDArray[np.complex128]]:
     last = (0.5 * math.pi + math.sqrt(0.25 * math.pi**2 + 2.0 * ENDED * s * s)) / s**2
     step = 2.0 * math.pi / (PERIOD * float(stds[-1]) + PERIOD_LEAST)
     frequencies = step * np.arange(0.5, math.ceil(last / step), dtype=np.float64)
-    waves: NDArray[np.complex128] = np.exp(1j * frequencies[:, np.newaxis] * profile.u)
+    waves: NDArray[np.complex128] = np.exp(1j * profile.u[:, np.newaxis] * frequencies)
     return profile, frequencies, waves
 
 
@@ -362,8 +361,7 @@ def _waves(index: int, n_keys: int) -> _Waves:
     density = profile.a1 * np.exp((n_keys - 2.0) * profile.log_phi)
     density /= density.sum(axis=-1, keepdims=True)
     stds = _nodes(index)[:, np.newaxis]
-    # not a BLAS product: its last bit would depend on the number of threads
-    terms = np.einsum("su,wu->sw", density, waves)
+    terms = (density @ waves.view(np.float64)).view(np.complex128)
     terms *= np.exp(-0.5 * (stds * frequencies) ** 2 - loggamma(1.0 + 1j * frequencies))
     terms *= 2.0 * frequencies[0] / (math.pi * frequencies)
     grown = math.exp(math.pi**2 / (8.0 * float(stds[0, 0]) ** 2))
