@@ -5,6 +5,7 @@ catalogue, as they need no words: what each means is a row of `FACTS` here.  A n
 of record is a table of quantities, and a line in `RECORDED`.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -30,15 +31,13 @@ KINDS = ("shape", "record")
 SIZES = ((3, 5, 4), (8, 8, 2), (4, 6, 16))
 #: What a text calls common sizes of d_k, and from where on any is.
 COMMON, LARGE = (64, 128), 128
-#: What is added to all scores of a row.
-SHIFTS = (1.5, -40.0)
 #: When a text says that the divisor was introduced.
 INTRODUCED = 2017
 #: Sizes of practice, at which two distribution functions are compared.
 PRACTICE = (64, 128, 256)
 #: Largest weights of peaked rows, and numbers of the other keys, of equal weights.
 PEAKS, OTHER_KEYS = (0.9, 0.99, 0.999), (1, 127, 16383)
-#: Scores from 0 to 1, the range that a text asks for.
+#: Scores from 0 to 1, the range that a text has for an example.
 SCORES = np.linspace(0.0, 1.0, 5)
 #: These numbers are exact, but for rounding.
 EXACT = 1e-9
@@ -75,15 +74,10 @@ def of_models(value: Callable[[ModelSize], float], catalogue: Catalogue) -> Valu
     }
 
 
-def shift_weights() -> Values:
-    """Return by how much weights change when a number is added to all scores."""
+def compare_weights() -> Values:
+    """Return how many times the smallest weight the largest is, for scores 0 to 1."""
     weights = softmax(SCORES)
-    return {
-        Located(part=f"{shift:+g}"): float(
-            np.abs(softmax(SCORES + shift) - weights).max()
-        )
-        for shift in SHIFTS
-    }
+    return {Located(part="0 to 1"): float(weights.max() / weights.min())}
 
 
 def find_distance() -> Values:
@@ -149,7 +143,7 @@ FACT_QUANTITIES = {
     "common_d_k": _fact(
         partial(of_models, lambda one: one.d_k in COMMON or one.d_k >= LARGE)
     ),
-    "weights_moved": _fact(lambda _: shift_weights()),
+    "weights_compared": _fact(lambda _: compare_weights()),
     "year": _fact(date_record),
     "normal_distance": _fact(
         lambda _: find_distance(),
@@ -192,10 +186,10 @@ FACTS: dict[str, tuple[Interpretation, ...]] = {
         Interpretation("number", (_equals("score_size", Level(d_k_power=2.0)),)),
     ),
     "input-dimension": (Interpretation("same", (_equals("width_over_d_k", 1.0),)),),
-    # softmax needs scores from 0 to 1: others would give other weights
+    # what range is reasonable the text does not say: 0 to 1 is its example
     "scores-need-range": (
         Interpretation(
-            "needed", (Check("weights_moved", "at_least", "value", low=EXACT),)
+            "width", (_equals("weights_compared", math.e),), degree="reasonable"
         ),
     ),
     "head-dimensions": (

@@ -1,5 +1,7 @@
 """Claims about shapes and the record: judged without any draws."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -112,10 +114,11 @@ def test_a_head_has_a_part_of_the_input_dimension_in_most_models_and_not_in_all(
     assert all(one.d_k != one.d_model for one in published)
 
 
-def test_scores_need_no_range():
-    """Adding a number to all scores leaves the weights."""
-    assert judged("scores-need-range").verdict == Verdict.REFUTED
-    assert set(outcomes_of("scores-need-range").values()) == {Verdict.REFUTED}
+def test_no_range_of_scores_is_called_reasonable():
+    """A word of degree, with how far weights are apart for scores from 0 to 1."""
+    assert judged("scores-need-range").verdict == Verdict.DEGREE
+    (found,) = counted("weights_compared").values()
+    assert found.value == pytest.approx(math.e)
 
 
 @pytest.mark.parametrize(
