@@ -4,9 +4,12 @@ In: a point and the name of a divisor.  Out: value and numerical error, or None
 where no exact value is known.  A new reference is one entry in `REFERENCES`.
 """
 
+import csv
 import math
 import re
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 
 from montecarlo.attention.divisors import parse_divisor
 from montecarlo.sampling.design_points import DesignPoint
@@ -52,6 +55,8 @@ _PERCENTILE = re.compile(r"q([0-9]+(?:\.[0-9]+)?)\Z")
 _WITH_THRESHOLD = re.compile(r"(saturated|weight_above)\(([0-9.e-]+)\)\Z")
 #: Numbers of weights that are known less exactly are not referred to.
 MOST_ERROR = 1e-6
+#: Quantiles of the largest weight: made by `studies.quantiles`.
+QUANTILES = Path(__file__).with_name("quantiles.csv")
 #: The grids grow with the standard deviation of the scores; nobody asks for more.
 MOST_STD = 4096.0
 
@@ -75,7 +80,7 @@ def reference(
     -------
     Reference or None
         None where no exact value is known: for quantiles but those of the largest
-        weight from 1/2 on (below it takes seconds to find one:
+        weight, below 1/2 in the points of a table alone (elsewhere one takes seconds:
         `largest_weight_quantile`), quantities that are not in `REFERENCES`, and
         distributions that it has no answer for.
 
@@ -203,17 +208,43 @@ def _number_above(threshold: float) -> Find:
     return find
 
 
-def _largest_quantile(
-    point: DesignPoint, divisor: str, level: float
-) -> Reference | None:
-    """Refer to a quantile of the largest weight, where it is at least 1/2."""
+def largest_weight_place(
+    point: DesignPoint, divisor: str
+) -> tuple[int, int, str] | None:
+    """Return d_k, the number of keys and the scale by which a table is entered.
+
+    None where the largest weight has no exact quantiles.
+    """
     scale = _scale_of(point, divisor)
     if scale is None or _families(point) != ("gaussian", "gaussian"):
         return None
-    _, n_keys = point.shape
-    if share_of_queries(point.d_k, n_keys, scale, LONE).value <= 1.0 - level:
+    return point.d_k, point.shape[1], f"{scale:.12g}"
+
+
+def _largest_quantile(
+    point: DesignPoint, divisor: str, level: float
+) -> Reference | None:
+    """Refer to a quantile of the largest weight: from the table, or from 1/2 on."""
+    place = largest_weight_place(point, divisor)
+    if place is None:
         return None
-    return quantile_of_queries(point.d_k, n_keys, scale, level)
+    if known := _quantiles().get((*place, level)):
+        return known
+    d_k, n_keys, scale = place[0], place[1], float(place[2])
+    if share_of_queries(d_k, n_keys, scale, LONE).value <= 1.0 - level:
+        return None
+    return quantile_of_queries(d_k, n_keys, scale, level)
+
+
+@cache
+def _quantiles() -> dict[tuple[int, int, str, float], Reference]:
+    with QUANTILES.open(encoding="utf-8", newline="") as file:
+        return {
+            (int(d_k), int(n_keys), scale, float(level)): Reference(
+                float(value), float(error)
+            )
+            for d_k, n_keys, scale, level, value, error in list(csv.reader(file))[1:]
+        }
 
 
 def _entry(side: str) -> Find:

@@ -148,7 +148,7 @@ def test_entropy_identity_is_zero_for_standard_gaussian_keys():
 @pytest.mark.parametrize(
     ("distribution_q", "distribution_k", "n_keys", "divisor", "summary"),
     [
-        ("gaussian", "gaussian", 8, "sqrt", "median"),
+        ("gaussian", "gaussian", 9, "sqrt", "median"),
         ("gaussian", "gaussian", None, "sqrt", "mean"),
         ("uniform", "gaussian", 8, "sqrt", "mean"),
         ("gaussian", "rademacher", 8, "sqrt", "mean"),
@@ -161,7 +161,7 @@ def test_entropy_identity_is_zero_for_standard_gaussian_keys():
 def test_no_row_reference_where_none_is_known(
     distribution_q, distribution_k, n_keys, divisor, summary
 ):
-    """Other distributions, quantiles and pairs have no value over rows."""
+    """Other distributions, quantiles beyond the table, and pairs."""
     point = parse_point(distribution_q, distribution_k, 4, n_keys)
     for name in ROW_NAMES:
         assert reference(name, point, divisor, summary) is None

@@ -1,5 +1,6 @@
 """The distribution of the largest weight against closed forms, quadrature and draws."""
 
+import csv
 import itertools
 import math
 
@@ -13,7 +14,9 @@ from montecarlo.theory import (
     largest_weight_quantile,
     largest_weight_share,
 )
+from montecarlo.theory.references import QUANTILES
 from montecarlo.theory.weight_distribution import mean_number_above
+from studies import quantiles
 
 #: (d_k, n): P(p_max >= 0.9) without a divisor, found before by two other programs.
 PRINTED = {(64, 128): 0.394810, (128, 128): 0.544940, (64, 16384): 0.205545}
@@ -112,6 +115,54 @@ def test_what_is_no_weight_is_refused(threshold):
     """A threshold lies between 0 and 1."""
     with pytest.raises(InputError, match="threshold must"):
         largest_weight_share(threshold, 8, std=1.0)
+
+
+# --- The table of quantiles ---------------------------------------------------------
+
+
+def tabulated():
+    """Its lines, as `studies.quantiles` writes them."""
+    with QUANTILES.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_table_holds_the_points_of_the_presets():
+    """In the order in which they are made."""
+    kept = [
+        (int(one["d_k"]), int(one["n_keys"]), one["scale"], float(one["probability"]))
+        for one in tabulated()
+    ]
+    assert kept == quantiles.places()
+
+
+@pytest.mark.parametrize("kept", tabulated()[3::127])
+def test_tabulated_quantiles_are_those_of_today(kept):
+    """Lines made again; their errors hold what another processor rounds otherwise."""
+    place = (int(kept["d_k"]), int(kept["n_keys"]), kept["scale"])
+    made = quantiles.line((*place, float(kept["probability"])))
+    far = float(kept["error"]) + float(made["error"])
+    assert float(made["value"]) == pytest.approx(float(kept["value"]), abs=far)
+
+
+@pytest.mark.parametrize("kept", tabulated()[5::38])
+def test_tabulated_quantiles_against_drawn_rows(kept):
+    """The number of rows below is not in the tails of the binomial distribution.
+
+    A false alarm of one of the 20: 4e-8.
+    """
+    d_k, n_keys = int(kept["d_k"]), int(kept["n_keys"])
+    rng = np.random.default_rng(6)
+    n_rows = min(4_000, 4_000_000 // n_keys)
+    below = equal = 0
+    for length in rng.chisquare(d_k, n_rows) ** 0.5 * float(kept["scale"]):
+        scores = length * rng.standard_normal(n_keys)
+        largest = 1 / np.exp(scores - scores.max()).sum()
+        off = largest - float(kept["value"])
+        below += off < 0
+        equal += abs(off) <= float(kept["error"]) + 1e-15
+    law = stats.binom(n_rows, float(kept["probability"]))
+    assert law.cdf(below + equal) > 1e-9
+    assert law.sf(below - equal - 1) > 1e-9
 
 
 # --- Averaged over queries ------------------------------------------------------------
