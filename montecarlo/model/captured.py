@@ -183,8 +183,8 @@ class Captured:
         if len(groups) > 1:
             told = "; ".join(
                 f"q of {heads} heads of {d_k} in layers {', '.join(map(str, numbers))} "
-                f"(k of {key_heads}; {', '.join(map(str, names[2:]))})"
-                for (heads, key_heads, d_k, *names), numbers in groups.items()
+                f"(k of {key_heads}; {', '.join(map(str, more[2:]))} sequences)"
+                for (heads, key_heads, d_k, *more), numbers in groups.items()
             )
             raise InputError(
                 f"layers must have the same heads, got {told}: name layers"
@@ -209,9 +209,9 @@ class Captured:
         if not self._passes or (certain and layers is None and not self._is_by_hand):
             told = "; ".join(certain or self._missed)
             raise InputError(
-                "every attention of a model must be seen, with at least 2 keys, got "
-                f"{told or 'none'}: call captured.record(q, k, weights=...) where it "
-                "is computed"
+                "capture must be able to follow every attention from queries and keys "
+                f"to values, got {told or 'none'}: call captured.record(q, k, "
+                "weights=...) where it is computed"
             )
         first = self._passes[0]
         chosen = range(len(first)) if layers is None else layers
@@ -228,7 +228,8 @@ class Captured:
                 )
         groups: dict[tuple[object, ...], list[int]] = {}
         for layer in chosen:
-            groups.setdefault(first[layer].kind, []).append(layer)
+            counts = [len(calls[layer].arrays["q"]) for calls in self._passes]
+            groups.setdefault((*first[layer].kind, *counts), []).append(layer)
             if other := [c for c in self._passes if c[layer].kind != first[layer].kind]:
                 raise InputError(
                     f"layer {layer} must be the same in every pass, got "
@@ -248,7 +249,7 @@ class Captured:
                         place = f"{name} of layer {layer}"
                         key = (start + number, layer)
                         found.setdefault(name, {})[key] = wrap_array(place, one)
-            start += len(calls[0].arrays["q"])
+            start += len(calls[layers[0]].arrays["q"])
         source = make_source(found, AXES, ("sequence", "layer"))
         return make_model([source], causal=False, fewest_queries=1)
 

@@ -139,10 +139,7 @@ class Trail(NamedTuple):
 
     def labels(self, roots: Callable[[tuple[int, ...]], list[Tensor]]) -> list[Tensor]:
         """Return where entries of the tensor come from, by labels of the beginning."""
-        found = roots(self.shape)
-        for move in self.moves:
-            found = [move(label) for label in found]
-        return found
+        return [_moved(label, self.moves) for label in roots(self.shape)]
 
     def scale(self, *, only_last: bool = False) -> float:
         """Return the number that entries were multiplied by, all in all or last."""
@@ -153,6 +150,13 @@ class Trail(NamedTuple):
         """What tanh was multiplied by afterwards; None without."""
         after = self.capped_after
         return None if after is None else math.prod(self.factors[after:])
+
+
+def _moved(label: Tensor, moves: Sequence[Move]) -> Tensor:
+    """Return labels after some moves."""
+    for move in moves:
+        label = move(label)
+    return label
 
 
 def label_product(shape: tuple[int, ...]) -> list[Tensor]:
@@ -394,9 +398,7 @@ class Follower:
         trails = [self._trail(one) for one in tensors]
         scores = [n for n, t in enumerate(trails) if t and (t.product or t.weights)]
         if not scores:
-            scales = {t.scale() if t else 1.0 for t in trails}
-            if len(scales) == 1 and scales != {1.0}:
-                self._set(result, Trail(tuple(result.shape), factors=(scales.pop(),)))
+            self._join(trails, axis, result)
             return
         trail = trails[scores[0]]
         if trail is None:
@@ -418,6 +420,25 @@ class Follower:
             return torch.cat([parts[0], label, parts[1]], axis)
 
         self._set(result, trail.moved(pad))
+
+    def _join(self, trails: Sequence[Trail | None], axis: int, result: Tensor) -> None:
+        """Set the trail of pieces that were joined, if all come from one tensor."""
+        known = [one for one in trails if one is not None]
+        if len(known) < len(trails) or any(one.lost for one in known):
+            return
+        factors = known[0].factors if len({one.scale() for one in known}) == 1 else ()
+        if len({one.shape for one in known}) > 1:
+            self._set(result, Trail(tuple(result.shape), factors=factors))
+            return
+        moves = [one.moves for one in known]
+
+        def join(label: Tensor) -> Tensor:
+            parts = [_moved(label, each) for each in moves]
+            if sum(one.numel() for one in parts) > MOST_COPIED:
+                raise RuntimeError("too many entries")
+            return torch.cat(parts, axis)
+
+        self._set(result, Trail(known[0].shape, (join,), factors))
 
     def _note_other(
         self, func: object, args: tuple[Any, ...], kwargs: object, result: object
@@ -519,42 +540,33 @@ class Follower:
         weights.forget()
         return True
 
-    def _read(self, weights: Weights, used: Trail, axis: int) -> str:  # noqa: PLR0911 - what may be in the way
+    def _read(self, weights: Weights, used: Trail, axis: int) -> str:
         """Read queries, keys and weights; returns what is in the way, if something is.
 
         ``used`` is the trail of the weights where they meet values, ``axis`` the one
         over which these are summed.
         """
         product, made = weights.product, weights.tensor
-        if product is None or made is None:
-            return ""
-        if not product.is_as_it_was:
+        if product is None or made is None or not product.is_as_it_was:
             return "queries or keys were written into"
         _, row, column = used.labels(label_product)
         along = _varies(row, axis), _varies(column, axis)
         if not any(along):
             return ""  # a single key
-        if all(along):
-            return "rows and columns have become one axis"
         block, *places = weights.trail.labels(label_product)
         sides = [(product.left, product.trails[0]), (product.right, product.trails[1])]
         if along[0]:  # keys stand left
             sides.reverse()
             places.reverse()
         (queries, from_queries), (keys, from_keys) = sides
-        axes = [n for n in range(made.ndim) if _varies(places[1], n)]
-        if len(axes) != 1:
-            return "keys stand along several axes"
-        key_axis = axes[0]
-        others = [n for n in range(made.ndim) if n != key_axis]
-        rows = [n for n in others if _varies(places[0], n)]
-        rows = rows or [n for n in others if made.shape[n] == 1]
-        if not rows:
-            return "queries have no axis"
-        query_axis = rows[-1]
+        axes = _axes_of(made, *places)
+        if axes is None or all(along):
+            return "queries or keys have no axis of their own"
+        if _varies(block, axes[0]):
+            made, block, *places = _sorted_rows(made, axes[1], block, places)
+            axes = 1, 2
         made, block, q_place, k_place = (
-            one.movedim((query_axis, key_axis), (-2, -1))
-            for one in (made, block, *places)
+            one.movedim(axes, (-2, -1)) for one in (made, block, *places)
         )
         rest = tuple(made.shape[:-2])
         last = slice(None) if self._sink.rows is None else slice(-self._sink.rows, None)
@@ -604,6 +616,35 @@ def base_name(func: Any) -> str:  # noqa: ANN401
     """Return the name of an operation, whether it writes into its argument or not."""
     name = str(func._schema.name).partition("::")[2]
     return name.removesuffix("_")
+
+
+def _axes_of(weights: Tensor, row: Tensor, key: Tensor) -> tuple[int, int] | None:
+    """Return the axes of queries and of keys, by labels; None if keys have no one axis.
+
+    Where there is a single query, it is an axis of length 1.
+    """
+    axes = [n for n in range(weights.ndim) if _varies(key, n)]
+    others = [n for n in range(weights.ndim) if n not in axes]
+    rows = [n for n in others if _varies(row, n)]
+    rows = rows or [n for n in others if weights.shape[n] == 1]
+    return (rows[-1], axes[0]) if len(axes) == 1 and rows else None
+
+
+def _sorted_rows(
+    weights: Tensor, key_axis: int, block: Tensor, places: Sequence[Tensor]
+) -> list[Tensor]:
+    """Return weights, and their labels, whose rows of all blocks lie along one axis.
+
+    They get an axis of blocks, one of rows and one of keys.
+    """
+    weights, block, row, key = (
+        one.movedim(key_axis, -1).flatten(0, -2) for one in (weights, block, *places)
+    )
+    real = int((key[0] != NOWHERE).int().argmax())
+    order = torch.argsort(block[:, real] * (int(row.max()) + 1) + row[:, real])
+    order = order.reshape(int(block.max()) + 1, -1)
+    found = [weights[order.to(weights.device)]]
+    return found + [one[order] for one in (block, row, key)]
 
 
 def _may_begin(name: str, args: Sequence[object]) -> bool:

@@ -250,11 +250,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[misc]
                 source = functional.layer_norm(
                     source, source.shape[-1:], *norm, given["eps"]
                 )
-            inputs, names = [source] * 3, ("num_heads", "mask", "mask_type")
+            inputs, n_heads = [source] * 3, given["num_heads"]
         else:
             inputs = [given[name] for name in ("query", "key", "value")]
-            names = ("num_head", "mask", "mask_type")
-        n_heads, mask, kind = (given[name] for name in names)
+            n_heads = given["num_head"]
+        mask, kind = given.get("mask"), given.get("mask_type")
         batches = [inputs]
         if inputs[0].is_nested:  # of sequences that differ in length
             batches = [
@@ -447,16 +447,20 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             "mask": _kind_of(attention_mask),
             "cap": kwargs.get("softcap"),
         }
-        arrays: dict[str, Any] = mode.some({"q": query, "k": key})
         inner = within[0][0] if len(within) == 1 else {}
+        if "added" in inner:  # of a cache that is not full some keys are not used
+            n_keys = np.shape(inner["added"])[-1]
+            key, value = key[:, :, :n_keys], value[:, :, :n_keys]
+        arrays = mode.some({"q": query, "k": key})
         if "weights" in inner:  # as they were before dropout
-            arrays["weights"] = inner["weights"]
+            arrays["weights"] = np.asarray(inner["weights"])
         elif weights is not None:
             arrays |= mode.some({"weights": weights[..., : key.shape[2]]})
         else:
             arrays |= mode.some({"v": value, "outputs": outputs.transpose(1, 2)})
-            if "added" in inner:
-                arrays["added"] = inner["added"]
+            if "added" in inner:  # heads that share keys may have come as rows
+                shape = (*arrays["q"].shape[:3], key.shape[2])
+                arrays["added"] = np.reshape(np.asarray(inner["added"]), shape)
         mode.keep(arrays, passed)
         return made
 
