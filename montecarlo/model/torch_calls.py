@@ -1,7 +1,7 @@
 """Recording from torch and transformers: each call, and what it gives back."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from montecarlo.errors import InputError
+from montecarlo.model.expected import Caller
 
 try:
     import torch
@@ -19,11 +20,14 @@ except ImportError as error:  # an extra
         f"capture needs torch: pip install 'montecarlo-attention[torch]' ({error})"
     ) from error
 
+from montecarlo.model.projections import Projections
+
 
 class Kept(Protocol):
     """What calls are kept in: `montecarlo.model.captured.Captured`."""
 
     rows: int | None
+    config: Mapping[str, object] | None
 
     def begin(self) -> None:
         """Begin another pass of the model."""
@@ -44,7 +48,10 @@ def recording(captured: Kept, model: object | None) -> Iterator[None]:
         if model is not None:
             hook = model.register_forward_pre_hook(lambda *_: captured.begin())
             stack.callback(hook.remove)
+            captured.config = _config_of(model)
         mode = _Recorder(captured)
+        if model is not None:
+            stack.enter_context(mode.projections.watching(model))
         if "transformers" in sys.modules:
             stack.enter_context(_wrapped_interface(mode))
         stack.enter_context(mode)
@@ -58,6 +65,7 @@ class _Recorder(TorchFunctionMode):  # type: ignore[misc]
         super().__init__()
         self.captured = captured
         self.is_inside = False  # of a call that is recorded as a whole
+        self.projections = Projections()
 
     def __torch_function__(
         self,
@@ -114,6 +122,13 @@ def _with_heads(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.ndim < 4:
         return tensor[(None,) * (4 - tensor.ndim)].transpose(0, 1)
     return tensor.flatten(0, tensor.ndim - 4)
+
+
+def _config_of(module: torch.nn.Module) -> Mapping[str, object] | None:
+    """Return the configuration that a module of transformers was made from."""
+    config: Any = getattr(module, "config", None)
+    has_one = hasattr(config, "to_dict") and hasattr(config, "model_type")
+    return dict(config.to_dict()) if has_one else None
 
 
 def _kind_of(mask: torch.Tensor | None) -> str:
@@ -179,6 +194,12 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             "scale": kwargs.get("scaling"),
             "mask": _kind_of(attention_mask),
             "cap": kwargs.get("softcap"),
+            "caller": Caller(
+                type(module).__name__,
+                _config_of(module),
+                getattr(module, "layer_idx", None),
+                mode.projections.factor(module, query, key, value),
+            ),
         }
         tensors = {"q": query, "k": key}
         if weights is None:
