@@ -17,6 +17,8 @@ YES, NO, UNTOLD = "yes", "no", "cannot_be_told"
 ANSWERS = {YES: "yes", NO: "no", UNTOLD: "cannot be told"}
 #: How far a divisor may be from the one expected, as a part of it.
 RTOL = 0.01
+#: How often a model all of whose heads divide by what is expected is told a no.
+WRONG_NO = 0.001
 #: Heads whose divisors are so near to each other are told together.
 ALIKE = 0.005
 #: Findings that the terminal lists.
@@ -29,6 +31,7 @@ HINTS = {
     "width": "the width of the model where that of a head belongs?",
     "heads": "the number of heads where their width belongs?",
     "ignored": "is the field ignored, and the width of a head taken?",
+    "derived": "is it hidden_size / num_attention_heads, where head_dim is another?",
     "scaled": "is a scale applied that this architecture does not have?",
     "again": "is the scale applied twice: to queries, and again in attention?",
     "by_layer": "is the number of the layer left out?",
@@ -188,7 +191,7 @@ def answer_scales(
     answers = set()
     groups: dict[tuple[object, ...], list[HeadScale]] = {}
     for one in scales.heads:
-        answer = answer_head(one, expected, rtol)
+        answer = answer_head(one, expected, rtol, len(scales.heads))
         if one.outcome != "dead":
             answers.add(answer)
         names = tuple(known.name for known in one.known)
@@ -212,10 +215,19 @@ def answer_scales(
     return ScaleAnswer(scales, expected, rtol, overall, tuple(findings))
 
 
-def answer_head(one: HeadScale, expected: Expected, rtol: float = RTOL) -> str:
-    """Say whether a head divides by what is expected."""
+def answer_head(
+    one: HeadScale, expected: Expected, rtol: float = RTOL, n_heads: int = 1
+) -> str:
+    """Say whether a head divides by what is expected.
+
+    Of ``n_heads`` heads that do, none is to be told a no: its interval is widened until
+    a model of so many has one in `WRONG_NO` cases.  That rows have scales of their own
+    is no reason for one where outputs alone show it: there a bias does, too.
+    """
     meant = expected.at(one.head.layer)
     if not meant.is_told:
+        return UNTOLD
+    if one.outcome == "by_row" and one.source == "outputs":
         return UNTOLD
     if one.outcome in {"uniform", "by_row", "over_queries"}:
         return NO
@@ -225,6 +237,7 @@ def answer_head(one: HeadScale, expected: Expected, rtol: float = RTOL) -> str:
     least, most = meant.value * (1.0 - rtol), meant.value * (1.0 + rtol)
     if least <= low and high <= most:
         return YES
+    low, high = one.divisors_at(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNTOLD
 
 

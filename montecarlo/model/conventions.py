@@ -38,18 +38,21 @@ _MLA = ("qk_nope_head_dim", "qk_rope_head_dim")
 _WAYS = (
     (
         Convention(),
-        "afmoe albert apertus arcee aria_text audio-spectrogram-transformer bamba bart "
-        "beit bert bert-generation biogpt bitnet blenderbot blenderbot-small camembert "
-        "clip_text_model clip_vision_model codegen cohere cohere2 csm cwm data2vec-text "
-        "deit dinov2 dinov2_with_registers dots1 electra emu3_text_model ernie ernie4_5 "
-        "ernie4_5_moe eurobert exaone4 falcon_h1 flex_olmo gemma glm glm4 glm4_moe "
-        "gpt_neox gpt_oss gptj helium hubert hunyuan_v1_dense hunyuan_v1_moe ijepa "
-        "jamba layoutlm lfm2 lfm2_moe llama marian mbart minimax_m2 ministral mistral "
-        "mixtral modernbert modernbert-decoder nemotron olmo olmo2 olmo3 olmoe pegasus "
-        "persimmon phi phi3 phimoe plbart qwen2 qwen2_moe qwen2_vl_text qwen3 qwen3_moe "
-        "qwen3_next recurrent_gemma roberta roberta-prelayernorm roc_bert seed_oss "
-        "siglip_text_model siglip_vision_model smollm3 splinter stablelm starcoder2 vit "
-        "vit_mae vit_msn videomae wav2vec2 xlm-roberta xlm-roberta-xl xmod",
+        """
+        afmoe albert apertus arcee aria_text audio-spectrogram-transformer bamba bart
+        beit bert bert-generation biogpt bitnet blenderbot blenderbot-small camembert
+        clip_text_model clip_vision_model codegen cohere cohere2 csm cwm data2vec-text
+        deit dinov2 dinov2_with_registers dinov3_vit distilbert doge dots1 dpt electra
+        emu3_text_model ernie ernie4_5 ernie4_5_moe eurobert exaone4 falcon_h1
+        flex_olmo gemma glm glm4 glm4_moe gpt_neox gpt_oss gptj helium hubert
+        hunyuan_v1_dense hunyuan_v1_moe ijepa jamba layoutlm lfm2 lfm2_moe llama marian
+        mbart minimax_m2 ministral mistral mixtral modernbert modernbert-decoder
+        nemotron olmo olmo2 olmo3 olmoe pegasus persimmon phi phi3 phimoe plbart qwen2
+        qwen2_moe qwen2_vl_text qwen3 qwen3_moe qwen3_next recurrent_gemma roberta
+        roberta-prelayernorm roc_bert seed_oss siglip_text_model siglip_vision_model
+        smollm3 splinter stablelm starcoder2 vit vit_mae vit_msn videomae wav2vec2
+        xlm-roberta xlm-roberta-xl xmod
+        """,
     ),
     (Convention(width=("kv_channels",)), "jetmoe"),
     (Convention(width=("attention_head_dim",), factor=0.5), "zamba zamba2"),
@@ -57,8 +60,10 @@ _WAYS = (
     (Convention(is_seen=False), "llama4_text ministral3"),
     (
         Convention(is_before=True),
-        "audioflamingo3_encoder esm kosmos_2_5_text_model opt qwen2_audio_encoder "
-        "voxtral_encoder whisper",
+        """
+        audioflamingo3_encoder esm kosmos_2_5_text_model opt qwen2_audio_encoder
+        voxtral_encoder whisper
+        """,
     ),
     (
         Convention("query_pre_attn_scalar"),
@@ -78,7 +83,7 @@ _WAYS = (
         Convention("mscale", width=_MLA),
         "deepseek_v2 deepseek_v3 deepseek_v32 glm4_moe_lite minicpm3 youtu",
     ),
-    (Convention("sqrt", width=_MLA), "kimi_linear"),
+    (Convention(width=_MLA), "kimi_linear"),
 )
 CONVENTIONS = {
     kind: convention for convention, kinds in _WAYS for kind in kinds.split()

@@ -160,8 +160,8 @@ def hints_at(
     Returns
     -------
     tuple of {"sign", "missing", "twice", "multiplied", "width", "heads"}
-        Or a key of ``expected.mistakes``, which are asked first; empty where it looks
-        like nothing known.
+        Or a key of ``expected.mistakes``, which are asked first, and padded heads,
+        which may have any width, last; empty where it looks like nothing known.
     """
     if divisor < 0.0:
         return ("sign",)
@@ -172,7 +172,10 @@ def hints_at(
         "width": (n_heads * d_k) ** 0.5,
         "heads": n_heads**0.5,
     }
-    for known in (expected.mistakes, looks):
+    own, padded = {}, {}
+    for name, value in expected.mistakes.items():
+        (padded if name.startswith("padded") else own)[name] = value
+    for known in (own, looks, padded):
         found = tuple(
             name for name, value in known.items() if abs(divisor / value - 1.0) <= NEAR
         )

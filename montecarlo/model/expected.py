@@ -196,7 +196,13 @@ def _sqrt(fields: Fields, convention: Convention) -> Said:
     width, text = _width(fields, convention)
     width *= convention.factor
     told = text if convention.factor == 1.0 else f"{convention.factor:g} ({text})"
-    return Said(math.sqrt(width), f"sqrt({told})", {})
+    mistakes = {}
+    sizes = fields.find(WIDTH), fields.find(HEADS)
+    if not convention.width and sizes[0] and sizes[1]:
+        derived = sizes[0][1] // sizes[1][1]
+        if derived != width:
+            mistakes["derived"] = math.sqrt(derived)
+    return Said(math.sqrt(width), f"sqrt({told})", mistakes)
 
 
 def _linear(fields: Fields, convention: Convention) -> Said:
@@ -372,7 +378,9 @@ def expected_at(caller: Caller, number: int, *, is_measured: bool) -> Expected:
             f"{factor:.4g} before"
         )
     mistakes = {name: value * factor for name, value in said.mistakes.items()}
-    if convention.is_before:
+    if _rotary_factor(fields) not in {None, 1.0}:
+        mistakes["mscale"] = said.divisor * usual
+    if factor != 1.0:
         mistakes["again"] = said.divisor
     if convention.rule == "sqrt":
         mistakes |= _padded(said.divisor**2, factor)
@@ -390,7 +398,8 @@ def _measured(
     if not convention.is_seen or rotary is None or math.isnan(caller.factor):
         return None
     factor = caller.factor / rotary
-    return usual if abs(factor / usual - 1.0) <= ROUNDED else factor
+    is_usual = abs(factor / usual - 1.0) <= ROUNDED
+    return usual if is_usual else float(f"{factor:.4g}")
 
 
 def _padded(width: float, factor: float) -> dict[str, float]:
