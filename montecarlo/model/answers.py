@@ -19,6 +19,9 @@ ANSWERS = {YES: "yes", NO: "no", UNTOLD: "cannot be told"}
 RTOL = 0.01
 #: How often a model all of whose heads divide by what is expected is told a no.
 WRONG_NO = 0.001
+#: A cap that is so many times the one expected, or less than one over it, is another:
+#: in bfloat16 a cap of 50 is found to a tenth.
+OTHER_CAP = 1.25
 #: Heads whose divisors are so near to each other are told together.
 ALIKE = 0.005
 #: Findings that the terminal lists.
@@ -37,6 +40,7 @@ HINTS = {
     "by_layer": "is the number of the layer left out?",
     "mscale": "is mscale of the rope scaling left out?",
     "mscale_once": "is mscale of the rope scaling not squared?",
+    "cap": "are scores capped at something else than attn_logit_softcapping?",
     "padded": "is it the width of a head padded to {width}?",
 }
 #: What is said where no scale is told.
@@ -208,6 +212,8 @@ def answer_scales(
                 size = scales.d_k, scales.n_heads
                 meant = expected.at(alike[0].head.layer)
                 hints = hints_at(1.0 / alike[0].scale, meant, *size)
+                if not hints and has_other_cap(alike[0], meant):
+                    hints = ("cap",)
             findings.append(Finding(tuple(alike), answer, hints))
     order = (NO, UNTOLD, YES)
     findings.sort(key=lambda one: (order.index(one.answer), one.is_plain))
@@ -236,9 +242,20 @@ def answer_head(
     low, high = one.divisors
     least, most = meant.value * (1.0 - rtol), meant.value * (1.0 + rtol)
     if least <= low and high <= most:
-        return YES
+        return NO if has_other_cap(one, meant) else YES
     low, high = one.divisors_at(0.5 * WRONG_NO / n_heads)
     return NO if high < least or low > most else UNTOLD
+
+
+def has_other_cap(one: HeadScale, meant: Expected) -> bool:
+    """Say whether scores are capped, and not at what is expected.
+
+    A cap that is far above all scores is not seen, or not well: nothing is said then.
+    """
+    if one.form != "cap" or one.fit is None or math.isnan(meant.cap):
+        return False
+    ratio = one.fit.parameter / meant.cap
+    return not 1.0 / OTHER_CAP < ratio < OTHER_CAP
 
 
 def _split(heads: Sequence[HeadScale]) -> Iterable[list[HeadScale]]:

@@ -73,6 +73,8 @@ class Expected:
         How it follows from a configuration, or why it does not.
     mistakes : dict
         Divisors that known mistakes make of it, by their hints.
+    cap : float
+        What scores are capped at by tanh; NaN where nothing is said of it.
     layers : dict
         What is expected of a layer, where that differs.
     """
@@ -81,6 +83,7 @@ class Expected:
     value: float
     said: str = ""
     mistakes: Mapping[str, float] = field(default_factory=dict)
+    cap: float = math.nan
     layers: Mapping[int, "Expected"] = field(default_factory=dict)
 
     def at(self, layer: int) -> "Expected":
@@ -172,7 +175,8 @@ def hints_at(
         "width": (n_heads * d_k) ** 0.5,
         "heads": n_heads**0.5,
     }
-    own, padded = {}, {}
+    own: dict[str, float] = {}
+    padded: dict[str, float] = {}
     for name, value in expected.mistakes.items():
         (padded if name.startswith("padded") else own)[name] = value
     for known in (own, looks, padded):

@@ -365,6 +365,20 @@ def expected_at(caller: Caller, number: int, *, is_measured: bool) -> Expected:
                 "projection gives out was not seen"
             )
         factor = usual
+    mistakes = {name: value * factor for name, value in said.mistakes.items()}
+    if _rotary_factor(fields) not in {None, 1.0}:
+        mistakes["mscale"] = said.divisor * usual
+    if factor != 1.0:
+        mistakes["again"] = said.divisor
+    if convention.rule == "sqrt":
+        mistakes |= _padded(said.divisor**2, factor)
+    return _expect(said, factor, fields, mistakes)
+
+
+def _expect(
+    said: Said, factor: float, fields: Fields, mistakes: Mapping[str, float]
+) -> Expected:
+    """Return what is left for attention to divide by."""
     divisor = said.divisor * factor
     if not SMALLEST <= divisor <= LARGEST:
         raise InputError(
@@ -377,14 +391,14 @@ def expected_at(caller: Caller, number: int, *, is_measured: bool) -> Expected:
             f"{divisor:.6g}, of {told}: queries and keys are multiplied by "
             f"{factor:.4g} before"
         )
-    mistakes = {name: value * factor for name, value in said.mistakes.items()}
-    if _rotary_factor(fields) not in {None, 1.0}:
-        mistakes["mscale"] = said.divisor * usual
-    if factor != 1.0:
-        mistakes["again"] = said.divisor
-    if convention.rule == "sqrt":
-        mistakes |= _padded(said.divisor**2, factor)
-    return Expected(CONFIG, divisor, f"{told} {by}", mistakes)
+    cap = fields.find(["attn_logit_softcapping"])
+    return Expected(
+        CONFIG,
+        divisor,
+        f"{told} (configuration of {fields.kind})",
+        mistakes,
+        cap[1] if cap else math.nan,
+    )
 
 
 def _measured(
@@ -468,7 +482,7 @@ def _join(layers: Mapping[int, Expected]) -> Expected:
         return ways[0]
     if unknown := [one for one in ways if math.isnan(one.value)]:
         return replace(unknown[0], layers=layers)
-    told = "what the configuration says, which differs by layer,"
+    told = "what the configuration says, which differs by layer"
     return Expected(CONFIG, math.nan, told, layers=layers)
 
 

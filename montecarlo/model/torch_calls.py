@@ -196,7 +196,7 @@ def _record_calls(attend: Callable[..., Any], mode: _Recorder) -> Callable[..., 
             "cap": kwargs.get("softcap"),
             "caller": Caller(
                 type(module).__name__,
-                _config_of(module),
+                _config_of(module) or mode.captured.config,
                 getattr(module, "layer_idx", None),
                 mode.projections.factor(module, query, key, value),
             ),

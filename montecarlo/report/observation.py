@@ -3,7 +3,6 @@
 import json
 import math
 import shlex
-import stat
 import sys
 import tempfile
 from collections import Counter
@@ -226,9 +225,9 @@ def check_figure(options: ObserveOptions) -> None:
         raise InputError(
             f"figure must end in .{', .'.join(FORMATS)}, got {options.figure!r}"
         )
-    with reading("figure", path.parent):
-        is_folder = stat.S_ISDIR(path.parent.stat().st_mode)
-    if not is_folder or path.is_dir():
+    with reading("figure", path):
+        is_usable = path.parent.is_dir() and not path.is_dir()
+    if not is_usable:
         raise InputError(
             f"figure must be a file in a folder that is there, got {options.figure!r}"
         )

@@ -46,11 +46,9 @@ SIZES = {
 #: Entries that make scores differ by about 1 and more: those of a model that was just
 #: made are too small for what bfloat16 leaves of them.
 GAIN = 4.0
-MLA = {
-    **{"q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 12},
-    **{"qk_rope_head_dim": 8, "v_head_dim": 12, "num_key_value_heads": HEADS},
-    **{"n_group": 1, "topk_group": 1, "first_k_dense_replace": 1, "head_dim": 8},
-}
+MLA = {"q_lora_rank": 24, "kv_lora_rank": 16, "v_head_dim": 12, "head_dim": 8}
+MLA |= {"qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "num_key_value_heads": HEADS}
+MLA |= {"n_group": 1, "topk_group": 1, "first_k_dense_replace": 1}
 YARN = {"rope_type": "yarn", "factor": 40.0, "rope_theta": 1e4}
 YARN |= {"original_max_position_embeddings": 16}
 #: 0.1 ln(40) + 1

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from montecarlo import assert_attention_scale, capture, compare
+from montecarlo.model.conventions import CONVENTIONS
 
 pytestmark = pytest.mark.slow
 
 HAS_BOTH = all(importlib.util.find_spec(name) for name in ("torch", "transformers"))
 if HAS_BOTH:
     import torch
+    from transformers import CONFIG_MAPPING
     from transformers.models.llama import modeling_llama
 
     from tests.model.architectures import (
@@ -50,7 +52,7 @@ def verdict(captured, **options):
     return ""
 
 
-#: What was reported: model, where and by what factor it is wrong, and what it is called.
+#: What was reported: model, where and by what factor it is wrong, what it is called.
 REPORTED = {
     "OPT's queries scaled, and scores again (transformers PR 38290)": (
         *("opt", "attention", 1 / 4),
@@ -163,7 +165,7 @@ def test_gpt_2_without_the_number_of_the_layer():
 
 
 def test_a_llama_that_scales_queries_as_well(monkeypatch):
-    """Seen from what its projections give out, not from the scale of its attention."""
+    """Seen from what its projections give out, not from the scale of attention."""
     model, inputs = build("llama")
     assert not verdict(record(model, inputs)[0])
     rotate = modeling_llama.apply_rotary_pos_emb
@@ -187,6 +189,17 @@ def test_yarn_without_its_factor():
     model.rotary_emb.attention_scaling = 1.0
     message = verdict(record(model, inputs)[0])
     assert "is mscale of the rope scaling left out" in message
+
+
+def test_gemma_2_with_another_cap():
+    """30, that of the output, in the place of attention's 50."""
+    model, inputs = build("gemma2")
+    assert not verdict(record(model, inputs)[0])
+    for layer in model.layers:
+        layer.self_attn.attn_logit_softcapping = 30.0
+    message = verdict(record(model, inputs)[0])
+    assert "scaled scores capped at 30 by tanh" in message
+    assert "are scores capped at something else than attn_logit_softcapping?" in message
 
 
 def test_heads_padded_for_a_kernel():
@@ -231,10 +244,5 @@ def test_an_architecture_that_is_not_known_is_never_judged():
 
 def test_every_convention_is_of_an_architecture():
     """A name that transformers does not have would be a misprint."""
-    from transformers import CONFIG_MAPPING
-
-    from montecarlo.model.conventions import CONVENTIONS
-
-    known = {*CONFIG_MAPPING, *(CONFIG_MAPPING[one].model_type for one in ("t5gemma",))}
-    assert set(CONVENTIONS) <= known | {"t5_gemma_module"}
+    assert set(CONVENTIONS) <= {*CONFIG_MAPPING, "t5_gemma_module"}
     assert {ARCHITECTURES[one].kind or one for one in ARCHITECTURES} <= set(CONVENTIONS)
